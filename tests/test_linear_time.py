@@ -21,7 +21,7 @@ from everthread.recall import excerpt, query
 from everthread.recipes.goodai import tokenizers
 from everthread.scribes import prompts
 from everthread.scribes.extractive import ExtractiveScribe, one_row
-from everthread.server.sms import keywords as sms_words
+from everthread.server.sms import keywords as sms_keywords
 from everthread.server.sms import segments
 from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
 from everthread.text.arithmetic import is_sum
@@ -112,10 +112,10 @@ FUNCTIONS: list[Callable[[str], object]] = [
         whatsapp_phrases.unedited,
         dates.resembles,
         moment,
-        sms_words.keyword,
-        sms_words.forgets,
+        sms_keywords.find_keyword,
+        sms_keywords.find_forget_request,
     ),
-    *(segments.split, segments.bounded, segments.segments, tokenizers.words, one_row),
+    *(segments.split, segments.split_reply, segments.count_segments, tokenizers.words, one_row),
     *(SCRIBE.categorize, SCRIBE.strip, SCRIBE.importance),
 ]
 # These take more than a text.

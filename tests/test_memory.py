@@ -14,8 +14,8 @@ import pytest
 from hardship.embedders import Moody
 
 from everthread import Filter, Hit, Line, Memory, NewLine
-from everthread.bench.first_facts import firsts
-from everthread.bench.questions import Conversation
+from everthread.bench.first_facts import load_first_facts
+from everthread.bench.questions import AnnotatedConversation
 from everthread.common.keys import META_CORRECTS, META_REPLACED_CHARACTERS
 from everthread.errors import (
     BadBankId,
@@ -579,8 +579,8 @@ def test_as_of_leaves_out_what_was_said_later(zoo: Memory) -> None:
     assert "owls" not in zoo.context("owls hunt mice", gate=False, as_of=after(10)).text.lower()
 
 
-@pytest.mark.parametrize("bank", firsts()[:4], ids=lambda bank: bank.id)
-def test_under_as_of_the_bank_answers_as_it_would_have_then(tmp_path: Path, bank: Conversation) -> None:
+@pytest.mark.parametrize("bank", load_first_facts()[:4], ids=lambda bank: bank.id)
+def test_under_as_of_the_bank_answers_as_it_would_have_then(tmp_path: Path, bank: AnnotatedConversation) -> None:
     """Also what is counted (how rare a word is, who speaks, how large the bank is) is of that moment."""
     last = len(bank.lines) // 2
     with opened(tmp_path / "then") as then, opened(tmp_path / "now") as now:

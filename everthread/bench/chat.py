@@ -35,19 +35,21 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import ScriptedLLM, ScriptedStream
 from everthread.types import Message, NewLine, Sampling, Usage
 
-LINES = 10_000
-TURNS = 200  # that are measured, once the window is full
-FILLING = 100  # turns before them, in which it fills
-STREAMED = 50  # replies of the streaming server
-WORDS = 90  # of a reply: the 50 to 120 that a character is asked for
-TOKENS = 1.4  # that a made-up word has for each of an English one, so that lines and replies have fewer of them
-CONTEXT = 8192  # tokens, the default of EVERTHREAD_LLM_CONTEXT
+BANK_LINES = 10_000
+MEASURED_TURNS = 200  # that are measured, once the window is full
+WARMUP_TURNS = 100  # turns before them, in which it fills
+STREAMED_REPLIES = 50  # replies of the streaming server
+REPLY_WORDS = 90  # of a reply: the 50 to 120 that a character is asked for
+TOKENS_PER_WORD_RATIO = (
+    1.4  # that a made-up word has for each of an English one, so that lines and replies have fewer of them
+)
+CONTEXT_TOKENS = 8192  # tokens, the default of EVERTHREAD_LLM_CONTEXT
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class ChatCosts:
     """What was measured. Times are milliseconds, without the model's own: turn is before the model is asked, and after
     its last word; shared is the mean share (0..1) of a prompt's tokens that stood at the
     beginning of the one before."""
@@ -65,13 +67,13 @@ class Costs:
     context: int
 
 
-def chat(
-    lines: int = LINES,
-    turns: int = TURNS,
-    words: int = WORDS,
+def measure_chat(
+    lines: int = BANK_LINES,
+    turns: int = MEASURED_TURNS,
+    words: int = REPLY_WORDS,
     embedder: str | None = None,
     tell: Progress | None = None,
-) -> Costs:
+) -> ChatCosts:
     """Measure, with replies of so many words. BadInput for too few of anything."""
     if lines < 1 or turns < 2 or words < 2:
         raise BadInput(f"{lines} lines, {turns} turns, {words} words are too few; give at least 1, 2 and 2")
@@ -85,12 +87,12 @@ def chat(
         while batch := list(islice(said, 10_000)):
             memory.observe_many(batch)
         tell("talking")
-        before, after, prompts = _talk(memory, lines, turns, round(words / TOKENS))
+        before, after, prompts = _talk(memory, lines, turns, round(words / TOKENS_PER_WORD_RATIO))
         tell("streaming")
         waits = _streamed(memory, lines)
     shares = [shared_prefix_ratio(before, after) for before, after in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
-    return Costs(
+    return ChatCosts(
         *(
             lines,
             words,
@@ -99,11 +101,11 @@ def chat(
             _timing(after),
         ),
         *(_timing(waits), sum(shares) / len(shares), min(shares)),
-        *(sum(tokens) / len(tokens), max(tokens), CONTEXT),
+        *(sum(tokens) / len(tokens), max(tokens), CONTEXT_TOKENS),
     )
 
 
-def table(costs: Costs) -> str:
+def table(costs: ChatCosts) -> str:
     """The figures for the terminal and the docs."""
     rows = {
         "a turn beside the model": f"{_both(costs.turn)}, at {costs.lines:,} lines, replies of {costs.words} words",
@@ -121,15 +123,15 @@ def _both(timing: Timing) -> str:
     return f"{timing.p50:.1f} / {timing.p95:.1f} ms (p50 / p95 of {timing.calls})"
 
 
-def as_json(costs: Costs) -> dict[str, Any]:
+def as_json(costs: ChatCosts) -> dict[str, Any]:
     """The figures under their names."""
     return asdict(costs)
 
 
 def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[float], list[float], list[Prompt]]:
     """The milliseconds of each turn before the model is asked and after its last word, and the prompt."""
-    said, answered = _sides(synthetic.lines(2 * (turns + FILLING), behind=behind), length)
-    model = Watched(answered, context=CONTEXT)
+    said, answered = _sides(synthetic.lines(2 * (turns + WARMUP_TURNS), skip=behind), length)
+    model = TimedLLM(answered, context=CONTEXT_TOKENS)
     before: list[float] = []
     after: list[float] = []
     prompts: list[Prompt] = []
@@ -140,7 +142,7 @@ def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[fl
             for _ in reply:
                 pass
             ended = time.perf_counter()
-            if number >= FILLING and reply.prompt is not None:
+            if number >= WARMUP_TURNS and reply.prompt is not None:
                 before.append(1000 * (model.asked - begun))
                 after.append(1000 * (ended - model.done))
                 prompts.append(reply.prompt)
@@ -148,7 +150,7 @@ def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[fl
     return before, after, prompts
 
 
-class Watched(ScriptedLLM):
+class TimedLLM(ScriptedLLM):
     """Notes when it was asked, and when its last word was taken."""
 
     asked = done = 0.0
@@ -156,14 +158,14 @@ class Watched(ScriptedLLM):
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> ScriptedStream:
         self.asked = time.perf_counter()
         found = super().stream(messages, sampling)
-        return Counted(tuple(messages), self._watched(found), None, lambda usage: None)
+        return CountedStream(tuple(messages), self._watched(found), None, lambda usage: None)
 
     def _watched(self, pieces: Iterator[str]) -> Iterator[str]:
         yield from pieces
         self.done = time.perf_counter()
 
 
-class Counted(ScriptedStream):
+class CountedStream(ScriptedStream):
     """A stream whose server counts its tokens, as most do."""
 
     @property
@@ -173,7 +175,11 @@ class Counted(ScriptedStream):
 
 def _sides(lines: Iterator[NewLine], length: int) -> tuple[list[str], list[str]]:
     """What the person says, and what the character answers: as many, and these so many words long."""
-    texts = [" ".join(words[: math.ceil(len(words) / TOKENS)]) for line in lines if (words := line.text.split())]
+    texts = [
+        " ".join(words[: math.ceil(len(words) / TOKENS_PER_WORD_RATIO)])
+        for line in lines
+        if (words := line.text.split())
+    ]
     words = " ".join(texts[1::2]).split()
     starts = [at * 20 % len(words) for at in range(len(texts) // 2)]
     answers = [" ".join((words + words)[start : start + length]) for start in starts]
@@ -189,7 +195,7 @@ def _streamed(memory: Memory, behind: int) -> list[float]:
     """The milliseconds from a server's sending a first word to a caller's having it."""
     waits = []
     with _server() as url, Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), scribe=ExtractiveScribe()) as talk:
-        for line in synthetic.lines(STREAMED, behind=behind + 10_000):
+        for line in synthetic.lines(STREAMED_REPLIES, skip=behind + 10_000):
             reply = talk.reply(line.text)
             first = next(reply)
             waits.append((time.monotonic_ns() - int(first)) / 1e6)

@@ -29,20 +29,20 @@ from everthread.bench import (
     style,
     style_talk,
 )
-from everthread.bench.dense import dense
-from everthread.bench.first_facts import firsts, merge
+from everthread.bench.dense import measure_dense
+from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit_head import cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
-from everthread.bench.questions import Conversation
-from everthread.bench.report import Report, drawable
-from everthread.bench.run import run
+from everthread.bench.questions import AnnotatedConversation
+from everthread.bench.report import Report, check_plot_path
+from everthread.bench.run import run_benchmark
 from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 
 Command = TypeVar("Command", bound=Callable[..., None])
-LOADERS: dict[str, Callable[[Path, Sequence[str]], list[Conversation]]] = {
+LOADERS: dict[str, Callable[[Path, Sequence[str]], list[AnnotatedConversation]]] = {
     "locomo": datasets.locomo,
     "realmem": datasets.realmem,
     "realtalk": datasets.realtalk,
@@ -71,11 +71,11 @@ def report_options(command: Command) -> Command:
     return command
 
 
-def measured(
+def run_and_show(
     ctx: click.Context,
     /,
     name: str,
-    found: list[Conversation],
+    found: list[AnnotatedConversation],
     recipe: str | None,
     as_json: bool,
     plot: Path | None,
@@ -91,7 +91,7 @@ def measured(
             bar.update(done - bar.pos)
 
         settings = ctx.find_root().obj
-        report = run(
+        report = run_benchmark(
             found,
             dataset=name,
             recipe=recipe or settings["recipe"],
@@ -99,13 +99,13 @@ def measured(
             progress=tell,
             ks=ks,
         )
-    show(report, as_json)
+    show_report(report, as_json)
     if plot is not None:
         report.plot(plot)
         click.echo(f"plot: {plot}", err=True)
 
 
-def show(report: Report, as_json: bool) -> None:
+def show_report(report: Report, as_json: bool) -> None:
     click.echo(json.dumps(report.json(), indent=2, ensure_ascii=False) if as_json else report.text())
 
 
@@ -114,7 +114,7 @@ def _dataset(name: str, what: str) -> None:
     @dataset_options
     @click.pass_context
     def command(ctx: click.Context, /, path: Path, only: tuple[str, ...], **options: Any) -> None:
-        measured(ctx, name, LOADERS[name](path, only), **options)
+        run_and_show(ctx, name, LOADERS[name](path, only), **options)
 
 
 _dataset("locomo", "LoCoMo: two friends over months. PATH is its JSON file.")
@@ -129,8 +129,8 @@ _dataset("longmemeval", "LongMemEval: one question to many sessions. PATH is its
 @click.pass_context
 def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **options: Any) -> None:
     """The first things people tell a bot: little banks that come with Everthread."""
-    found = [each for each in firsts(language) if not only or each.id in only]
-    measured(ctx, "firsts" if language == "en" else f"firsts-{language}", found, **options)
+    found = [each for each in load_first_facts(language) if not only or each.id in only]
+    run_and_show(ctx, "firsts" if language == "en" else f"firsts-{language}", found, **options)
 
 
 @bench.command()
@@ -140,7 +140,7 @@ def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **optio
 def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: Any, **options: Any) -> None:
     """MADial: a dialogue calls for a memory unasked. PATH is its folder."""
     found = [each for each in datasets.madial(path, language) if not only or each.id in only]
-    measured(ctx, f"madial-{language}", found, ks=MADIAL_KS, **options)
+    run_and_show(ctx, f"madial-{language}", found, ks=MADIAL_KS, **options)
 
 
 @bench.command()
@@ -167,9 +167,9 @@ def fit(
     click.echo(json.dumps(weighed.json(), indent=2) if as_json else weighed.text())
 
 
-def _chinese(path: Path) -> list[Conversation]:
+def _chinese(path: Path) -> list[AnnotatedConversation]:
     """Dialogues among each child's memories, and questions to two banks of what seven people tell."""
-    halves = [merge(firsts("zh")[at::2], f"firsts-zh-{at + 1}") for at in (0, 1)]
+    halves = [merge(load_first_facts("zh")[at::2], f"firsts-zh-{at + 1}") for at in (0, 1)]
     return [*datasets.madial(path, "zh"), *halves]
 
 
@@ -181,7 +181,7 @@ def _chinese(path: Path) -> list[Conversation]:
 @click.pass_context
 def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Measure an embedder alone, by cosine over the lines of a DATASET: to choose a model or its quantisation."""
-    found = dense(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
+    found = measure_dense(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 
 
@@ -233,7 +233,7 @@ def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, .
             bar.length = total
             bar.update(done - bar.pos)
 
-        found = small_banks.priming(
+        found = small_banks.measure_small_banks(
             LOADERS[dataset](path, only), dataset=dataset, embedder=ctx.find_root().obj["embedder"], progress=tell
         )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
@@ -248,7 +248,7 @@ def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, .
 @click.pass_context
 def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Ask the questions of a DATASET of a folder and of the Postgres database URL, and compare their hits."""
-    found = store_parity.same(
+    found = store_parity.measure_parity(
         *(url, LOADERS[dataset](path, only)),
         embedder=ctx.find_root().obj["embedder"],
         progress=lambda text: click.echo(text, err=True),
@@ -263,7 +263,7 @@ def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple
 @click.pass_context
 def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
     """Measure a folder and the Postgres database URL beside each other, in one run."""
-    sides = load.compare(
+    sides = load.compare_stores(
         url, _sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
     )
     click.echo(json.dumps([asdict(side) for side in sides], indent=2) if as_json else load.table(sides))
@@ -279,7 +279,7 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
 def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> None:
     """Let many clients ask and tell many banks of a STORE at once: a folder, or a postgresql:// URL."""
     opened = factory.store(store)
-    found = load.load(
+    found = load.run_load(
         opened,
         embedder=ctx.find_root().obj["embedder"],
         progress=lambda text: click.echo(text, err=True),
@@ -301,7 +301,7 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
     Takes an hour as it stands; cut short, it goes on where it was.
     """
     opened = factory.store(store)
-    found = noisy_neighbour.beside(
+    found = noisy_neighbour.measure_noisy_neighbour(
         opened,
         banks=banks,
         lines=lines,
@@ -348,10 +348,10 @@ def recipes_(
     model, in the words of the conversation; with --model, one is asked.
     """
     if plot is not None:
-        drawable(plot)  # minutes pass before it is drawn
+        check_plot_path(plot)  # minutes pass before it is drawn
     if page is not None:
-        comparison.marked(page, dataset)
-    found = recipes.compare(
+        comparison.find_table_span(page, dataset)
+    found = recipes.compare_recipes(
         LOADERS[dataset](path, only),
         chosen,
         dataset=dataset,
@@ -371,26 +371,32 @@ def recipes_(
 @json_option
 def refusals_(as_json: bool) -> None:
     """Measure how often refusals and answers are mistaken for each other, on 200 labelled replies."""
-    found = refusals.measure(refusals.labelled())
+    found = refusals.measure_refusals(refusals.load_labelled_replies())
     click.echo(json.dumps(refusals.as_json(found), indent=2, ensure_ascii=False) if as_json else refusals.table(found))
 
 
 @bench.command("chat")
-@click.option("--lines", default=chat.LINES, show_default=True, help="Lines in the bank before the talk begins.")
-@click.option("--turns", default=chat.TURNS, show_default=True, help="Turns to measure, once the window is full.")
-@click.option("--words", default=chat.WORDS, show_default=True, help="Words of a reply.")
+@click.option("--lines", default=chat.BANK_LINES, show_default=True, help="Lines in the bank before the talk begins.")
+@click.option(
+    "--turns", default=chat.MEASURED_TURNS, show_default=True, help="Turns to measure, once the window is full."
+)
+@click.option("--words", default=chat.REPLY_WORDS, show_default=True, help="Words of a reply.")
 @json_option
 @click.pass_context
 def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bool) -> None:
     """Measure what a turn of a conversation costs beside the model, and how much of each prompt a cache holds."""
-    costs = chat.chat(lines, turns, words, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True))
+    costs = chat.measure_chat(
+        lines, turns, words, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True)
+    )
     click.echo(json.dumps(chat.as_json(costs), indent=2) if as_json else chat.table(costs))
 
 
 @bench.command("style")
 @click.option("--bank", metavar="NAME", help="Measure this bank's own replies. Default: a scripted talk.")
-@click.option("--replies", type=click.IntRange(min=1), default=style_talk.REPLIES, show_default=True)
-@click.option("--window", type=click.IntRange(min=1), default=style.WINDOW, show_default=True, help="Replies a window.")
+@click.option("--replies", type=click.IntRange(min=1), default=style_talk.REPLY_COUNT, show_default=True)
+@click.option(
+    "--window", type=click.IntRange(min=1), default=style.WINDOW_REPLIES, show_default=True, help="Replies a window."
+)
 @json_option
 @click.pass_context
 def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, as_json: bool) -> None:
@@ -400,22 +406,22 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
     it, the bank's latest --replies are compared with its sample, the first reply that shows a style.
     """
     if bank is None:
-        found = style_talk.compare(replies, window)
+        found = style_talk.compare_samples(replies, window)
     else:
         store = factory.store(ctx.find_root().obj["store"], create=False)
         try:
             if not store.exists(bank):
                 raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
-            talk = style_talk.of_bank(Memory(bank, store, factory.embedder("hash"), factory.recipe("default")))
+            talk = style_talk.read_bank(Memory(bank, store, factory.embedder("hash"), factory.recipe("default")))
         finally:
             store.close()
-        found = {bank: style.drift(talk.sample, talk.replies[-replies:], window)}
+        found = {bank: style.measure_drift(talk.sample, talk.replies[-replies:], window)}
     rows = {name: [asdict(each) for each in windows] for name, windows in found.items()}
     click.echo(json.dumps(rows, indent=2, ensure_ascii=False) if as_json else style.table(found))
 
 
 @bench.command("serve")
-@click.option("--clients", default=serve.CLIENTS, show_default=True, help="People who say something at once.")
+@click.option("--clients", default=serve.CLIENT_COUNT, show_default=True, help="People who say something at once.")
 @click.option("--workers", default=1, show_default=True, help="Processes of the server.")
 @click.option("--rounds", default=3, show_default=True, help="Times that they do, one after the other.")
 @click.option("--browser", is_flag=True, help="Open the page in a Chromium as well (package: playwright).")
@@ -423,7 +429,7 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
 @click.pass_context
 def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Measure the server while many talk at once, with a language model that streams at a steady pace."""
-    found = serve.serve(
+    found = serve.measure_server(
         **options, embedder=ctx.find_root().obj["embedder"], tell=lambda text: click.echo(text, err=True)
     )
     click.echo(json.dumps(serve.as_json(found), indent=2) if as_json else serve.table(found))
@@ -435,7 +441,7 @@ def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 @click.pass_context
 def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
     """Measure observe, import, recall, cold start, memory and disk beside an exact scan with full FTS5."""
-    rows = speed.speed(
+    rows = speed.measure_speed(
         _sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
     )
     click.echo(json.dumps(speed.as_json(rows), indent=2) if as_json else speed.table(rows))

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from everthread.bench.metrics import KS
-from everthread.bench.report import BUDGETS, drawn, percent, percents
+from everthread.bench.report import BUDGETS_TOKENS, draw_plot, to_percent, to_percents
 from everthread.errors import BadFile
 
-BASE = "default"  # beside whose times the others stand
-NONE = "–"  # in place of what can't be measured
-BAR = 0.27  # of the room that a recipe has in the plot, what each of its three bars takes
+BASE_RECIPE = "default"  # beside whose times the others stand
+NOT_MEASURED = "–"  # in place of what can't be measured
+BAR_WIDTH = 0.27  # of the room that a recipe has in the plot, what each of its three bars takes
 
 Table = list[list[str]]  # the head, then a row each
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RecipeRow:
     """What one recipe showed. Shares are 0..1, by the tokens of the context or by k; None is what can't be measured."""
 
     recipe: str
@@ -49,7 +49,7 @@ class Comparison:
     embedder: str
     scribe: str
     questions: int
-    rows: tuple[Row, ...]
+    rows: tuple[RecipeRow, ...]
 
     def json(self) -> dict[str, Any]:
         """The figures under the names that scripts rely on, shares in percent."""
@@ -69,21 +69,22 @@ class Comparison:
 
     def write(self, page: Path) -> None:
         """Put the tables between the page's marks for this dataset. Raises BadFile."""
-        text, span = marked(page, self.dataset)
+        text, span = find_table_span(page, self.dataset)
         page.write_text(f"{text[: span[0]]}\n{self.markdown()}\n{text[span[1] :]}", encoding="utf-8")
 
     def plot(self, path: Path) -> None:
         """Draw gold and answers in context over its tokens, and what the gate lets through. The file's ending names the
         format. Raises ConfigError."""
-        drawn(path, f"{self.dataset} · recipes", (self._draw_gold, self._draw_words, self._draw_gate))
+        draw_plot(path, f"{self.dataset} · recipes", (self._draw_gold, self._draw_words, self._draw_gate))
 
     # ------------------------------------------------------------------- tables
 
     def _found(self) -> Table:
         """What stands in a context, and where lines are found."""
-        head = [f"gold @{b}" for b in BUDGETS] + [f"words @{b}" for b in BUDGETS] + [f"R@{k}" for k in KS]
+        head = [f"gold @{b}" for b in BUDGETS_TOKENS] + [f"words @{b}" for b in BUDGETS_TOKENS] + [f"R@{k}" for k in KS]
         rows = [
-            [row.recipe, *_of(row.gold, BUDGETS), *_of(row.words, BUDGETS), *_of(row.recall, KS)] for row in self.rows
+            [row.recipe, *_of(row.gold, BUDGETS_TOKENS), *_of(row.words, BUDGETS_TOKENS), *_of(row.recall, KS)]
+            for row in self.rows
         ]
         return [["recipe", *head], *rows]
 
@@ -119,21 +120,21 @@ class Comparison:
         ]
         return notes
 
-    def _ratio(self, row: Row, what: str) -> float | None:
+    def _ratio(self, row: RecipeRow, what: str) -> float | None:
         """A time as a multiple of the default recipe's, if that was measured as well."""
-        base = next((getattr(each, what) for each in self.rows if each.recipe == BASE), 0.0)
+        base = next((getattr(each, what) for each in self.rows if each.recipe == BASE_RECIPE), 0.0)
         return getattr(row, what) / base if base else None
 
-    def _json(self, row: Row) -> dict[str, Any]:
+    def _json(self, row: RecipeRow) -> dict[str, Any]:
         shares = {name: getattr(row, name) for name in ("gold", "numbered", "words", "recall")}
         names = {"gold": "gold_in_context", "numbered": "gold_by_number", "words": "answer_words_in_context"}
         ratios = {f"{name}_ratio": self._ratio(row, name) for name in ("write_ms", "recall_ms")}
         plain = {name: value for name, value in asdict(row).items() if name not in (*shares, "recipe", "laid_out")}
         plain |= {
-            name: None if plain[name] is None else percent(plain[name]) for name in ("kept", "unchanged", "mapped")
+            name: None if plain[name] is None else to_percent(plain[name]) for name in ("kept", "unchanged", "mapped")
         }
         return {
-            **{names.get(name, name): None if value is None else percents(value) for name, value in shares.items()},
+            **{names.get(name, name): None if value is None else to_percents(value) for name, value in shares.items()},
             "tokens_laid_out": {str(budget): round(tokens, 1) for budget, tokens in row.laid_out.items()},
             **{
                 name: round(value, 3) if isinstance(value, float) else value for name, value in (plain | ratios).items()
@@ -144,7 +145,9 @@ class Comparison:
 
     def _draw_gold(self, axes: Any) -> None:
         self._draw_over_tokens(axes, [row.gold for row in self.rows])
-        axes.set(ylabel="gold lines in it (%)", title=f"Gold in contexts of {', '.join(map(str, BUDGETS))} tokens")
+        axes.set(
+            ylabel="gold lines in it (%)", title=f"Gold in contexts of {', '.join(map(str, BUDGETS_TOKENS))} tokens"
+        )
         axes.legend(fontsize="small")
 
     def _draw_words(self, axes: Any) -> None:
@@ -153,22 +156,22 @@ class Comparison:
 
     def _draw_over_tokens(self, axes: Any, shares: Sequence[Mapping[int, float]]) -> None:
         for row, values in zip(self.rows, shares, strict=True):
-            places = [(row.laid_out[budget], percent(value)) for budget, value in values.items()]
+            places = [(row.laid_out[budget], to_percent(value)) for budget, value in values.items()]
             axes.plot(*zip(*places, strict=True) if places else ((), ()), marker="o", linewidth=1, label=row.recipe)
         axes.set(xlabel="tokens of the context (mean)", ylim=(0, 100), xlim=(0, None))
 
     def _draw_gate(self, axes: Any) -> None:
         bars = (("kept", "its own questions"), ("unchanged", "strangers'"), ("mapped", "strangers', its names"))
         for offset, (name, label) in enumerate(bars):
-            heights = [percent(getattr(row, name) or 0.0) for row in self.rows]
-            places = [place + BAR * (offset - 1) for place in range(len(self.rows))]
-            axes.bar(places, heights, BAR, label=label)
+            heights = [to_percent(getattr(row, name) or 0.0) for row in self.rows]
+            places = [place + BAR_WIDTH * (offset - 1) for place in range(len(self.rows))]
+            axes.bar(places, heights, BAR_WIDTH, label=label)
         axes.set_xticks(range(len(self.rows)), [row.recipe for row in self.rows], rotation=20)
         axes.set(ylabel="questions that pass (%)", ylim=(0, 100), title="Gate")
         axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=len(bars))
 
 
-def marked(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
+def find_table_span(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
     """A page's text, and from where to where the tables of a dataset stand in it. Raises BadFile."""
     try:
         text = page.read_text(encoding="utf-8")
@@ -181,24 +184,24 @@ def marked(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
     return text, found.span(1)
 
 
-def _by_number(row: Row) -> str:
+def _by_number(row: RecipeRow) -> str:
     """How far the criterion by text differs from the lines' own numbers."""
     told = row.numbered or {}
-    figures = " / ".join(_of(told, BUDGETS))
-    apart = " / ".join(f"{percent(row.gold[b]) - percent(told[b]):+.2f}" for b in BUDGETS)
+    figures = " / ".join(_of(told, BUDGETS_TOKENS))
+    apart = " / ".join(f"{to_percent(row.gold[b]) - to_percent(told[b]):+.2f}" for b in BUDGETS_TOKENS)
     return f"{row.recipe}: gold by the numbers of the lines in the context {figures}; by their text {apart}"
 
 
 def _of(shares: Mapping[int, float] | None, numbers: Iterable[int]) -> list[str]:
-    return [_percent(shares[number]) if shares else NONE for number in numbers]
+    return [_percent(shares[number]) if shares else NOT_MEASURED for number in numbers]
 
 
 def _percent(share: float | None) -> str:
-    return NONE if share is None else f"{percent(share):.2f}"
+    return NOT_MEASURED if share is None else f"{to_percent(share):.2f}"
 
 
 def _times(ratio: float | None) -> str:
-    return NONE if ratio is None else f"{ratio:.2f}"
+    return NOT_MEASURED if ratio is None else f"{ratio:.2f}"
 
 
 def _plain(table: Table) -> list[str]:

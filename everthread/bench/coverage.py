@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property, lru_cache
 
-from everthread.bench.fuzzy_match import normal, stands
-from everthread.bench.goodai import THRESHOLD
+from everthread.bench.fuzzy_match import contains_fact, normalize_tokens
+from everthread.bench.goodai import MIN_SCORE
 from everthread.recipes.goodai.tokenizers import piece_names
 from everthread.text.analyzer import terms
 from everthread.text.formatting import format_line
 from everthread.types import Line
 
-COUNTED = 4096  # texts of lines whose tokens are kept in mind
+MAX_CACHED_TEXTS = 4096  # texts of lines whose tokens are kept in mind
 
 
 class RenderedContext:
@@ -28,7 +28,7 @@ class RenderedContext:
     def holds(self, line: Line) -> bool:
         """Whether the line stands in it."""
         return bool(self.text) and (
-            format_line(line) in self.text or stands(_pieces(line.text), self._pieces, THRESHOLD)
+            format_line(line) in self.text or contains_fact(_pieces(line.text), self._pieces, MIN_SCORE)
         )
 
     def share(self, words: Collection[str]) -> float:
@@ -39,13 +39,13 @@ class RenderedContext:
 
     @cached_property
     def _pieces(self) -> tuple[str, ...]:
-        return normal(piece_names(self.text))
+        return normalize_tokens(piece_names(self.text))
 
     @cached_property
     def _terms(self) -> frozenset[str]:
         return frozenset(terms(self.text))
 
 
-@lru_cache(COUNTED)
+@lru_cache(MAX_CACHED_TEXTS)
 def _pieces(text: str) -> tuple[str, ...]:
-    return normal(piece_names(text))
+    return normalize_tokens(piece_names(text))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from everthread.bench.madial import madial
-from everthread.bench.questions import Conversation, Gathering, Question, chosen, items
+from everthread.bench.questions import AnnotatedConversation, ConversationBuilder, Question, check_chosen, read_list
 from everthread.bench.realmem import realmem
 from everthread.transfer import locomo as locomo_format
 from everthread.transfer import realtalk as realtalk_format
@@ -22,49 +22,60 @@ from everthread.transfer.files import file_error, load, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 from everthread.types import NewLine, Role
 
-__all__ = ["Conversation", "Question", "locomo", "longmemeval", "madial", "realmem", "realtalk", "turn_ids"]
+__all__ = [
+    "AnnotatedConversation",
+    "Question",
+    "locomo",
+    "longmemeval",
+    "madial",
+    "parse_evidence",
+    "realmem",
+    "realtalk",
+]
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 REALTALK_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "commonsense"}
 _TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")  # also "D:11:26"; int() takes care of "D30:05"
 
 
-def locomo(path: Path, only: Collection[str] = ()) -> list[Conversation]:
+def locomo(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
     """LoCoMo: two friends, questions with the turns that answer them. only names samples."""
     found = []
     for name, sample in locomo_format.samples(path, only):
         lines = tuple(locomo_format.lines(sample, name, path))
-        gathering = Gathering(name, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
+        gathering = ConversationBuilder(name, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
         _ask(gathering, sample, path, LOCOMO_CATEGORIES)
-        found.append(gathering.done())
+        found.append(gathering.build())
     return found
 
 
-def realtalk(path: Path, only: Collection[str] = ()) -> list[Conversation]:
+def realtalk(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
     """REALTALK: one chat a file, or a folder of them. A chat without questions is kept: others' are asked of it."""
     found = []
     for file in realtalk_format.files(path, only):
         chat = realtalk_format.chat(file)
         lines = tuple(realtalk_format.lines(chat, file.stem, file))
-        gathering = Gathering(file.stem, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
+        gathering = ConversationBuilder(file.stem, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
         _ask(gathering, chat, file, REALTALK_CATEGORIES)
-        found.append(gathering.done())
+        found.append(gathering.build())
     return found
 
 
-def longmemeval(path: Path, only: Collection[str] = ()) -> list[Conversation]:
+def longmemeval(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
     """LongMemEval: one haystack and one question an item. The id of a line is "session-id:turn", turns from 1.
 
     Gold are the turns marked `has_answer`. Questions about what was never said (ids ending in _abs) have none and are
     left out. Sessions are put in the order of their dates.
     """
-    records = [mapping(item, path, f"question {n}") for n, item in enumerate(items(load(path), path, "the file"), 1)]
+    records = [
+        mapping(item, path, f"question {n}") for n, item in enumerate(read_list(load(path), path, "the file"), 1)
+    ]
     named = [(text_of(record, "question_id", path, f"question {n}"), record) for n, record in enumerate(records, 1)]
-    chosen(only, [name for name, _ in named], path)
+    check_chosen(only, [name for name, _ in named], path)
     return [_haystack(name, record, path) for name, record in named if not only or name in only]
 
 
-def turn_ids(evidence: object, known: AbstractSet[str]) -> tuple[frozenset[str], int, int]:
+def parse_evidence(evidence: object, known: AbstractSet[str]) -> tuple[frozenset[str], int, int]:
     """(ids of lines, how many named no line, how many strings had to be mended) of a LoCoMo question's evidence."""
     entries = evidence if isinstance(evidence, list) else [evidence] if evidence else []
     gold: set[str] = set()
@@ -78,22 +89,22 @@ def turn_ids(evidence: object, known: AbstractSet[str]) -> tuple[frozenset[str],
     return frozenset(gold), unresolved, mended
 
 
-def _ask(gathering: Gathering, record: Record, path: Path, categories: Mapping[int, str]) -> None:
+def _ask(gathering: ConversationBuilder, record: Record, path: Path, categories: Mapping[int, str]) -> None:
     """The questions of a LoCoMo-like record."""
     known = frozenset(gathering.ids)
-    for number, item in enumerate(items(record.get("qa"), path, f"{gathering.name}: qa"), 1):
+    for number, item in enumerate(read_list(record.get("qa"), path, f"{gathering.name}: qa"), 1):
         place = f"{gathering.name}: qa[{number}]"
         qa = mapping(item, path, place)
-        gold, unresolved, mended = turn_ids(qa.get("evidence"), known)
+        gold, unresolved, mended = parse_evidence(qa.get("evidence"), known)
         gathering.unresolved += unresolved
-        gathering.split += mended
+        gathering.repaired += mended
         category = qa.get("category")
         name = categories.get(category, str(category)) if isinstance(category, int) else str(category)
         answer = str(qa.get("answer", qa.get("adversarial_answer", "")))
-        gathering.ask(Question(text_of(qa, "question", path, place), gold, name, None, answer))
+        gathering.add_question(Question(text_of(qa, "question", path, place), gold, name, None, answer))
 
 
-def _haystack(name: str, record: Record, path: Path) -> Conversation:
+def _haystack(name: str, record: Record, path: Path) -> AnnotatedConversation:
     gold: set[str] = set()
     spoken: list[tuple[str, NewLine]] = []
     for session, said_at, turns in _sessions(name, record, path):
@@ -104,16 +115,16 @@ def _haystack(name: str, record: Record, path: Path) -> Conversation:
                 spoken.append((f"{session}:{number}", line))
                 gold.update([f"{session}:{number}"] if turn.get("has_answer") else [])
             said_at += timedelta(seconds=1)
-    gathering = Gathering(name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
+    gathering = ConversationBuilder(name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
     text, category = text_of(record, "question", path, name), str(record.get("question_type"))
     wanted = frozenset() if name.endswith("_abs") else frozenset(gold)
-    gathering.ask(Question(text, wanted, category, None, str(record.get("answer", ""))))
-    return gathering.done()
+    gathering.add_question(Question(text, wanted, category, None, str(record.get("answer", ""))))
+    return gathering.build()
 
 
 def _sessions(name: str, record: Record, path: Path) -> Iterator[tuple[str, datetime, list[object]]]:
     """(id, date, turns) by date. A session that is in the haystack twice gets a number, lest its ids coincide."""
-    columns = [items(record.get(f"haystack_{field}"), path, name) for field in ("session_ids", "dates", "sessions")]
+    columns = [read_list(record.get(f"haystack_{field}"), path, name) for field in ("session_ids", "dates", "sessions")]
     if len({len(column) for column in columns}) > 1:
         raise file_error(path, name, "not as many sessions as ids and dates", "give the file as it was published")
     times: dict[str, int] = {}
@@ -121,7 +132,7 @@ def _sessions(name: str, record: Record, path: Path) -> Iterator[tuple[str, date
     for id, date, turns in zip(*columns, strict=True):
         times[str(id)] = times.get(str(id), 0) + 1
         unique = str(id) if times[str(id)] == 1 else f"{id}#{times[str(id)]}"
-        found.append((unique, _date(date, path, name), items(turns, path, f"{name}: {id}")))
+        found.append((unique, _date(date, path, name), read_list(turns, path, f"{name}: {id}")))
     yield from sorted(found, key=lambda session: session[1])
 
 

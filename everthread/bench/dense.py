@@ -14,13 +14,13 @@ import numpy as np
 
 from everthread import factory
 from everthread.bench.metrics import KS, mean, percentile, recall_at
-from everthread.bench.questions import Conversation
+from everthread.bench.questions import AnnotatedConversation
 from everthread.embedders.base import Embedder
 from everthread.types import NewLine
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class DenseResult:
     """What an embedder recalls by itself (shares), and its times in milliseconds."""
 
     embedder: str
@@ -44,7 +44,9 @@ class Dense:
         return f"{self.embedder}, {self.questions} questions: {recall}  ({times})"
 
 
-def dense(conversations: Sequence[Conversation], embedder: Embedder | str | None = None) -> Dense:
+def measure_dense(
+    conversations: Sequence[AnnotatedConversation], embedder: Embedder | str | None = None
+) -> DenseResult:
     """Measure an embedder on these conversations; a line is embedded as "[8 May 2023] Speaker: text"."""
     model = factory.embedder(embedder)
     model.embed_query("warm")
@@ -53,7 +55,7 @@ def dense(conversations: Sequence[Conversation], embedder: Embedder | str | None
     spent, lines = 0.0, 0
     for conversation in conversations:
         begun = time.perf_counter()
-        vectors = model.embed([dated(line) for line in conversation.lines])  # (N, D)
+        vectors = model.embed([with_date(line) for line in conversation.lines])  # (N, D)
         spent, lines = spent + time.perf_counter() - begun, lines + len(conversation.lines)
         for question in conversation.questions:
             begun = time.perf_counter()
@@ -63,10 +65,10 @@ def dense(conversations: Sequence[Conversation], embedder: Embedder | str | None
             ranked = [conversation.ids[at] for at in order]
             recalls.append({k: recall_at(ranked, question.gold, k) for k in KS})
     recall = {k: mean(each[k] for each in recalls) for k in KS}
-    return Dense(model.name, len(recalls), recall, percentile(asked, 50), 1000 * spent / max(lines, 1))
+    return DenseResult(model.name, len(recalls), recall, percentile(asked, 50), 1000 * spent / max(lines, 1))
 
 
-def dated(line: NewLine) -> str:
+def with_date(line: NewLine) -> str:
     """A line as it is embedded here."""
     day = f"[{line.said_at.day} {line.said_at:%B %Y}] " if line.said_at else ""
     return f"{day}{line.speaker}: {line.text}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from everthread.bench.questions import items
+from everthread.bench.questions import read_list
 from everthread.transfer.files import file_error, load, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 
@@ -19,7 +19,7 @@ STRATEGYQA = ("train.json", "dev.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FactItem:
     """A fact to be remembered, and the question that should find it, with what was said before it."""
 
     fact: str
@@ -27,7 +27,7 @@ class Item:
     context: tuple[str, ...]
 
 
-def strategyqa(path: Path, limit: int) -> list[Item]:
+def strategyqa(path: Path, limit: int) -> list[FactItem]:
     """StrategyQA: the first of an entry's facts, its description before the question.
 
     path is a file, or the folder of train.json and dev.json, which then follow one another.
@@ -41,27 +41,27 @@ def strategyqa(path: Path, limit: int) -> list[Item]:
     found = []
     for file, number, entry in islice(entries, limit):
         place = f"entry {number}"
-        if facts := items(entry.get("facts"), file, "facts"):
+        if facts := read_list(entry.get("facts"), file, "facts"):
             first, question = (
                 text_of({"facts": facts[0]}, "facts", file, place),
                 text_of(entry, "question", file, place),
             )
-            found.append(Item(first, question, (_text(entry, "description", file, place),)))
+            found.append(FactItem(first, question, (_text(entry, "description", file, place),)))
     return found
 
 
-def qrecc(path: Path, limit: int) -> list[Item]:
+def qrecc(path: Path, limit: int) -> list[FactItem]:
     """QReCC: the answer, the question as it was rewritten, the turns before. path is qrecc_test.json."""
     found = []
     for number, entry in islice(_list(path), limit):
         place = f"entry {number}"
         answer, question = _text(entry, "Answer", path, place), _text(entry, "Rewrite", path, place)
         if answer and question and entry.get("Context") is not None:
-            found.append(Item(answer, question, _texts(entry["Context"], path, "Context")))
+            found.append(FactItem(answer, question, _texts(entry["Context"], path, "Context")))
     return found
 
 
-def msmarco(path: Path, limit: int) -> list[Item]:
+def msmarco(path: Path, limit: int) -> list[FactItem]:
     """MS MARCO v2.1: the longest answer to a query with a selected passage; the passages not selected stand before it.
 
     path is dev_v2.1.json: an object of columns, each of them an object by row.
@@ -72,10 +72,10 @@ def msmarco(path: Path, limit: int) -> list[Item]:
     for row in islice(named["query"], limit):
         place = f"row {row}"
         answers = _texts(named["answers"].get(row), path, place)
-        passages = [mapping(each, path, place) for each in items(named["passages"].get(row), path, place)]
+        passages = [mapping(each, path, place) for each in read_list(named["passages"].get(row), path, place)]
         if answers and any(each.get("is_selected") for each in passages):
             others = (text_of(each, "passage_text", path, place) for each in passages if not each.get("is_selected"))
-            found.append(Item(max(answers, key=len), text_of(named["query"], row, path, place), tuple(others)))
+            found.append(FactItem(max(answers, key=len), text_of(named["query"], row, path, place), tuple(others)))
     return [item for item in found if item.fact]
 
 
@@ -96,4 +96,4 @@ def _text(entry: Record, field: str, path: Path, place: str) -> str:
 
 
 def _texts(value: object, path: Path, place: str) -> tuple[str, ...]:
-    return tuple(text_of({place: each}, place, path, place) for each in items(value, path, place))
+    return tuple(text_of({place: each}, place, path, place) for each in read_list(value, path, place))

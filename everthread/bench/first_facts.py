@@ -14,11 +14,11 @@ from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from typing import Literal, TypedDict
 
-from everthread.bench.questions import Conversation, Question
+from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.types import NewLine
 
-BEGUN = datetime(2024, 3, 4, 9, tzinfo=UTC)
-FILES = {"en": "firsts.json", "zh": "firsts_zh.json"}
+FIRST_SAID_AT = datetime(2024, 3, 4, 9, tzinfo=UTC)
+DATA_FILES = {"en": "firsts.json", "zh": "firsts_zh.json"}
 _REPLIES = {
     "en": ("Thanks for telling me.", "Good to know.", "I'll remember that.", "Oh, I see!"),
     "zh": ("谢谢你告诉我。", "知道了，很好。", "我会记住的。", "哦，原来如此！"),
@@ -35,13 +35,13 @@ class _Bank(TypedDict):
     strange: list[str]
 
 
-def firsts(language: Language = "en") -> list[Conversation]:
+def load_first_facts(language: Language = "en") -> list[AnnotatedConversation]:
     """The banks as a person tells them, without a reply."""
-    banks: list[_Bank] = json.loads(files("everthread.bench").joinpath(FILES[language]).read_text("utf-8"))
+    banks: list[_Bank] = json.loads(files("everthread.bench").joinpath(DATA_FILES[language]).read_text("utf-8"))
     return [_conversation(bank) for bank in banks]
 
 
-def answered(conversation: Conversation, language: Language = "en") -> Conversation:
+def with_replies(conversation: AnnotatedConversation, language: Language = "en") -> AnnotatedConversation:
     """The same with a bot's short reply behind every line."""
     said = _REPLIES[language]
     replies = [
@@ -53,7 +53,7 @@ def answered(conversation: Conversation, language: Language = "en") -> Conversat
     return replace(conversation, lines=lines, ids=ids, speakers=(*conversation.speakers, "Bot"))
 
 
-def merge(banks: Sequence[Conversation], name: str) -> Conversation:
+def merge(banks: Sequence[AnnotatedConversation], name: str) -> AnnotatedConversation:
     """Several banks as one: what is told and asked in any of them."""
     lines = tuple(line for bank in banks for line in bank.lines)
     ids = tuple(f"{bank.id}:{id}" for bank in banks for id in bank.ids)
@@ -63,15 +63,15 @@ def merge(banks: Sequence[Conversation], name: str) -> Conversation:
         for question in bank.questions
     )
     speakers = tuple(dict.fromkeys(speaker for bank in banks for speaker in bank.speakers))
-    return Conversation(name, lines, ids, questions, speakers)
+    return AnnotatedConversation(name, lines, ids, questions, speakers)
 
 
-def _conversation(bank: _Bank) -> Conversation:
+def _conversation(bank: _Bank) -> AnnotatedConversation:
     name, speaker = bank["id"], bank["speaker"]
     lines = tuple(
-        NewLine(text, speaker, said_at=BEGUN + timedelta(minutes=n), session=name, key=f"{name}:{n}")
+        NewLine(text, speaker, said_at=FIRST_SAID_AT + timedelta(minutes=n), session=name, key=f"{name}:{n}")
         for n, text in enumerate(bank["lines"])
     )
     questions = tuple(Question(text, frozenset(map(str, gold)), "first") for text, gold in bank["questions"])
     ids = tuple(str(n) for n in range(len(lines)))
-    return Conversation(name, lines, ids, questions, (speaker,), strange=tuple(bank["strange"]))
+    return AnnotatedConversation(name, lines, ids, questions, (speaker,), strange=tuple(bank["strange"]))

@@ -17,8 +17,8 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 RIDGE = 0.03  # on standardised signals; keeps a signal that hardly occurs from taking any value
-NEGATIVES = 300  # candidates kept of a question, the best by a rough score; the rest never comes near the top
-STEPS = 30
+MAX_NEGATIVES = 300  # candidates kept of a question, the best by a rough score; the rest never comes near the top
+MAX_STEPS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Example:
     importance: float = 1.0
 
 
-def pruned(example: Example, rough: Floats) -> Example:
+def prune_candidates(example: Example, rough: Floats) -> Example:
     """The example with its gold and its NEGATIVES best other candidates by the rough weights."""
-    order = np.argsort(-(example.signals @ rough))[:NEGATIVES]
+    order = np.argsort(-(example.signals @ rough))[:MAX_NEGATIVES]
     keep = np.union1d(order, example.gold)
     return Example(example.group, example.signals[keep], np.searchsorted(keep, example.gold), example.importance)
 
@@ -43,7 +43,7 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE) -> Floats:
     rankings = _Rankings(examples, ridge)
     weights = np.zeros(rankings.values.shape[1])
     loss, chance = rankings.loss(weights)
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         step = rankings.newton(weights, chance)
         size = 1.0
         while (trial := rankings.loss(weights - size * step))[0] > loss and size > 1e-3:
@@ -100,7 +100,7 @@ def logistic(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) 
     ridge = 1e-6 * np.eye(design.shape[1])  # only so that the Hessian can be inverted
     weights = np.zeros(design.shape[1])
     share = importance / importance.sum()
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         chance = 1 / (1 + np.exp(-design @ weights))
         gradient = design.T @ (share * (chance - wanted)) + ridge @ weights
         weights -= np.linalg.solve((design.T * (share * chance * (1 - chance))) @ design + ridge, gradient)

@@ -19,43 +19,43 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread import factory
-from everthread.bench.first_facts import Language, answered, firsts
-from everthread.bench.fit import Example, fit, logistic, pruned
+from everthread.bench.first_facts import Language, load_first_facts, with_replies
+from everthread.bench.fit import Example, fit, logistic, prune_candidates
 from everthread.bench.metrics import KS
-from everthread.bench.questions import Conversation, Question
-from everthread.bench.run import renamed
+from everthread.bench.questions import AnnotatedConversation, Question
+from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall import relevance_gate
 from everthread.recall.results import Query
 
-KEPT = 0.95  # of the questions that a bank can answer, how many the gate must let through
-OTHERS = 4  # strangers' banks that each conversation's questions are asked of
-SMALL = 4  # of every so many questions, one is also put to a small bank
-SIZES = (3, 10, 30, 100)  # lines of the small banks, in turn
+TARGET_KEPT_SHARE = 0.95  # of the questions that a bank can answer, how many the gate must let through
+FOREIGN_BANKS = 4  # strangers' banks that each conversation's questions are asked of
+SMALL_BANK_STRIDE = 4  # of every so many questions, one is also put to a small bank
+SMALL_BANK_LINES = (3, 10, 30, 100)  # lines of the small banks, in turn
 # In a small bank the gate is to let in a stranger's question rather less often than to keep an own one: its own
 # questions count for so much less than strangers'.
 SMALL_BANK_ODDS = 0.3
-MIXED = 0.4  # of the weight of all questions, what those of the mixed-in conversations have
-FRIENDS = (
+MIXED_WEIGHT = 0.4  # of the weight of all questions, what those of the mixed-in conversations have
+FRIEND_SIGNALS = (
     *("cosine", "cosine_near", "bm25_window", "bm25_session", "share", "asks", "length", "speaker"),
     *("day", "month", "answers", "time"),
 )
-ASSISTANT = (
+ASSISTANT_SIGNALS = (
     *("cosine", "cosine_near", "cosine_session", "bm25_window", "bm25_session", "asks", "length", "person"),
     *("day", "month", "time"),
 )
-WORDS = ("bm25_window", "share", "length", "person")  # what is left where the embedder can't read the question
-ROUGH = {"cosine": 8.0, "bm25_window": 0.4}  # the score by which negatives are chosen: a plain hybrid
+WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # what is left where the embedder can't read the question
+ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # the score by which negatives are chosen: a plain hybrid
 
 Floats = npt.NDArray[np.float64]
-COUNTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # what the questions to banks of each size weigh in the gate
-CURVE = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
+SIZE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # what the questions to banks of each size weigh in the gate
+KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FitSettings:
     """What is set by hand for one kind of conversation."""
 
     names: tuple[str, ...]  # of the signals that are weighed
@@ -63,16 +63,16 @@ class Kind:
     evidence: tuple[str, ...] = tuple(name for name in relevance_gate.EVIDENCE if name != "asked")
     given: Mapping[str, float] = field(default_factory=dict)  # weights that these conversations can't tell
     careful: float = SMALL_BANK_ODDS
-    curve: tuple[float, ...] = CURVE
+    curve: tuple[float, ...] = KEPT_SHARES
     let_in: float | None = None  # of strangers' questions, by which the threshold is chosen; None: by KEPT
 
 
-AMONG_FRIENDS = Kind(FRIENDS, ridge=0.03)
-WITH_ASSISTANT = Kind(ASSISTANT, ridge=0.1)
+AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03)
+WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1)
 # Words alone can't keep nearly all of the own questions without letting in nearly all of the others, so the threshold
 # is chosen by the latter. They let in few of small banks anyway.
-BY_WORDS = Kind(
-    names=WORDS,
+BY_WORDS = FitSettings(
+    names=WORD_SIGNALS,
     ridge=0.03,
     evidence=("top", "small", "asked"),
     given={"person": 1.1275},  # as with an assistant: no bot speaks in them
@@ -96,7 +96,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class GateRates:
     """What a gate lets through, as shares: of a bank's own questions, and of strangers' with and without its names."""
 
     kept: float
@@ -120,9 +120,11 @@ class FitResult:
     threshold: float
     questions: int
     recall: Mapping[int, float]  # k -> share, each conversation left out in turn
-    curve: Sequence[Point]  # likewise
-    small: Mapping[str, Point]  # at the threshold, in small banks
-    banks: Mapping[str, tuple[Mapping[int, float], Point]]  # by conversation: its recall, and at the threshold its gate
+    curve: Sequence[GateRates]  # likewise
+    small: Mapping[str, GateRates]  # at the threshold, in small banks
+    banks: Mapping[
+        str, tuple[Mapping[int, float], GateRates]
+    ]  # by conversation: its recall, and at the threshold its gate
 
     def json(self) -> dict[str, Any]:
         return {
@@ -153,9 +155,9 @@ class FitResult:
 
 
 def cross_validate(
-    conversations: Sequence[Conversation],
+    conversations: Sequence[AnnotatedConversation],
     embedder: Embedder | str | None = None,
-    mixed: Sequence[Conversation] = (),
+    mixed: Sequence[AnnotatedConversation] = (),
     by_words: bool = False,
 ) -> FitResult:
     """Fit a head on these conversations, and on all but one for each.
@@ -179,7 +181,7 @@ def cross_validate(
     final = _head(puts + little, extra, kind)
     for name in {put.bank for put in little}:  # these have no part in the weights, only in the curve
         held[name] = replace(final, whole=_whole(puts + _without(little, name), final.weights, kind))
-    chances = {size: _chances([put for put in puts + little if put.size == size], held) for size in COUNTS}
+    chances = {size: _chances([put for put in puts + little if put.size == size], held) for size in SIZE_WEIGHTS}
     threshold = _threshold(chances["full"], kind)
     return FitResult(
         weights=dict(zip(kind.names, _rounded(final.weights), strict=True)),
@@ -193,7 +195,9 @@ def cross_validate(
             each.id: _shown([put for put in puts if put.bank == each.id], held, threshold) for each in conversations
         },
         small={
-            f"parts of {' to '.join(map(str, SIZES[:: len(SIZES) - 1]))} lines": _point(chances["small"], threshold),
+            f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": _point(
+                chances["small"], threshold
+            ),
             "the first things people tell": _point(chances["first"], threshold),
         },
     )
@@ -203,7 +207,7 @@ def cross_validate(
 
 
 def _put(
-    conversations: Sequence[Conversation], model: Embedder, names: Sequence[str], strangers: bool = True
+    conversations: Sequence[AnnotatedConversation], model: Embedder, names: Sequence[str], strangers: bool = True
 ) -> Iterator[Trial]:
     """Every question to its own bank, when its time has come, and then to strangers'; some to small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
@@ -212,7 +216,7 @@ def _put(
         for conversation, bank in zip(conversations, banks, strict=True):
             yield from _own(conversation, bank, names)
         for at, conversation in enumerate(conversations):
-            for step in range(1, min(OTHERS, len(conversations) - 1) + 1 if strangers else 0):
+            for step in range(1, min(FOREIGN_BANKS, len(conversations) - 1) + 1 if strangers else 0):
                 other = (at + step) % len(conversations)
                 yield from _strange(conversation, conversations[other], banks[other], names)
             if strangers:
@@ -221,7 +225,7 @@ def _put(
         store.close()
 
 
-def _own(conversation: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
+def _own(conversation: AnnotatedConversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
     def after(question: Question) -> int:
         return len(conversation.lines) if question.after is None else question.after
 
@@ -234,16 +238,22 @@ def _own(conversation: Conversation, bank: Memory, names: Sequence[str]) -> Iter
     bank.observe_many(conversation.lines[len(seqs) :])
 
 
-def _strange(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
+def _strange(
+    own: AnnotatedConversation, other: AnnotatedConversation, bank: Memory, names: Sequence[str]
+) -> Iterator[Trial]:
     for question in own.questions:
         for kind, text in _strangely(question.text, own, other):
             yield _measured(own.id, bank, kind, text, (), names)
 
 
-def _small(own: Conversation, other: Conversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
+def _small(
+    own: AnnotatedConversation, other: AnnotatedConversation, bank: Memory, names: Sequence[str]
+) -> Iterator[Trial]:
     """Parts of a conversation around a gold line, asked its own question and a stranger's."""
-    for number, (question, odd) in enumerate(zip(own.questions[::SMALL], other.questions[::SMALL], strict=False)):
-        size, at = SIZES[number % len(SIZES)], own.ids.index(min(question.gold))
+    for number, (question, odd) in enumerate(
+        zip(own.questions[::SMALL_BANK_STRIDE], other.questions[::SMALL_BANK_STRIDE], strict=False)
+    ):
+        size, at = SMALL_BANK_LINES[number % len(SMALL_BANK_LINES)], own.ids.index(min(question.gold))
         part = slice(max(0, at - size // 2), max(0, at - size // 2) + size)
         little = Memory(f"{own.id}/{number}", bank.store, bank.embedder, bank.recipe)
         kept = zip(own.ids[part], little.observe_many(own.lines[part]), strict=True)
@@ -257,8 +267,8 @@ def _small(own: Conversation, other: Conversation, bank: Memory, names: Sequence
 def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.store(Path(folder))
-        for each in firsts(language):
-            told = answered(each, language) if assistant else each
+        for each in load_first_facts(language):
+            told = with_replies(each, language) if assistant else each
             bank = Memory(each.id, store, model, factory.recipe("default"))
             seqs = dict(zip(told.ids, (line.seq for line in bank.observe_many(told.lines)), strict=True))
             for question in told.questions:
@@ -269,17 +279,19 @@ def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language
         store.close()
 
 
-def _strangely(text: str, own: Conversation, other: Conversation) -> tuple[tuple[str, str], tuple[str, str]]:
+def _strangely(
+    text: str, own: AnnotatedConversation, other: AnnotatedConversation
+) -> tuple[tuple[str, str], tuple[str, str]]:
     """A question as it is put to a stranger's bank: as it stands, and with the stranger's names."""
-    return ("unchanged", text), ("mapped", renamed(text, own.speakers, other.speakers))
+    return ("unchanged", text), ("mapped", replace_names(text, own.speakers, other.speakers))
 
 
 def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     found, signals = bank.reader.candidates(Query(text))
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
-    rough = np.array([ROUGH.get(name, 0.0) for name in names])
+    rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
     evidence = relevance_gate.evidence(found, signals, np.zeros(len(matrix), np.float32))
-    example = pruned(Example(bank.bank, matrix, np.flatnonzero(np.isin(found.seqs, gold))), rough)
+    example = prune_candidates(Example(bank.bank, matrix, np.flatnonzero(np.isin(found.seqs, gold))), rough)
     return Trial(asker, bank.bank, kind, "full", len(gold), example, evidence)
 
 
@@ -288,7 +300,7 @@ def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    kind: Kind
+    kind: FitSettings
     weights: Floats
     whole: Floats  # bias first
     hit: Floats
@@ -299,10 +311,10 @@ def _without(puts: Sequence[Trial], name: str) -> list[Trial]:
     return [put for put in puts if name not in (put.asker, put.bank)]
 
 
-def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: Kind) -> _Head:
+def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) -> _Head:
     """The numbers that these questions give."""
     big = [put.example for put in puts if put.kind == "own" and put.size == "full" and len(put.example.gold)]
-    share = MIXED / (1 - MIXED) * len(big) / max(len(extra), 1)
+    share = MIXED_WEIGHT / (1 - MIXED_WEIGHT) * len(big) / max(len(extra), 1)
     joined = [replace(example, importance=share) for example in extra if len(example.gold)]
     fitted = fit(big + joined, kind.ridge)
     weights = np.array([kind.given.get(name, weight) for name, weight in zip(kind.names, fitted, strict=True)])
@@ -312,16 +324,16 @@ def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: Kind) -> _Head:
     return _Head(kind, weights, _whole(puts, weights, kind), np.array([bias, *slope]))
 
 
-def _whole(puts: Sequence[Trial], weights: Floats, kind: Kind) -> Floats:
+def _whole(puts: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
     """(1 + E,) the curve of the gate, bias first. Own and strangers' questions weigh the same in all, and so do the
     two kinds of strangers'; in small banks, see CAREFUL."""
     counts = Counter((put.kind, put.size) for put in puts)
     kinds = Counter(size for asked, size in counts if asked != "own")
-    careful = {size: 1.0 if size == "full" else kind.careful for size in COUNTS}
+    careful = {size: 1.0 if size == "full" else kind.careful for size in SIZE_WEIGHTS}
 
     def weight(put: Trial) -> float:
         odds = careful[put.size] if put.kind == "own" else 1 / kinds[put.size]
-        return 2 * COUNTS[put.size] * odds / (1 + careful[put.size]) / counts[put.kind, put.size]
+        return 2 * SIZE_WEIGHTS[put.size] * odds / (1 + careful[put.size]) / counts[put.kind, put.size]
 
     own = np.array([put.kind == "own" for put in puts])
     evidence = np.array([_evidence(put, weights, kind) for put in puts])
@@ -329,7 +341,7 @@ def _whole(puts: Sequence[Trial], weights: Floats, kind: Kind) -> Floats:
     return np.array([bias, *slope])
 
 
-def _evidence(put: Trial, weights: Floats, kind: Kind) -> list[float]:
+def _evidence(put: Trial, weights: Floats, kind: FitSettings) -> list[float]:
     scores = put.example.signals @ weights
     top = float(scores.max()) if len(scores) else 0.0  # none, where nothing was said at the time that is asked of
     found = {**put.evidence, "top": top, "small_top": put.evidence["small"] * top}
@@ -357,16 +369,16 @@ def _recall(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[int, float
     return {k: float(np.mean([(rank < k).sum() / gold for rank, gold in ranks])) for k in KS}
 
 
-def _shown(puts: Sequence[Trial], held: Mapping[str, _Head], threshold: float) -> tuple[dict[int, float], Point]:
+def _shown(puts: Sequence[Trial], held: Mapping[str, _Head], threshold: float) -> tuple[dict[int, float], GateRates]:
     """What one bank recalls, and lets through at the threshold."""
     full = [put for put in puts if put.size == "full"]
     return _recall([put for put in full if put.kind == "own"], held), _point(_chances(full, held), threshold)
 
 
-def _threshold(chances: Mapping[str, Floats], kind: Kind) -> float:
+def _threshold(chances: Mapping[str, Floats], kind: FitSettings) -> float:
     """The relevance of a whole from which anything is let through."""
     if kind.let_in is None:
-        return float(np.quantile(chances["own"], 1 - KEPT))
+        return float(np.quantile(chances["own"], 1 - TARGET_KEPT_SHARE))
     return float(np.quantile(chances["unchanged"], 1 - kind.let_in))
 
 
@@ -379,8 +391,8 @@ def _chances(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[str, Floa
     return {"own": own, "unchanged": unchanged, "mapped": mapped if len(mapped) else unchanged}
 
 
-def _point(chances: Mapping[str, Floats], threshold: float) -> Point:
-    return Point(*(float((chances[kind] >= threshold).mean()) for kind in ("own", "unchanged", "mapped")))
+def _point(chances: Mapping[str, Floats], threshold: float) -> GateRates:
+    return GateRates(*(float((chances[kind] >= threshold).mean()) for kind in ("own", "unchanged", "mapped")))
 
 
 def _percents(recall: Mapping[int, float]) -> dict[str, float]:

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 _ALIKE = frozenset((",", "!", ";", "..", "...", "!!", "!!!"))
 
 
-def normal(tokens: Iterable[str]) -> tuple[str, ...]:
+def normalize_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
     """Tokens as they are compared: lower-cased, one mark for the pausing ones, none at the end."""
     found = ["." if token in _ALIKE else token.lower() for token in tokens]
     return tuple(found[:-1] if found[-1:] == ["."] else found)
 
 
-def stands(fact: Sequence[str], passage: Sequence[str], threshold: float) -> bool:
+def contains_fact(fact: Sequence[str], passage: Sequence[str], threshold: float) -> bool:
     """Whether the passage scores at least threshold for the fact, from 0 to 100. Of an empty fact nothing stands.
 
     Windows with too few of the fact's tokens are passed over, for each missing one is an edit; the others are compared
@@ -27,7 +27,7 @@ def stands(fact: Sequence[str], passage: Sequence[str], threshold: float) -> boo
     if not fact:
         return threshold <= 0
     allowed = next(d for d in range(len(fact), -2, -1) if d < 0 or 100 * (1 - d / len(fact)) >= threshold)
-    return any(distance(window, fact, allowed) <= allowed for window in _windows(fact, passage, allowed))
+    return any(edit_distance(window, fact, allowed) <= allowed for window in _windows(fact, passage, allowed))
 
 
 def _windows(fact: Sequence[str], passage: Sequence[str], allowed: int) -> Iterator[Sequence[str]]:
@@ -48,7 +48,7 @@ def _windows(fact: Sequence[str], passage: Sequence[str], allowed: int) -> Itera
         lacking[first] += 1
 
 
-def distance(one: Sequence[str], other: Sequence[str], allowed: int) -> int:
+def edit_distance(one: Sequence[str], other: Sequence[str], allowed: int) -> int:
     """The Levenshtein distance, or some number above `allowed` where it is more than that.
 
     Only the cells within `allowed` of the diagonal are filled: what lies farther off costs more (Ukkonen 1985).

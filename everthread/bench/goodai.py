@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from everthread.bench.facts import Item
-from everthread.bench.fuzzy_match import normal, stands
+from everthread.bench.facts import FactItem
+from everthread.bench.fuzzy_match import contains_fact, normalize_tokens
 from everthread.bench.metrics import share
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
@@ -31,9 +31,9 @@ from everthread.recipes.goodai.tokenizers import piece_names, word_pieces
 from everthread.types import Vector, Vectors
 
 KS = (3, 10)
-THRESHOLD = 70.0  # of a passage's score for the fact
-LONGEST = 40  # tokens of a query
-TURNS = 3  # things said before the question
+MIN_SCORE = 70.0  # of a passage's score for the fact
+MAX_QUERY_TOKENS = 40  # tokens of a query
+CONTEXT_TURNS = 3  # things said before the question
 SEED = 8001
 NAMES = """
     Ada Alice Amir Anna Ben Carla Carlos Chen Clara Daniel David Elena Emma Erik Eva Fatima Felix Grace Hana Helen Ivan
@@ -43,7 +43,7 @@ NAMES = """
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedAccuracy:
     """What the source says a model finds, in percent of the questions."""
 
     model: str
@@ -65,7 +65,7 @@ _FIGURES = {
     "msmarco": ((73.10, 80.14), (70.31, 77.71), (75.00, 81.77), (71.75, 79.60), (79.24, 84.84)),
 }
 PUBLISHED = {
-    dataset: tuple(Published(model, *pair) for model, pair in zip(_MODELS, pairs, strict=True))
+    dataset: tuple(PublishedAccuracy(model, *pair) for model, pair in zip(_MODELS, pairs, strict=True))
     for dataset, pairs in _FIGURES.items()
 }
 
@@ -74,7 +74,7 @@ Accuracy = Mapping[int, float]  # the share of the questions that were answered,
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EvaluationResult:
     """How many questions were answered, and the seconds that it took. by_factor is with the matcher, by the number of
     candidates that it rated for each passage; accuracy is without one."""
 
@@ -119,13 +119,13 @@ def _percent(accuracy: Accuracy) -> dict[str, float]:
 
 def evaluate(
     dataset: str,
-    items: Sequence[Item],
+    items: Sequence[FactItem],
     embedder: Embedder | str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     *,
     matcher: str = "",
     factors: Sequence[float] = (),
-) -> Answered:
+) -> EvaluationResult:
     """Remembers the facts of all items, asks for each, and counts.
 
     Args:
@@ -146,7 +146,7 @@ def evaluate(
     for item in items:
         memory.add_text(item.fact + "\n")
     random = Random(SEED)
-    queries = [query_of(item, random) for item in items]
+    queries = [build_query(item, random) for item in items]
     total = len(items) * (1 + len(factors if matcher else ()))
     done = count(1)
     accuracy = _asked(memory, items, queries, lambda: progress(next(done), total))
@@ -157,7 +157,7 @@ def evaluate(
             other = TextMemory.from_text(memory.to_text(), model, matcher=kept, reranking_k_factor=factor)
             by_factor[factor] = _asked(other, items, queries, lambda: progress(next(done), total))
     seconds = time.perf_counter() - begun
-    return Answered(dataset, memory.embedder_name, len(items), accuracy, seconds, matcher, by_factor)
+    return EvaluationResult(dataset, memory.embedder_name, len(items), accuracy, seconds, matcher, by_factor)
 
 
 class _Kept:
@@ -192,7 +192,7 @@ class _KeptVectors:
 
 
 def _asked(
-    memory: TextMemory, items: Sequence[Item], queries: Sequence[str], told: Callable[[], None]
+    memory: TextMemory, items: Sequence[FactItem], queries: Sequence[str], told: Callable[[], None]
 ) -> dict[int, float]:
     best = []
     for item, query in zip(items, queries, strict=True):
@@ -201,24 +201,27 @@ def _asked(
     return {k: share(place is not None and place < k for place in best) for k in KS}
 
 
-def _place(memory: TextMemory, item: Item, query: str) -> int | None:
+def _place(memory: TextMemory, item: FactItem, query: str) -> int | None:
     """Which of the passages, from 0, is the first to hold the fact."""
-    fact = normal(piece_names(item.fact))
+    fact = normalize_tokens(piece_names(item.fact))
     passages = [found.passage for found in memory.retrieve(query, max(KS))]
-    return next((n for n, text in enumerate(passages) if stands(fact, normal(piece_names(text)), THRESHOLD)), None)
+    return next(
+        (n for n, text in enumerate(passages) if contains_fact(fact, normalize_tokens(piece_names(text)), MIN_SCORE)),
+        None,
+    )
 
 
-def query_of(item: Item, random: Random) -> str:
+def build_query(item: FactItem, random: Random) -> str:
     """The question as it stands in a talk, cut from the left.
 
     What is left is of a random length: from that of the question's own turn, so that nothing of it is lost, to LONGEST
     tokens. A turn that is longer by itself is cut, too.
     """
     names = random.sample(NAMES, 2)
-    said = [f"{names[n % 2]}: {text}" for n, text in enumerate(item.context)][-TURNS:]
+    said = [f"{names[n % 2]}: {text}" for n, text in enumerate(item.context)][-CONTEXT_TURNS:]
     asker, other = (names[(len(item.context) + n) % 2] for n in range(2))
     turn = f"{asker}: {item.question}\n{other}:"
     own = len(word_pieces(turn))
-    length = random.randint(max(own, 1), LONGEST) if own < LONGEST else LONGEST
+    length = random.randint(max(own, 1), MAX_QUERY_TOKENS) if own < MAX_QUERY_TOKENS else MAX_QUERY_TOKENS
     whole = "\n".join([*said, turn])
     return whole[word_pieces(whole)[-length:][0] :]

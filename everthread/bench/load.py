@@ -21,21 +21,21 @@ from uuid import uuid4
 from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
-from everthread.bench.speed import OBSERVED, QUERIES, BulkEmbedder, Timing, timed
+from everthread.bench.speed import OBSERVED_LINES, QUERY_COUNT, BulkEmbedder, Timing, time_calls
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
 from everthread.stores.base import Store
 
-SAMPLE = 1024  # lines imported with the real model
-TALK = 40  # lines of each bank before the load begins
-ASKED = 0.5  # of a client's calls, how many ask; the others observe
+SAMPLE_LINES = 1024  # lines imported with the real model
+INITIAL_LINES = 40  # lines of each bank before the load begins
+RECALL_SHARE = 0.5  # of a client's calls, how many ask; the others observe
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class StoreTimings:
     """One store at one size. Rates are lines a second."""
 
     lines: int
@@ -47,7 +47,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadResult:
     """What many clients saw. Times are milliseconds of one call, with its wait for the processor."""
 
     clients: int
@@ -81,9 +81,9 @@ class Load:
         return "\n".join([*rows, *sorted(set(self.errors))])
 
 
-def compare(
+def compare_stores(
     url: str, sizes: Sequence[int], *, embedder: Embedder | str | None = None, progress: Progress | None = None
-) -> list[Side]:
+) -> list[StoreTimings]:
     """Measure a folder and the database at each size. The banks of this are forgotten in the end, also where it is
     interrupted."""
     real, tell = factory.embedder(embedder), progress or (lambda _: None)
@@ -100,23 +100,23 @@ def compare(
     return found
 
 
-def _side(name: str, store: Store, size: int, real: Embedder) -> Side:
+def _side(name: str, store: Store, size: int, real: Embedder) -> StoreTimings:
     with _brief(store, BulkEmbedder(real)) as bank:
         lines = synthetic.lines(size)
         begun = time.perf_counter()
         while chunk := list(islice(lines, 10_000)):
             bank.observe_many(chunk)
         rate = size / (time.perf_counter() - begun)
-        asked = synthetic.queries(QUERIES, behind=size + OBSERVED)
+        asked = synthetic.queries(QUERY_COUNT, skip=size + OBSERVED_LINES)
         for query in asked[:5]:
             bank.recall(query)
-        recall = timed(bank.recall, asked)
-        observe = timed(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED, behind=size)))
+        recall = time_calls(bank.recall, asked)
+        observe = time_calls(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED_LINES, skip=size)))
     with _brief(store, real) as sample:
         begun = time.perf_counter()
-        sample.observe_many(synthetic.lines(SAMPLE))
-        imported = SAMPLE / (time.perf_counter() - begun)
-    return Side(size, name, observe, recall, rate, imported)
+        sample.observe_many(synthetic.lines(SAMPLE_LINES))
+        imported = SAMPLE_LINES / (time.perf_counter() - begun)
+    return StoreTimings(size, name, observe, recall, rate, imported)
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def _brief(store: Store, embedder: Embedder) -> Iterator[Memory]:
         bank.forget(everything=True)
 
 
-def table(sides: Sequence[Side]) -> str:
+def table(sides: Sequence[StoreTimings]) -> str:
     """The figures for the terminal and the docs, with the ratio of the second store to the first."""
     rows = [f"{'lines':>9}  {'store':<9} {'observe ms':>15} {'recall ms':>15} {'bulk':>7} {'import':>7}"]
     for side in sides:
@@ -144,7 +144,7 @@ def table(sides: Sequence[Side]) -> str:
     return "\n".join(rows)
 
 
-def load(
+def run_load(
     store: Store,
     *,
     clients: int = 200,
@@ -152,7 +152,7 @@ def load(
     seconds: float = 60.0,
     embedder: str | None = None,
     progress: Progress | None = None,
-) -> Load:
+) -> LoadResult:
     """Let so many clients ask and tell so many banks at once.
 
     The banks are called "load 0" and so on, and stay, so that a second run begins at once. Raises BadInput.
@@ -164,7 +164,9 @@ def load(
     bulk, recipe = BulkEmbedder(real), factory.recipe("default")
     memories = [Memory(f"load {n}", store, bulk, recipe) for n in range(banks)]
     for number, memory in enumerate(memories):
-        memory.observe_many(synthetic.lines(TALK, behind=TALK * number))  # by their keys, only the first time
+        memory.observe_many(
+            synthetic.lines(INITIAL_LINES, skip=INITIAL_LINES * number)
+        )  # by their keys, only the first time
     tell(f"{clients} clients for {seconds:.0f} s")
     clerks = [_Client(number, memories, time.perf_counter() + seconds) for number in range(clients)]
     begun = time.perf_counter()
@@ -174,7 +176,7 @@ def load(
         clerk.join()
     taken = time.perf_counter() - begun
     observed, recalled = ([ms for clerk in clerks for ms in clerk.times[kind]] for kind in ("observe", "recall"))
-    return Load(
+    return LoadResult(
         clients=clients,
         banks=banks,
         seconds=taken,
@@ -199,12 +201,12 @@ class _Client(threading.Thread):
         self.times: dict[str, list[float]] = {"observe": [], "recall": []}
         self.errors: list[str] = []
         self._chance, self._memories, self._end = random.Random(number), memories, end
-        self._queries = synthetic.queries(50, behind=TALK * len(memories), seed=number)
+        self._queries = synthetic.queries(50, skip=INITIAL_LINES * len(memories), seed=number)
 
     def run(self) -> None:
         while (begun := time.perf_counter()) < self._end:
             memory, text = self._chance.choice(self._memories), self._chance.choice(self._queries)
-            kind = "recall" if self._chance.random() < ASKED else "observe"
+            kind = "recall" if self._chance.random() < RECALL_SHARE else "observe"
             try:
                 memory.recall(text) if kind == "recall" else memory.observe(text, speaker=self.name)
             except EverthreadError as error:

@@ -11,7 +11,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Literal
 
-from everthread.bench.questions import Conversation, Gathering, Question, items
+from everthread.bench.questions import AnnotatedConversation, ConversationBuilder, Question, read_list
 from everthread.transfer.dates import moment
 from everthread.transfer.files import file_error, numbered, parse, shown, text_of
 from everthread.transfer.locomo import Record, mapping
@@ -22,7 +22,7 @@ CHILDREN = {1: "Bart", 2: "Lisa"}  # the dataset's two people, by user-id
 _SAID = re.compile(r"\s*<(?P<name>[^<>:]{1,20})>\s*[:：]\s*(?P<text>.*)", re.DOTALL)
 
 
-def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[Conversation]:
+def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[AnnotatedConversation]:
     """One bank for each user-id, its lines the memories of that child, by date; an id is the memory's number.
 
     The published candidate lists never mix the two children, so neither do the banks. The query is the dialogue before
@@ -34,15 +34,17 @@ def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[Conversatio
     dialogues = _file(path, language, "dialogue")
     asked = [(_user(record, dialogues), record) for record in _records(dialogues)]
     owners = {
-        str(id): user for user, record in asked for id in items(record.get("relevant-id"), dialogues, "relevant-id")
+        str(id): user for user, record in asked for id in read_list(record.get("relevant-id"), dialogues, "relevant-id")
     }
     return [_child(user, language, memories, owners, asked, dialogues) for user in sorted({user for user, _ in asked})]
 
 
-def query_of(record: Record, path: Path) -> tuple[str, str]:
+def build_query(record: Record, path: Path) -> tuple[str, str]:
     """(the dialogue before its first test turn, what was said then), each message as "Name: text"."""
-    spoken = [str(item) for item in items(record.get("dialogue"), path, "dialogue")]
-    tests = [n for n in items(record.get("test-turn"), path, "test-turn") if isinstance(n, int) and 1 < n < len(spoken)]
+    spoken = [str(item) for item in read_list(record.get("dialogue"), path, "dialogue")]
+    tests = [
+        n for n in read_list(record.get("test-turn"), path, "test-turn") if isinstance(n, int) and 1 < n < len(spoken)
+    ]
     if not tests:
         raise file_error(
             path, "", f'"test-turn" is {shown(record.get("test-turn"))}', "it must number turns of the dialogue"
@@ -66,19 +68,19 @@ def _child(
     owners: dict[str, int],
     asked: list[tuple[int, Record]],
     path: Path,
-) -> Conversation:
+) -> AnnotatedConversation:
     own = {id: record for id, record in memories.items() if _owner(id, record, owners) == user}
     ordered = sorted(own, key=lambda id: (str(own[id].get("time")), int(id)))
     name = CHILDREN.get(user, f"User {user}")
     lines = tuple(_line(id, own[id], name, language, path) for id in ordered)
-    gathering = Gathering(f"madial-{language}-{user}", lines, tuple(ordered))
+    gathering = ConversationBuilder(f"madial-{language}-{user}", lines, tuple(ordered))
     for asker, record in asked:
         if asker == user:
-            query, answer = query_of(record, path)
-            wanted = {str(id) for id in items(record.get("relevant-id"), path, "relevant-id")}
+            query, answer = build_query(record, path)
+            wanted = {str(id) for id in read_list(record.get("relevant-id"), path, "relevant-id")}
             gathering.unresolved += len(wanted.difference(own))
-            gathering.ask(Question(query, frozenset(wanted.intersection(own)), "recall", None, answer))
-    return gathering.done()
+            gathering.add_question(Question(query, frozenset(wanted.intersection(own)), "recall", None, answer))
+    return gathering.build()
 
 
 def _owner(id: str, record: Record, owners: dict[str, int]) -> int | None:

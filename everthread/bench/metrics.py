@@ -25,7 +25,7 @@ def ndcg_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
     return gain / sum(_discount(place) for place in range(1, min(k, len(gold)) + 1))
 
 
-def gold_in(shown: Collection[str], gold: Set[str]) -> float:
+def gold_share(shown: Collection[str], gold: Set[str]) -> float:
     """The share of the gold ids among those shown, wherever they stand."""
     _some(gold)
     return len(gold & set(shown)) / len(gold)

@@ -10,15 +10,15 @@ from typing import Any
 
 from everthread import factory
 from everthread.bench import synthetic
-from everthread.bench.speed import QUERIES, BulkEmbedder, Timing, timed
+from everthread.bench.speed import QUERY_COUNT, BulkEmbedder, Timing, time_calls
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.stores.base import Store
 
-SMALL = 100  # lines of each small bank
-ASKED = 4 * QUERIES  # questions to small banks, each to another one
-CHUNK = 10_000  # lines given to the large bank at once
+SMALL_BANK_LINES = 100  # lines of each small bank
+SMALL_QUERY_COUNT = 4 * QUERY_COUNT  # questions to small banks, each to another one
+CHUNK_LINES = 10_000  # lines given to the large bank at once
 
 Progress = Callable[[str], None]
 
@@ -39,7 +39,7 @@ class NoisyNeighbourResult:
 
     def text(self) -> str:
         """The figures for the terminal and the docs."""
-        small = f"recall in {self.banks:,} banks of {SMALL} lines"
+        small = f"recall in {self.banks:,} banks of {SMALL_BANK_LINES} lines"
         rows = [
             (small, self.before),
             (f"{small}, beside one of {self.lines:,}", self.after),
@@ -49,7 +49,7 @@ class NoisyNeighbourResult:
         return "\n".join(f"{name:70} p50 {time.p50:6.1f} ms, p95 {time.p95:6.1f} ms" for name, time in rows)
 
 
-def beside(
+def measure_noisy_neighbour(
     store: Store,
     *,
     banks: int = 10_000,
@@ -62,22 +62,22 @@ def beside(
     The banks stay, "small 0" and so on and "large", so that a run that was cut short goes on where it was. Raises
     BadInput.
     """
-    if banks < 1 or lines < CHUNK:
-        raise BadInput(f"banks must be positive and lines at least {CHUNK:,}, got {banks} and {lines}")
+    if banks < 1 or lines < CHUNK_LINES:
+        raise BadInput(f"banks must be positive and lines at least {CHUNK_LINES:,}, got {banks} and {lines}")
     tell = progress or (lambda _: None)
     bulk, recipe = BulkEmbedder(factory.embedder(embedder)), factory.recipe("default")
     for number in range(banks):
-        _fill(store, f"small {number}", SMALL, SMALL * number, bulk)
+        _fill(store, f"small {number}", SMALL_BANK_LINES, SMALL_BANK_LINES * number, bulk)
         if number % 1000 == 0:
             tell(f"{number:,} of {banks:,} small banks")
     chance = random.Random(0)
-    small = [Memory(f"small {n}", store, bulk, recipe) for n in chance.choices(range(banks), k=ASKED)]
-    asked = list(zip(small, synthetic.queries(ASKED, behind=SMALL * banks), strict=True))
+    small = [Memory(f"small {n}", store, bulk, recipe) for n in chance.choices(range(banks), k=SMALL_QUERY_COUNT)]
+    asked = list(zip(small, synthetic.queries(SMALL_QUERY_COUNT, skip=SMALL_BANK_LINES * banks), strict=True))
     before = _recalled(asked)
-    for size in range(CHUNK, lines + 1, CHUNK):
+    for size in range(CHUNK_LINES, lines + 1, CHUNK_LINES):
         _fill(store, "large", size, 0, bulk)
         tell(f"{size:,} of {lines:,} lines of the large bank")
-    large = [(Memory("large", store, bulk, recipe), query) for query in synthetic.queries(QUERIES, behind=lines)]
+    large = [(Memory("large", store, bulk, recipe), query) for query in synthetic.queries(QUERY_COUNT, skip=lines)]
     after = _recalled(asked)
     alone = _recalled(large)
     end = threading.Event()
@@ -94,13 +94,13 @@ def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -
     memory = Memory(bank, store, embedder, factory.recipe("default"))
     have = store.corpus(bank).lines
     if have < size:
-        memory.observe_many(synthetic.lines(size - have, behind=behind + have))
+        memory.observe_many(synthetic.lines(size - have, skip=behind + have))
 
 
 def _recalled(asked: list[tuple[Memory, str]]) -> Timing:
     for memory, query in asked[:5]:
         memory.recall(query)
-    return timed(lambda each: each[0].recall(each[1]), asked)
+    return time_calls(lambda each: each[0].recall(each[1]), asked)
 
 
 def _without_pause(asked: list[tuple[Memory, str]], end: threading.Event) -> None:

@@ -26,7 +26,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class AnnotatedConversation:
     """Lines with their ids, and what is asked about them.
 
     unresolved counts gold ids that name no line, split those that had to be mended to be read, left_out the questions
@@ -39,11 +39,11 @@ class Conversation:
     questions: tuple[Question, ...]
     speakers: tuple[str, ...]
     unresolved: int = 0
-    split: int = 0
+    repaired: int = 0
     left_out: int = 0
     strange: tuple[str, ...] = ()
 
-    def moments(self) -> list[tuple[int, list[Question]]]:
+    def questions_by_time(self) -> list[tuple[int, list[Question]]]:
         """The questions by how many lines had been said when they were asked, the fewest first."""
 
         def said(question: Question) -> int:
@@ -53,7 +53,7 @@ class Conversation:
 
 
 @dataclass(slots=True)
-class Gathering:
+class ConversationBuilder:
     """A conversation while its questions are being read. Those without gold are counted, not asked."""
 
     name: str
@@ -61,29 +61,29 @@ class Gathering:
     ids: tuple[str, ...]
     questions: list[Question] = field(default_factory=list)
     unresolved: int = 0
-    split: int = 0
+    repaired: int = 0
     left_out: int = 0
 
-    def ask(self, question: Question) -> None:
+    def add_question(self, question: Question) -> None:
         if question.gold:
             self.questions.append(question)
         else:
             self.left_out += 1
 
-    def done(self) -> Conversation:
+    def build(self) -> AnnotatedConversation:
         speakers = tuple(dict.fromkeys(line.speaker for line in self.lines))
-        counts = (self.unresolved, self.split, self.left_out)
-        return Conversation(self.name, self.lines, self.ids, tuple(self.questions), speakers, *counts)
+        counts = (self.unresolved, self.repaired, self.left_out)
+        return AnnotatedConversation(self.name, self.lines, self.ids, tuple(self.questions), speakers, *counts)
 
 
-def items(value: object, path: Path, place: str) -> list[object]:
+def read_list(value: object, path: Path, place: str) -> list[object]:
     """The value, which must be a JSON list; none at all is an empty one."""
     if value is not None and not isinstance(value, list):
         raise file_error(path, place, f"{shown(value)} is no list", "give the file as it was published")
     return value or []
 
 
-def chosen(only: Collection[str], known: Iterable[str], path: Path) -> None:
+def check_chosen(only: Collection[str], known: Iterable[str], path: Path) -> None:
     """Complain of a chosen id that is not there."""
     names = sorted(known)
     if missing := set(only).difference(names):

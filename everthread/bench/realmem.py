@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from everthread.bench.questions import Conversation, Gathering, Question, chosen, items
+from everthread.bench.questions import AnnotatedConversation, ConversationBuilder, Question, check_chosen, read_list
 from everthread.transfer.dates import moment
 from everthread.transfer.files import file_error, load, shown, text_of
 from everthread.transfer.locomo import Record, mapping
 from everthread.types import NewLine, Role
 
-SURE = 20  # characters of a snapshot from which a turn that contains it is surely the one it was taken from
+MIN_SNAPSHOT_CHARS = (
+    20  # characters of a snapshot from which a turn that contains it is surely the one it was taken from
+)
 
 
-def realmem(path: Path, only: Collection[str] = ()) -> list[Conversation]:
+def realmem(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
     """A file or the folder of them; only names personas. The id of a line is "session-uuid:turn", turns from 1.
 
     The gold of a query is what its answer used. Each `memory_used` is looked up among the extracted memories of its
@@ -27,30 +29,34 @@ def realmem(path: Path, only: Collection[str] = ()) -> list[Conversation]:
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     named = {file.stem.partition("_dialogues")[0]: file for file in files}
-    chosen(only, named, path)
+    check_chosen(only, named, path)
     return [_Persona(name, file).conversation() for name, file in named.items() if not only or name in only]
 
 
-def source_turns(memory: str, session: Record, path: Path) -> list[int]:
+def find_source_turns(memory: str, session: Record, path: Path) -> list[int]:
     """The turns, from 1, that a memory of this session came from."""
-    spoken = turns(session, path)
-    for item in items(session.get("extracted_memory"), path, "extracted_memory"):
+    spoken = read_turns(session, path)
+    for item in read_list(session.get("extracted_memory"), path, "extracted_memory"):
         record = mapping(item, path, "extracted_memory")
         if _flat(record.get("content")) == _flat(memory):
             return _by_text(record, spoken) or _by_number(record, spoken) or list(range(1, len(spoken) + 1))
     return list(range(1, len(spoken) + 1))
 
 
-def turns(session: Record, path: Path) -> list[Record]:
+def read_turns(session: Record, path: Path) -> list[Record]:
     """A session's turns."""
     place = str(session.get("session_uuid"))
-    return [mapping(turn, path, place) for turn in items(session.get("dialogue_turns"), path, place)]
+    return [mapping(turn, path, place) for turn in read_list(session.get("dialogue_turns"), path, place)]
 
 
 def _by_text(record: Record, spoken: list[Record]) -> list[int]:
     snapshot = _flat(record.get("source_content_snapshot"))
     texts = enumerate((_flat(turn.get("content")) for turn in spoken), 1)
-    return [n for n, text in texts if snapshot and (text == snapshot or (len(snapshot) > SURE and snapshot in text))]
+    return [
+        n
+        for n, text in texts
+        if snapshot and (text == snapshot or (len(snapshot) > MIN_SNAPSHOT_CHARS and snapshot in text))
+    ]
 
 
 def _by_number(record: Record, spoken: list[Record]) -> list[int]:
@@ -70,18 +76,20 @@ class _Persona:
     name: str
     path: Path
 
-    def conversation(self) -> Conversation:
+    def conversation(self) -> AnnotatedConversation:
         sessions = self._sessions()
         spoken = list(self._spoken(sessions))
-        gathering = Gathering(self.name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
+        gathering = ConversationBuilder(self.name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
         said = {id: number for number, id in enumerate(gathering.ids)}  # id -> how many lines came before it
         for uuid, session in sessions.items():
-            self._ask(gathering, uuid, turns(session, self.path), sessions, said)
-        return gathering.done()
+            self._ask(gathering, uuid, read_turns(session, self.path), sessions, said)
+        return gathering.build()
 
     def _sessions(self) -> dict[str, Record]:
         file = mapping(load(self.path), self.path, "the file")
-        found = [mapping(item, self.path, "dialogues") for item in items(file.get("dialogues"), self.path, "dialogues")]
+        found = [
+            mapping(item, self.path, "dialogues") for item in read_list(file.get("dialogues"), self.path, "dialogues")
+        ]
         return {
             text_of(record, "session_uuid", self.path, f"dialogue {n}"): record for n, record in enumerate(found, 1)
         }
@@ -93,7 +101,7 @@ class _Persona:
             day = self._day(session, uuid)
             begun = day + timedelta(hours=12, minutes=10 * earlier.get(day, 0))
             earlier[day] = earlier.get(day, 0) + 1
-            for number, turn in enumerate(turns(session, self.path), 1):
+            for number, turn in enumerate(read_turns(session, self.path), 1):
                 line = self._line(uuid, number, turn, begun + timedelta(seconds=number - 1))
                 if line.text:
                     yield f"{uuid}:{number}", line
@@ -115,7 +123,7 @@ class _Persona:
 
     def _ask(
         self,
-        gathering: Gathering,
+        gathering: ConversationBuilder,
         uuid: str,
         spoken: list[Record],
         sessions: Mapping[str, Record],
@@ -127,15 +135,15 @@ class _Persona:
             if not turn.get("is_query") or after is None:
                 continue
             gold: set[str] = set()
-            for item in items(answer.get("memory_used"), self.path, uuid):
+            for item in read_list(answer.get("memory_used"), self.path, uuid):
                 used = mapping(item, self.path, uuid)
                 found = self._sources(used, sessions)
                 earlier = {id for id in found if said.get(id, after) < after}
                 gathering.unresolved += not earlier
                 gold |= earlier
             text, category = str(turn["content"]).strip(), str(turn.get("category_name"))
-            gathering.ask(Question(text, frozenset(gold), category, after, str(answer.get("content", ""))))
+            gathering.add_question(Question(text, frozenset(gold), category, after, str(answer.get("content", ""))))
 
     def _sources(self, used: Record, sessions: Mapping[str, Record]) -> list[str]:
         uuid = str(used.get("session_uuid"))
-        return [f"{uuid}:{n}" for n in source_turns(str(used.get("content")), sessions.get(uuid, {}), self.path)]
+        return [f"{uuid}:{n}" for n in find_source_turns(str(used.get("content")), sessions.get(uuid, {}), self.path)]

@@ -16,13 +16,13 @@ from itertools import groupby
 from pathlib import Path
 
 from everthread import factory
-from everthread.bench.comparison import Comparison, Row
+from everthread.bench.comparison import Comparison, RecipeRow
 from everthread.bench.coverage import RenderedContext
-from everthread.bench.metrics import KS, gold_in, mean, percentile, recall_at, share
-from everthread.bench.questions import Conversation, Question
-from everthread.bench.replay import CountingScribe, RememberingEmbedder, Replay
-from everthread.bench.report import BUDGETS
-from everthread.bench.run import strange
+from everthread.bench.metrics import KS, gold_share, mean, percentile, recall_at, share
+from everthread.bench.questions import AnnotatedConversation, Question
+from everthread.bench.replay import CachedEmbedder, CountingScribe, Replay
+from everthread.bench.report import BUDGETS_TOKENS
+from everthread.bench.run import foreign_questions
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -33,16 +33,18 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import terms
 from everthread.types import Context, Line
 
-GATED = 1000  # tokens of the context in which the gate has its say
-WRITTEN = 300  # lines on which the cost of writing is measured
-WARMING = "Is there anything new?"  # asked before the clock runs: the first question after a write reads what is new
-LINES = ("line",)
+GATED_BUDGET_TOKENS = 1000  # tokens of the context in which the gate has its say
+WRITE_COST_LINES = 300  # lines on which the cost of writing is measured
+WARMUP_QUESTION = (
+    "Is there anything new?"  # asked before the clock runs: the first question after a write reads what is new
+)
+LINE_KINDS = ("line",)
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QuestionResult:
     """What came back for one of a bank's own questions. Shares are 0..1, by the budget of the context."""
 
     milliseconds: float
@@ -51,23 +53,23 @@ class Found:
     words: Mapping[int, float] | None  # of the answer, where it has any
     laid_out: Mapping[int, int]  # tokens, gate off
     recall: Mapping[int, float] | None  # by k, where lines are found
-    gated: int  # tokens
+    gated_tokens: int  # tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ConversationResult:
     """One recipe on one conversation."""
 
-    found: Sequence[Found]
+    found: Sequence[QuestionResult]
     strayed: Sequence[tuple[bool, bool]]  # whether anything is shown for what it can't know: as it is, and mapped
     lines: int
     units: int
-    asked: int  # of the scribe
+    scribe_calls: int  # of the scribe
     waiting: int  # pieces of work that the scribe has not done
 
 
-def compare(
-    conversations: Sequence[Conversation],
+def compare_recipes(
+    conversations: Sequence[AnnotatedConversation],
     recipes: Sequence[Recipe | str] = (),
     *,
     dataset: str,
@@ -87,8 +89,8 @@ def compare(
         store = factory.store(Path(folder))
         try:
             progress("what a write costs")
-            costs = write_costs(conversations[0], chosen, store, model, writer)
-            measured = list(_all(conversations, chosen, store, RememberingEmbedder(model), writer, progress))
+            costs = measure_write_costs(conversations[0], chosen, store, model, writer)
+            measured = list(_all(conversations, chosen, store, CachedEmbedder(model), writer, progress))
         finally:
             store.close()
     rows = [_row(recipe, costs[recipe.name], [each for of, each in measured if of is recipe]) for recipe in chosen]
@@ -96,12 +98,12 @@ def compare(
     return Comparison(dataset, model.name, writer.name, questions, tuple(rows))
 
 
-def write_costs(
-    conversation: Conversation, recipes: Sequence[Recipe], store: Store, embedder: Embedder, scribe: Scribe
+def measure_write_costs(
+    conversation: AnnotatedConversation, recipes: Sequence[Recipe], store: Store, embedder: Embedder, scribe: Scribe
 ) -> dict[str, float]:
     """Milliseconds a line for each recipe: embedded, durable, and with all that is written of it."""
-    lines = conversation.lines[:WRITTEN]
-    embedder.embed([WARMING])
+    lines = conversation.lines[:WRITE_COST_LINES]
+    embedder.embed([WARMUP_QUESTION])
     replays = {each.name: Replay(Memory(f"cost-{each.name}", store, embedder, each), lines, scribe) for each in recipes}
     spent = dict.fromkeys(replays, 0.0)
     said = 0
@@ -109,75 +111,77 @@ def write_costs(
         said += len(list(session))
         for name, replay in replays.items():
             begun = time.perf_counter()
-            replay.say(said)
+            replay.advance(said)
             spent[name] += time.perf_counter() - begun
     return {name: 1000 * seconds / max(len(lines), 1) for name, seconds in spent.items()}
 
 
 def _all(
-    conversations: Sequence[Conversation],
+    conversations: Sequence[AnnotatedConversation],
     recipes: Sequence[Recipe],
     store: Store,
     embedder: Embedder,
     scribe: Scribe,
     progress: Progress,
-) -> Iterator[tuple[Recipe, Measured]]:
+) -> Iterator[tuple[Recipe, ConversationResult]]:
     """Each conversation under each recipe."""
     for at, own in enumerate(conversations):
         for recipe in recipes:
             progress(f"{own.id}, {recipe.name}: {len(own.lines)} lines, {len(own.questions)} questions")
             bank = Memory(f"bench-{at}-{recipe.name}", store, embedder, recipe)
-            yield recipe, _measured(own, strange(own, conversations[at - 1]), bank, CountingScribe(scribe))
+            yield recipe, _measured(own, foreign_questions(own, conversations[at - 1]), bank, CountingScribe(scribe))
 
 
-def _measured(own: Conversation, odd: Sequence[tuple[str, str]], bank: Memory, scribe: CountingScribe) -> Measured:
+def _measured(
+    own: AnnotatedConversation, odd: Sequence[tuple[str, str]], bank: Memory, scribe: CountingScribe
+) -> ConversationResult:
     replay = Replay(bank, own.lines, scribe)
-    found: list[Found] = []
-    for count, questions in own.moments():
-        replay.say(count)
-        bank.recall(WARMING)
-        lines = dict(zip(own.ids, replay.kept, strict=False))  # what has been said so far
+    found: list[QuestionResult] = []
+    for count, questions in own.questions_by_time():
+        replay.advance(count)
+        bank.recall(WARMUP_QUESTION)
+        lines = dict(zip(own.ids, replay.lines, strict=False))  # what has been said so far
         found += [_found(bank, question, lines) for question in questions]
-    replay.say(len(own.lines))
-    return Measured(
+    replay.advance(len(own.lines))
+    return ConversationResult(
         found=found,
         strayed=[_strayed(bank, *pair) for pair in odd],
         lines=len(own.lines),
         units=len(bank.units()),
-        asked=scribe.asked.total(),
+        scribe_calls=scribe.calls.total(),
         waiting=len(bank.jobs()),
     )
 
 
 def _strayed(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
-    shown = bool(bank.context(text, GATED))
-    return shown, shown if mapped == text else bool(bank.context(mapped, GATED))
+    shown = bool(bank.context(text, GATED_BUDGET_TOKENS))
+    return shown, shown if mapped == text else bool(bank.context(mapped, GATED_BUDGET_TOKENS))
 
 
-def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> Found:
+def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> QuestionResult:
     begun = time.perf_counter()
     hits = bank.recall(question.text, bank.recipe.max_hits)  # as many as a context is made of
     taken = time.perf_counter() - begun
-    gated = bank.context(question.text, GATED)
-    contexts = {budget: bank.context(question.text, budget, gate=False) for budget in BUDGETS}
+    gated = bank.context(question.text, GATED_BUDGET_TOKENS)
+    contexts = {budget: bank.context(question.text, budget, gate=False) for budget in BUDGETS_TOKENS}
     laid = {budget: RenderedContext(context.text) for budget, context in contexts.items()}
     gold = [lines[id] for id in question.gold if id in lines]
     answer = frozenset(terms(question.answer))
-    of_lines = bank.recipe.kinds == LINES
+    of_lines = bank.recipe.kinds == LINE_KINDS
     ids = {line.seq: id for id, line in lines.items()} if of_lines else {}
     if of_lines and bank.recipe.max_hits < max(KS):
         hits = bank.recall(question.text, max(KS))
     ranked = [ids[hit.line.seq] for hit in hits] if of_lines else []
-    return Found(
+    return QuestionResult(
         milliseconds=1000 * taken,
         gold={budget: sum(map(text.holds, gold)) / len(question.gold) for budget, text in laid.items()},
-        numbered={budget: gold_in(_ids(context, ids), question.gold) for budget, context in contexts.items()}
+        numbered={budget: gold_share(_ids(context, ids), question.gold) for budget, context in contexts.items()}
         if of_lines
         else None,
         words={budget: text.share(answer) for budget, text in laid.items()} if answer else None,
         laid_out={budget: context.tokens for budget, context in contexts.items()},
         recall={k: recall_at(ranked, question.gold, k) for k in KS} if of_lines else None,
-        gated=gated.tokens,
+        gated_tokens=gated.tokens,
     )
 
 
@@ -185,12 +189,12 @@ def _ids(context: Context, ids: Mapping[int, str]) -> set[str]:
     return {ids[line.seq] for line in context.lines}
 
 
-def _row(recipe: Recipe, cost: float, measured: Sequence[Measured]) -> Row:
+def _row(recipe: Recipe, cost: float, measured: Sequence[ConversationResult]) -> RecipeRow:
     found = [each for part in measured for each in part.found]
     strayed = [each for part in measured for each in part.strayed]
     lines = max(sum(part.lines for part in measured), 1)
-    of_lines = recipe.kinds == LINES
-    return Row(
+    of_lines = recipe.kinds == LINE_KINDS
+    return RecipeRow(
         recipe=recipe.name,
         kinds=recipe.kinds,
         gold=_means([each.gold for each in found]),
@@ -198,13 +202,13 @@ def _row(recipe: Recipe, cost: float, measured: Sequence[Measured]) -> Row:
         words=_means([each.words for each in found if each.words]),
         laid_out=_means([each.laid_out for each in found]),
         recall=_means([each.recall for each in found if each.recall]) if of_lines else None,
-        tokens=mean(each.gated for each in found),
-        kept=share(each.gated > 0 for each in found),
+        tokens=mean(each.gated_tokens for each in found),
+        kept=share(each.gated_tokens > 0 for each in found),
         unchanged=share(unchanged for unchanged, _ in strayed) if strayed else None,
         mapped=share(mapped for _, mapped in strayed) if strayed else None,
         write_ms=cost,
         units=sum(part.units for part in measured) / lines,
-        calls=sum(part.asked for part in measured) / lines,
+        calls=sum(part.scribe_calls for part in measured) / lines,
         recall_ms=percentile((each.milliseconds for each in found), 50),
         waiting=sum(part.waiting for part in measured),
     )

@@ -18,7 +18,7 @@ Kind = Literal["refusal", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledReply:
     """A reply, and what it is."""
 
     language: str
@@ -27,7 +27,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class LanguageErrors:
     """The mistakes in one language."""
 
     language: str
@@ -42,11 +42,11 @@ class Errors:
         return (len(self.missed) + len(self.condemned)) / max(self.refusals + self.answers, 1)
 
 
-def labelled() -> list[Labelled]:
+def load_labelled_replies() -> list[LabelledReply]:
     """Return the replies that come with Everthread."""
     rows = (files("everthread.bench") / "refusals.tsv").read_text(encoding="utf-8").splitlines()
     return [
-        Labelled(language, "refusal" if kind == "refusal" else "answer", text)
+        LabelledReply(language, "refusal" if kind == "refusal" else "answer", text)
         for language, kind, text in map(_split, rows)
     ]
 
@@ -55,7 +55,7 @@ def _split(row: str) -> list[str]:
     return row.split("\t")
 
 
-def measure(replies: Iterable[Labelled], words: Words | None = None) -> list[Errors]:
+def measure_refusals(replies: Iterable[LabelledReply], words: Words | None = None) -> list[LanguageErrors]:
     """Judge replies and count the mistakes, language by language.
 
     Args:
@@ -63,16 +63,16 @@ def measure(replies: Iterable[Labelled], words: Words | None = None) -> list[Err
         words: the dictionary. Default: the configured one.
     """
     words = words or configured()
-    by_language: dict[str, list[Labelled]] = {}
+    by_language: dict[str, list[LabelledReply]] = {}
     for reply in replies:
         by_language.setdefault(reply.language, []).append(reply)
     return [_errors(language, given, words) for language, given in by_language.items()]
 
 
-def _errors(language: str, replies: list[Labelled], words: Words) -> Errors:
+def _errors(language: str, replies: list[LabelledReply], words: Words) -> LanguageErrors:
     refusals = [reply.text for reply in replies if reply.kind == "refusal"]
     answers = [reply.text for reply in replies if reply.kind == "answer"]
-    return Errors(
+    return LanguageErrors(
         language,
         len(refusals),
         tuple(text for text in refusals if not refuses(text, words)),
@@ -81,7 +81,7 @@ def _errors(language: str, replies: list[Labelled], words: Words) -> Errors:
     )
 
 
-def table(found: list[Errors]) -> str:
+def table(found: list[LanguageErrors]) -> str:
     """Return the counts for the terminal and the docs."""
     rows = [f"{'':<10}{'refusals missed':>17}{'answers condemned':>19}{'errors':>9}"]
     for each in found:
@@ -90,7 +90,7 @@ def table(found: list[Errors]) -> str:
     return "\n".join(rows)
 
 
-def as_json(found: list[Errors]) -> list[dict[str, object]]:
+def as_json(found: list[LanguageErrors]) -> list[dict[str, object]]:
     """Return the counts and the mistaken replies."""
     return [
         {

@@ -26,7 +26,7 @@ from everthread.text.tokens import estimate
 from everthread.types import Line, NewLine, Vector, Vectors
 
 # Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.
-ROOM = (
+WINDOW_BUDGET_TOKENS = (
     DEFAULT_CONTEXT
     - DEFAULT_CONTEXT // 8
     - NOTES_RESERVE_TOKENS
@@ -41,47 +41,47 @@ class CountingScribe:
 
     def __init__(self, scribe: Scribe) -> None:
         self.name = scribe.name
-        self.asked: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
         self._scribe = scribe
 
     def summarize(self, *given: Any, **named: Any) -> str:
-        self.asked["summarize"] += 1
+        self.calls["summarize"] += 1
         return self._scribe.summarize(*given, **named)
 
     def note(self, *given: Any, **named: Any) -> str:
-        self.asked["note"] += 1
+        self.calls["note"] += 1
         return self._scribe.note(*given, **named)
 
     def categorize(self, *given: Any, **named: Any) -> str:
-        self.asked["categorize"] += 1
+        self.calls["categorize"] += 1
         return self._scribe.categorize(*given, **named)
 
     def narrow(self, *given: Any, **named: Any) -> str | None:
-        self.asked["narrow"] += 1
+        self.calls["narrow"] += 1
         return self._scribe.narrow(*given, **named)
 
     def strip(self, text: str) -> str | None:
-        self.asked["strip"] += 1
+        self.calls["strip"] += 1
         return self._scribe.strip(text)
 
     def relevant(self, query: str, text: str) -> bool:
-        self.asked["relevant"] += 1
+        self.calls["relevant"] += 1
         return self._scribe.relevant(query, text)
 
     def importance(self, text: str) -> int:
-        self.asked["importance"] += 1
+        self.calls["importance"] += 1
         return self._scribe.importance(text)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
-        self.asked["rewrite_query"] += 1
+        self.calls["rewrite_query"] += 1
         return self._scribe.rewrite_query(query, lines)
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
-        self.asked["rewrite_memory"] += 1
+        self.calls["rewrite_memory"] += 1
         return self._scribe.rewrite_memory(text, lines)
 
 
-class RememberingEmbedder:
+class CachedEmbedder:
     """The vectors of an embedder, each text's made once, for the same lines are written under every recipe. A question
     is embedded anew each time."""
 
@@ -128,19 +128,19 @@ class Replay:
         if any(line.session is None for line in lines):
             raise BadLine("a line to be replayed must name its session; give it one")
         self.memory = memory
-        self.kept: list[Line] = []
+        self.lines: list[Line] = []
         self._lines = lines
         self._last = {line.session: place for place, line in enumerate(lines)}  # where each session ends
         self._open: dict[str, _Session] = {}
         self._desk = ScribeWorker(memory, scribe)
 
-    def say(self, count: int) -> None:
+    def advance(self, count: int) -> None:
         """Go on until so many lines have been said, and all that is to be written of them is written."""
         wanted = self.memory.recipe.kinds
-        for place in range(len(self.kept), count):
+        for place in range(len(self.lines), count):
             new = self._lines[place]
             line = self.memory.observe_many([new])[0]
-            self.kept.append(line)
+            self.lines.append(line)
             if "note" in wanted:
                 self._leave(line)
             if self._last[new.session] == place and ("note" in wanted or "summary" in wanted):
@@ -153,7 +153,7 @@ class Replay:
         session = self._open.setdefault(line.session, _Session())
         session.add(line)
         first = session.window(self.memory.recipe)
-        gone = self.memory.recipe.lines_to_evict(session.costs[first:], ROOM)
+        gone = self.memory.recipe.lines_to_evict(session.costs[first:], WINDOW_BUDGET_TOKENS)
         if gone and not any(waiting.kind == "notes" for waiting in self.memory.jobs()):
             self._desk.submit(make_job("notes", session.lines[first : first + gone]))
             self._desk.join()

@@ -10,11 +10,11 @@ from typing import Any
 from everthread.common.installation import install_extra
 from everthread.errors import ConfigError
 
-BUDGETS = (500, 1000, 2000)  # tokens of context: a thrifty, a usual and a generous share of a prompt
+BUDGETS_TOKENS = (500, 1000, 2000)  # tokens of context: a thrifty, a usual and a generous share of a prompt
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class CategoryResult:
     """One kind of question."""
 
     questions: int
@@ -51,7 +51,7 @@ class Report:
     left_out: int
     unresolved: int
     recall: Mapping[int, float]
-    categories: Mapping[str, Category]
+    categories: Mapping[str, CategoryResult]
     ndcg10: float
     gold_in_context: Mapping[int, float]
     kept: float
@@ -67,14 +67,14 @@ class Report:
             "embedder": self.embedder,
             "questions": self.questions,
             "left_out": self.left_out,
-            "recall": percents(self.recall),
-            "ndcg10": percent(self.ndcg10),
+            "recall": to_percents(self.recall),
+            "ndcg10": to_percent(self.ndcg10),
             "categories": {
-                name: {"questions": category.questions, "recall": percents(category.recall)}
+                name: {"questions": category.questions, "recall": to_percents(category.recall)}
                 for name, category in self.categories.items()
             },
-            "gold_in_context": percents(self.gold_in_context),
-            "kept": percent(self.kept),
+            "gold_in_context": to_percents(self.gold_in_context),
+            "kept": to_percent(self.kept),
             "false_injection": _injection(self.false_injection),
             "latency_ms": {"p50": round(self.latency_p50, 2), "p95": round(self.latency_p95, 2)},
         }
@@ -88,28 +88,30 @@ class Report:
 
     def plot(self, path: Path) -> None:
         """Draw recall over k, and what the gate lets through over its threshold. The file's ending names the format."""
-        drawn(path, f"{self.dataset} · {self.recipe}", (self._draw_recall, self._draw_gate))
+        draw_plot(path, f"{self.dataset} · {self.recipe}", (self._draw_recall, self._draw_gate))
 
     def _notes(self) -> list[str]:
-        budgets = "   ".join(f"{budget}: {percent(share):.2f}" for budget, share in self.gold_in_context.items())
+        budgets = "   ".join(f"{budget}: {to_percent(share):.2f}" for budget, share in self.gold_in_context.items())
         notes = [
-            f"nDCG@10          {percent(self.ndcg10):.2f}",
+            f"nDCG@10          {to_percent(self.ndcg10):.2f}",
             f"gold in context  {budgets}   (% of gold lines within so many tokens)",
-            f"gate             keeps {percent(self.kept):.2f} % of the questions",
+            f"gate             keeps {to_percent(self.kept):.2f} % of the questions",
             f"latency          p50 {self.latency_p50:.1f} ms, p95 {self.latency_p95:.1f} ms a recall",
             f"left out         {self.left_out} questions without gold, {self.unresolved} unresolved gold ids",
         ]
         if self.false_injection is not None:
             wrong = self.false_injection
-            figures = f"{percent(wrong.unchanged):.2f} %, and {percent(wrong.mapped):.2f} % with that bank's names"
+            figures = (
+                f"{to_percent(wrong.unchanged):.2f} %, and {to_percent(wrong.mapped):.2f} % with that bank's names"
+            )
             notes.insert(3, f"false injection  {figures}, of the questions that a bank can't answer")
         return notes
 
     def _draw_recall(self, axes: Any) -> None:
         ks = list(self.recall)
         for name, category in sorted(self.categories.items()):
-            axes.plot(ks, [percent(category.recall[k]) for k in ks], marker=".", linewidth=1, alpha=0.6, label=name)
-        axes.plot(ks, [percent(self.recall[k]) for k in ks], marker="o", color="black", label="all")
+            axes.plot(ks, [to_percent(category.recall[k]) for k in ks], marker=".", linewidth=1, alpha=0.6, label=name)
+        axes.plot(ks, [to_percent(self.recall[k]) for k in ks], marker="o", color="black", label="all")
         axes.set(xscale="log", xlabel="k", ylabel="gold lines among the first k (%)", title="Recall", ylim=(0, 100))
         axes.set_xticks(ks, [str(k) for k in ks])
         axes.minorticks_off()
@@ -122,20 +124,20 @@ class Report:
             ("unchanged", "another bank"),
             ("mapped", "another bank, its names"),
         ):
-            axes.plot([p.threshold for p in curve], [percent(getattr(p, name)) for p in curve], label=label)
+            axes.plot([p.threshold for p in curve], [to_percent(getattr(p, name)) for p in curve], label=label)
         axes.set(xlabel="threshold of relevance", ylabel="questions let through (%)", title="Gate", ylim=(0, 100))
         axes.legend(fontsize="small")
 
 
-def drawable(path: Path) -> None:
+def check_plot_path(path: Path) -> None:
     """ConfigError where a plot can't be drawn to a file of this name."""
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"can't plot to {str(path)!r}; name a file that ends in .png, .svg or .pdf")
 
 
-def drawn(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) -> None:
+def draw_plot(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) -> None:
     """Draw a plot of parts side by side, each by what draws it on its axes. Raises ConfigError."""
-    drawable(path)
+    check_plot_path(path)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -156,7 +158,7 @@ def _table(rows: list[tuple[str, int, Mapping[int, float]]]) -> list[str]:
     width = max(len("category"), *(len(name) for name, _, _ in rows))
     head = f"{'category':<{width}}  questions" + "".join(f"{'R@' + str(k):>8}" for k in rows[0][2])
     return [head] + [
-        f"{name:<{width}}  {count:>9}" + "".join(f"{percent(share):>8.2f}" for share in recall.values())
+        f"{name:<{width}}  {count:>9}" + "".join(f"{to_percent(share):>8.2f}" for share in recall.values())
         for name, count, recall in rows
     ]
 
@@ -166,17 +168,17 @@ def _injection(wrong: FalseInjection | None) -> dict[str, Any] | None:
         return None
     names = ("kept", "unchanged", "mapped")
     curve = [
-        {"threshold": point.threshold, **{name: percent(getattr(point, name)) for name in names}}
+        {"threshold": point.threshold, **{name: to_percent(getattr(point, name)) for name in names}}
         for point in wrong.curve
     ]
-    return {"unchanged": percent(wrong.unchanged), "mapped": percent(wrong.mapped), "curve": curve}
+    return {"unchanged": to_percent(wrong.unchanged), "mapped": to_percent(wrong.mapped), "curve": curve}
 
 
-def percent(share: float) -> float:
+def to_percent(share: float) -> float:
     """A share as it is told: in percent, to the hundredth."""
     return round(100 * share, 2)
 
 
-def percents(shares: Mapping[int, float]) -> dict[str, float]:
+def to_percents(shares: Mapping[int, float]) -> dict[str, float]:
     """Shares by a number as JSON has them."""
-    return {str(number): percent(share) for number, share in shares.items()}
+    return {str(number): to_percent(share) for number, share in shares.items()}

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from everthread import factory
-from everthread.bench.metrics import KS, gold_in, mean, ndcg_at, percentile, recall_at, share
-from everthread.bench.questions import Conversation, Question
-from everthread.bench.report import BUDGETS, Category, FalseInjection, GatePoint, Report
+from everthread.bench.metrics import KS, gold_share, mean, ndcg_at, percentile, recall_at, share
+from everthread.bench.questions import AnnotatedConversation, Question
+from everthread.bench.report import BUDGETS_TOKENS, CategoryResult, FalseInjection, GatePoint, Report
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]  # (questions asked, questions in all)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OwnBankResult:
     """A question put to its own bank, and what came back."""
 
     question: Question
@@ -45,15 +45,15 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Strayed:
+class ForeignBankResult:
     """A question put to a bank that knows nothing of it: as it is, and with that bank's names in it."""
 
     unchanged: Context
     mapped: Context
 
 
-def run(
-    conversations: Sequence[Conversation],
+def run_benchmark(
+    conversations: Sequence[AnnotatedConversation],
     *,
     dataset: str,
     recipe: Recipe | str | None = None,
@@ -80,7 +80,7 @@ def run(
     return _report(named, conversations, asked, strayed, ks)
 
 
-def renamed(text: str, names: Sequence[str], others: Sequence[str]) -> str:
+def replace_names(text: str, names: Sequence[str], others: Sequence[str]) -> str:
     """The text with each name replaced by its counterpart: whole words, all at once, possessives too.
 
     The first word of a name of several words stands for it: people are called by their first names.
@@ -104,10 +104,11 @@ def gate_curve(own: Sequence[float], unchanged: Sequence[float], mapped: Sequenc
 class _Count:
     """Tells how far the asking has come."""
 
-    def __init__(self, conversations: Sequence[Conversation], progress: Progress | None) -> None:
+    def __init__(self, conversations: Sequence[AnnotatedConversation], progress: Progress | None) -> None:
         befores = [conversations[at - 1] for at in range(len(conversations))]
         self._all = sum(
-            len(own.questions) + len(strange(own, before)) for own, before in zip(conversations, befores, strict=True)
+            len(own.questions) + len(foreign_questions(own, before))
+            for own, before in zip(conversations, befores, strict=True)
         )
         self._done, self._progress = 0, progress
 
@@ -120,7 +121,10 @@ class _Count:
 
 
 def _open(
-    conversations: Sequence[Conversation], folder: Path, recipe: Recipe | str | None, embedder: Embedder | str | None
+    conversations: Sequence[AnnotatedConversation],
+    folder: Path,
+    recipe: Recipe | str | None,
+    embedder: Embedder | str | None,
 ) -> list[Memory]:
     """A bank for each conversation, in one store and with one model."""
     store, model, chosen = factory.store(folder), factory.embedder(embedder), factory.recipe(recipe)
@@ -128,11 +132,11 @@ def _open(
     return [Memory.open(name, store=store, embedder=model, recipe=chosen) for name in names]
 
 
-def _ask(bank: Memory, conversation: Conversation, most: int) -> Iterator[Asked]:
+def _ask(bank: Memory, conversation: AnnotatedConversation, most: int) -> Iterator[OwnBankResult]:
     """Feed the conversation and ask its questions, each when as many lines had been said as it says."""
     ids = {str(line.key): id for line, id in zip(conversation.lines, conversation.ids, strict=True)}
     fed = 0
-    for count, questions in conversation.moments():
+    for count, questions in conversation.questions_by_time():
         bank.observe_many(conversation.lines[fed:count])
         fed = count
         for number, question in enumerate(questions):
@@ -142,13 +146,13 @@ def _ask(bank: Memory, conversation: Conversation, most: int) -> Iterator[Asked]
     bank.observe_many(conversation.lines[fed:])
 
 
-def _answer(bank: Memory, question: Question, ids: Mapping[str, str], most: int) -> Asked:
+def _answer(bank: Memory, question: Question, ids: Mapping[str, str], most: int) -> OwnBankResult:
     begun = time.perf_counter()
     hits = bank.recall(question.text, most)
     taken = time.perf_counter() - begun
-    gated = bank.context(question.text, BUDGETS[0])
-    contexts = [bank.context(question.text, budget, gate=False) for budget in BUDGETS]
-    return Asked(
+    gated = bank.context(question.text, BUDGETS_TOKENS[0])
+    contexts = [bank.context(question.text, budget, gate=False) for budget in BUDGETS_TOKENS]
+    return OwnBankResult(
         question=question,
         ranked=tuple(ids[str(hit.line.key)] for hit in hits),
         milliseconds=1000 * taken,
@@ -158,29 +162,29 @@ def _answer(bank: Memory, question: Question, ids: Mapping[str, str], most: int)
     )
 
 
-def _stray(conversations: Sequence[Conversation], banks: Sequence[Memory]) -> Iterator[Strayed]:
+def _stray(conversations: Sequence[AnnotatedConversation], banks: Sequence[Memory]) -> Iterator[ForeignBankResult]:
     """Questions that a bank can't answer: those that the dataset has for it, or else those of the conversation before,
     as they are and with the bank's names in them."""
     for at, (own, bank) in enumerate(zip(conversations, banks, strict=True)):
-        for text, mapped in strange(own, conversations[at - 1]):
-            unchanged = bank.context(text, BUDGETS[0])
-            yield Strayed(unchanged, bank.context(mapped, BUDGETS[0]) if mapped != text else unchanged)
+        for text, mapped in foreign_questions(own, conversations[at - 1]):
+            unchanged = bank.context(text, BUDGETS_TOKENS[0])
+            yield ForeignBankResult(unchanged, bank.context(mapped, BUDGETS_TOKENS[0]) if mapped != text else unchanged)
 
 
-def strange(own: Conversation, before: Conversation) -> list[tuple[str, str]]:
+def foreign_questions(own: AnnotatedConversation, before: AnnotatedConversation) -> list[tuple[str, str]]:
     """What a conversation can't answer, as it is and with its own names in it: the questions that the dataset has for
     it, or else those of the conversation before."""
     if own.strange:
         return [(text, text) for text in own.strange]
     others = before.questions if before is not own else ()
-    return [(question.text, renamed(question.text, before.speakers, own.speakers)) for question in others]
+    return [(question.text, replace_names(question.text, before.speakers, own.speakers)) for question in others]
 
 
 def _report(
     named: tuple[str, str, str],
-    conversations: Sequence[Conversation],
-    asked: Sequence[Asked],
-    strayed: Sequence[Strayed],
+    conversations: Sequence[AnnotatedConversation],
+    asked: Sequence[OwnBankResult],
+    strayed: Sequence[ForeignBankResult],
     ks: Sequence[int],
 ) -> Report:
     names = dict.fromkeys(answer.question.category for answer in asked)
@@ -194,11 +198,11 @@ def _report(
         left_out=sum(conversation.left_out for conversation in conversations),
         unresolved=sum(conversation.unresolved for conversation in conversations),
         recall=_recall(asked, ks),
-        categories={name: Category(len(answers), _recall(answers, ks)) for name, answers in kinds.items()},
+        categories={name: CategoryResult(len(answers), _recall(answers, ks)) for name, answers in kinds.items()},
         ndcg10=mean(ndcg_at(answer.ranked, answer.question.gold, 10) for answer in asked),
         gold_in_context={
-            budget: mean(gold_in(answer.shown[place], answer.question.gold) for answer in asked)
-            for place, budget in enumerate(BUDGETS)
+            budget: mean(gold_share(answer.shown[place], answer.question.gold) for answer in asked)
+            for place, budget in enumerate(BUDGETS_TOKENS)
         },
         kept=share(answer.passed for answer in asked),
         false_injection=_injection(asked, strayed) if strayed else None,
@@ -207,11 +211,11 @@ def _report(
     )
 
 
-def _recall(asked: Sequence[Asked], ks: Sequence[int]) -> dict[int, float]:
+def _recall(asked: Sequence[OwnBankResult], ks: Sequence[int]) -> dict[int, float]:
     return {k: mean(recall_at(answer.ranked, answer.question.gold, k) for answer in asked) for k in ks}
 
 
-def _injection(asked: Sequence[Asked], strayed: Sequence[Strayed]) -> FalseInjection:
+def _injection(asked: Sequence[OwnBankResult], strayed: Sequence[ForeignBankResult]) -> FalseInjection:
     unchanged, mapped = [each.unchanged for each in strayed], [each.mapped for each in strayed]
     return FalseInjection(
         unchanged=share(bool(context.text) for context in unchanged),

@@ -32,21 +32,21 @@ from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import NewLine, now
 
-CLIENTS = 200
-PIECES = 20  # of a reply
-PACE = 0.1  # seconds between them
-LINES = 6  # said in each bank before
-VISITS = 9  # to the page; a first one more is not counted, for it also waits for the browser's own processes
-PATIENCE = 60.0  # seconds for a server to start, and for a reply to end
+CLIENT_COUNT = 200
+REPLY_PIECES = 20  # of a reply
+PIECE_INTERVAL_S = 0.1  # seconds between them
+LINES_PER_BANK = 6  # said in each bank before
+VISIT_COUNT = 9  # to the page; a first one more is not counted, for it also waits for the browser's own processes
+TIMEOUT_S = 60.0  # seconds for a server to start, and for a reply to end
 HOST = "127.0.0.1"
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_PATH = "/usr/bin/chromium"
 MARKS = ("interactive", "read", "whole")  # what the page says of itself
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class Percentiles:
     """Milliseconds."""
 
     p50: float
@@ -55,7 +55,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PageVisit:
     """Milliseconds from asking for the page, the median of VISITS: until it takes what is typed and sends it, until the
     conversation is read, and until all of it is there."""
 
@@ -65,7 +65,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServerResult:
     """What was measured. Times are milliseconds from sending a request: to its first byte, to its first piece of text,
     and to the end of the reply, which is kept then. ideal is what the model takes. page is the bytes of each file of
     the page; opened is a first visit to it and the next, None where no browser was asked."""
@@ -74,21 +74,21 @@ class Served:
     workers: int
     errors: int
     ideal: float
-    accepted: Waits
-    first: Waits
-    whole: Waits
+    accepted: Percentiles
+    first: Percentiles
+    whole: Percentiles
     page: dict[str, int]
-    opened: tuple[Visit, Visit] | None = None
+    opened: tuple[PageVisit, PageVisit] | None = None
 
 
-def serve(
-    clients: int = CLIENTS,
+def measure_server(
+    clients: int = CLIENT_COUNT,
     workers: int = 1,
     rounds: int = 3,
     browser: bool = False,
     embedder: str | None = None,
     tell: Progress | None = None,
-) -> list[Served]:
+) -> list[ServerResult]:
     """Measure, so many rounds one after the other. BadInput for too few of anything."""
     if min(clients, workers, rounds) < 1:
         raise BadInput(f"{clients} clients, {workers} workers, {rounds} rounds are too few; give at least 1 of each")
@@ -112,19 +112,29 @@ def _served(
     clients: int,
     workers: int,
     page: dict[str, int],
-    opened: tuple[Visit, Visit] | None,
-) -> Served:
+    opened: tuple[PageVisit, PageVisit] | None,
+) -> ServerResult:
     done = [each for each in times if each is not None]
     accepted, first, whole = (_timing([each[at] for each in done]) for at in range(3))
-    return Served(clients, workers, clients - len(done), 1000 * PIECES * PACE, accepted, first, whole, page, opened)
+    return ServerResult(
+        clients,
+        workers,
+        clients - len(done),
+        1000 * REPLY_PIECES * PIECE_INTERVAL_S,
+        accepted,
+        first,
+        whole,
+        page,
+        opened,
+    )
 
 
-def _timing(seconds: list[float]) -> Waits:
+def _timing(seconds: list[float]) -> Percentiles:
     spent = [1000 * each for each in seconds]
-    return Waits(percentile(spent, 50), percentile(spent, 95), percentile(spent, 99))
+    return Percentiles(percentile(spent, 50), percentile(spent, 95), percentile(spent, 99))
 
 
-def table(rounds: list[Served]) -> str:
+def table(rounds: list[ServerResult]) -> str:
     """The figures for the terminal and the docs."""
     shown = [
         f"{each.clients} at once, {each.workers} workers: whole reply {_three(each.whole)}, "
@@ -142,11 +152,11 @@ def table(rounds: list[Served]) -> str:
     return "\n".join(shown)
 
 
-def _three(timing: Waits) -> str:
+def _three(timing: Percentiles) -> str:
     return f"{timing.p50:.0f} / {timing.p95:.0f} / {timing.p99:.0f}"
 
 
-def as_json(rounds: list[Served]) -> list[dict[str, Any]]:
+def as_json(rounds: list[ServerResult]) -> list[dict[str, Any]]:
     """The figures under their names."""
     return [asdict(each) for each in rounds]
 
@@ -157,11 +167,11 @@ def as_json(rounds: list[Served]) -> list[dict[str, Any]]:
 def _fill(folder: Path, clients: int, embedder: str | None) -> None:
     """A bank for each client, in which a conversation has begun a moment ago."""
     model, store = factory.embedder(embedder), SQLiteStore(folder)
-    said = synthetic.lines(clients * LINES)
+    said = synthetic.lines(clients * LINES_PER_BANK)
     for number in range(clients):
         lines = [
             NewLine(line.text, *(("user", "user"), ("Ever", "assistant"))[at % 2], said_at=now().astimezone())
-            for at, line in enumerate(islice(said, LINES))
+            for at, line in enumerate(islice(said, LINES_PER_BANK))
         ]
         Memory(_bank(number), store, model, factory.recipe("default")).observe_many(lines)
     store.close()
@@ -189,7 +199,7 @@ async def _say(port: int, bank: str, number: int) -> tuple[float, float, float] 
     client = _Client(head.encode() + body)
     try:
         transport, _ = await asyncio.get_running_loop().create_connection(lambda: client, HOST, port)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT_S):
             ended = await client.ended
         transport.close()
     except (OSError, TimeoutError):
@@ -251,7 +261,7 @@ def _named(base: str, text: str) -> list[str]:
     return [urlsplit(urljoin(base, each)).path for each in found]
 
 
-def _opened(port: int) -> tuple[Visit, Visit]:
+def _opened(port: int) -> tuple[PageVisit, PageVisit]:
     """How soon the page is there in a Chromium, as it says itself: for visitors without a cache who talk in a bank that
     is not there yet, and when each loads it again."""
     from playwright.sync_api import Page, sync_playwright
@@ -262,8 +272,8 @@ def _opened(port: int) -> tuple[Visit, Visit]:
 
     found: tuple[list[list[float]], list[list[float]]] = [], []
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for number in range(1 + VISITS):
+        browser = play.chromium.launch(executable_path=CHROMIUM_PATH, args=["--no-sandbox"])
+        for number in range(1 + VISIT_COUNT):
             with browser.new_context() as context:
                 page = context.new_page()
                 page.goto(f"http://{HOST}:{port}/#/visit-{number}")
@@ -271,7 +281,7 @@ def _opened(port: int) -> tuple[Visit, Visit]:
                 page.reload()
                 found[1].append(visit(page))
         browser.close()
-    first, again = (Visit(*(median(times) for times in zip(*each[1:], strict=True))) for each in found)
+    first, again = (PageVisit(*(median(times) for times in zip(*each[1:], strict=True))) for each in found)
     return first, again
 
 
@@ -283,7 +293,7 @@ def _process(target: Callable[..., None], *given: object, workers: int = 1) -> I
     """A process that serves at a port until the block ends, by itself or with workers of its own."""
     from everthread.server.workers import runner as serving
 
-    with serving.listening(HOST, 0, workers) as listening:
+    with serving.open_socket(HOST, 0, workers) as listening:
         port = listening.getsockname()[1]
         started = multiprocessing.get_context("spawn").Process(
             target=target, args=(listening, workers, *given), daemon=workers == 1
@@ -294,19 +304,19 @@ def _process(target: Callable[..., None], *given: object, workers: int = 1) -> I
         yield port
     finally:
         started.terminate()
-        started.join(PATIENCE)
+        started.join(TIMEOUT_S)
 
 
 def _await(port: int) -> None:
     """Wait until somebody answers there. ModelError where nobody does."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
-        with suppress(OSError), socket.create_connection((HOST, port), timeout=PATIENCE) as asking:
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=TIMEOUT_S) as asking:
             asking.sendall(f"GET /api/v1/about HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
             if asking.recv(1):
                 return
         time.sleep(0.05)
-    raise ModelError(f"what should serve at port {port} has not come up in {PATIENCE:.0f} seconds")
+    raise ModelError(f"what should serve at port {port} has not come up in {TIMEOUT_S:.0f} seconds")
 
 
 def _server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
@@ -314,7 +324,9 @@ def _server(listening: socket.socket, workers: int, folder: str, model: str, emb
     from everthread.server.settings import Settings
     from everthread.server.workers import runner as serving
 
-    given = serving.AppFactory(folder, embedder, "default", f"{model}#m", Settings(), "warning", several=workers > 1)
+    given = serving.AppFactory(
+        folder, embedder, "default", f"{model}#m", Settings(), "warning", multi_process=workers > 1
+    )
     serving.run(given, listening, workers=workers)
 
 
@@ -352,18 +364,18 @@ class _Model(asyncio.Protocol):
             self._wait()
 
     def _wait(self) -> None:
-        asyncio.get_running_loop().call_at(self._begun + (self._told + 1) * PACE, self._tell)
+        asyncio.get_running_loop().call_at(self._begun + (self._told + 1) * PIECE_INTERVAL_S, self._tell)
 
     def _tell(self) -> None:
         if self._transport.is_closing():  # whoever asked is gone
             return
         self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._told} "}}]}))
         self._told += 1
-        if self._told < PIECES:
+        if self._told < REPLY_PIECES:
             self._wait()
             return
         self._transport.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
-        usage = {"prompt_tokens": 100, "completion_tokens": 2 * PIECES}
+        usage = {"prompt_tokens": 100, "completion_tokens": 2 * REPLY_PIECES}
         self._transport.write(_chunk({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
         self._transport.close()
 

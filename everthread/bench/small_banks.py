@@ -18,8 +18,8 @@ from typing import Any
 
 from everthread import factory
 from everthread.bench.metrics import percentile, share
-from everthread.bench.questions import Conversation
-from everthread.bench.run import renamed
+from everthread.bench.questions import AnnotatedConversation
+from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -31,9 +31,9 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.base import Store
 from everthread.types import NewLine, NewUnit, Vector, Vectors
 
-SIZES = (1, 2, 3)  # summaries in a bank
-STEP = 3  # of so many sessions one begins a bank of each size: more would ask much the same again
-STRANGE = 20  # questions of another conversation that a bank is asked
+SESSIONS_PER_BANK = (1, 2, 3)  # summaries in a bank
+BANK_STRIDE_SESSIONS = 3  # of so many sessions one begins a bank of each size: more would ask much the same again
+MAX_STRANGE_QUESTIONS = 20  # questions of another conversation that a bank is asked
 ARMS: Mapping[str, Recipe] = {
     "packabby, as in the source": Packabby(),
     "with general texts": Packabby(decoys=GENERAL),
@@ -47,7 +47,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassRates:
     """Shares (0..1) of questions for which something is recalled: of what the bank knows, and of what it doesn't, as it
     is and with the bank's names."""
 
@@ -57,7 +57,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Primed:
+class SmallBanksResult:
     """What passes, by arm and by how many summaries the banks hold."""
 
     dataset: str
@@ -65,7 +65,7 @@ class Primed:
     banks: int
     questions: int
     strange: int
-    passed: Mapping[tuple[str, int], Passed]
+    passed: Mapping[tuple[str, int], PassRates]
     milliseconds: Mapping[str, float]  # of a recall, by arm: the median, where the question's vector is known
 
     def json(self) -> dict[str, Any]:
@@ -82,11 +82,13 @@ class Primed:
     def text(self) -> str:
         """The shares in percent, a row an arm, for each size of bank."""
         width = max(map(len, self.milliseconds))
-        head = f"{'':<{width}}" + "".join(f"{f'{size} summaries' if size > 1 else '1 summary':>24}" for size in SIZES)
+        head = f"{'':<{width}}" + "".join(
+            f"{f'{size} summaries' if size > 1 else '1 summary':>24}" for size in SESSIONS_PER_BANK
+        )
         head += f"{'ms':>8}"
         rows = [
             f"{arm:<{width}}"
-            + "".join(f"{_shares(self.passed[arm, size]):>24}" for size in SIZES)
+            + "".join(f"{_shares(self.passed[arm, size]):>24}" for size in SESSIONS_PER_BANK)
             + f"{self.milliseconds[arm]:>8.2f}"
             for arm in self.milliseconds
         ]
@@ -97,7 +99,7 @@ class Primed:
         return "\n".join([about, "", head, *rows])
 
 
-def _shares(passed: Passed) -> str:
+def _shares(passed: PassRates) -> str:
     return " / ".join(f"{100 * value:.1f}" for value in (passed.known, passed.strange, passed.renamed))
 
 
@@ -136,13 +138,13 @@ class _Bank:
         return tuple([recalled(text) for text in asked] for asked in (self.known, self.strange, self.renamed))
 
 
-def priming(
-    conversations: Sequence[Conversation],
+def measure_small_banks(
+    conversations: Sequence[AnnotatedConversation],
     *,
     dataset: str,
     embedder: Embedder | str | None = None,
     progress: Progress = lambda done, total: None,
-) -> Primed:
+) -> SmallBanksResult:
     """Ask banks of so few summaries. Raises BadInput where no conversation has another beside it."""
     asked = [each for each in conversations if each.questions]
     if len(asked) < 2:
@@ -157,21 +159,25 @@ def priming(
             for arm, recipe in ARMS.items():
                 told[arm, len(bank.sessions)].append(bank.ask(Memory(bank.name, store, model, recipe), taken[arm]))
             progress(done, len(banks))
-    passed = {key: Passed(*map(share, map(chain.from_iterable, zip(*rows, strict=True)))) for key, rows in told.items()}
+    passed = {
+        key: PassRates(*map(share, map(chain.from_iterable, zip(*rows, strict=True)))) for key, rows in told.items()
+    }
     counts = len(banks), sum(len(bank.known) for bank in banks), sum(len(bank.strange) for bank in banks)
-    return Primed(dataset, model.name, *counts, passed, {arm: percentile(each, 50) for arm, each in taken.items()})
+    return SmallBanksResult(
+        dataset, model.name, *counts, passed, {arm: percentile(each, 50) for arm, each in taken.items()}
+    )
 
 
-def _banks(own: Conversation, other: Conversation) -> Iterator[_Bank]:
+def _banks(own: AnnotatedConversation, other: AnnotatedConversation) -> Iterator[_Bank]:
     """Banks of a conversation, as far as they know an answer: lines of the person's, of whom the summaries tell."""
     person = own.speakers[0]
     ids = {line.key: id for line, id in zip(own.lines, own.ids, strict=True)}
     sessions = [tuple(lines) for _, lines in groupby(own.lines, lambda line: line.session)]
     strange = [question.text for question in other.questions]
-    strange = strange[:: max(len(strange) // STRANGE, 1)][:STRANGE]
-    mapped = [renamed(text, other.speakers, own.speakers) for text in strange]
-    for size in SIZES:
-        for first in range(0, len(sessions) - size + 1, STEP):
+    strange = strange[:: max(len(strange) // MAX_STRANGE_QUESTIONS, 1)][:MAX_STRANGE_QUESTIONS]
+    mapped = [replace_names(text, other.speakers, own.speakers) for text in strange]
+    for size in SESSIONS_PER_BANK:
+        for first in range(0, len(sessions) - size + 1, BANK_STRIDE_SESSIONS):
             held = tuple(sessions[first : first + size])
             there = {ids[line.key] for lines in held for line in lines if line.speaker == person}
             known = tuple(question.text for question in own.questions if question.gold <= there)

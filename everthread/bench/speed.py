@@ -31,11 +31,11 @@ from everthread.errors import BadInput, StoreError
 from everthread.memory import Memory
 from everthread.types import Filter, NewLine, Vector, Vectors
 
-SIZES = (1_000, 10_000, 100_000, 1_000_000)
-QUERIES = 200
-OBSERVED = 100  # lines observed one by one at each size
-SAMPLE = 512  # lines imported with the real model; more would only take longer
-PATIENCE = 60.0  # seconds for one series of timed calls: a slow baseline is then timed on fewer queries
+BANK_SIZES = (1_000, 10_000, 100_000, 1_000_000)
+QUERY_COUNT = 200
+OBSERVED_LINES = 100  # lines observed one by one at each size
+SAMPLE_LINES = 512  # lines imported with the real model; more would only take longer
+MAX_SERIES_S = 60.0  # seconds for one series of timed calls: a slow baseline is then timed on fewer queries
 DIMENSIONS = 384  # of the vectors, as the default model's
 BUCKETS = 4096  # hashed words; enough that two words rarely share a vector
 BANK = "bench"
@@ -54,7 +54,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class SpeedResult:
     """What was measured at one size. Rates are lines a second; resident is what a fresh process holds, in bytes."""
 
     lines: int
@@ -138,9 +138,9 @@ class Baseline:
         return self._path.stat().st_size + self._vectors.nbytes
 
 
-def speed(
-    sizes: Sequence[int] = SIZES, *, embedder: str | None = None, progress: Progress | None = None
-) -> list[Speed]:
+def measure_speed(
+    sizes: Sequence[int] = BANK_SIZES, *, embedder: str | None = None, progress: Progress | None = None
+) -> list[SpeedResult]:
     """Measure at each size, in temporary folders. embedder names the real model; None is the configured one."""
     if not sizes or min(sizes) < 1:
         raise BadInput(f"sizes must be whole numbers from 1, got {list(sizes)}; try 1000,10000")
@@ -151,7 +151,7 @@ def speed(
     return [replace(_measure(size, real, embedder, tell), import_rate=rate) for size in sizes]
 
 
-def table(rows: Sequence[Speed]) -> str:
+def table(rows: Sequence[SpeedResult]) -> str:
     """The figures for the terminal and the docs."""
     head = (
         "lines",
@@ -179,7 +179,7 @@ def table(rows: Sequence[Speed]) -> str:
     )
 
 
-def as_json(rows: Sequence[Speed]) -> list[dict[str, Any]]:
+def as_json(rows: Sequence[SpeedResult]) -> list[dict[str, Any]]:
     """The figures under their names."""
     return [asdict(row) for row in rows]
 
@@ -193,10 +193,10 @@ def recall_once(folder: str, embedder: str, query: str) -> None:
     print(json.dumps({"hits": len(hits), "milliseconds": taken, "resident_bytes": _resident()}))
 
 
-def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Speed:
+def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> SpeedResult:
     bulk = BulkEmbedder(real)
-    unheard = list(synthetic.lines(OBSERVED, behind=size))
-    asked = synthetic.queries(QUERIES, behind=size + OBSERVED)
+    unheard = list(synthetic.lines(OBSERVED_LINES, skip=size))
+    asked = synthetic.queries(QUERY_COUNT, skip=size + OBSERVED_LINES)
     with tempfile.TemporaryDirectory(prefix="everthread-speed-") as folder:
         tell(f"{size:,} lines: building")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
@@ -207,20 +207,20 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
             disk = bank.stats().bytes
             tell(f"{size:,} lines: recalling")
             bank.recall(asked[0])
-            recall = timed(bank.recall, asked)
-            filtered = timed(_filtered(bank, size), asked)
+            recall = time_calls(bank.recall, asked)
+            filtered = time_calls(_filtered(bank, size), asked)
         tell(f"{size:,} lines: a fresh process")
         cold, resident = _fresh(Path(folder) / "banks", name, asked[0])
         tell(f"{size:,} lines: observing")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
-            observe = timed(lambda line: bank.observe_many([line]), unheard)
+            observe = time_calls(lambda line: bank.observe_many([line]), unheard)
         tell(f"{size:,} lines: the baseline")
         baseline, baseline_bytes = _baseline(Path(folder) / "baseline.db", size, bulk, asked)
-    return Speed(size, observe, recall, filtered, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
+    return SpeedResult(size, observe, recall, filtered, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
 
 
 def _filtered(bank: Memory, size: int) -> Callable[[str], object]:
-    middle = synthetic.BEGUN + size // 2 // synthetic.SESSION * synthetic.APART
+    middle = synthetic.FIRST_SAID_AT + size // 2 // synthetic.SESSION_LINES * synthetic.SESSION_INTERVAL
     return lambda query: bank.recall(query, where=Filter(speaker=synthetic.SPEAKERS[0]), as_of=middle)
 
 
@@ -228,7 +228,7 @@ def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -
     plain = Baseline(path, size)
     plain.fill(synthetic.lines(size), bulk)
     plain.recall(asked[0], bulk.embed_query(asked[0]))
-    timing = timed(lambda query: plain.recall(query, bulk.embed_query(query)), asked)
+    timing = time_calls(lambda query: plain.recall(query, bulk.embed_query(query)), asked)
     return timing, plain.close()
 
 
@@ -238,8 +238,8 @@ def _import_rate(real: Embedder) -> float:
     place = tempfile.TemporaryDirectory(prefix="everthread-speed-")
     with place as folder, Memory.open(BANK, store=folder, embedder=real) as bank:
         begun = time.perf_counter()
-        bank.observe_many(synthetic.lines(SAMPLE))
-        return SAMPLE / (time.perf_counter() - begun)
+        bank.observe_many(synthetic.lines(SAMPLE_LINES))
+        return SAMPLE_LINES / (time.perf_counter() - begun)
 
 
 def _fresh(folder: Path, name: str | None, query: str) -> tuple[float, int]:
@@ -254,14 +254,14 @@ def _fresh(folder: Path, name: str | None, query: str) -> tuple[float, int]:
     return taken, int(json.loads(done.stdout)["resident_bytes"])
 
 
-def timed(call: Callable[[A], object], arguments: Sequence[A]) -> Timing:
+def time_calls(call: Callable[[A], object], arguments: Sequence[A]) -> Timing:
     """How long the call takes on each of the arguments, or on as many as there is patience for."""
     times: list[float] = []
     for argument in arguments:
         begun = time.perf_counter()
         call(argument)
         times.append(1000 * (time.perf_counter() - begun))
-        if sum(times) > 1000 * PATIENCE:
+        if sum(times) > 1000 * MAX_SERIES_S:
             break
     return Timing(percentile(times, 50), percentile(times, 95), len(times))
 
@@ -271,7 +271,7 @@ def _chunks(lines: Iterator[NewLine], size: int) -> Iterator[list[NewLine]]:
         yield chunk
 
 
-def _cells(row: Speed) -> tuple[str, ...]:
+def _cells(row: SpeedResult) -> tuple[str, ...]:
     timings = [
         f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (row.observe, row.recall, row.filtered, row.baseline)
     ]

@@ -11,19 +11,19 @@ from uuid import uuid4
 
 from everthread import factory
 from everthread.bench.metrics import mean, recall_at, share
-from everthread.bench.questions import Conversation
+from everthread.bench.questions import AnnotatedConversation
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.stores.base import Store
 
-K = 10
+TOP_K = 10
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class ParityResult:
     """Shares in percent: of questions with the same K hits in the same order, and recall@K from either store."""
 
     questions: int
@@ -37,14 +37,18 @@ class Same:
     def text(self) -> str:
         """The figures for the terminal and the docs."""
         return (
-            f"{self.questions} questions: {self.same:.1f}% with the same {K} hits in the same order; "
-            f"recall@{K} {self.sqlite:.2f} from SQLite, {self.postgres:.2f} from Postgres"
+            f"{self.questions} questions: {self.same:.1f}% with the same {TOP_K} hits in the same order; "
+            f"recall@{TOP_K} {self.sqlite:.2f} from SQLite, {self.postgres:.2f} from Postgres"
         )
 
 
-def same(
-    url: str, conversations: Sequence[Conversation], *, embedder: str | None = None, progress: Progress | None = None
-) -> Same:
+def measure_parity(
+    url: str,
+    conversations: Sequence[AnnotatedConversation],
+    *,
+    embedder: str | None = None,
+    progress: Progress | None = None,
+) -> ParityResult:
     """Ask every question of a folder and of the database. The database's banks of this are forgotten in the end.
 
     Raises BadInput where there is nothing to ask.
@@ -61,18 +65,18 @@ def same(
             answers = [_answers(store, each, model) for store in stores]
             equal += [one == other for one, other in zip(*answers, strict=True)]
             for recall, ranked in zip(recalls, answers, strict=True):
-                recall += [recall_at(ids, q.gold, K) for ids, q in zip(ranked, each.questions, strict=True)]
+                recall += [recall_at(ids, q.gold, TOP_K) for ids, q in zip(ranked, each.questions, strict=True)]
         for store in stores:
             store.close()
-    return Same(len(equal), 100 * share(equal), *(100 * mean(recall) for recall in recalls))
+    return ParityResult(len(equal), 100 * share(equal), *(100 * mean(recall) for recall in recalls))
 
 
-def _answers(store: Store, conversation: Conversation, embedder: Embedder) -> list[list[str]]:
+def _answers(store: Store, conversation: AnnotatedConversation, embedder: Embedder) -> list[list[str]]:
     """The ids of the hits of each question, best first."""
     memory = Memory(f"{conversation.id} {uuid4()}", store, embedder, factory.recipe("default"))
     try:
         lines = memory.observe_many(conversation.lines)
         ids = {line.seq: id for line, id in zip(lines, conversation.ids, strict=True)}
-        return [[ids[hit.line.seq] for hit in memory.recall(each.text, K)] for each in conversation.questions]
+        return [[ids[hit.line.seq] for hit in memory.recall(each.text, TOP_K)] for each in conversation.questions]
     finally:
         memory.forget(everything=True)

@@ -23,10 +23,10 @@ import numpy as np
 from everthread.errors import BadInput
 from everthread.text.analyzer import UNSPACED, normalize
 
-WINDOW = 20  # replies
-LEAST_WINDOWS = 3  # fewer give z-scores that say nothing
+WINDOW_REPLIES = 20  # replies
+MIN_WINDOWS = 3  # fewer give z-scores that say nothing
 MARKS = "!?,.;:…—*~\"'()"
-PHRASES = (2, 3)  # words
+PHRASE_LENGTHS = (2, 3)  # words
 
 # English function words, and of Chinese the particles, pronouns, prepositions and conjunctions of one character.
 FUNCTION_WORDS = tuple(
@@ -60,7 +60,9 @@ def tokens(text: str) -> list[str]:
     return _WORD.findall(normalize(text))
 
 
-def drift(sample: str, replies: Sequence[str], window: int = WINDOW, reference: Sequence[str] = ()) -> list[Drift]:
+def measure_drift(
+    sample: str, replies: Sequence[str], window: int = WINDOW_REPLIES, reference: Sequence[str] = ()
+) -> list[Drift]:
     """Measure how far each window of replies is from the sample.
 
     Args:
@@ -75,13 +77,13 @@ def drift(sample: str, replies: Sequence[str], window: int = WINDOW, reference: 
     if not tokens(sample):
         raise BadInput("the sample of style has no words; expected a reply of at least some twenty")
     parts = _windows(replies, window)
-    if len(parts) < LEAST_WINDOWS:
+    if len(parts) < MIN_WINDOWS:
         raise BadInput(
-            f"{len(replies)} replies make {len(parts)} windows of {window}; expected at least {LEAST_WINDOWS} windows: "
+            f"{len(replies)} replies make {len(parts)} windows of {window}; expected at least {MIN_WINDOWS} windows: "
             "talk longer, or give a smaller --window"
         )
     texts = ["\n".join(part) for part in parts]
-    deltas = delta(sample, texts, reference)
+    deltas = burrows_delta(sample, texts, reference)
     own = phrases(sample)
     return [
         Drift(
@@ -90,7 +92,7 @@ def drift(sample: str, replies: Sequence[str], window: int = WINDOW, reference: 
             delta=deltas[number],
             words=float(np.mean([len(tokens(reply)) for reply in part])),
             punctuation=punctuation(sample, text),
-            phrases=100 * sum(own_in(own, reply) for reply in part) / max(len(tokens(text)), 1),
+            phrases=100 * sum(count_phrases(own, reply) for reply in part) / max(len(tokens(text)), 1),
         )
         for number, (part, text) in enumerate(zip(parts, texts, strict=True))
     ]
@@ -103,7 +105,7 @@ def _windows(replies: Sequence[str], window: int) -> list[Sequence[str]]:
     return parts
 
 
-def delta(sample: str, texts: Sequence[str], reference: Sequence[str] = ()) -> list[float]:
+def burrows_delta(sample: str, texts: Sequence[str], reference: Sequence[str] = ()) -> list[float]:
     """Return Burrows's Delta of each text from the sample, 0 for the same shares of function words.
 
     Args:
@@ -143,14 +145,14 @@ def phrases(text: str) -> set[tuple[str, ...]]:
     return {run for run in _runs(text) if not _KNOWN.issuperset(run)}
 
 
-def own_in(own: Container[tuple[str, ...]], text: str) -> int:
+def count_phrases(own: Container[tuple[str, ...]], text: str) -> int:
     """Count the occurrences of these phrases in a text."""
     return sum(run in own for run in _runs(text))
 
 
 def _runs(text: str) -> Iterator[tuple[str, ...]]:
     words = tokens(text)
-    return (tuple(words[at : at + length]) for length in PHRASES for at in range(len(words) - length + 1))
+    return (tuple(words[at : at + length]) for length in PHRASE_LENGTHS for at in range(len(words) - length + 1))
 
 
 def table(columns: Mapping[str, Sequence[Drift]]) -> str:

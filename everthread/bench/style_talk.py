@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count, repeat
 from pathlib import Path
 
-from everthread.bench.style import WINDOW, Drift, drift
+from everthread.bench.style import WINDOW_REPLIES, Drift, measure_drift
 from everthread.chat import style_sample
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
@@ -20,11 +20,11 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Filter, Line, Message
 
-REPLIES = 120
-PATIENCE = 60.0  # seconds for the notes
-SENTENCES = 5  # of a scripted reply
-FADE = 0.06  # of its style the scripted model loses against the replies that it sees
-SEEN = 8  # latest replies of its own that it imitates
+REPLY_COUNT = 120
+NOTES_TIMEOUT_S = 60.0  # seconds for the notes
+REPLY_SENTENCES = 5  # of a scripted reply
+STYLE_LOSS = 0.06  # of its style the scripted model loses against the replies that it sees
+IMITATED_REPLIES = 8  # latest replies of its own that it imitates
 TITLE = "talks, in a reply of"  # in the heading of a prompt's sample
 
 STYLED = (
@@ -47,7 +47,7 @@ NEUTRAL = (
     "This can depend on a number of factors, such as the situation and the people.",
     "I understand that this has been on your mind.",
 )
-SAID = (
+USER_LINES = (
     "I went to the market this morning.",
     "My brother has bought a boat.",
     "What should I cook tonight?",
@@ -60,14 +60,14 @@ CAPTAIN = Character("Flint", "{{char}} is the captain of a pirate ship.", person
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class StyleTalk:
     """A talk's sample of style and the replies after it."""
 
     sample: str
     replies: tuple[str, ...]
 
 
-def of_bank(memory: Memory) -> Talk:
+def read_bank(memory: Memory) -> StyleTalk:
     """Read a bank's sample of style, and the whole replies after it.
 
     Raises:
@@ -79,7 +79,7 @@ def of_bank(memory: Memory) -> Talk:
         raise BadInput(
             f"bank {memory.bank!r} has no reply of {style_sample.MIN_SAMPLE_WORDS} words or more; talk with it first"
         )
-    return Talk(sample.text, tuple(line.text for line in kept if line.seq > sample.seq))
+    return StyleTalk(sample.text, tuple(line.text for line in kept if line.seq > sample.seq))
 
 
 def _sample(memory: Memory, replies: Sequence[Line]) -> Line | None:
@@ -87,7 +87,7 @@ def _sample(memory: Memory, replies: Sequence[Line]) -> Line | None:
     return next((line for line in replies if line.seq == chosen), next(filter(style_sample.is_sample, replies), None))
 
 
-def scripted(replies: int = REPLIES, *, sample: bool = True, seed: int = 0) -> Talk:
+def run_scripted(replies: int = REPLY_COUNT, *, sample: bool = True, seed: int = 0) -> StyleTalk:
     """Talk with a scripted model that fades, by the recipe `character`.
 
     Args:
@@ -95,33 +95,33 @@ def scripted(replies: int = REPLIES, *, sample: bool = True, seed: int = 0) -> T
         sample: whether prompts hold the sample of style.
         seed: of its choices.
     """
-    llm = ScriptedLLM(repeat(Fading(seed)))
+    llm = ScriptedLLM(repeat(FadingModel(seed)))
     made = Chat if sample else WithoutSample
     with (
         tempfile.TemporaryDirectory(prefix="everthread-style-") as folder,
         Memory.open("style", store=Path(folder), embedder=HashEmbedder(64), recipe=Snapshots()) as memory,
         made(memory, CAPTAIN, llm, scribe=ExtractiveScribe()) as chat,
     ):
-        first, *rest = (_replied(chat, SAID[number % len(SAID)]) for number in range(1 + replies))
-    return Talk(first, tuple(rest))
+        first, *rest = (_replied(chat, USER_LINES[number % len(USER_LINES)]) for number in range(1 + replies))
+    return StyleTalk(first, tuple(rest))
 
 
 def _replied(chat: Chat, said: str) -> str:
     """Return the reply, once the notes are written: when they are decides what the next prompt holds."""
     reply = "".join(chat.reply(said))
-    chat.wait(PATIENCE)
+    chat.wait(NOTES_TIMEOUT_S)
     return reply
 
 
-def compare(replies: int = REPLIES, window: int = WINDOW) -> dict[str, list[Drift]]:
+def compare_samples(replies: int = REPLY_COUNT, window: int = WINDOW_REPLIES) -> dict[str, list[Drift]]:
     """Measure the scripted talk with and without the sample, against the same mean and spread.
 
     Raises:
         BadInput: for fewer than three windows.
     """
-    talks = {"with the sample": scripted(replies), "without": scripted(replies, sample=False)}
+    talks = {"with the sample": run_scripted(replies), "without": run_scripted(replies, sample=False)}
     reference = ["\n".join(talk.replies) for talk in talks.values()]
-    return {name: drift(talk.sample, talk.replies, window, reference) for name, talk in talks.items()}
+    return {name: measure_drift(talk.sample, talk.replies, window, reference) for name, talk in talks.items()}
 
 
 class WithoutSample(Chat):
@@ -131,7 +131,7 @@ class WithoutSample(Chat):
         return ""
 
 
-class Fading:
+class FadingModel:
     """A model that imitates its own replies in the prompt and loses a little of their style with each; a sample in the
     prompt counts as much as all of them. It knows nothing but its prompt."""
 
@@ -141,21 +141,21 @@ class Fading:
 
     def __call__(self, messages: Sequence[Message]) -> str:
         """Return the next reply to these messages."""
-        own = [styled(message.content) for message in messages if message.role == "assistant"][-SEEN:]
-        share = (1 - FADE) * sum(own) / len(own) if own else 1.0
-        if shown := sample_in(messages):
-            share = (share + styled(shown)) / 2
+        own = [styled_share(message.content) for message in messages if message.role == "assistant"][-IMITATED_REPLIES:]
+        share = (1 - STYLE_LOSS) * sum(own) / len(own) if own else 1.0
+        if shown := find_sample(messages):
+            share = (share + styled_share(shown)) / 2
         choice = random.Random(f"{self._seed} {next(self._turns)}")
-        return " ".join(choice.choice(STYLED if choice.random() < share else NEUTRAL) for _ in range(SENTENCES))
+        return " ".join(choice.choice(STYLED if choice.random() < share else NEUTRAL) for _ in range(REPLY_SENTENCES))
 
 
-def sample_in(messages: Sequence[Message]) -> str:
+def find_sample(messages: Sequence[Message]) -> str:
     """Return the sample of style that a prompt holds, or nothing."""
     _, _, after = messages[0].content.partition(TITLE)
     return after.partition("]\n")[2].partition("\n\n")[0]
 
 
-def styled(text: str) -> float:
+def styled_share(text: str) -> float:
     """Return the share of the captain's sentences among the known ones of a text, 1 where it has none."""
     theirs, others = (sum(text.count(each) for each in pool) for pool in (STYLED, NEUTRAL))
     return theirs / (theirs + others) if theirs + others else 1.0

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import count, islice, product
+from itertools import count as counter
+from itertools import islice, product
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +19,15 @@ import numpy.typing as npt
 from everthread.types import NewLine
 
 VOCABULARY = 30_000  # distinct words: what two people use over years
-SESSION = 20  # lines
-WORDS = 20  # a line, on average
+SESSION_LINES = 20  # lines
+MEAN_LINE_WORDS = 20  # a line, on average
 EXPONENT = 1.0  # of Zipf's law, as it is for English
-TOPICAL = 0.25  # share of a session's words drawn from its topic
+TOPIC_SHARE = 0.25  # share of a session's words drawn from its topic
 TOPICS = 500  # subjects that a friendship comes back to
 TOPIC_WORDS = 30
 SPEAKERS = ("Mara", "Jonas")
-BEGUN = datetime(2015, 1, 1, 18, tzinfo=UTC)
-APART = timedelta(hours=2)  # between sessions: a million lines then span eleven years
+FIRST_SAID_AT = datetime(2015, 1, 1, 18, tzinfo=UTC)
+SESSION_INTERVAL = timedelta(hours=2)  # between sessions: a million lines then span eleven years
 
 FUNCTION_WORDS = (
     "the i you and to a it of that in is was we for on my with have do but so this not be me at what just are "
@@ -36,22 +37,22 @@ FUNCTION_WORDS = (
 ).split()
 
 
-def lines(amount: int, seed: int = 0, behind: int = 0) -> Iterator[NewLine]:
+def lines(count: int, seed: int = 0, skip: int = 0) -> Iterator[NewLine]:
     """So many lines, in the order they were said, with keys; none of them among the first `behind` ones."""
-    first = -(-behind // SESSION)
-    return islice((line for number in count(first) for line in session(number, seed)), amount)
+    first = -(-skip // SESSION_LINES)
+    return islice((line for number in counter(first) for line in session(number, seed)), count)
 
 
 def session(number: int, seed: int = 0) -> list[NewLine]:
     """One conversation of SESSION lines."""
     rng = np.random.default_rng((seed, number))
-    lengths = 1 + rng.geometric(1 / WORDS, SESSION)
+    lengths = 1 + rng.geometric(1 / MEAN_LINE_WORDS, SESSION_LINES)
     ids = _common(rng, int(lengths.sum()))
     topic = _topic(int(rng.integers(TOPICS)), seed)
-    dwells = rng.random(len(ids)) < TOPICAL
+    dwells = rng.random(len(ids)) < TOPIC_SHARE
     ids[dwells] = rng.choice(topic, int(dwells.sum()))
     spoken = np.split(_words()[ids], np.cumsum(lengths)[:-1])
-    begun = BEGUN + number * APART
+    begun = FIRST_SAID_AT + number * SESSION_INTERVAL
     return [
         NewLine(
             text=" ".join(words.tolist()).capitalize() + ".",
@@ -64,10 +65,10 @@ def session(number: int, seed: int = 0) -> list[NewLine]:
     ]
 
 
-def queries(amount: int, behind: int, seed: int = 0) -> list[str]:
+def queries(count: int, skip: int, seed: int = 0) -> list[str]:
     """Questions in the words of lines that come after the first `behind` ones, and so are in no bank of that size."""
-    rng = np.random.default_rng((seed, behind, 1))
-    return [_question(line, rng) for line in lines(amount, seed, behind)]
+    rng = np.random.default_rng((seed, skip, 1))
+    return [_question(line, rng) for line in lines(count, seed, skip)]
 
 
 def _question(line: NewLine, rng: np.random.Generator) -> str:
@@ -90,7 +91,7 @@ def _topic(number: int, seed: int) -> npt.NDArray[np.int64]:
 def _made_up() -> Iterator[str]:
     """Pronounceable words, short ones first, all different."""
     syllables = [a + b for a, b in product("bdfgklmnprstvz", "aeiou")]
-    for length in count(2):
+    for length in counter(2):
         shuffled = np.random.default_rng(length).permutation(len(syllables))
         for places in product(shuffled.tolist(), repeat=length):
             yield "".join(syllables[place] for place in places)

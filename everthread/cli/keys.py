@@ -12,13 +12,13 @@ from everthread import factory
 from everthread.cli.common import json_option, show_json
 from everthread.cli.sanitize import escape_control_chars
 from everthread.server import server_db
-from everthread.server.keys import EVERYTHING, VERBS, Key, Keys
+from everthread.server.keys import ALL_BANKS, VERBS, ApiKey, KeyStore
 
 
 @contextmanager
-def _kept(ctx: click.Context) -> Iterator[Keys]:
+def _kept(ctx: click.Context) -> Iterator[KeyStore]:
     """The keys that belong to the store."""
-    with closing(factory.store(ctx.obj["store"])) as store, closing(Keys(server_db.path(store))) as keys:
+    with closing(factory.store(ctx.obj["store"])) as store, closing(KeyStore(server_db.get_path(store))) as keys:
         yield keys
 
 
@@ -41,8 +41,8 @@ def keys() -> None:
 def new(ctx: click.Context, /, name: str, bank: tuple[str, ...], may: tuple[str, ...], as_json: bool) -> None:
     """Make a key, and show it: this once, for only its hash is kept. NAME is for you, such as phone."""
     with _kept(ctx) as kept:
-        secret = kept.new(name, bank or (EVERYTHING,), may or VERBS)
-        made = next(each for each in kept.list() if each.name == name)
+        secret = kept.create(name, bank or (ALL_BANKS,), may or VERBS)
+        made = next(each for each in kept.list_keys() if each.name == name)
     if as_json:
         show_json({"name": name, "key": secret, "banks": made.banks, "may": made.verbs})
         return
@@ -56,7 +56,7 @@ def new(ctx: click.Context, /, name: str, bank: tuple[str, ...], may: tuple[str,
 def list_(ctx: click.Context, /, as_json: bool) -> None:
     """List the keys, what they are for, and when they were last used."""
     with _kept(ctx) as kept:
-        found = kept.list()
+        found = kept.list_keys()
     if as_json:
         show_json([{**_days(key), "name": key.name, "banks": key.banks, "may": key.verbs} for key in found])
         return
@@ -77,11 +77,11 @@ def revoke(ctx: click.Context, /, name: str) -> None:
     click.echo(escape_control_chars(f"revoked {name}"))
 
 
-def _scope(key: Key) -> str:
-    banks = "all banks" if EVERYTHING in key.banks else ", ".join(key.banks)
+def _scope(key: ApiKey) -> str:
+    banks = "all banks" if ALL_BANKS in key.banks else ", ".join(key.banks)
     return f"It may {', '.join(key.verbs)}: {banks}"
 
 
-def _days(key: Key) -> dict[str, str | None]:
+def _days(key: ApiKey) -> dict[str, str | None]:
     used: date | None = key.used_on
     return {"made_on": key.made_on.isoformat(), "used_on": used.isoformat() if used else None}

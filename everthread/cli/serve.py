@@ -15,10 +15,10 @@ from everthread import config, factory
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.server import app, logs, server_db
-from everthread.server.keys import Keys
+from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.server.settings import Settings
-from everthread.server.sms.twilio import host_of
+from everthread.server.sms.twilio import get_host
 from everthread.server.workers import runner
 
 DEFAULT_PORT = 7391
@@ -59,33 +59,33 @@ def serve(
     On this machine no key is needed. Any other address refuses to start before there is one: see `everthread keys`.
     What happens is logged on standard error, as JSON, without anything that was said.
     """
-    settings = _settings(host, require_key or not runner.loopback(host))
+    settings = _settings(host, require_key or not runner.is_loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
     given = runner.AppFactory(
-        **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, several=workers > 1
+        **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
     )
     _check_key(given.store, host)
-    with runner.listening(host, port, workers) as taken:
-        engine = given.engine()
+    with runner.open_socket(host, port, workers) as taken:
+        engine = given.build_services()
         with closing(engine.store):
-            url = runner.url(taken)
+            url = runner.local_url(taken)
             greet = partial(_greet, _greeting(engine, url), url, opens)
             logs.install(level)
             if workers == 1:
-                runner.run(lambda: app.create(engine, settings, closes=True), taken, told=greet)
+                runner.run(lambda: app.create(engine, settings, closes=True), taken, on_listening=greet)
                 return
-        runner.run(given, taken, workers=workers, told=greet)  # each opens an engine of its own
+        runner.run(given, taken, workers=workers, on_listening=greet)  # each opens an engine of its own
 
 
 def _settings(host: str, key_required: bool) -> Settings:
     said = config.load()
-    named = (*said.server_hosts.split(","), host_of(said.sms_url) if said.sms_token else "")
+    named = (*said.server_hosts.split(","), get_host(said.sms_url) if said.sms_token else "")
     hosts = [name for each in named if (name := each.strip().lower())]
     limits = Settings(
-        threads=said.server_threads,
+        max_threads=said.server_threads,
         max_body_bytes=said.server_max_body_bytes,
         requests_per_minute=said.server_requests_per_minute,
-        streams=said.server_max_replies,
+        max_replies=said.server_max_replies,
     )
     texts = {name: getattr(said, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
     return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
@@ -93,10 +93,10 @@ def _settings(host: str, key_required: bool) -> Settings:
 
 def _check_key(place: str | None, host: str) -> None:
     """ConfigError where others could come in and nobody has a key."""
-    if not runner.loopback(host):
-        with closing(factory.store(place)) as store, closing(Keys(server_db.path(store))) as keys:
-            if not keys.list():
-                raise ConfigError(runner.WITHOUT_KEY.format(host))
+    if not runner.is_loopback(host):
+        with closing(factory.store(place)) as store, closing(KeyStore(server_db.get_path(store))) as keys:
+            if not keys.list_keys():
+                raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
 
 
 def _greeting(engine: Services, url: str) -> str:

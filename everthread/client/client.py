@@ -19,8 +19,8 @@ from everthread.bank import validation
 from everthread.bank.settings import REMEMBER_POLICIES
 from everthread.chat.character import Character
 from everthread.client import decode
-from everthread.client.characters import Characters
-from everthread.client.connection import JSON, RAW, Connection, File, in_python, path, rows
+from everthread.client.characters import RemoteCharacters
+from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, FileBody, build_path, in_python, iter_rows
 from everthread.client.reply import RemoteReply
 from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
@@ -43,9 +43,9 @@ from everthread.types import (
     Unit,
 )
 
-URL = "http://127.0.0.1:7391"
-BATCH = 200  # lines sent together, which at their longest fit into one request
-TYPES = {".json": JSON, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}  # of files by their names
+DEFAULT_URL = "http://127.0.0.1:7391"
+BATCH_LINES = 200  # lines sent together, which at their longest fit into one request
+TYPE_BY_SUFFIX = {".json": JSON_TYPE, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}
 
 
 class Client:
@@ -60,12 +60,12 @@ class Client:
     that is not there.
     """
 
-    def __init__(self, url: str = URL, bank: str = "default", key: str | None = None) -> None:
+    def __init__(self, url: str = DEFAULT_URL, bank: str = "default", key: str | None = None) -> None:
         """Nothing is asked yet. key is one that `everthread keys` made; on the server's own machine none is needed.
         Raises BadBankId and ConfigError."""
         self.bank = checked(bank)
         self._connection = Connection(url, key)
-        self.characters = Characters(self._connection)
+        self.characters = RemoteCharacters(self._connection)
 
     # ------------------------------------------------------------------ observe
 
@@ -83,14 +83,14 @@ class Client:
     ) -> Line:
         """Keep one line; it is durable and can be recalled when this returns. Raises as `Memory.observe`."""
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
-        return decode.line(self._ask("POST", "lines", body=decode.new_line(new)))
+        return decode.line(self._ask("POST", "lines", body=decode.encode_line(new)))
 
     def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
         """Keep many lines, in batches. progress is called with how many are done after each. What is no line is seen
         before the first is kept, and what is wrong with one before its batch is. Raises as `Memory.observe_many`."""
-        told = iter([decode.new_line(line) for line in lines])
+        told = iter([decode.encode_line(line) for line in lines])
         kept: list[Line] = []
-        while batch := list(islice(told, BATCH)):
+        while batch := list(islice(told, BATCH_LINES)):
             kept += decode.lines(self._ask("POST", "lines", "batch", body={"lines": batch})["items"])
             if progress is not None:
                 progress(len(kept))
@@ -143,7 +143,12 @@ class Client:
         self, query: str, where: Filter | None, as_of: datetime | None, exclude: Collection[int]
     ) -> dict[str, Any]:
         seqs = sorted(validation.check_seqs(exclude))
-        return {"query": query, "where": decode.where(where), "as_of": decode.iso(as_of), "exclude": seqs}
+        return {
+            "query": query,
+            "where": decode.encode_filter(where),
+            "as_of": decode.encode_time(as_of),
+            "exclude": seqs,
+        }
 
     # --------------------------------------------------------------------- chat
 
@@ -162,7 +167,7 @@ class Client:
         returns, and `context` of what comes back is what was recalled; it is iterated for the reply. session is one of
         the bank's, or the one that goes on; budget, the tokens of what is remembered; banks, others on which the reply
         may draw. Raises as `Chat.reply`."""
-        options = decode.options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
+        options = decode.encode_options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
         return RemoteReply(self._connection, self.bank, session, text, options)
 
     def end(self, session: str = "current", remember: bool | None = None) -> EndResult:
@@ -188,7 +193,7 @@ class Client:
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
-        query = {**decode.listing(where), "retracted": retracted}
+        query = {**decode.encode_list_filter(where), "retracted": retracted}
         found = self._pages("lines", after=_behind(min(max(after, 0), LARGEST_SEQ)), **query)
         return islice(map(decode.line, found), limit)
 
@@ -203,12 +208,12 @@ class Client:
 
     def banks(self) -> list[str]:
         """The ids of the banks that the key may read, sorted."""
-        return [told["id"] for told in self._connection.listed("banks")]
+        return [told["id"] for told in self._connection.list_items("banks")]
 
     def export(self, *, retracted: bool = False) -> Iterator[str]:
         """All lines as rows of JSON Lines, which `everthread import` reads back, as they come."""
-        with self._connection.stream("GET", path("banks", self.bank, "export"), retracted=retracted) as answer:
-            yield from rows(answer)
+        with self._connection.stream("GET", build_path("banks", self.bank, "export"), retracted=retracted) as answer:
+            yield from iter_rows(answer)
 
     def import_file(
         self,
@@ -234,10 +239,10 @@ class Client:
             validation.check_filter_name(each, "assistant")
             for each in ([assistant] if isinstance(assistant, str) else assistant)
         ]
-        file = File(content, TYPES.get(PurePath(name or "").suffix.lower(), RAW))
-        place = path("banks", self.bank, "import")
+        file = FileBody(content, TYPE_BY_SUFFIX.get(PurePath(name or "").suffix.lower(), OCTET_STREAM))
+        place = build_path("banks", self.bank, "import")
         with in_python():
-            told = self._connection.ask("POST", place, file, name=name, format=format, assistant=names, tz=tz)
+            told = self._connection.request("POST", place, file, name=name, format=format, assistant=names, tz=tz)
         return ImportResult(**told)
 
     def retract(self, seq: int) -> Line:
@@ -298,7 +303,7 @@ class Client:
 
     def recipes(self) -> list[dict[str, Any]]:
         """List the server's recipes with their options: type, limits, meaning and value of each."""
-        return list(self._connection.ask("GET", "recipes")["items"])
+        return list(self._connection.request("GET", "recipes")["items"])
 
     def recipe(self) -> dict[str, Any]:
         """Show the bank's recipe with the values of its options."""
@@ -327,10 +332,10 @@ class Client:
     # -------------------------------------------------------------- the connection
 
     def _ask(self, method: str, *what: str | int, body: object = None) -> Any:
-        return self._connection.ask(method, path("banks", self.bank, *what), body)
+        return self._connection.request(method, build_path("banks", self.bank, *what), body)
 
     def _pages(self, what: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
-        return self._connection.listed(path("banks", self.bank, what), after=after, **query)
+        return self._connection.list_items(build_path("banks", self.bank, what), after=after, **query)
 
     def close(self) -> None:
         """Let go of the connections."""

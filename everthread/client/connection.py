@@ -20,20 +20,22 @@ if TYPE_CHECKING:
     import httpx
 
 API = "/api/v1"
-TIMEOUT = 60.0  # seconds without a byte; the server says at least something every 15
-PATIENCE = 600.0  # seconds until a file is answered: 100 MB have some 690,000 lines, of which 2,000 a second are kept
-CONNECT = 5.0  # seconds to reach it
-WAITS = (0.2, 0.5, 1.0, 2.0)  # seconds before a request is made again: four seconds in all, as a restart takes
-LONGEST = 30.0  # seconds of a wait that the server asks for
-AGAIN = {429, 502, 503, 504}  # answers after which the same request may do better
-URN = "urn:everthread:"
-PAGE = 500  # items of a list asked for at a time
-JSON, RAW = "application/json", "application/octet-stream"
+READ_TIMEOUT_S = 60.0  # seconds without a byte; the server says at least something every 15
+UPLOAD_TIMEOUT_S = (
+    600.0  # seconds until a file is answered: 100 MB have some 690,000 lines, of which 2,000 a second are kept
+)
+CONNECT_TIMEOUT_S = 5.0  # seconds to reach it
+RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # seconds before a request is made again: four seconds in all, as a restart takes
+MAX_RETRY_AFTER_S = 30.0  # seconds of a wait that the server asks for
+RETRYABLE_STATUSES = {429, 502, 503, 504}  # answers after which the same request may do better
+URN_PREFIX = "urn:everthread:"
+PAGE_SIZE = 500  # items of a list asked for at a time
+JSON_TYPE, OCTET_STREAM = "application/json", "application/octet-stream"
 
-KINDS: dict[str, type[EverthreadError]] = {  # by their names in small letters
+ERRORS_BY_NAME: dict[str, type[EverthreadError]] = {  # by their names in small letters
     name.lower(): kind for name, kind in vars(errors).items() if isinstance(kind, type)
 }
-BY_STATUS: dict[int, type[EverthreadError]] = {
+ERRORS_BY_STATUS: dict[int, type[EverthreadError]] = {
     **dict.fromkeys((401, 403, 421), ConfigError),
     404: NotFound,
     409: BadQuery,
@@ -42,11 +44,11 @@ BY_STATUS: dict[int, type[EverthreadError]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class FileBody:
     """What is sent as it is, and its Content-Type. BadInput for what is not the bytes of a file."""
 
     content: bytes
-    kind: str = RAW
+    kind: str = OCTET_STREAM
 
     def __post_init__(self) -> None:
         if type(self.content) is not bytes:
@@ -72,7 +74,7 @@ class Connection:
         """Let go of the connections."""
         self._http.close()
 
-    def ask(self, method: str, path: str, body: object = None, **query: object) -> Any:
+    def request(self, method: str, path: str, body: object = None, **query: object) -> Any:
         """The answer to a request, as JSON has it. One that writes has a name of its own, so that it is done once,
         however often it is asked for. The body is JSON, or a File. Raises what the server says is wrong,
         StoreUnavailable where none answers, and ConfigError where it wants a key, or another one, or is no server of
@@ -80,15 +82,15 @@ class Connection:
         answer = self._tried(self._request(method, path, body, query, uuid.uuid4().hex))
         return _parsed(answer.content, self.url) if answer.content else None
 
-    def listed(self, path: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
+    def list_items(self, path: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
         """The items of a list, a page at a time. Raises as `ask`."""
         while True:
-            page = self.ask("GET", path, limit=PAGE, after=after, **query)
+            page = self.request("GET", path, limit=PAGE_SIZE, after=after, **query)
             yield from page["items"]
             if (after := page["next"]) is None:
                 return
 
-    def content(self, path: str, **query: object) -> bytes:
+    def download(self, path: str, **query: object) -> bytes:
         """A file, as it is. Raises as `ask`."""
         return self._tried(self._request("GET", path, None, query, "")).content
 
@@ -114,21 +116,21 @@ class Connection:
         params: Any = {each: value for each, value in query.items() if value is not None}
         if (file := _file(body)) is not None:
             headers["Content-Type"] = file.kind
-        silence = PATIENCE if isinstance(body, File) else TIMEOUT
+        silence = UPLOAD_TIMEOUT_S if isinstance(body, FileBody) else READ_TIMEOUT_S
         return self._http.build_request(
             method,
             f"{self.url}{API}/{path}",
             params=params,
             headers=headers,
             content=file.content if file else None,
-            timeout=httpx.Timeout(TIMEOUT, connect=CONNECT, read=silence),
+            timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, read=silence),
         )
 
     def _tried(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         """A good answer. A request is made again where the line broke, and where the server has no room just now."""
         import httpx
 
-        for tried, wait in enumerate((*WAITS, None)):
+        for tried, wait in enumerate((*RETRY_DELAYS_S, None)):
             try:
                 response = self._http.send(request, stream=stream)
                 if response.is_success:
@@ -141,10 +143,10 @@ class Connection:
                 time.sleep(wait)
                 continue
             found = _document(response)
-            busy = response.status_code in AGAIN or found.get("type") == f"{URN}in-progress"
+            busy = response.status_code in RETRYABLE_STATUSES or found.get("type") == f"{URN_PREFIX}in-progress"
             if wait is None or not busy:
-                raise problem(response.status_code, found, self.url)
-            time.sleep(min(max(wait, _seconds(response)), LONGEST))
+                raise build_error(response.status_code, found, self.url)
+            time.sleep(min(max(wait, _seconds(response)), MAX_RETRY_AFTER_S))
         raise AssertionError("the last try answers or raises")
 
     def _unreached(self, error: httpx.TransportError) -> StoreUnavailable:
@@ -152,7 +154,7 @@ class Connection:
         return StoreUnavailable(f"no server answers at {self.url} ({_told(error)}); {remedy}")
 
 
-def rows(answer: httpx.Response) -> Iterator[str]:
+def iter_rows(answer: httpx.Response) -> Iterator[str]:
     """The rows of an answer, as they come. They end with a line feed alone: what else Unicode takes for the end of a
     line may stand in what was said."""
     rest = b""
@@ -173,7 +175,7 @@ def in_python() -> Iterator[None]:
         raise type(error)(re.sub(r"\?(format|only|assistant|tz)=", r"\1", words)) from None
 
 
-def path(*names: str | int) -> str:
+def build_path(*names: str | int) -> str:
     """A path of these names, each one segment. BadQuery for a name that can be none: `..` would lead elsewhere, so that
     what is said of a session would be done to its bank."""
     return "/".join(map(_segment, names))
@@ -185,19 +187,19 @@ def _segment(name: str | int) -> str:
     return quote(holdable(said, "a name"), safe="")
 
 
-def problem(status: int, document: Mapping[str, Any], url: str) -> EverthreadError:
+def build_error(status: int, document: Mapping[str, Any], url: str) -> EverthreadError:
     """What a server says is wrong, as the error that the library itself would raise."""
     detail = document.get("detail")
-    if not isinstance(detail, str) or not str(document.get("type")).startswith(URN):
+    if not isinstance(detail, str) or not str(document.get("type")).startswith(URN_PREFIX):
         return ConfigError(f"{url} answers {status} and is no server of Everthread's; give the url of one")
-    named = KINDS.get(str(document["type"]).removeprefix(URN).replace("-", ""))
+    named = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     usual = BadInput if status < 500 else StoreError
-    return (named or BY_STATUS.get(status, usual))(detail)
+    return (named or ERRORS_BY_STATUS.get(status, usual))(detail)
 
 
-def _file(body: object) -> File | None:
+def _file(body: object) -> FileBody | None:
     """A body as it is sent."""
-    return body if body is None or isinstance(body, File) else File(json.dumps(body).encode(), JSON)
+    return body if body is None or isinstance(body, FileBody) else FileBody(json.dumps(body).encode(), JSON_TYPE)
 
 
 def _document(response: httpx.Response) -> Mapping[str, Any]:

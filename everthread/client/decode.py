@@ -25,7 +25,7 @@ from everthread.types import (
 Json = Mapping[str, Any]
 
 
-def moment(said: str | None) -> datetime | None:
+def parse_time(said: str | None) -> datetime | None:
     """A time as JSON has it."""
     return None if said is None else datetime.fromisoformat(said)
 
@@ -36,7 +36,7 @@ def _at(said: str) -> datetime:
 
 def line(told: Json) -> Line:
     """A line."""
-    return Line(**{**told, "said_at": _at(told["said_at"]), "retracted_at": moment(told["retracted_at"])})
+    return Line(**{**told, "said_at": _at(told["said_at"]), "retracted_at": parse_time(told["retracted_at"])})
 
 
 def lines(told: list[Json]) -> tuple[Line, ...]:
@@ -61,18 +61,18 @@ def session(told: Json) -> Session:
     """A session, without what only lists of them show."""
     began, last = _at(told["started_at"]), _at(told["last_at"])
     spans = told["first_seq"], told["last_seq"], told["lines"]
-    return Session(told["id"], began, last, *spans, moment(told["ended_at"]))
+    return Session(told["id"], began, last, *spans, parse_time(told["ended_at"]))
 
 
 def unit(told: Json) -> Unit:
     """A unit; retracted ones don't come."""
-    times = {name: moment(told[name]) for name in ("said_at", "valid_from", "valid_to")}
+    times = {name: parse_time(told[name]) for name in ("said_at", "valid_from", "valid_to")}
     return Unit(**{**told, **times})
 
 
 def stats(told: Json) -> Stats:
     """What a bank holds."""
-    times = {name: moment(told[name]) for name in ("first_said_at", "last_said_at")}
+    times = {name: parse_time(told[name]) for name in ("first_said_at", "last_said_at")}
     return Stats(**{**told, **times, "speakers": tuple(told["speakers"])})
 
 
@@ -96,18 +96,18 @@ def usage(told: Json) -> Usage:
 # --------------------------------------------------------------------- what is sent
 
 
-def new_line(new: object) -> dict[str, Any]:
+def encode_line(new: object) -> dict[str, Any]:
     """A line to be kept. BadLine for what is none, and for one that was retracted elsewhere."""
     if not isinstance(new, NewLine):
         raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
     if new.retracted_at is not None:
         raise BadLine("a line that was retracted elsewhere can't be sent; keep it, then retract it")
     told = {"text": new.text, "speaker": new.speaker, "role": new.role, "metadata": dict(new.metadata)}
-    named = {"said_at": iso(new.said_at, BadLine), "session": new.session, "parent": new.parent, "key": new.key}
+    named = {"said_at": encode_time(new.said_at, BadLine), "session": new.session, "parent": new.parent, "key": new.key}
     return {**told, **{name: value for name, value in named.items() if value is not None}}
 
 
-def iso(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
+def encode_time(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
     """A time for JSON. BadQuery, or another, for what is none, or may be anywhere on earth."""
     if at is None:
         return None
@@ -116,7 +116,7 @@ def iso(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
     return at.isoformat()
 
 
-def where(given: Filter | None) -> dict[str, Any] | None:
+def encode_filter(given: Filter | None) -> dict[str, Any] | None:
     """A filter."""
     if given is None:
         return None
@@ -124,22 +124,22 @@ def where(given: Filter | None) -> dict[str, Any] | None:
     for name in ("session", "speaker", "role", "kind", "category"):
         if (value := getattr(given, name)) is not None:
             told[name] = list(value) if isinstance(value, tuple) else value
-    times = {"since": iso(given.since), "until": iso(given.until)}
+    times = {"since": encode_time(given.since), "until": encode_time(given.until)}
     return {**told, **{name: at for name, at in times.items() if at is not None}, "metadata": dict(given.metadata)}
 
 
-def listing(given: Filter | None) -> dict[str, Any]:
+def encode_list_filter(given: Filter | None) -> dict[str, Any]:
     """A filter of a list of lines. BadQuery for what such lists can't be filtered by."""
     if given is not None and (given.kind is not None or given.category is not None or given.metadata):
         raise BadQuery(
             "lines can be listed by session, speaker, role and time; kind, category and metadata are for recall"
         )
-    told = where(given) or {}
+    told = encode_filter(given) or {}
     told.pop("metadata", None)
     return told
 
 
-def options(sampling: Sampling | None, **more: object) -> dict[str, Any]:
+def encode_options(sampling: Sampling | None, **more: object) -> dict[str, Any]:
     """How a reply is made; what is None is left to the server."""
     names = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
     told = {name: getattr(sampling, name) for name in names} if sampling else {}

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from everthread.client import decode
-from everthread.client.connection import Connection, path, problem, rows
+from everthread.client.connection import Connection, build_error, build_path, iter_rows
 from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.types import Context, EndResult, Line, Usage
 
-TRIES = 3  # times that a reply is taken up again whose line broke; the server goes on with it meanwhile
+MAX_ATTEMPTS = 3  # times that a reply is taken up again whose line broke; the server goes on with it meanwhile
 
 Event = tuple[str, dict[str, Any]]
 
@@ -29,7 +29,7 @@ class RemoteReply(Iterator[str]):
     def __init__(self, connection: Connection, bank: str, session: str, text: str, options: dict[str, Any]) -> None:
         """Have a text kept and answered. Raises what the server says is wrong with it, and then nothing was kept."""
         self._connection, self._place = connection, ("banks", bank, "chat")
-        self._asked, self._name = path(*self._place, session, "reply"), uuid.uuid4().hex
+        self._asked, self._name = build_path(*self._place, session, "reply"), uuid.uuid4().hex
         self._body = {"text": text, "options": options}
         self.text = ""
         self.said: Line | None = None  # what the person said, as it is kept
@@ -58,7 +58,7 @@ class RemoteReply(Iterator[str]):
         if self._ended.is_set():
             return
         session = self.said.session if self.said else "current"
-        self._connection.ask("POST", path(*self._place, session, "stop"))
+        self._connection.request("POST", build_path(*self._place, session, "stop"))
         with self._lock:
             while not self._ended.is_set():
                 self._next()
@@ -99,7 +99,7 @@ class RemoteReply(Iterator[str]):
             self._ended.set()
             self.line = decode.line(told["line"]) if told.get("line") else None
             self.partial = self.line is not None
-            raise problem(told["status"], told, self._connection.url)
+            raise build_error(told["status"], told, self._connection.url)
         return ""
 
     def _grown(self, text: str) -> str:
@@ -116,11 +116,11 @@ class RemoteReply(Iterator[str]):
 
     def _followed(self) -> Iterator[Event]:
         """The events; taken up again from the beginning where the line breaks, with what was shown left out."""
-        for tried in range(TRIES):
+        for tried in range(MAX_ATTEMPTS):
             come = ""
             try:
                 with self._connection.stream("POST", self._asked, self._body, name=self._name) as answer:
-                    for kind, told in _events(rows(answer)):
+                    for kind, told in _events(iter_rows(answer)):
                         if kind == "piece":
                             come += told["text"]
                             told = {"text": come[len(self.text) :]}
@@ -128,7 +128,7 @@ class RemoteReply(Iterator[str]):
                             yield kind, told
                 return
             except StoreUnavailable:
-                if tried == TRIES - 1:
+                if tried == MAX_ATTEMPTS - 1:
                     raise
 
 

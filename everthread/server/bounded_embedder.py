@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from everthread.embedders.base import Embedder
 from everthread.types import Vector, Vectors
 
-AT_ONCE = 2  # where there are more processors, the rest is left to what else a server does
+MAX_CONCURRENT = 2  # where there are more processors, the rest is left to what else a server does
 
 
 class BoundedEmbedder:
     """An Embedder that lets at most `at_once` callers embed, whatever calls it. Each embeds in its own thread."""
 
-    def __init__(self, embedder: Embedder, at_once: int | None = None) -> None:
+    def __init__(self, embedder: Embedder, max_concurrent: int | None = None) -> None:
         self._embedder = embedder
-        self._free = threading.BoundedSemaphore(at_once or min(AT_ONCE, os.cpu_count() or 1))
+        self._free = threading.BoundedSemaphore(max_concurrent or min(MAX_CONCURRENT, os.cpu_count() or 1))
 
     @property
     def name(self) -> str:

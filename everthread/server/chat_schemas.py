@@ -13,11 +13,11 @@ from everthread.chat.chat import Chat
 from everthread.chat.offline_reply import without_label
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_REPEATS
-from everthread.server.schemas import MOST, Body, HitView, LineView, ReceiptView, Remember, View, corrected_positions
+from everthread.server.schemas import HitView, LineView, ReceiptView, Remember, View, corrected_positions
 from everthread.types import Context, Hit, Line, Sampling, Usage
 
 
-class OptionsBody(Body):
+class OptionsBody(RequestBody):
     """How a reply is made; what is not given is as the server has it. budget: tokens of what is remembered; banks:
     others on which the reply may draw."""
 
@@ -29,14 +29,14 @@ class OptionsBody(Body):
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)
     max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
     budget: int | None = Field(default=None, ge=1, le=100_000)
-    banks: list[str] | None = Field(default=None, max_length=MOST)
+    banks: list[str] | None = Field(default=None, max_length=MAX_BATCH)
 
     def sampling(self) -> Sampling:
         """How the model chooses its words."""
         return Sampling(self.temperature, self.top_p, self.frequency_penalty, self.presence_penalty, self.max_tokens)
 
 
-class AskBody(Body):
+class AskBody(RequestBody):
     """A reply to what stands. incognito: whoever asks takes it that nothing is written, and is refused where it would
     be."""
 
@@ -56,19 +56,19 @@ class EditBody(ReplyBody):
     seq: int
 
 
-class BranchBody(Body):
+class BranchBody(RequestBody):
     """The line to go on from."""
 
     seq: int
 
 
-class IncognitoBody(Body):
+class IncognitoBody(RequestBody):
     """Whether nothing is written from now on."""
 
     on: bool
 
 
-class EndBody(Body):
+class EndBody(RequestBody):
     """Whether the conversation is remembered; null asks, where the bank is not set to always."""
 
     remember: bool | None = None
@@ -120,13 +120,13 @@ class EndingView(View):
     receipt: ReceiptView | None
 
 
-LINES = TypeAdapter(list[LineView])
-HITS = TypeAdapter(list[HitView])
+LINE_LIST = TypeAdapter(list[LineView])
+HIT_LIST = TypeAdapter(list[HitView])
 
-REMEMBER: dict[bool | None, Remember] = {True: "always", None: "ask", False: "never"}
+REMEMBER_NAMES: dict[bool | None, Remember] = {True: "always", None: "ask", False: "never"}
 
 
-def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
+def build_state(chat: Chat, usage: Usage, replying: bool) -> StateView:
     """A conversation as it stands."""
     lines = list(chat.lines)
     return StateView.model_validate(
@@ -139,7 +139,7 @@ def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
             "offer": chat.offer,
             "notes": chat.notes,
             "incognito": chat.incognito,
-            "remember": REMEMBER[remember_policy(chat.memory.settings())],
+            "remember": REMEMBER_NAMES[remember_policy(chat.memory.settings())],
             "unanswered": chat.is_unanswered,
             "question": chat.question,
             "replying": replying,
@@ -153,7 +153,7 @@ def state(chat: Chat, usage: Usage, replying: bool) -> StateView:
 
 def line_event(line: Line) -> dict[str, object]:
     """The data of `line`: what the person said, as it is kept."""
-    return {"line": lines([line])[0]}
+    return {"line": lines_to_json([line])[0]}
 
 
 def context_event(reply: Reply) -> dict[str, object]:
@@ -166,9 +166,9 @@ def _context(found: Context) -> dict[str, object]:
         "text": found.text,
         "tokens": found.tokens,
         "relevance": found.relevance,
-        "hits": hits(found.hits),
-        "lines": lines(found.lines),
-        "corrects": corrected_positions(line for hit in found.hits for line in hit.passage),
+        "hits_to_json": hits_to_json(found.hits_to_json),
+        "lines_to_json": lines_to_json(found.lines_to_json),
+        "corrects": corrected_positions(line for hit in found.hits_to_json for line in hit.passage),
         "bank": found.bank,
         "others": list(map(_context, found.others)),
     }
@@ -182,7 +182,7 @@ def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, objec
     told = line.metadata if line else {}
     kind, text = _kind(reply), reply.text.strip() if reply else line.text if line else ""
     return {
-        "line": lines([line])[0] if line else None,
+        "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
         "text": text,
         "body": without_label(text) if kind == "recall_only" else text,
@@ -208,15 +208,17 @@ def ending_event(reply: Reply) -> tuple[str, dict[str, Any]]:
     return "ended", ending.model_dump(mode="json")
 
 
-def lines(given: Iterable[Line]) -> list[dict[str, Any]]:
+def lines_to_json(given: Iterable[Line]) -> list[dict[str, Any]]:
     """Lines as JSON has them."""
-    found: list[dict[str, Any]] = LINES.dump_python(
-        LINES.validate_python(list(given), from_attributes=True), mode="json"
+    found: list[dict[str, Any]] = LINE_LIST.dump_python(
+        LINE_LIST.validate_python(list(given), from_attributes=True), mode="json"
     )
     return found
 
 
-def hits(given: Iterable[Hit]) -> list[dict[str, Any]]:
+def hits_to_json(given: Iterable[Hit]) -> list[dict[str, Any]]:
     """Hits as JSON has them."""
-    found: list[dict[str, Any]] = HITS.dump_python(HITS.validate_python(list(given), from_attributes=True), mode="json")
+    found: list[dict[str, Any]] = HIT_LIST.dump_python(
+        HIT_LIST.validate_python(list(given), from_attributes=True), mode="json"
+    )
     return found

@@ -19,14 +19,14 @@ from uvicorn.server import ServerState
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """Times in seconds."""
 
-    head: float = 10.0  # for a request's head, from its first byte or from the connection on
-    idle: int = 30  # between two requests
-    stalled: float = 60.0  # for a reader who takes nothing of what waits for him
-    connections: int = 4096  # at a time; beyond them, those go first that have not asked for anything
-    stop: int = 30  # for what is being answered when the server is told to stop
+    head_timeout_s: float = 10.0  # for a request's head, from its first byte or from the connection on
+    idle_timeout_s: int = 30  # between two requests
+    write_timeout_s: float = 60.0  # for a reader who takes nothing of what waits for him
+    max_connections: int = 4096  # at a time; beyond them, those go first that have not asked for anything
+    shutdown_timeout_s: int = 30  # for what is being answered when the server is told to stop
 
 
 class TimeoutProtocol(H11Protocol):
@@ -34,7 +34,7 @@ class TimeoutProtocol(H11Protocol):
 
     def __init__(
         self,
-        limits: Limits,
+        limits: ConnectionLimits,
         waiting: dict[TimeoutProtocol, None],
         config: Config,
         server_state: ServerState,
@@ -49,28 +49,28 @@ class TimeoutProtocol(H11Protocol):
         self._stall: asyncio.TimerHandle | None = None
 
     @property
-    def asking(self) -> bool:
+    def is_answering(self) -> bool:
         """Whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         _without_delay(transport)
-        if len(self.connections) > self.limits.connections and self._waiting:
+        if len(self.connections) > self.limits.max_connections and self._waiting:
             next(iter(self._waiting)).transport.abort()
         self._waiting[self] = None
         self._begin()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.asking:
+        if self.is_answering:
             self._end()
         elif not self._begun:
             self._begin()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()  # which may begin with the next request
-        if not self.asking:
+        if not self.is_answering:
             self._waiting[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -80,7 +80,7 @@ class TimeoutProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stall = self.loop.call_later(self.limits.stalled, self.transport.abort)
+        self._stall = self.loop.call_later(self.limits.write_timeout_s, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -90,7 +90,7 @@ class TimeoutProtocol(H11Protocol):
 
     def _begin(self) -> None:
         self._begun = True
-        self._head = self.loop.call_later(self.limits.head, self._too_slow)
+        self._head = self.loop.call_later(self.limits.head_timeout_s, self._too_slow)
 
     def _end(self) -> None:
         self._waiting.pop(self, None)
@@ -100,7 +100,7 @@ class TimeoutProtocol(H11Protocol):
             self._head = None
 
     def _too_slow(self) -> None:
-        if not self.asking:
+        if not self.is_answering:
             self.transport.abort()
 
 
@@ -114,10 +114,10 @@ def _without_delay(transport: asyncio.Transport) -> None:
             taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-class Protocol:
+class ProtocolFactory:
     """Makes the protocol of each connection of a process, as uvicorn asks for it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.waiting: dict[TimeoutProtocol, None] = {}
 

@@ -27,8 +27,8 @@ CREATE TABLE IF NOT EXISTS once (
     name TEXT PRIMARY KEY, request TEXT NOT NULL, begun_at REAL NOT NULL, outcome TEXT) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS once_begun ON once (begun_at);
 """
-KEPT = 86_400.0  # seconds that a record is kept
-LONGEST = 600.0  # seconds after which a request of which nothing was heard has ended with its process
+RECORD_LIFETIME_S = 86_400.0  # seconds that a record is kept
+MAX_REQUEST_S = 600.0  # seconds after which a request of which nothing was heard has ended with its process
 
 
 class IdempotencyStore:
@@ -42,26 +42,26 @@ class IdempotencyStore:
         where the name is another request's, and where it is being done just now, unless it is `safe` to do it twice at
         a time."""
         at = self._clock()
-        with self._beside.writing() as db:
-            db.execute("DELETE FROM once WHERE begun_at < ?", (at - KEPT,))
+        with self._beside.write() as db:
+            db.execute("DELETE FROM once WHERE begun_at < ?", (at - RECORD_LIFETIME_S,))
             row = db.execute("SELECT request, begun_at, outcome FROM once WHERE name = ?", (name,)).fetchone()
             if row is not None and row[0] != request:
-                raise conflict()
+                raise key_conflict()
             if row is not None and row[2] is not None:
                 return (json.loads(row[2]),)
-            if row is not None and not safe and abs(at - row[1]) < LONGEST:  # the clock may have been set back
+            if row is not None and not safe and abs(at - row[1]) < MAX_REQUEST_S:  # the clock may have been set back
                 raise Problem(409, "in-progress", "the first request of this Idempotency-Key is still being done; wait")
             db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, at))
         return None
 
-    def done(self, name: str, outcome: Any) -> None:
+    def complete(self, name: str, outcome: Any) -> None:
         """Keep what came of it."""
-        with self._beside.writing() as db:
+        with self._beside.write() as db:
             db.execute("UPDATE once SET outcome = ? WHERE name = ?", (json.dumps(outcome), name))
 
-    def undo(self, name: str) -> None:
+    def discard(self, name: str) -> None:
         """It came to nothing, and may be tried again."""
-        with self._beside.writing() as db:
+        with self._beside.write() as db:
             db.execute("DELETE FROM once WHERE name = ? AND outcome IS NULL", (name,))
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class IdempotencyStore:
         self._beside.close()
 
 
-def conflict() -> Problem:
+def key_conflict() -> Problem:
     """Of a key that stands for another request."""
     return Problem(
         422, "idempotency-conflict", "this Idempotency-Key was used for another request; take a new key for a new one"
@@ -84,15 +84,15 @@ class IdempotentRequest:
     name: str | None
     request: str
 
-    def key(self, number: int = 0) -> str | None:
+    def line_key(self, number: int = 0) -> str | None:
         """The key of a line that is kept for this request and has none of its own."""
         return None if self.name is None else f"{REQUEST}{_digest(self.name, str(number))}"
 
-    def of(self, content: str) -> IdempotentRequest:
+    def with_body_digest(self, content: str) -> IdempotentRequest:
         """The same with the digest of its body."""
         return replace(self, request=_digest(self.request, content))
 
-    def once(
+    def run_once(
         self,
         do: Callable[[], Made],
         told: Callable[[Made], Any],
@@ -109,13 +109,13 @@ class IdempotentRequest:
         try:
             made = do()
         except BaseException:
-            self.records.undo(self.name)
+            self.records.discard(self.name)
             raise
-        self.records.done(self.name, told(made))
+        self.records.complete(self.name, told(made))
         return made
 
 
-Key = Annotated[
+IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
@@ -125,23 +125,23 @@ Key = Annotated[
 ]
 
 
-async def attempt(request: Request, key: Key = None) -> IdempotentRequest:
+async def get_request(request: Request, key: IdempotencyKey = None) -> IdempotentRequest:
     """The request, with its body."""
-    return (await streamed(request, key)).of(hashlib.sha256(await request.body()).hexdigest())
+    return (await get_streamed_request(request, key)).with_body_digest(hashlib.sha256(await request.body()).hexdigest())
 
 
-async def streamed(request: Request, key: Key = None) -> IdempotentRequest:
+async def get_streamed_request(request: Request, key: IdempotencyKey = None) -> IdempotentRequest:
     """The request, but for a body that is still to be read."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     asked = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
     name = None if key is None else _digest(request.headers.get("authorization", ""), key)
     digest = hashlib.sha256(b"\0".join(asked)).hexdigest()
-    return IdempotentRequest(request.app.state.once, name, _digest(key or "", digest))
+    return IdempotentRequest(request.app.state.idempotency, name, _digest(key or "", digest))
 
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-Once = Annotated[IdempotentRequest, Depends(attempt)]
-OnceStreamed = Annotated[IdempotentRequest, Depends(streamed)]
+Idempotency = Annotated[IdempotentRequest, Depends(get_request)]
+StreamedIdempotency = Annotated[IdempotentRequest, Depends(get_streamed_request)]

@@ -24,11 +24,11 @@ from everthread.types import now
 
 Verb = Literal["read", "write", "chat", "forget"]
 VERBS: tuple[Verb, ...] = get_args(Verb)
-PREFIX = "et_"  # by which a key that got into a log or a repository is known for one
-EVERYTHING = "*"  # every bank, also those to come
-BELOW = "/*"
-BYTES = 32  # of chance in a key
-LONGEST_NAME = 100  # characters
+KEY_PREFIX = "et_"  # by which a key that got into a log or a repository is known for one
+ALL_BANKS = "*"  # every bank, also those to come
+SUBTREE_SUFFIX = "/*"
+SECRET_BYTES = 32  # of chance in a key
+MAX_NAME_CHARS = 100  # characters
 
 SCHEMA = """CREATE TABLE IF NOT EXISTS key (
     hash BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, banks TEXT NOT NULL, verbs TEXT NOT NULL,
@@ -36,7 +36,7 @@ SCHEMA = """CREATE TABLE IF NOT EXISTS key (
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ApiKey:
     """What a key is good for. banks are ids, `alice/*` for all below alice, or `*` for all there are."""
 
     name: str
@@ -45,55 +45,57 @@ class Key:
     made_on: date
     used_on: date | None = None
 
-    def may(self, verb: Verb, bank: str) -> bool:
+    def allows(self, verb: Verb, bank: str) -> bool:
         """Whether it may do this with the bank. It says nothing of whether there is such a bank."""
         return verb in self.verbs and any(_covers(scope, bank) for scope in self.banks)
 
-    def may_everywhere(self, verb: Verb) -> bool:
+    def allows_everywhere(self, verb: Verb) -> bool:
         """Whether it may do this with all banks, and so with what belongs to none."""
-        return verb in self.verbs and EVERYTHING in self.banks
+        return verb in self.verbs and ALL_BANKS in self.banks
 
 
-class Keys:
+class KeyStore:
     """The keys of a server. What one process makes or revokes, the others see at their next request."""
 
     def __init__(self, file: Path) -> None:
         self._file = ServerDatabase(file, SCHEMA)
 
-    def new(self, name: str, banks: Sequence[str] = (EVERYTHING,), verbs: Sequence[str] = VERBS) -> str:
+    def create(self, name: str, banks: Sequence[str] = (ALL_BANKS,), verbs: Sequence[str] = VERBS) -> str:
         """Make a key, and give the secret, which nothing can show again. BadInput for a name that is taken or blank, a
         scope that can't be one, and an unknown verb."""
-        if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-            raise BadInput(f"a key's name is 1 to {LONGEST_NAME} printable characters, got {name[:40]!r}; try 'phone'")
+        if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
+            raise BadInput(
+                f"a key's name is 1 to {MAX_NAME_CHARS} printable characters, got {name[:40]!r}; try 'phone'"
+            )
         if unknown := [verb for verb in verbs if verb not in VERBS]:
             raise BadInput(f"{unknown[0]!r} is nothing that a key may do; choose of {', '.join(VERBS)}")
         if not verbs or not banks:
             raise BadInput(f"key {name!r} would be good for nothing; name at least one bank and one verb")
-        secret = PREFIX + secrets.token_urlsafe(BYTES)
+        secret = KEY_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         scopes = json.dumps(sorted({_scope(bank) for bank in banks}))
         row = (_hash(secret), name, scopes, json.dumps([verb for verb in VERBS if verb in verbs]), _today())
-        with self._file.writing() as db:
+        with self._file.write() as db:
             if db.execute("SELECT 1 FROM key WHERE name = ?", (name,)).fetchone():
                 raise BadInput(f"there is a key {name!r}; choose another name, or revoke it first")
             db.execute("INSERT INTO key VALUES (?, ?, ?, ?, ?, NULL)", row)
         return secret
 
-    def list(self) -> list[Key]:
+    def list_keys(self) -> list[ApiKey]:
         """The keys that are good, by name."""
-        with self._file.reading() as db:
+        with self._file.read() as db:
             rows = db.execute("SELECT * FROM key ORDER BY name").fetchall() if db else []
         return [_key(row) for row in rows]
 
     def revoke(self, name: str) -> None:
         """Have a key be good for nothing from now on. NotFound if there is none of the name."""
-        with self._file.writing() as db:
+        with self._file.write() as db:
             if not db.execute("DELETE FROM key WHERE name = ?", (name,)).rowcount:
                 raise NotFound(f"there is no key {name!r}; `everthread keys list` shows those there are")
 
-    def find(self, secret: str) -> Key | None:
+    def find(self, secret: str) -> ApiKey | None:
         """What a secret is good for; None for one that is none, or revoked. The day of its use is kept."""
         wanted = _hash(secret)
-        with self._file.reading() as db:
+        with self._file.read() as db:
             row = db.execute("SELECT * FROM key WHERE hash = ?", (wanted,)).fetchone() if db else None
         if row is None or not hmac.compare_digest(row[0], wanted):
             return None
@@ -106,29 +108,29 @@ class Keys:
         self._file.close()
 
     def _used(self, wanted: bytes) -> None:
-        with suppress(StoreUnavailable), self._file.reading() as db:  # a disk that is full keeps nobody out
+        with suppress(StoreUnavailable), self._file.read() as db:  # a disk that is full keeps nobody out
             if db:
                 db.execute("UPDATE key SET used_on = ? WHERE hash = ?", (_today(), wanted))
 
 
 def _covers(scope: str, bank: str) -> bool:
-    return scope in (EVERYTHING, bank) or (scope.endswith(BELOW) and bank.startswith(scope[:-1]))
+    return scope in (ALL_BANKS, bank) or (scope.endswith(SUBTREE_SUFFIX) and bank.startswith(scope[:-1]))
 
 
 def _scope(bank: str) -> str:
     """A scope as it is kept. BadInput for one that would not mean what it looks like."""
-    if bank == EVERYTHING:
+    if bank == ALL_BANKS:
         return bank
-    if EVERYTHING in bank.removesuffix(BELOW):
+    if ALL_BANKS in bank.removesuffix(SUBTREE_SUFFIX):
         raise BadInput(f"a key can't be scoped to {bank!r}: a * stands alone, or at the end as in alice/*")
-    checked(bank.removesuffix(BELOW))
+    checked(bank.removesuffix(SUBTREE_SUFFIX))
     return bank
 
 
-def _key(row: tuple[bytes, str, str, str, str, str | None]) -> Key:
+def _key(row: tuple[bytes, str, str, str, str, str | None]) -> ApiKey:
     _, name, banks, verbs, made, used = row
     days = date.fromisoformat(made), date.fromisoformat(used) if used else None
-    return Key(name, tuple(json.loads(banks)), tuple(json.loads(verbs)), *days)
+    return ApiKey(name, tuple(json.loads(banks)), tuple(json.loads(verbs)), *days)
 
 
 def _hash(secret: str) -> bytes:

@@ -16,17 +16,17 @@ from hashlib import sha256
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from everthread.server import paths
+from everthread.server import path_segments
 from everthread.server.metrics import Metrics
 
-access = logging.getLogger("everthread.access")
+access_log = logging.getLogger("everthread.access")
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 NO_ROUTE = "-"  # for paths that lead nowhere: whoever makes them up must not make up labels
 
 
-class JSONLines(logging.Formatter):
+class JSONFormatter(logging.Formatter):
     """A record as JSON. Of an error it tells the kind, and where in the code it was, never its message."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -47,12 +47,12 @@ class JSONLines(logging.Formatter):
 def install(level: str) -> None:
     """Have all loggers of this process write so, from this level on."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JSONLines())
+    handler.setFormatter(JSONFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("everthread").setLevel(level.upper())
 
 
-def hashed(bank: str) -> str:
+def hash_bank_id(bank: str) -> str:
     """A bank as logs name it."""
     return sha256(bank.encode()).hexdigest()[:16]
 
@@ -83,21 +83,25 @@ class AccessLogMiddleware:
             await self.app(scope, receive, seen)
         finally:
             self.metrics.streams.dec(streams)
-            self._done(scope, status, time.perf_counter() - began)
+            self._record_request(scope, status, time.perf_counter() - began)
 
-    def _done(self, scope: Scope, status: int, seconds: float) -> None:
-        route = template(scope)
+    def _record_request(self, scope: Scope, status: int, seconds: float) -> None:
+        route = route_template(scope)
         method = scope["method"] if scope["method"] in METHODS else NO_ROUTE
         self.metrics.requests.labels(route, method, status).inc()
-        self.metrics.seconds.labels(route, method).observe(seconds)
+        self.metrics.durations.labels(route, method).observe(seconds)
         told = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
         if (bank := scope.get("path_params", {}).get("bank")) is not None:
-            told["bank"] = hashed(paths.name(bank))
-        access.info("request", extra={"told": told})
+            told["bank"] = hash_bank_id(path_segments.decode_segment(bank))
+        access_log.info("request", extra={"told": told})
 
 
-def template(scope: Scope) -> str:
+def route_template(scope: Scope) -> str:
     """The route that a request took, as it is written: /api/v1/banks/{bank}/lines."""
     route = str(getattr(scope.get("route"), "path", NO_ROUTE))
-    within = scope["path"].startswith(f"{paths.API}/") and route.startswith("/") and not route.startswith(paths.API)
-    return paths.API + route if within else route  # late FastAPIs leave it to the router above
+    within = (
+        scope["path"].startswith(f"{path_segments.API_PREFIX}/")
+        and route.startswith("/")
+        and not route.startswith(path_segments.API_PREFIX)
+    )
+    return path_segments.API_PREFIX + route if within else route  # late FastAPIs leave it to the router above

@@ -11,8 +11,8 @@ from typing import Annotated
 from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own name for it
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+MULTIPROC_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own name for it
+DURATION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
@@ -21,11 +21,11 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = self._counter("requests", "Requests answered.", ("route", "method", "status"))
-        self.seconds = Histogram(
+        self.durations = Histogram(
             "everthread_request_seconds",
             "Seconds from a request's head to the end of its answer.",
             ("route", "method"),
-            buckets=SECONDS,
+            buckets=DURATION_BUCKETS_S,
             registry=self.registry,
         )
         self.streams = Gauge(
@@ -40,18 +40,18 @@ class Metrics:
     def _counter(self, name: str, about: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(f"everthread_{name}", about, labels, registry=self.registry)
 
-    def text(self) -> bytes:
+    def render(self) -> bytes:
         """All of them, in Prometheus' text format."""
-        if FOLDER not in os.environ:
+        if MULTIPROC_DIR_VARIABLE not in os.environ:
             return generate_latest(self.registry)
         together = CollectorRegistry()
         multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
 
 
-def of(request: Request) -> Metrics:
+def get_metrics(request: Request) -> Metrics:
     """The metrics of the app."""
     return request.app.state.metrics  # type: ignore[no-any-return]
 
 
-Counted = Annotated[Metrics, Depends(of)]  # a route counts with `counted.lines.inc(n)`
+RequestMetrics = Annotated[Metrics, Depends(get_metrics)]  # a route counts with `counted.lines.inc(n)`

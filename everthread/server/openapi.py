@@ -10,12 +10,12 @@ from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from everthread.server.paths import API
+from everthread.server.path_segments import API_PREFIX
 from everthread.server.problems import MEDIA_TYPE
 from everthread.server.schemas import ProblemView
 from everthread.server.static_files import File
 
-ERRORS = {  # of every route
+COMMON_ERRORS = {  # of every route
     "400": "The body is no JSON",
     "401": "A key is needed, or another one",
     "403": "This key is not for that",
@@ -25,15 +25,15 @@ ERRORS = {  # of every route
     "429": "Too often; wait",
     "503": "Not available just now; try again",
 }
-WRITING = {
+WRITE_ERRORS = {
     "409": "The same is being done just now",
     "415": "The body's Content-Type is not one that is taken",
 }  # and of those that write
-METHODS = {"post", "put", "patch", "delete"}
-DROPPED = ("HTTPValidationError", "ValidationError")  # FastAPI's, which we don't use
+WRITE_METHODS = {"post", "put", "patch", "delete"}
+REMOVED_SCHEMAS = ("HTTPValidationError", "ValidationError")  # FastAPI's, which we don't use
 
 
-def name(route: APIRoute) -> str:
+def get_operation_id(route: APIRoute) -> str:
     """The operation's id: the name of its function, as the library calls it."""
     return route.name
 
@@ -43,7 +43,7 @@ def install(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = described(app)
+            app.openapi_schema = build_document(app)
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
@@ -52,23 +52,23 @@ def install(app: FastAPI) -> None:
     def rendered() -> File:
         return File.of("application/json", json.dumps(app.openapi()).encode(), packs=True)
 
-    @app.get(f"{API}/openapi.json", include_in_schema=False)
+    @app.get(f"{API_PREFIX}/openapi.json", include_in_schema=False)
     def served(request: Request) -> Response:
         """The description of the API."""
         return rendered().response(request)
 
 
-def described(app: FastAPI) -> dict[str, Any]:
+def build_document(app: FastAPI) -> dict[str, Any]:
     """The document."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    for dropped in DROPPED:
+    for dropped in REMOVED_SCHEMAS:
         schemas.pop(dropped, None)
     schemas["Problem"] = ProblemView.model_json_schema()
     problem = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for operations in document["paths"].values():
         for method, operation in operations.items():
-            errors = ERRORS | (WRITING if method in METHODS else {})
+            errors = COMMON_ERRORS | (WRITE_ERRORS if method in WRITE_METHODS else {})
             told = {status: {"description": words, "content": problem} for status, words in errors.items()}
             operation["responses"] = {**operation["responses"], **told}
     return document

@@ -15,16 +15,16 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from everthread import errors
-from everthread.server.logs import template
+from everthread.server.logs import route_template
 
 log = logging.getLogger("everthread.server")
 
 MEDIA_TYPE = "application/problem+json"
-NOWHERE = "there is nothing at this address; the API is below /api/v1, and /api/v1/openapi.json describes it"
-LEFT = 499  # the status in logs and metrics of a request whose client hung up while it sent the body
-RETRY = 2  # seconds after which what is only just now unavailable may be tried again
+UNKNOWN_ADDRESS = "there is nothing at this address; the API is below /api/v1, and /api/v1/openapi.json describes it"
+CLIENT_CLOSED_STATUS = 499  # the status in logs and metrics of a request whose client hung up while it sent the body
+RETRY_AFTER_S = 2  # seconds after which what is only just now unavailable may be tried again
 
-STATUS: dict[type[errors.EverthreadError], int] = {  # the first that fits
+STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that fits
     errors.NotFound: 404,
     errors.BadInput: 422,
     errors.ConfigError: 422,
@@ -35,14 +35,16 @@ STATUS: dict[type[errors.EverthreadError], int] = {  # the first that fits
 }
 
 
-PLACED: dict[type[errors.EverthreadError], str] = {  # those that tell where something lies on the disk; the first fits
+PUBLIC_DETAILS: dict[
+    type[errors.EverthreadError], str
+] = {  # those that tell where something lies on the disk; the first fits
     errors.StoreUnavailable: "the store can't be used just now, or was cut short; try again",
     errors.BankDamaged: "the bank is damaged",
     errors.BankTooNew: "the bank was written by a later version of Everthread",
     errors.StoreError: "the store could not do it",
     errors.ModelNotFound: "a model is missing",
 }
-WHERE = "; see `everthread doctor` where the server runs"
+DOCTOR_HINT = "; see `everthread doctor` where the server runs"
 
 
 class Problem(HTTPException):
@@ -55,10 +57,10 @@ class Problem(HTTPException):
 
     def response(self) -> JSONResponse:
         """The same as an answer."""
-        return response(self.status, self.name, self.detail, self.headers)
+        return build_response(self.status, self.name, self.detail, self.headers)
 
 
-def document(status: int, name: str, detail: str, **more: object) -> dict[str, object]:
+def build_document(status: int, name: str, detail: str, **more: object) -> dict[str, object]:
     """A problem document. name is the kind of problem, the same wherever it occurs."""
     return {
         "type": f"urn:everthread:{name}",
@@ -69,26 +71,26 @@ def document(status: int, name: str, detail: str, **more: object) -> dict[str, o
     }
 
 
-def response(
+def build_response(
     status: int, name: str, detail: str, headers: Mapping[str, str] | None = None, **more: object
 ) -> JSONResponse:
     """The same as an answer."""
-    return JSONResponse(document(status, name, detail, **more), status, headers, media_type=MEDIA_TYPE)
+    return JSONResponse(build_document(status, name, detail, **more), status, headers, media_type=MEDIA_TYPE)
 
 
-def of(error: errors.EverthreadError) -> dict[str, object]:
+def from_error(error: errors.EverthreadError) -> dict[str, object]:
     """An error of the library as a problem document, which tells nothing of where files or a model's server are."""
     public = error.public if isinstance(error, errors.ModelError) else str(error)
-    placed = next((words + WHERE for kind, words in PLACED.items() if isinstance(error, kind)), public)
-    return document(status(error), kebab(type(error).__name__), placed)
+    placed = next((words + DOCTOR_HINT for kind, words in PUBLIC_DETAILS.items() if isinstance(error, kind)), public)
+    return build_document(get_status(error), to_kebab_case(type(error).__name__), placed)
 
 
-def status(error: errors.EverthreadError) -> int:
+def get_status(error: errors.EverthreadError) -> int:
     """The status that tells of an error of the library."""
-    return next((number for kind, number in STATUS.items() if isinstance(error, kind)), 500)
+    return next((number for kind, number in STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
 
 
-def kebab(name: str) -> str:
+def to_kebab_case(name: str) -> str:
     """BadLine as bad-line, LLMDenied as llm-denied."""
     return re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
@@ -102,42 +104,44 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(errors.EverthreadError)
     async def ours(request: Request, error: errors.EverthreadError) -> JSONResponse:
-        number = status(error)
+        number = get_status(error)
         if number == 500:
             log.error("%s %s: %s", request.method, request.scope["route"].path, type(error).__name__)
-        headers = {"Retry-After": str(RETRY)} if number == 503 else None
-        return JSONResponse(of(error), number, headers, media_type=MEDIA_TYPE)
+        headers = {"Retry-After": str(RETRY_AFTER_S)} if number == 503 else None
+        return JSONResponse(from_error(error), number, headers, media_type=MEDIA_TYPE)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         found = [{"where": list(each["loc"]), "what": each["msg"]} for each in error.errors()]
         where = ".".join(str(part) for part in found[0]["where"]) if found else "the request"
-        return response(422, "invalid-request", f"{where}: {found[0]['what'] if found else 'invalid'}", errors=found)
+        return build_response(
+            422, "invalid-request", f"{where}: {found[0]['what'] if found else 'invalid'}", errors=found
+        )
 
     @app.exception_handler(ClientDisconnect)
     async def left(request: Request, error: ClientDisconnect) -> Response:
-        return Response(status_code=LEFT)
+        return Response(status_code=CLIENT_CLOSED_STATUS)
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         nowhere = error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase
-        headers = await allowed(request, error.headers) if error.status_code == 405 else error.headers
-        return response(error.status_code, "http", NOWHERE if nowhere else str(error.detail), headers)
+        headers = await with_allowed_methods(request, error.headers) if error.status_code == 405 else error.headers
+        return build_response(error.status_code, "http", UNKNOWN_ADDRESS if nowhere else str(error.detail), headers)
 
 
-async def allowed(request: Request, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+async def with_allowed_methods(request: Request, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
     """The headers of a 405 with all methods of its path; the router names those of one of its routes."""
     document = await run_in_threadpool(request.app.openapi)
-    methods = document["paths"].get(template(request.scope))
+    methods = document["paths"].get(route_template(request.scope))
     return {**(headers or {}), "Allow": ", ".join(sorted(map(str.upper, methods)))} if methods else headers
 
 
-async def unexpected(request: Request, error: Exception) -> JSONResponse:
+async def render_unexpected(request: Request, error: Exception) -> JSONResponse:
     """What is told of an error that nobody thought of: nothing."""
-    return response(500, "internal", "something went wrong inside the server; its log says more")
+    return build_response(500, "internal", "something went wrong inside the server; its log says more")
 
 
-def not_incognito() -> Problem:
+def incognito_lost() -> Problem:
     """Returns the problem that what is said in incognito would be written down."""
     return Problem(
         409,
@@ -147,7 +151,7 @@ def not_incognito() -> Problem:
     )
 
 
-def one_process() -> Problem:
+def one_process_required() -> Problem:
     """Returns the problem that incognito needs one process."""
     return Problem(
         409,

@@ -21,21 +21,23 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.errors import StoreUnavailable
-from everthread.server.auth import Access
+from everthread.server.auth import Authenticator
 from everthread.server.problems import Problem
-from everthread.server.rate_limit import Rates, address
+from everthread.server.rate_limit import RateLimiter, client_address
 from everthread.server.settings import Settings
 
 API = "/api/"
-LOCAL = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in any browser on it
-LONGEST_TARGET = 8_000  # bytes of path and query: two names of 200 characters, each of 12 bytes once escaped, and more
-PACE = 16_000  # bytes a second: a body may take as long as it does on a line that is this slow
-HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
-PORTS = {"http": 80, "https": 443}
-JSON = frozenset({"application/json"})
-BODIES = {"POST", "PUT", "PATCH", "DELETE"}
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in any browser on it
+MAX_TARGET_BYTES = (
+    8_000  # bytes of path and query: two names of 200 characters, each of 12 bytes once escaped, and more
+)
+MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as it does on a line that is this slow
+HOST_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
+DEFAULT_PORTS = {"http": 80, "https": 443}
+JSON_TYPES = frozenset({"application/json"})
+METHODS_WITH_BODY = {"POST", "PUT", "PATCH", "DELETE"}
 
-HEADERS = {
+SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
     "connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -49,31 +51,31 @@ class BodyLimits(NamedTuple):
     """The bodies that a path takes: which types, and how many bytes; None is what the server is set to."""
 
     types: frozenset[str]
-    bytes: int | None
+    max_bytes: int | None
 
 
-FILES: dict[
+FILE_ROUTES: dict[
     re.Pattern[str], BodyLimits
 ] = {  # paths as they are sent that take something else than JSON of the usual size
-    re.compile(r"/api/v1/characters"): BodyLimits(JSON | {"image/png", "application/octet-stream"}, 8_000_000),
+    re.compile(r"/api/v1/characters"): BodyLimits(JSON_TYPES | {"image/png", "application/octet-stream"}, 8_000_000),
     re.compile(r"/api/v1/banks/[^/]+/import"): BodyLimits(
-        JSON | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
+        JSON_TYPES | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
     ),
     # Twilio's have some 500 bytes, and 1,600 characters in %-escapes at most 20,000
     re.compile(r"/sms(/.*)?"): BodyLimits(frozenset({"application/x-www-form-urlencoded"}), 64_000),
 }
-USUAL = BodyLimits(JSON, None)
-LARGEST = max(takes.bytes or 0 for takes in FILES.values())
+DEFAULT_BODY_LIMITS = BodyLimits(JSON_TYPES, None)
+MAX_FILE_BYTES = max(takes.max_bytes or 0 for takes in FILE_ROUTES.values())
 
 
 class RequestGuard:
     """Refuses, limits, and dresses the answers."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, access: Access) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, access: Authenticator) -> None:
         self.app, self.settings, self.access = app, settings, access
-        self.rates = Rates(settings.requests_per_minute)
-        self.proxied = {host.lower() for host in settings.allowed_hosts}
-        self.hosts = {*LOCAL, settings.host.lower(), *self.proxied}
+        self.rate_limiter = RateLimiter(settings.requests_per_minute)
+        self.proxied_hosts = {host.lower() for host in settings.allowed_hosts}
+        self.known_hosts = {*LOCAL_HOSTS, settings.host.lower(), *self.proxied_hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,54 +84,56 @@ class RequestGuard:
 
         send = with_security_headers(send)
         try:
-            taken = self.checked(scope)
+            taken = self.check_request(scope)
         except Problem as problem:
             await problem.response()(scope, receive, send)
             return
-        await self.app(scope, with_body_limit(receive, taken, self.settings.patience), send)
+        await self.app(scope, with_body_limit(receive, taken, self.settings.body_timeout_s), send)
 
-    def checked(self, scope: Scope) -> int:
+    def check_request(self, scope: Scope) -> int:
         """The bytes that the request's body may have. Problem for a request that is refused as it is."""
         headers = Headers(scope=scope)
-        path(scope)
-        host = self._host(headers, scope)
-        self._origin(headers, host)
-        self._site(headers, scope)
-        self._rate(headers, scope)
-        return self._body(headers, scope)
+        check_path(scope)
+        host = self._check_host(headers, scope)
+        self._check_origin(headers, host)
+        self._check_fetch_site(headers, scope)
+        self._check_rate(headers, scope)
+        return self._check_body(headers, scope)
 
-    def _host(self, headers: Headers, scope: Scope) -> str:
+    def _check_host(self, headers: Headers, scope: Scope) -> str:
         """The host as the request names it. The address at which the connection came in will do: a name that leads
         there by a trick is no address."""
         said = headers.get("host", "").lower()
-        found = HOST.fullmatch(said)
+        found = HOST_PATTERN.fullmatch(said)
         if not found:
             raise Problem(
                 400, "bad-host", f"Host is {said[:100]!r}; it must be the name at which the server is reached"
             )
         arrived = (scope.get("server") or ("", 0))[0]
-        if found[1] not in self.hosts and found[1].strip("[]") != arrived:
+        if found[1] not in self.known_hosts and found[1].strip("[]") != arrived:
             what = f"this server is not reached as {found[1][:100]!r}"
             raise Problem(421, "wrong-host", f"{what}; if it shall be, set server_hosts in its configuration")
         return said
 
-    def _origin(self, headers: Headers, host: str) -> None:
+    def _check_origin(self, headers: Headers, host: str) -> None:
         """A browser says which page sends what; only our own may."""
         for origin in headers.getlist("origin"):
-            if not self._own(origin.lower(), host):
+            if not self._is_own_origin(origin.lower(), host):
                 raise Problem(403, "foreign-origin", f"requests of pages at {origin[:100]!r} are not answered here")
 
-    def _own(self, origin: str, host: str) -> bool:
+    def _is_own_origin(self, origin: str, host: str) -> bool:
         scheme, _, place = origin.partition("://")
-        found, asked = HOST.fullmatch(place), HOST.fullmatch(host)
-        if scheme not in PORTS or not found or not asked:
+        found, asked = HOST_PATTERN.fullmatch(place), HOST_PATTERN.fullmatch(host)
+        if scheme not in DEFAULT_PORTS or not found or not asked:
             return False
-        usual = PORTS[scheme]
+        usual = DEFAULT_PORTS[scheme]
         port = int(found[2] or usual)
         same = found[1] == asked[1] and port == int(asked[2] or usual)
-        return same or (found[1] in self.proxied and port == usual)  # a proxy may put its own Host in place of theirs
+        return same or (
+            found[1] in self.proxied_hosts and port == usual
+        )  # a proxy may put its own Host in place of theirs
 
-    def _site(self, headers: Headers, scope: Scope) -> None:
+    def _check_fetch_site(self, headers: Headers, scope: Scope) -> None:
         """The same, where a browser sends no Origin: an image or a form of another page. Its links may lead here."""
         if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
             return
@@ -137,28 +141,28 @@ class RequestGuard:
         if not link or headers.get("sec-fetch-dest") != "document" or scope["path"].startswith(API):
             raise Problem(403, "foreign-origin", "requests of another site's pages are not answered here")
 
-    def _rate(self, headers: Headers, scope: Scope) -> None:
+    def _check_rate(self, headers: Headers, scope: Scope) -> None:
         if not self.settings.requests_per_minute:
             return
         key = None
         with suppress(StoreUnavailable):  # which is told of where the key is needed
-            key = self.access.key(headers.get("authorization"))
-        wait = self.rates.wait(f"key {key.name}" if key else address(scope), time.monotonic())
+            key = self.access.find_key(headers.get("authorization"))
+        wait = self.rate_limiter.acquire(f"key {key.name}" if key else client_address(scope), time.monotonic())
         if wait:
             what = f"more than {self.settings.requests_per_minute} requests a minute"
             raise Problem(429, "too-many-requests", f"{what}; try again in {wait} s", {"Retry-After": str(wait)})
 
-    def _body(self, headers: Headers, scope: Scope) -> int:
-        framing(headers)
+    def _check_body(self, headers: Headers, scope: Scope) -> int:
+        check_framing(headers)
         asked = raw_path(scope).partition(b"?")[0].decode("latin-1")
-        takes = next((takes for of, takes in FILES.items() if of.fullmatch(asked)), USUAL)
-        most = self.settings.max_body_bytes if takes.bytes is None else takes.bytes
+        takes = next((takes for of, takes in FILE_ROUTES.items() if of.fullmatch(asked)), DEFAULT_BODY_LIMITS)
+        most = self.settings.max_body_bytes if takes.max_bytes is None else takes.max_bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal():
             raise Problem(400, "bad-length", f"Content-Length is {length[:40]!r}; it must be a number of bytes")
         if int(length) > most:
-            raise too_large(most)
-        if scope["method"] in BODIES and (int(length) or "transfer-encoding" in headers):
+            raise body_too_large(most)
+        if scope["method"] in METHODS_WITH_BODY and (int(length) or "transfer-encoding" in headers):
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind not in takes.types:
                 wanted = " or ".join(sorted(takes.types))
@@ -166,7 +170,7 @@ class RequestGuard:
         return most
 
 
-def framing(headers: Headers) -> None:
+def check_framing(headers: Headers) -> None:
     """Raises Problem for a body whose length is given in two ways: a proxy and a server could disagree where the next
     request begins. The connection is closed (RFC 9112, 6.1)."""
     if "content-length" in headers and "transfer-encoding" in headers:
@@ -180,12 +184,12 @@ def raw_path(scope: Mapping[str, object]) -> bytes:
     return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
 
 
-def path(scope: Mapping[str, object]) -> None:
+def check_path(scope: Mapping[str, object]) -> None:
     """Problem for a path that nobody writes who means well, or that two could read in two ways."""
     target = raw_path(scope)
     query = scope.get("query_string", b"")
-    if len(target) + len(query if isinstance(query, bytes) else b"") > LONGEST_TARGET:
-        raise Problem(414, "path-too-long", f"path and query are longer than {LONGEST_TARGET:,} bytes")
+    if len(target) + len(query if isinstance(query, bytes) else b"") > MAX_TARGET_BYTES:
+        raise Problem(414, "path-too-long", f"path and query are longer than {MAX_TARGET_BYTES:,} bytes")
     if not target.startswith(b"/"):
         raise Problem(400, "bad-path", "the path must begin with /")
     for segment in target.partition(b"?")[0].split(b"/"):
@@ -198,7 +202,7 @@ def path(scope: Mapping[str, object]) -> None:
             raise Problem(400, "bad-path", "the path is not UTF-8; escape its bytes as in %C3%A9") from None
 
 
-def too_large(most: int) -> Problem:
+def body_too_large(most: int) -> Problem:
     return Problem(413, "too-large", f"the body has more than {most:,} bytes; send less, or in parts")
 
 
@@ -208,7 +212,7 @@ def with_security_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
+            for name, value in SECURITY_HEADERS.items():
                 headers[name] = value
             headers.setdefault("Cache-Control", "no-store")
         await send(message)
@@ -216,7 +220,7 @@ def with_security_headers(send: Send) -> Send:
     return sent
 
 
-def with_body_limit(receive: Receive, most: int, patience: float) -> Receive:
+def with_body_limit(receive: Receive, max_bytes: int, timeout_s: float) -> Receive:
     """The same, as long as the body has at most so many bytes, and comes in its time. Problem 413 and 408 else."""
     took, whole, began = 0, False, 0.0
 
@@ -226,14 +230,14 @@ def with_body_limit(receive: Receive, most: int, patience: float) -> Receive:
             return await receive()
         began = began or time.monotonic()
         try:
-            with anyio.fail_after(began + patience + took / PACE - time.monotonic()):
+            with anyio.fail_after(began + timeout_s + took / MIN_BODY_BYTES_PER_S - time.monotonic()):
                 message = await receive()
         except TimeoutError:
-            detail = f"the body did not come within {patience:g} s; send it again"
+            detail = f"the body did not come within {timeout_s:g} s; send it again"
             raise Problem(408, "too-slow", detail, {"Connection": "close"}) from None
         took += len(message.get("body", b""))
-        if took > most:
-            raise too_large(most)
+        if took > max_bytes:
+            raise body_too_large(max_bytes)
         whole = not message.get("more_body", False)
         return message
 

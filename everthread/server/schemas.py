@@ -18,15 +18,15 @@ from everthread.types import Filter, Line, NewLine, Role
 
 Item = TypeVar("Item")
 
-Number = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # of a line or a unit, in a body
-Seq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a line.")]
-Span = Annotated[list[Number], Field(min_length=2, max_length=2)]  # the first and the last line
-Text = Annotated[str, Field(min_length=1)]
+LineNumber = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # of a line or a unit, in a body
+PathSeq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a line.")]
+Span = Annotated[list[LineNumber], Field(min_length=2, max_length=2)]  # the first and the last line
+NonEmptyText = Annotated[str, Field(min_length=1)]
 Remember = Literal["always", "ask", "never"]  # whether a bank's conversations are
-Names = Annotated[list[str], Field(fail_fast=True)]  # stops at the first error: a list may hold a million
-Roles = Annotated[list[Role], Field(fail_fast=True)]
-MOST = 1000  # lines of a batch, hits of a question
-MOST_VALUES = 100_000  # in metadata: what is written as JSON in one go, while no other request is served
+NameList = Annotated[list[str], Field(fail_fast=True)]  # stops at the first error: a list may hold a million
+RoleList = Annotated[list[Role], Field(fail_fast=True)]
+MAX_BATCH = 1000  # lines of a batch, hits of a question
+MAX_METADATA_VALUES = 100_000  # in metadata: what is written as JSON in one go, while no other request is served
 
 
 class View(BaseModel):
@@ -57,7 +57,7 @@ class Page(View, Generic[Item]):
     next: str | None
 
 
-class All(View, Generic[Item]):
+class ItemList(View, Generic[Item]):
     """A whole list."""
 
     items: list[Item]
@@ -206,7 +206,7 @@ class UnitView(View):
     supersedes: int | None
 
 
-class UnitReceipt(View):
+class UnitReceiptView(View):
     """Proof that a unit was removed, and with it those whose place it took."""
 
     kind: str
@@ -242,7 +242,7 @@ class CharacterItem(View):
 class CharacterFields(BaseModel):
     """A character's fields, on the way out and in. In every text {{char}} and {{user}} stand for the names."""
 
-    name: Text
+    name: NonEmptyText
     description: str = ""
     location: str = ""
     scenario: str = ""
@@ -260,7 +260,7 @@ class CharacterView(View, CharacterFields):
     """A character: its name, and whatever else is set. In every text {{char}} and {{user}} stand for the names."""
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     """What comes in: an unknown field is an error, so that a mistyped one is not passed over."""
 
     model_config = ConfigDict(extra="forbid")
@@ -275,7 +275,7 @@ class Body(BaseModel):
         return {name: given[name] for name in (*cls.model_fields, unknown) if name in given}
 
 
-class LineBody(Body):
+class LineBody(RequestBody):
     """A line to be kept. session: the bank's current one, if not given; key: its name where it comes from, under which
     it is kept once."""
 
@@ -288,35 +288,37 @@ class LineBody(Body):
     parent: int | str | None = None
     key: str | None = None
 
-    def new(self) -> NewLine:
+    def to_new_line(self) -> NewLine:
         """The line as the library takes it. Raises BadLine for metadata of too many values."""
-        if not holds_at_most(MOST_VALUES, self.metadata):
-            raise BadLine(f"invalid metadata: it holds more than {MOST_VALUES:,} values; keep large data elsewhere")
+        if not has_at_most(MAX_METADATA_VALUES, self.metadata):
+            raise BadLine(
+                f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; keep large data elsewhere"
+            )
         speaker = self.role if self.speaker is None else self.speaker
         return NewLine(
             *(self.text, speaker, self.role, self.said_at, self.session), self.metadata, self.parent, self.key
         )
 
 
-class LinesBody(Body):
+class LinesBody(RequestBody):
     """Lines to be kept, in their order."""
 
-    lines: list[LineBody] = Field(min_length=1, max_length=MOST)
+    lines: list[LineBody] = Field(min_length=1, max_length=MAX_BATCH)
 
 
-class TextBody(Body):
+class TextBody(RequestBody):
     """What is to stand there."""
 
-    text: Text
+    text: NonEmptyText
 
 
-class NotesBody(Body):
+class NotesBody(RequestBody):
     """The notes as they shall be; a blank text means none."""
 
     text: str
 
 
-class SettingsBody(Body):
+class SettingsBody(RequestBody):
     """What the bank is to be set to; what is missing stays. scribe: a model of the configured server, `none`, or
     null for the server's."""
 
@@ -330,17 +332,17 @@ class SettingsBody(Body):
         return self
 
 
-class BufferBody(Body):
+class BufferBody(RequestBody):
     """Spans of lines, first and last, the oldest first."""
 
     spans: list[Span] = Field(max_length=CAPACITY)
 
 
-class CharacterBody(Body, CharacterFields):
+class CharacterBody(RequestBody, CharacterFields):
     """A character. What is not given is left empty."""
 
 
-class CharacterChanges(Body):
+class CharacterChanges(RequestBody):
     """Some fields of a character. What is not given stays."""
 
     name: str | None = None
@@ -356,50 +358,50 @@ class CharacterChanges(Body):
     card: dict[str, Any] | None = None
     nickname: str | None = None
 
-    def given(self) -> dict[str, Any]:
+    def get_changes(self) -> dict[str, Any]:
         """The fields that are to be changed."""
         return {name: value for name in self.model_fields_set if (value := getattr(self, name)) is not None}
 
 
-class WhereBody(Body):
+class FilterBody(RequestBody):
     """Which lines may be recalled: every field that is given must hold."""
 
-    session: str | Names | None = None
-    speaker: str | Names | None = None
-    role: Role | Roles | None = None
-    kind: str | Names | None = None
+    session: str | NameList | None = None
+    speaker: str | NameList | None = None
+    role: Role | RoleList | None = None
+    kind: str | NameList | None = None
     since: datetime | None = None
     until: datetime | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
-    category: str | Names | None = None
+    category: str | NameList | None = None
 
-    def where(self) -> Filter:
+    def to_filter(self) -> Filter:
         """The same as the library takes it. Raises BadQuery for metadata of too many values."""
-        if not holds_at_most(MOST_VALUES, self.metadata):
-            raise BadQuery(f"invalid metadata: it holds more than {MOST_VALUES:,} values; expected a few")
+        if not has_at_most(MAX_METADATA_VALUES, self.metadata):
+            raise BadQuery(f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; expected a few")
         given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind", "category")}
         several = {name: tuple(each) if isinstance(each, list) else each for name, each in given.items()}
         return Filter(**several, since=self.since, until=self.until, metadata=self.metadata)
 
 
-class QueryBody(Body):
+class QueryBody(RequestBody):
     """A question to a bank. as_of: what was known then; exclude: lines that are in the prompt already."""
 
     query: str
-    where: WhereBody | None = None
+    where: FilterBody | None = None
     as_of: datetime | None = None
     exclude: Annotated[list[int], Field(fail_fast=True)] = Field(default_factory=list)
 
-    def filter(self) -> Filter | None:
+    def to_filter(self) -> Filter | None:
         """The filter as the library takes it."""
-        return None if self.where is None else self.where.where()
+        return None if self.where is None else self.where.to_filter()
 
 
 class RecallBody(QueryBody):
     """A question to one bank, or to the banks that are named instead of it."""
 
-    k: int = Field(10, ge=1, le=MOST)
-    banks: list[str] | None = Field(None, min_length=1, max_length=MOST)
+    k: int = Field(10, ge=1, le=MAX_BATCH)
+    banks: list[str] | None = Field(None, min_length=1, max_length=MAX_BATCH)
 
 
 class ContextBody(QueryBody):
@@ -407,21 +409,21 @@ class ContextBody(QueryBody):
     least relevance of a hit; session: passages that were recalled for its earlier turns stay in view; banks: those that
     are asked instead of this one."""
 
-    banks: list[str] | None = Field(None, min_length=1, max_length=MOST)
+    banks: list[str] | None = Field(None, min_length=1, max_length=MAX_BATCH)
     budget: int = Field(1000, ge=1, le=1_000_000)
     session: str | None = None
     gate: bool = True
     min_relevance: float | None = Field(None, ge=0, le=1)
 
 
-def holds_at_most(most: int, value: Any) -> bool:
+def has_at_most(limit: int, value: Any) -> bool:
     """Whether a value of JSON consists of at most this many values."""
     waiting, found = [value], 1
     while waiting:
         each = waiting.pop()
         if isinstance(each, dict | list):
             found += len(each)
-            if found > most:
+            if found > limit:
                 return False
             waiting.extend(each.values() if isinstance(each, dict) else each)
     return True

@@ -25,21 +25,23 @@ def test_too_little_to_measure_is_refused_before_anything_is_done(
     lines: int, turns: int, words: int, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput, match=f"{lines} lines, {turns} turns, {words} words are too few; give at least 1, 2"):
-        chat.chat(lines, turns, words, "hash")
+        chat.measure_chat(lines, turns, words, "hash")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_small_run_measures_everything_and_leaves_no_file(tmp_path: Path) -> None:
     steps: list[str] = []
-    costs = chat.chat(100, 3, 90, "hash", steps.append)
+    costs = chat.measure_chat(100, 3, 90, "hash", steps.append)
     assert steps == ["100 lines: building", "talking", "streaming"]
-    assert (costs.lines, costs.turn.calls, costs.first_word.calls) == (100, 3, chat.STREAMED)
+    assert (costs.lines, costs.turn.calls, costs.first_word.calls) == (100, 3, chat.STREAMED_REPLIES)
     assert 0 < costs.turn.p50 <= costs.turn.p95
     assert 0 < costs.first_word.p50 <= costs.first_word.p95
     shown = chat.table(costs)
     assert all(words in shown for words in ("at 100 lines", "(p50 / p95 of 3)", "shared with the one before"))
     assert 0 <= costs.shared_least <= costs.shared <= 1
-    assert chat.CONTEXT / 4 < costs.prompt_tokens <= costs.largest_prompt <= chat.CONTEXT  # the window was full
+    assert (
+        chat.CONTEXT_TOKENS / 4 < costs.prompt_tokens <= costs.largest_prompt <= chat.CONTEXT_TOKENS
+    )  # the window was full
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,7 +80,7 @@ def test_both_sides_talk_the_replies_of_the_length_they_are_said_to_have() -> No
     theirs = [line.text for line in islice(synthetic.lines(40), 0, None, 2)]
     assert all(whole.startswith(text) for text, whole in zip(said, theirs, strict=True))
     shares = [len(text.split()) / len(whole.split()) for text, whole in zip(said, theirs, strict=True)]
-    assert all(1 / chat.TOKENS <= share <= 1 for share in shares)
+    assert all(1 / chat.TOKENS_PER_WORD_RATIO <= share <= 1 for share in shares)
 
 
 def test_all_that_is_said_is_kept_and_the_prompts_are_those_of_the_turns_measured(tmp_path: Path) -> None:
@@ -87,5 +89,5 @@ def test_all_that_is_said_is_kept_and_the_prompts_are_those_of_the_turns_measure
         before, after, prompts = chat._talk(memory, 50, 2, 64)
         assert len(before) == len(after) == len(prompts) == 2
         spoken = [line.text for line in memory.lines(after=50)]
-        assert len(spoken) == 2 * (2 + chat.FILLING)
+        assert len(spoken) == 2 * (2 + chat.WARMUP_TURNS)
         assert prompts[-1].messages[-1].content.endswith(spoken[-2])

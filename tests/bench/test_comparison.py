@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from everthread.bench.comparison import Comparison, Row, marked
+from everthread.bench.comparison import Comparison, RecipeRow, find_table_span
 from everthread.bench.metrics import KS
-from everthread.bench.report import BUDGETS
+from everthread.bench.report import BUDGETS_TOKENS
 from everthread.errors import BadFile, ConfigError
 
-LINES = Row(
+LINES = RecipeRow(
     recipe="default",
     kinds=("line",),
-    gold=dict(zip(BUDGETS, (0.8368, 0.8816, 0.9159), strict=True)),
-    numbered=dict(zip(BUDGETS, (0.8366, 0.8816, 0.92), strict=True)),
-    words=dict(zip(BUDGETS, (0.5, 0.6, 0.7), strict=True)),
-    laid_out=dict(zip(BUDGETS, (470.04, 890, 1600), strict=True)),
+    gold=dict(zip(BUDGETS_TOKENS, (0.8368, 0.8816, 0.9159), strict=True)),
+    numbered=dict(zip(BUDGETS_TOKENS, (0.8366, 0.8816, 0.92), strict=True)),
+    words=dict(zip(BUDGETS_TOKENS, (0.5, 0.6, 0.7), strict=True)),
+    laid_out=dict(zip(BUDGETS_TOKENS, (470.04, 890, 1600), strict=True)),
     recall=dict(zip(KS, (0.4956, 0.7909, 0.8507, 0.9033, 0.9381), strict=True)),
     tokens=851.6,
     kept=0.9509,
@@ -141,12 +141,12 @@ def test_a_page_without_marks_is_refused_and_told_what_to_write(tmp_path: Path) 
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
     with pytest.raises(BadFile, match=r"write <!-- recipes on locomo --> and <!-- end of recipes on locomo -->"):
-        marked(page, "locomo")
+        find_table_span(page, "locomo")
     with pytest.raises(BadFile, match=r"missing\.md can't be read"):
         FOUND.write(tmp_path / "missing.md")
     page.write_bytes(b"\xff\xfe")
     with pytest.raises(BadFile, match=r"page\.md can't be read"):
-        marked(page, "sample")
+        find_table_span(page, "sample")
 
 
 @pytest.mark.parametrize("name", ["out.png", "out.svg"])

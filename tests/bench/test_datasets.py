@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everthread.bench.datasets import locomo, longmemeval, realtalk, turn_ids
+from everthread.bench.datasets import locomo, longmemeval, parse_evidence, realtalk
 from everthread.errors import BadFile
 
 KNOWN = frozenset({"D1:1", "D1:2", "D2:1", "D11:26", "D30:5"})
@@ -36,7 +36,7 @@ def saved(folder: Path, value: object, name: str = "data.json") -> Path:
     ],
 )
 def test_evidence_is_resolved_where_it_can_be(evidence: object, ids: set[str], unresolved: int, mended: int) -> None:
-    assert turn_ids(evidence, KNOWN) == (frozenset(ids), unresolved, mended)
+    assert parse_evidence(evidence, KNOWN) == (frozenset(ids), unresolved, mended)
 
 
 def sample() -> dict[str, Any]:
@@ -65,7 +65,7 @@ def test_locomo_keeps_questions_with_gold_and_counts_the_rest(tmp_path: Path) ->
         ("What did Ida build?", {"D1:1"}, "single-hop", None, "a kite"),
         ("When?", {"D1:1", "D1:2"}, "temporal", None, "2023"),
     ]
-    assert (found.unresolved, found.split, found.left_out) == (1, 1, 2)
+    assert (found.unresolved, found.repaired, found.left_out) == (1, 1, 2)
 
 
 def test_lines_and_ids_are_parallel(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from everthread.bench.facts import Item, msmarco, qrecc, strategyqa
+from everthread.bench.facts import FactItem, msmarco, qrecc, strategyqa
 from everthread.errors import BadFile
 
 
@@ -30,8 +30,8 @@ def turn(name: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def item(name: str) -> Item:
-    return Item(f"A {name} is made of wood.", f"Does a {name} sink?", (f"A kind of {name}",))
+def item(name: str) -> FactItem:
+    return FactItem(f"A {name} is made of wood.", f"Does a {name} sink?", (f"A kind of {name}",))
 
 
 def test_of_strategyqa_the_first_fact_counts_and_the_description_comes_before(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_of_qrecc_the_rewritten_question_counts_and_turns_without_answer_are_lef
     turns = [turn("raft"), turn("kite", Answer=""), turn("oar", Context=[]), turn("ferry")]
     context = ("Tell me about ships.", "They float.")
     found = qrecc(put(tmp_path / "qrecc_test.json", turns), 3)
-    raft = Item("A raft floats.", "Does a raft float?", context)
-    assert found == [raft, Item("A oar floats.", "Does a oar float?", ())]
+    raft = FactItem("A raft floats.", "Does a raft float?", context)
+    assert found == [raft, FactItem("A oar floats.", "Does a oar float?", ())]
 
 
 def columns(**more: Any) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def columns(**more: Any) -> dict[str, Any]:
 
 def test_of_ms_marco_rows_with_a_selected_passage_count_and_their_longest_answer(tmp_path: Path) -> None:
     found = msmarco(put(tmp_path / "dev_v2.1.json", columns()), 3)
-    assert found == [Item("It floats.", "does a raft float", ("Ships.", "Kites."))]
+    assert found == [FactItem("It floats.", "does a raft float", ("Ships.", "Kites."))]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.bench.first_facts import Language, answered, firsts, merge
+from everthread.bench.first_facts import Language, load_first_facts, merge, with_replies
 from everthread.text.analyzer import is_unspaced_script, terms
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_bank_has_lines_questions_with_gold_and_strange_questions(language: Language) -> None:
-    banks = firsts(language)
+    banks = load_first_facts(language)
     assert len({bank.id for bank in banks}) == len(banks) == 14
     for bank in banks:
         assert len(bank.lines) == len(bank.ids) == 6
@@ -21,7 +21,7 @@ def test_every_bank_has_lines_questions_with_gold_and_strange_questions(language
 @pytest.mark.parametrize(("language", "share"), [("en", 0.7), ("zh", 0.35)])
 def test_many_questions_share_no_word_with_the_line_that_answers(language: Language, share: float) -> None:
     apart = []
-    for bank in firsts(language):
+    for bank in load_first_facts(language):
         texts = dict(zip(bank.ids, (line.text for line in bank.lines), strict=True))
         apart += [
             not set(terms(question.text)) & {term for id in question.gold for term in terms(texts[id])}
@@ -31,13 +31,13 @@ def test_many_questions_share_no_word_with_the_line_that_answers(language: Langu
 
 
 def test_the_chinese_banks_are_chinese_throughout() -> None:
-    for bank in firsts("zh"):
-        said = [line.text for line in answered(bank, "zh").lines] + [question.text for question in bank.questions]
+    for bank in load_first_facts("zh"):
+        said = [line.text for line in with_replies(bank, "zh").lines] + [question.text for question in bank.questions]
         assert all(map(is_unspaced_script, [*said, *bank.strange]))
 
 
 def test_banks_put_together_tell_and_ask_what_each_of_them_does() -> None:
-    banks = firsts()[:3]
+    banks = load_first_facts()[:3]
     whole = merge(banks, "three")
     assert whole.lines == tuple(line for bank in banks for line in bank.lines)
     assert len(set(whole.ids)) == len(whole.lines) == 18
@@ -49,8 +49,8 @@ def test_banks_put_together_tell_and_ask_what_each_of_them_does() -> None:
 
 
 def test_answered_a_bot_speaks_behind_every_line_and_the_gold_is_the_same() -> None:
-    bank = firsts()[0]
-    talk = answered(bank)
+    bank = load_first_facts()[0]
+    talk = with_replies(bank)
     assert [line.role for line in talk.lines] == ["user", "assistant"] * 6
     assert talk.lines[::2] == bank.lines
     assert len({line.key for line in talk.lines}) == len(set(talk.ids)) == 12

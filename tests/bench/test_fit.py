@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.bench.fit import NEGATIVES, RIDGE, Example, fit, logistic, pruned
+from everthread.bench.fit import MAX_NEGATIVES, RIDGE, Example, fit, logistic, prune_candidates
 
 Floats = npt.NDArray[np.float64]
 TRUE = np.array([3.0, -1.5, 0.0, 0.8])
@@ -96,12 +96,12 @@ def test_an_example_of_twice_the_importance_counts_like_two() -> None:
 def test_pruning_keeps_the_gold_and_the_best_others(amount: int, gold: set[int], seed: int) -> None:
     signals = np.random.default_rng(seed).permutation(amount).astype(np.float32)[:, None]
     wanted = np.array(sorted(row % amount for row in gold))
-    found = pruned(Example("a", signals, np.unique(wanted), 2.0), np.array([1.0]))
+    found = prune_candidates(Example("a", signals, np.unique(wanted), 2.0), np.array([1.0]))
     assert found.importance == 2.0
     assert sorted(found.signals[found.gold, 0]) == sorted(signals[np.unique(wanted), 0])
-    best = sorted(signals[:, 0], reverse=True)[:NEGATIVES]
+    best = sorted(signals[:, 0], reverse=True)[:MAX_NEGATIVES]
     assert set(found.signals[:, 0]) == set(best) | set(signals[np.unique(wanted), 0])
-    assert len(found.signals) <= NEGATIVES + len(np.unique(wanted))
+    assert len(found.signals) <= MAX_NEGATIVES + len(np.unique(wanted))
 
 
 # ---------------------------------------------------------------------- logistic

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from hardship.embedders import Moody
 
-from everthread.bench.first_facts import firsts, merge
+from everthread.bench.first_facts import load_first_facts, merge
 from everthread.bench.fit import Example
 from everthread.bench.fit_head import (
-    ASSISTANT,
+    ASSISTANT_SIGNALS,
     BY_WORDS,
-    CURVE,
-    FRIENDS,
-    WORDS,
+    FRIEND_SIGNALS,
+    KEPT_SHARES,
+    WORD_SIGNALS,
     FitResult,
     Trial,
     _without,
     cross_validate,
 )
 from everthread.bench.metrics import KS
-from everthread.bench.questions import Conversation, Question
+from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.errors import BadInput
 from everthread.recall.relevance_gate import EVIDENCE
 from everthread.types import NewLine, Role
@@ -37,7 +37,7 @@ NAMES = (("Ida", "Tom"), ("Ada", "Ben"), ("Eva", "Max"), ("Uma", "Rob"))
 BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
 
 
-def conversation(number: int, second: Role = "user") -> Conversation:
+def conversation(number: int, second: Role = "user") -> AnnotatedConversation:
     """A dozen lines about six things, in two sessions, and a question about each of the things."""
     things = THINGS[6 * number : 6 * number + 6]
     speakers = NAMES[number]
@@ -53,7 +53,7 @@ def conversation(number: int, second: Role = "user") -> Conversation:
         Question(f"What did {speakers[0]} do with the {thing}?", frozenset({ids[2 * place]}), "things")
         for place, thing in enumerate(things)
     )
-    return Conversation(f"talk-{number}", tuple(lines), ids, questions, speakers)
+    return AnnotatedConversation(f"talk-{number}", tuple(lines), ids, questions, speakers)
 
 
 FRIENDLY = [conversation(number) for number in range(4)]
@@ -66,7 +66,7 @@ def weighed() -> FitResult:
 
 
 def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: FitResult) -> None:
-    assert tuple(weighed.weights) == FRIENDS
+    assert tuple(weighed.weights) == FRIEND_SIGNALS
     assert tuple(weighed.whole) == ("bias", *EVIDENCE[:-1])  # how much is asked tells where words are alone
     assert tuple(weighed.hit) == ("bias", "share")
     numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
@@ -88,7 +88,7 @@ def test_every_question_is_measured_on_a_conversation_left_out(weighed: FitResul
 
 
 def test_a_gate_that_keeps_less_lets_in_less(weighed: FitResult) -> None:
-    assert len(weighed.curve) == len(CURVE)
+    assert len(weighed.curve) == len(KEPT_SHARES)
     for laxer, stricter in pairwise(weighed.curve):
         assert laxer.kept >= stricter.kept
         assert laxer.unchanged >= stricter.unchanged
@@ -106,23 +106,23 @@ def test_the_figures_come_as_json_and_as_text(weighed: FitResult) -> None:
     assert set(found["left_out"]["gate"][0]) == {"kept", "unchanged", "mapped"}
     text = weighed.text()
     assert "each conversation left out in turn, 24 questions: R@1 " in text
-    assert all(name in text for name in FRIENDS)
+    assert all(name in text for name in FRIEND_SIGNALS)
 
 
 def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may_be_mixed_in() -> None:
     alone = cross_validate(ASSISTED, "hash")
     mixed = cross_validate(ASSISTED, "hash", FRIENDLY[3:])
-    assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT
+    assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT_SIGNALS
     assert alone.weights != mixed.weights
     assert alone.questions == mixed.questions == 18
 
 
-CHINESE = [merge(firsts("zh")[at::3], f"talk-{at}") for at in range(3)]
+CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)]
 
 
 def test_where_words_alone_tell_no_weight_is_given_to_meaning_and_the_threshold_is_by_what_is_let_in() -> None:
     weighed = cross_validate(CHINESE, "hash", by_words=True)
-    assert tuple(weighed.weights) == WORDS
+    assert tuple(weighed.weights) == WORD_SIGNALS
     assert tuple(weighed.whole) == ("bias", *BY_WORDS.evidence)
     assert weighed.weights["share"] > 0
     assert weighed.weights["person"] == BY_WORDS.given["person"]  # nobody else speaks, so nothing can be told of it
@@ -143,7 +143,7 @@ def test_each_bank_is_told_of_and_together_they_are_the_whole(weighed: FitResult
 
 
 @pytest.mark.parametrize("few", [[], FRIENDLY[:1], FRIENDLY[:2]], ids=len)
-def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequence[Conversation]) -> None:
+def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequence[AnnotatedConversation]) -> None:
     with pytest.raises(BadInput, match=f"at least three conversations, got {len(few)}"):
         cross_validate(few, "hash")
 

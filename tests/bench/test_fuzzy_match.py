@@ -5,7 +5,7 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.bench.fuzzy_match import distance, normal, stands
+from everthread.bench.fuzzy_match import contains_fact, edit_distance, normalize_tokens
 
 TOKENS = st.lists(st.sampled_from("abc"), max_size=9)
 
@@ -32,7 +32,7 @@ def plain_score(fact: list[str], passage: list[str]) -> float:
 @given(TOKENS, TOKENS, st.integers(0, 9))
 def test_the_distance_is_levenshteins_up_to_what_is_allowed(one: list[str], other: list[str], allowed: int) -> None:
     expected = plain_distance(one, other)
-    found = distance(one, other, allowed)
+    found = edit_distance(one, other, allowed)
     assert found == expected if expected <= allowed else found > allowed
 
 
@@ -41,22 +41,22 @@ def test_the_distance_is_levenshteins_up_to_what_is_allowed(one: list[str], othe
 def test_a_fact_stands_where_its_best_window_scores_enough(
     fact: list[str], passage: list[str], threshold: float
 ) -> None:
-    assert stands(fact, passage, threshold) == (plain_score(fact, passage) >= threshold)
+    assert contains_fact(fact, passage, threshold) == (plain_score(fact, passage) >= threshold)
 
 
 def test_three_of_ten_tokens_may_be_wrong_and_no_more() -> None:
     fact = list("abcdefghij")
-    assert stands(fact, list("xxxdefghij"), 70)
-    assert stands(fact, list("zz") + list("abcdefg") + list("zzz"), 70)
-    assert not stands(fact, list("xxxxefghij"), 70)
-    assert not stands(fact, list("abcdef"), 70)
-    assert stands(fact, list("abcdefg"), 70)
+    assert contains_fact(fact, list("xxxdefghij"), 70)
+    assert contains_fact(fact, list("zz") + list("abcdefg") + list("zzz"), 70)
+    assert not contains_fact(fact, list("xxxxefghij"), 70)
+    assert not contains_fact(fact, list("abcdef"), 70)
+    assert contains_fact(fact, list("abcdefg"), 70)
 
 
 def test_nothing_stands_of_an_empty_fact() -> None:
-    assert not stands([], ["a"], 70)
+    assert not contains_fact([], ["a"], 70)
 
 
 def test_case_and_pausing_marks_make_no_difference_nor_does_the_last_one() -> None:
-    assert normal(["Oh", ",", "a", "...", "Kite", "?", "!"]) == ("oh", ".", "a", ".", "kite", "?")
-    assert normal(["."]) == normal([]) == ()
+    assert normalize_tokens(["Oh", ",", "a", "...", "Kite", "?", "!"]) == ("oh", ".", "a", ".", "kite", "?")
+    assert normalize_tokens(["."]) == normalize_tokens([]) == ()

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from click.testing import CliRunner, Result
 
-from everthread.bench.facts import Item, strategyqa
-from everthread.bench.goodai import LONGEST, NAMES, PUBLISHED, evaluate, query_of
+from everthread.bench.facts import FactItem, strategyqa
+from everthread.bench.goodai import MAX_QUERY_TOKENS, NAMES, PUBLISHED, build_query, evaluate
 from everthread.cli.main import main
 from everthread.errors import BadInput
 from everthread.recipes.goodai.tokenizers import word_pieces
@@ -18,7 +18,7 @@ STRATEGYQA = Path(__file__).resolve().parents[3] / "shared" / "data" / "strategy
 THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()
 FORMS = ("{}", "{}s", "{}ish", "{}less", "un{}", "{}ward")  # so that no fact is like another
 ITEMS = [
-    Item(" ".join(form.format(thing) for form in FORMS), f"Who has the {thing}?", ())
+    FactItem(" ".join(form.format(thing) for form in FORMS), f"Who has the {thing}?", ())
     for thing in THINGS
 ]  # fmt: skip
 
@@ -31,8 +31,8 @@ def run(*arguments: str | Path) -> Result:
 
 
 def test_two_names_take_turns_over_the_last_three_things_said() -> None:
-    item = Item("f", "Why?", ("One.", "Two.", "Three.", "Four."))
-    queries = {query_of(item, Random(seed)) for seed in range(60)}
+    item = FactItem("f", "Why?", ("One.", "Two.", "Three.", "Four."))
+    queries = {build_query(item, Random(seed)) for seed in range(60)}
     rows = max(queries, key=len).split("\n")
     first, second = rows[-2].split(":")[0], rows[-1].removesuffix(":")
     assert {first, second} <= set(NAMES)
@@ -40,22 +40,22 @@ def test_two_names_take_turns_over_the_last_three_things_said() -> None:
 
 
 def test_a_query_keeps_its_own_turn_and_is_cut_to_random_lengths_up_to_forty() -> None:
-    item = Item("f", "Why is the kite so red?", ("word " * 200,))
-    queries = [query_of(item, Random(seed)) for seed in range(300)]
+    item = FactItem("f", "Why is the kite so red?", ("word " * 200,))
+    queries = [build_query(item, Random(seed)) for seed in range(300)]
     assert all("Why is the kite so red?\n" in query for query in queries)
     own = len(word_pieces("Ada: Why is the kite so red?\nTom:"))
-    assert {len(word_pieces(query)) for query in queries} == set(range(own, LONGEST + 1))
+    assert {len(word_pieces(query)) for query in queries} == set(range(own, MAX_QUERY_TOKENS + 1))
 
 
 def test_a_question_that_is_too_long_keeps_its_end() -> None:
-    query = query_of(Item("f", "why " * 60 + "now?", ()), Random(1))
-    assert len(word_pieces(query)) == LONGEST
+    query = build_query(FactItem("f", "why " * 60 + "now?", ()), Random(1))
+    assert len(word_pieces(query)) == MAX_QUERY_TOKENS
     assert query.split("\n")[0].endswith("why now?")
 
 
 def test_the_same_seed_makes_the_same_queries() -> None:
     first, again = Random(5), Random(5)
-    assert [query_of(item, first) for item in ITEMS] == [query_of(item, again) for item in ITEMS]
+    assert [build_query(item, first) for item in ITEMS] == [build_query(item, again) for item in ITEMS]
 
 
 def test_facts_that_share_a_word_with_their_question_are_found() -> None:
@@ -67,7 +67,7 @@ def test_facts_that_share_a_word_with_their_question_are_found() -> None:
 
 
 def test_a_question_about_something_else_counts_as_missed() -> None:
-    wrong = [Item(item.fact, "Who has the kite?", ()) for item in ITEMS]
+    wrong = [FactItem(item.fact, "Who has the kite?", ()) for item in ITEMS]
     found = evaluate("qrecc", wrong, HashEmbedder(4096))
     assert 1 / 12 <= found.accuracy[3] < found.accuracy[10]
     assert found.accuracy[3] < 0.75
@@ -75,7 +75,7 @@ def test_a_question_about_something_else_counts_as_missed() -> None:
 
 def test_a_matcher_that_knows_more_than_the_finder_answers_more() -> None:
     told: list[tuple[int, int]] = []
-    items = [Item(item.fact, f"{item.question} or an aardvark?", ()) for item in ITEMS]
+    items = [FactItem(item.fact, f"{item.question} or an aardvark?", ()) for item in ITEMS]
     found = evaluate(
         *("qrecc", items, HashEmbedder(4), lambda done, total: told.append((done, total))),
         matcher="em:minilm",

@@ -4,7 +4,7 @@ import pytest
 from hardship import postgres
 
 from everthread import Memory
-from everthread.bench.load import compare, load, table
+from everthread.bench.load import compare_stores, run_load, table
 from everthread.errors import BadInput
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -13,7 +13,7 @@ from everthread.types import Vector
 
 def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
-    found = load(store, clients=4, banks=3, seconds=0.5, embedder="hash")
+    found = run_load(store, clients=4, banks=3, seconds=0.5, embedder="hash")
     assert found.errors == ()
     assert found.calls == found.observe.calls + found.recall.calls > 0
     assert store.banks() == ["load 0", "load 1", "load 2"]
@@ -25,11 +25,11 @@ def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path) 
 
 def test_a_load_of_nobody_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="must be positive, got 0, 3"):
-        load(SQLiteStore(tmp_path), clients=0, banks=3)
+        run_load(SQLiteStore(tmp_path), clients=0, banks=3)
 
 
 def test_a_folder_and_a_database_are_measured_beside_each_other(database: str) -> None:
-    sides = compare(database, [40], embedder="hash")
+    sides = compare_stores(database, [40], embedder="hash")
     assert [(side.store, side.lines) for side in sides] == [("sqlite", 40), ("postgres", 40)]
     assert all(side.recall.p50 > 0 and side.import_rate > 0 for side in sides)
     assert table(sides).count(" x") == 2
@@ -53,9 +53,9 @@ def test_what_was_there_stays_and_what_was_made_goes_also_where_it_is_interrupte
     with postgres.database(postgres_server) as url, Memory.open("bench 40", store=url, embedder=HashEmbedder()) as mine:
         mine.observe("Not to be forgotten.")
         counted = Interrupted(10**6)
-        compare(url, [40], embedder=counted)
+        compare_stores(url, [40], embedder=counted)
         asked = 10**6 - counted.calls  # of both
         with pytest.raises(KeyboardInterrupt):
-            compare(url, [40], embedder=Interrupted(asked // 2 + 1))
+            compare_stores(url, [40], embedder=Interrupted(asked // 2 + 1))
         assert mine.store.banks() == ["bench 40"]
         assert [line.text for line in mine.lines()] == ["Not to be forgotten."]

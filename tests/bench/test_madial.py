@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from everthread.bench.datasets import madial
-from everthread.bench.madial import query_of
+from everthread.bench.madial import build_query
 from everthread.errors import BadFile
 
 DIALOGUE: dict[str, Any] = {
@@ -40,9 +40,9 @@ def put(folder: Path, language: str = "en", dialogues: object = (DIALOGUE,), mem
 
 
 def test_the_query_is_the_dialogue_before_its_first_test_turn() -> None:
-    assert query_of(DIALOGUE, Path("f")) == ("Bart: I lost my hat.", "Assistant: Was it red?")
+    assert build_query(DIALOGUE, Path("f")) == ("Bart: I lost my hat.", "Assistant: Was it red?")
     later = {**DIALOGUE, "test-turn": [4]}
-    assert query_of(later, Path("f"))[0] == "Bart: I lost my hat.\nAssistant: Was it red?\nBart: Yes!"
+    assert build_query(later, Path("f"))[0] == "Bart: I lost my hat.\nAssistant: Was it red?\nBart: Yes!"
 
 
 def test_a_bank_holds_the_memories_of_one_child_by_date(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.bench.metrics import gold_in, mean, ndcg_at, percentile, recall_at, share
+from everthread.bench.metrics import gold_share, mean, ndcg_at, percentile, recall_at, share
 
 ids = st.sampled_from("abcdefghijklmnop")
 rankings = st.lists(ids, max_size=20)
@@ -46,7 +46,7 @@ def test_recall_counts_gold_ids_once_and_never_falls_with_k(ranked: list[str], g
 def test_a_perfect_ranking_scores_one(gold: frozenset[str]) -> None:
     ranked = sorted(gold)
     assert ndcg_at(ranked, gold, 10) == pytest.approx(1)
-    assert recall_at(ranked, gold, len(gold)) == gold_in(ranked, gold) == 1
+    assert recall_at(ranked, gold, len(gold)) == gold_share(ranked, gold) == 1
 
 
 def test_a_better_place_scores_more() -> None:
@@ -54,7 +54,7 @@ def test_a_better_place_scores_more() -> None:
 
 
 def test_gold_in_what_is_shown_does_not_look_at_order() -> None:
-    assert gold_in({"b", "a", "x"}, {"a", "c"}) == 0.5
+    assert gold_share({"b", "a", "x"}, {"a", "c"}) == 0.5
 
 
 @pytest.mark.parametrize("score", [recall_at, ndcg_at])
@@ -63,7 +63,7 @@ def test_a_question_without_gold_is_no_question(score: object) -> None:
     with pytest.raises(ValueError, match="without gold"):
         score(["a"], frozenset(), 10)
     with pytest.raises(ValueError, match="without gold"):
-        gold_in(["a"], frozenset())
+        gold_share(["a"], frozenset())
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 100))

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from everthread.bench import noisy_neighbour
-from everthread.bench.noisy_neighbour import beside
+from everthread.bench.noisy_neighbour import measure_noisy_neighbour
 from everthread.errors import BadInput
 from everthread.stores.sqlite.store import SQLiteStore
 
@@ -13,18 +13,18 @@ def test_small_banks_are_asked_without_and_with_a_large_one(tmp_path: Path, monk
         monkeypatch.setattr(noisy_neighbour, name, value)
     store = SQLiteStore(tmp_path)
     told: list[str] = []
-    found = beside(store, banks=2, lines=400, embedder="hash", progress=told.append)
+    found = measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash", progress=told.append)
     assert {bank: store.corpus(bank).lines for bank in store.banks()} == {"small 0": 100, "small 1": 100, "large": 400}
     assert min(found.before.p50, found.after.p50, found.during.p50, found.large.p50) > 0
     assert found.before.calls == found.after.calls == found.during.calls == 80
     assert found.large.calls == 20
     assert told[-1] == "400 of 400 lines of the large bank"
     assert found.text().count("p50") == 4
-    beside(store, banks=2, lines=400, embedder="hash")  # goes on where it was
+    measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash")  # goes on where it was
     assert store.corpus("large").lines == 400
     store.close()
 
 
 def test_too_small_a_large_bank_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="at least 10,000, got 2 and 5"):
-        beside(SQLiteStore(tmp_path), banks=2, lines=5)
+        measure_noisy_neighbour(SQLiteStore(tmp_path), banks=2, lines=5)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from everthread.bench.datasets import realmem
-from everthread.bench.realmem import source_turns
+from everthread.bench.realmem import find_source_turns
 from everthread.errors import BadFile
 
 
@@ -76,7 +76,7 @@ def saved(folder: Path, value: object) -> Path:
     ],
 )
 def test_a_memory_is_traced_to_its_turn_or_else_to_its_session(content: str, turns: list[int]) -> None:
-    assert source_turns(content, FIRST, Path("f")) == turns
+    assert find_source_turns(content, FIRST, Path("f")) == turns
 
 
 def test_a_query_sees_only_the_lines_before_it(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from everthread.bench.metrics import KS
-from everthread.bench.questions import Conversation, Question
-from everthread.bench.recipes import compare, write_costs
-from everthread.bench.report import BUDGETS
-from everthread.bench.run import run as measure
+from everthread.bench.questions import AnnotatedConversation, Question
+from everthread.bench.recipes import compare_recipes, measure_write_costs
+from everthread.bench.report import BUDGETS_TOKENS
+from everthread.bench.run import run_benchmark as measure
 from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
 from everthread.factory import store as open_store
@@ -29,13 +29,15 @@ BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
 HASH = HashEmbedder(512)
 
 
-def conversation(name: str, speakers: tuple[str, str], texts: Sequence[str], asked: Sequence[Question]) -> Conversation:
+def conversation(
+    name: str, speakers: tuple[str, str], texts: Sequence[str], asked: Sequence[Question]
+) -> AnnotatedConversation:
     """Two lines a session."""
     lines = tuple(
         NewLine(text, speakers[n % 2], said_at=BEGUN + timedelta(days=n // 2, minutes=n), session=session, key=f"{n}")
         for n, (text, session) in enumerate(zip(texts, "aabb", strict=False))
     )
-    return Conversation(name, lines, tuple(f"{name}{n}" for n in range(len(texts))), tuple(asked), speakers)
+    return AnnotatedConversation(name, lines, tuple(f"{name}{n}" for n in range(len(texts))), tuple(asked), speakers)
 
 
 def asks(text: str, *gold: str, after: int | None = None, answer: str = "") -> Question:
@@ -89,14 +91,14 @@ class Summaries(Recipe):
 
 
 def test_every_figure_of_a_recipe_that_finds_lines() -> None:
-    found = compare([GARDEN, HARBOUR], [Newest()], dataset="sample", embedder=HASH)
+    found = compare_recipes([GARDEN, HARBOUR], [Newest()], dataset="sample", embedder=HASH)
     (row,) = found.rows
     assert (found.dataset, found.embedder, found.scribe, found.questions) == ("sample", "hash-512", "extractive", 4)
     # Of the four questions' gold: all, half (the newest of two), all (the newest after two lines), all.
-    assert row.gold == row.numbered == dict.fromkeys(BUDGETS, 0.875)
+    assert row.gold == row.numbered == dict.fromkeys(BUDGETS_TOKENS, 0.875)
     assert row.recall == dict.fromkeys(KS, 0.875)
     # "old tractor" is there, of "leaks in spring" half.
-    assert row.words == dict.fromkeys(BUDGETS, 0.75)
+    assert row.words == dict.fromkeys(BUDGETS_TOKENS, 0.75)
     assert row.kept == 0.75  # the last names Ben
     # The garden is asked one of the harbour's, with Tom for Ben at the second time; the harbour the garden's three, of
     # which the last names Ben for Tom then.
@@ -108,12 +110,12 @@ def test_every_figure_of_a_recipe_that_finds_lines() -> None:
 
 
 def test_every_figure_of_a_recipe_that_finds_what_a_scribe_wrote() -> None:
-    found = compare([GARDEN, HARBOUR], [Summaries()], dataset="sample", embedder=HASH)
+    found = compare_recipes([GARDEN, HARBOUR], [Summaries()], dataset="sample", embedder=HASH)
     (row,) = found.rows
     assert (row.numbered, row.recall) == (None, None)
     # A summary is of the one who said most, here of whoever spoke first: of Ida's and Ada's lines, so of eight gold
     # lines garden0 alone stands in one, half of what the second question wants.
-    assert row.gold == dict.fromkeys(BUDGETS, 0.125)
+    assert row.gold == dict.fromkeys(BUDGETS_TOKENS, 0.125)
     assert row.units == 3 / 6
     assert row.calls == 3 * 4 / 6  # a summary is written, cleaned, rated and given a category
     assert row.waiting == 0
@@ -125,14 +127,14 @@ def test_a_question_sees_no_summary_of_a_session_that_had_not_ended_when_it_was_
     def gold(after: int) -> float:
         question = asks("Who planted the walnut tree?", "garden0", after=after)
         asked = conversation("garden", ("Ida", "Tom"), texts, [question])
-        return compare([asked], [Summaries()], dataset="sample", embedder=HASH).rows[0].gold[500]
+        return compare_recipes([asked], [Summaries()], dataset="sample", embedder=HASH).rows[0].gold[500]
 
     assert (gold(1), gold(2), gold(4)) == (0, 1, 1)
 
 
 def test_the_default_recipe_has_the_figures_of_its_own_benchmark() -> None:
     report = measure([GARDEN, HARBOUR], dataset="sample", embedder=HASH)
-    (row,) = compare([GARDEN, HARBOUR], ["default"], dataset="sample", embedder=HASH).rows
+    (row,) = compare_recipes([GARDEN, HARBOUR], ["default"], dataset="sample", embedder=HASH).rows
     assert (row.recall, row.numbered, row.kept) == (report.recall, report.gold_in_context, report.kept)
     assert report.false_injection
     assert (row.unchanged, row.mapped) == (report.false_injection.unchanged, report.false_injection.mapped)
@@ -140,8 +142,10 @@ def test_the_default_recipe_has_the_figures_of_its_own_benchmark() -> None:
 
 def test_recipes_do_not_see_one_anothers_banks_and_progress_is_told() -> None:
     told: list[str] = []
-    both = compare([GARDEN, HARBOUR], [Default(), Summaries()], dataset="x", embedder=HASH, progress=told.append)
-    alone = compare([GARDEN, HARBOUR], [Summaries()], dataset="x", embedder=HASH)
+    both = compare_recipes(
+        [GARDEN, HARBOUR], [Default(), Summaries()], dataset="x", embedder=HASH, progress=told.append
+    )
+    alone = compare_recipes([GARDEN, HARBOUR], [Summaries()], dataset="x", embedder=HASH)
     assert [row.recipe for row in both.rows] == ["default", "summaries"]
     assert (both.rows[1].gold, both.rows[1].units) == (alone.rows[0].gold, alone.rows[0].units)
     assert told[1:] == [
@@ -153,7 +157,7 @@ def test_recipes_do_not_see_one_anothers_banks_and_progress_is_told() -> None:
 
 
 def test_one_conversation_alone_has_no_strangers() -> None:
-    (row,) = compare([HARBOUR], [Newest()], dataset="sample", embedder=HASH).rows
+    (row,) = compare_recipes([HARBOUR], [Newest()], dataset="sample", embedder=HASH).rows
     assert (row.unchanged, row.mapped) == (None, None)
 
 
@@ -175,7 +179,7 @@ class Counted(HashEmbedder):
 def test_writing_is_measured_with_the_model_itself_for_every_recipe(tmp_path: Path) -> None:
     counted = Counted()
     store = open_store(tmp_path)
-    costs = write_costs(GARDEN, [Default(), Newest(), Summaries()], store, counted, ExtractiveScribe())
+    costs = measure_write_costs(GARDEN, [Default(), Newest(), Summaries()], store, counted, ExtractiveScribe())
     store.close()
     assert list(costs) == ["default", "newest", "summaries"]
     assert min(costs.values()) > 0
@@ -192,7 +196,7 @@ class Slow(ExtractiveScribe):
 
 
 def test_another_scribe_may_write() -> None:
-    found = compare([GARDEN], [Summaries()], dataset="sample", embedder=HASH, scribe=Slow())
+    found = compare_recipes([GARDEN], [Summaries()], dataset="sample", embedder=HASH, scribe=Slow())
     assert found.scribe == "slow"
     assert found.rows[0].gold[500] == (1 + 0.5 + 0) / 3
 
@@ -201,14 +205,14 @@ def test_without_questions_there_is_nothing_to_measure() -> None:
     silent = conversation("silent", ("Ida", "Tom"), ["Hello."], [])
     for conversations in ([], [silent]):
         with pytest.raises(BadInput, match="sample has no question with gold"):
-            compare(conversations, dataset="sample", embedder=HASH)
+            compare_recipes(conversations, dataset="sample", embedder=HASH)
 
 
 def test_a_recipe_named_twice_or_unknown_is_refused() -> None:
     with pytest.raises(BadInput, match="a recipe is named twice: default, default"):
-        compare([GARDEN], ["default", Default(neighbours=2)], dataset="sample", embedder=HASH)
+        compare_recipes([GARDEN], ["default", Default(neighbours=2)], dataset="sample", embedder=HASH)
     with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
-        compare([GARDEN], ["elephant"], dataset="sample", embedder=HASH)
+        compare_recipes([GARDEN], ["elephant"], dataset="sample", embedder=HASH)
 
 
 # ------------------------------------------------------------------- the command

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from everthread.bench.refusals import Labelled, labelled, measure, table
+from everthread.bench.refusals import LabelledReply, load_labelled_replies, measure_refusals, table
 from everthread.cli.main import main
 from everthread.text.refusal_words import Words, shipped
 
@@ -13,7 +13,7 @@ FITTED = Path(__file__).parent.parent / "text" / "fitted.tsv"
 
 
 def test_the_measured_replies_are_half_refusals_and_half_in_each_language() -> None:
-    replies = labelled()
+    replies = load_labelled_replies()
     counts = {(each.language, each.kind): 0 for each in replies}
     for each in replies:
         counts[each.language, each.kind] += 1
@@ -23,27 +23,31 @@ def test_the_measured_replies_are_half_refusals_and_half_in_each_language() -> N
 def test_no_measured_reply_is_one_by_which_the_words_were_chosen() -> None:
     fitted = {row.split("\t")[2] for row in FITTED.read_text(encoding="utf-8").splitlines()}
     tuned = (FITTED.parent / "test_refusal.py").read_text(encoding="utf-8")
-    assert [each.text for each in labelled() if each.text in fitted or each.text in tuned] == []
+    assert [each.text for each in load_labelled_replies() if each.text in fitted or each.text in tuned] == []
 
 
 def test_fewer_than_one_in_seven_of_the_measured_replies_is_mistaken() -> None:
-    wrong = [text for each in measure(labelled(), shipped()) for text in (*each.missed, *each.condemned)]
+    wrong = [
+        text
+        for each in measure_refusals(load_labelled_replies(), shipped())
+        for text in (*each.missed, *each.condemned)
+    ]
     assert len(wrong) < 200 / 7, wrong
 
 
 def test_mistakes_of_both_kinds_are_counted_by_language() -> None:
     replies = [
-        Labelled("en", "refusal", "I'm sorry, but I can't help with that."),
-        Labelled("en", "refusal", "Ask the harbour master."),
-        Labelled("en", "answer", "As an AI, I would say so too."),
-        Labelled("zh", "answer", "今晚的海很平静。"),
+        LabelledReply("en", "refusal", "I'm sorry, but I can't help with that."),
+        LabelledReply("en", "refusal", "Ask the harbour master."),
+        LabelledReply("en", "answer", "As an AI, I would say so too."),
+        LabelledReply("zh", "answer", "今晚的海很平静。"),
     ]
-    english, chinese = measure(replies, shipped())
+    english, chinese = measure_refusals(replies, shipped())
     assert english.missed == ("Ask the harbour master.",)
     assert english.condemned == ("As an AI, I would say so too.",)
     assert english.rate == 2 / 3
     assert (chinese.language, chinese.rate) == ("zh", 0)
-    assert measure(replies, Words())[0].missed == tuple(each.text for each in replies[:2])
+    assert measure_refusals(replies, Words())[0].missed == tuple(each.text for each in replies[:2])
     assert "1 of 2" in table([english])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from everthread import Memory
-from everthread.bench.replay import ROOM, CountingScribe, RememberingEmbedder, Replay
+from everthread.bench.replay import WINDOW_BUDGET_TOKENS, CachedEmbedder, CountingScribe, Replay
 from everthread.errors import BadLine, ScribeFailed
 from everthread.recall.reader import BankReader
 from everthread.recall.results import Query, SearchResult
@@ -63,7 +63,7 @@ class Notes(Units):
     overlap: int = 1
 
     def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
-        assert room == ROOM
+        assert room == WINDOW_BUDGET_TOKENS
         return 3 if len(costs) >= 4 else 0
 
 
@@ -103,19 +103,19 @@ def bank(tmp_path: Path) -> Iterator[Open]:
 def test_a_session_is_summarised_when_its_last_line_was_said_and_not_before(bank: Open) -> None:
     memory = bank(Summaries())
     replay = Replay(memory, LINES, ExtractiveScribe())
-    replay.say(4)
+    replay.advance(4)
     assert (memory.units(), memory.jobs()) == ([], [])
-    replay.say(5)
+    replay.advance(5)
     assert [(unit.first_seq, unit.last_seq) for unit in memory.units("summary")] == [(1, 5)]
     assert memory.sessions()[0].ended_at == LINES[4].said_at
-    replay.say(7)
+    replay.advance(7)
     assert [(unit.first_seq, unit.last_seq) for unit in memory.units("summary")] == [(1, 5), (6, 7)]
-    assert [line.text for line in replay.kept] == [line.text for line in LINES]
+    assert [line.text for line in replay.lines] == [line.text for line in LINES]
 
 
 def test_what_leaves_the_window_is_noted_and_the_rest_at_the_sessions_end(bank: Open) -> None:
     memory, writer = bank(Notes()), Writer()
-    Replay(memory, LINES, writer).say(len(LINES))
+    Replay(memory, LINES, writer).advance(len(LINES))
     may, june = TEXTS.values()
     assert writer.leaving == [may[:3], may[3:], june]
     assert [unit.last_seq for unit in memory.units("note")] == [3, 5, 7]
@@ -124,29 +124,29 @@ def test_what_leaves_the_window_is_noted_and_the_rest_at_the_sessions_end(bank: 
 def test_lines_that_stay_in_view_are_noted_again_with_what_follows_them(bank: Open) -> None:
     lines = [NewLine(f"Line number {n}.", "Ida", said_at=BEGUN, session="s") for n in range(7)]
     writer = Writer()
-    Replay(bank(Notes()), lines, writer).say(6)
+    Replay(bank(Notes()), lines, writer).advance(6)
     texts = [line.text for line in lines]
     assert writer.leaving == [texts[:3], texts[2:5]]
 
 
 def test_a_recipe_with_a_window_lets_go_of_no_line_outside_it(bank: Open) -> None:
-    Replay(bank(Notes(window=3)), LINES, writer := Writer()).say(4)
+    Replay(bank(Notes(window=3)), LINES, writer := Writer()).advance(4)
     assert writer.leaving == []
 
 
 def test_a_recipe_that_finds_lines_alone_asks_no_scribe(bank: Open) -> None:
     memory = bank(Units())
     counting = CountingScribe(ExtractiveScribe())
-    Replay(memory, LINES, counting).say(len(LINES))
-    assert (memory.units(), memory.jobs(), counting.asked.total()) == ([], [], 0)
+    Replay(memory, LINES, counting).advance(len(LINES))
+    assert (memory.units(), memory.jobs(), counting.calls.total()) == ([], [], 0)
 
 
 def test_what_a_scribe_fails_at_stays_queued_and_no_line_is_lost(bank: Open) -> None:
     memory, writer = bank(Notes()), Writer(failing=1)
     replay = Replay(memory, LINES, writer)
-    replay.say(4)
+    replay.advance(4)
     assert [(work.first_seq, work.last_seq, work.tries) for work in memory.jobs()] == [(1, 3, 1)]
-    replay.say(5)
+    replay.advance(5)
     assert [(work.first_seq, work.last_seq) for work in memory.jobs()] == [(1, 5)]
     assert memory.stats().lines == 5
 
@@ -155,9 +155,9 @@ def test_sessions_that_alternate_are_each_ended_behind_their_own_last_line(bank:
     lines = [NewLine(f"Line {n} of a story.", "Ida", said_at=BEGUN, session="ab"[n % 2]) for n in range(4)]
     memory = bank(Summaries())
     replay = Replay(memory, lines, ExtractiveScribe())
-    replay.say(3)
+    replay.advance(3)
     assert [unit.last_seq for unit in memory.units("summary")] == [3]
-    replay.say(4)
+    replay.advance(4)
     assert [unit.last_seq for unit in memory.units("summary")] == [3, 4]
 
 
@@ -179,8 +179,8 @@ def test_every_question_to_a_scribe_is_counted_and_answered_by_it() -> None:
     assert counting.importance(text) == real.importance(text)
     assert counting.rewrite_query("And there?", said) == real.rewrite_query("And there?", said)
     assert counting.rewrite_memory(text, said) == real.rewrite_memory(text, said)
-    assert set(counting.asked.values()) == {1}
-    assert counting.asked.total() == 8
+    assert set(counting.calls.values()) == {1}
+    assert counting.calls.total() == 8
 
 
 class Told(HashEmbedder):
@@ -197,7 +197,7 @@ class Told(HashEmbedder):
 
 def test_each_text_is_embedded_once_and_each_question_anew() -> None:
     told = Told()
-    remembering = RememberingEmbedder(told)
+    remembering = CachedEmbedder(told)
     first = remembering.embed(["a kite", "a tree", "a kite"])
     again = remembering.embed(["a tree", "a boat"])
     assert told.asked == ["a kite", "a tree", "a boat"]

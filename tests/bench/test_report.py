@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from everthread.bench.metrics import KS
-from everthread.bench.report import BUDGETS, Category, FalseInjection, GatePoint, Report
+from everthread.bench.report import BUDGETS_TOKENS, CategoryResult, FalseInjection, GatePoint, Report
 from everthread.common.installation import install_extra
 from everthread.errors import ConfigError
 
@@ -22,9 +22,9 @@ REPORT = Report(
     left_out=2,
     unresolved=1,
     recall=RECALL,
-    categories={"temporal": Category(1, RECALL), "multi-hop": Category(2, RECALL)},
+    categories={"temporal": CategoryResult(1, RECALL), "multi-hop": CategoryResult(2, RECALL)},
     ndcg10=0.61239,
-    gold_in_context=dict(zip(BUDGETS, (0.5, 0.6, 0.7), strict=True)),
+    gold_in_context=dict(zip(BUDGETS_TOKENS, (0.5, 0.6, 0.7), strict=True)),
     kept=0.98,
     false_injection=FalseInjection(0.01, 0.2, (GatePoint(0.0, 1, 1, 1), GatePoint(0.5, 0.9, 0.0, 0.1))),
     latency_p50=3.14159,

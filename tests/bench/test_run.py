@@ -9,21 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.bench.metrics import KS
-from everthread.bench.questions import Conversation, Question
-from everthread.bench.run import THRESHOLDS, gate_curve, renamed, run
+from everthread.bench.questions import AnnotatedConversation, Question
+from everthread.bench.run import THRESHOLDS, gate_curve, replace_names, run_benchmark
 from everthread.errors import BadInput
 from everthread.types import NewLine
 
 BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
 
 
-def conversation(name: str, speakers: tuple[str, str], facts: list[str], questions: list[Question]) -> Conversation:
+def conversation(
+    name: str, speakers: tuple[str, str], facts: list[str], questions: list[Question]
+) -> AnnotatedConversation:
     ids = tuple(f"{name}{number}" for number in range(len(facts)))
     lines = tuple(
         NewLine(fact, speakers[n % 2], said_at=BEGUN + timedelta(minutes=n), session="s", key=f"{name}:{n}")
         for n, fact in enumerate(facts)
     )
-    return Conversation(name, lines, ids, tuple(questions), speakers, unresolved=1, left_out=2)
+    return AnnotatedConversation(name, lines, ids, tuple(questions), speakers, unresolved=1, left_out=2)
 
 
 GARDEN = conversation(
@@ -46,7 +48,9 @@ HARBOUR = conversation(
 
 def test_every_question_is_asked_and_every_figure_is_there() -> None:
     told: list[tuple[int, int]] = []
-    report = run([GARDEN, HARBOUR], dataset="sample", embedder="hash", progress=lambda *step: told.append(step))
+    report = run_benchmark(
+        [GARDEN, HARBOUR], dataset="sample", embedder="hash", progress=lambda *step: told.append(step)
+    )
     assert (report.dataset, report.recipe, report.questions) == ("sample", "default", 4)
     assert (report.left_out, report.unresolved) == (4, 2)
     assert told == [(n, 8) for n in range(1, 9)]
@@ -65,7 +69,7 @@ def test_every_question_is_asked_and_every_figure_is_there() -> None:
 
 
 def test_recall_is_told_at_the_cut_offs_that_were_asked_for() -> None:
-    report = run([GARDEN, HARBOUR], dataset="sample", embedder="hash", ks=(2, 20))
+    report = run_benchmark([GARDEN, HARBOUR], dataset="sample", embedder="hash", ks=(2, 20))
     assert list(report.recall) == [2, 20]
     assert report.recall[20] == 1
     assert [name for name in report.text().splitlines()[2].split() if name.startswith("R@")] == ["R@2", "R@20"]
@@ -73,29 +77,29 @@ def test_recall_is_told_at_the_cut_offs_that_were_asked_for() -> None:
 
 def test_a_question_does_not_see_what_was_said_after_it() -> None:
     early = Question("Which language does the parrot speak?", frozenset({"garden2"}), "animals", after=2)
-    seen = Conversation("g", GARDEN.lines, GARDEN.ids, (early,), GARDEN.speakers)
-    assert run([seen], dataset="sample", embedder="hash").recall[50] == 0
+    seen = AnnotatedConversation("g", GARDEN.lines, GARDEN.ids, (early,), GARDEN.speakers)
+    assert run_benchmark([seen], dataset="sample", embedder="hash").recall[50] == 0
 
 
 def test_one_conversation_alone_has_no_false_injection() -> None:
-    report = run([HARBOUR], dataset="sample", embedder="hash")
+    report = run_benchmark([HARBOUR], dataset="sample", embedder="hash")
     assert report.false_injection is None
 
 
 def test_questions_that_the_dataset_knows_to_be_strange_are_asked_of_their_own_bank() -> None:
     odd = replace(HARBOUR, strange=("Who sold the greyhound?", "good morning"))
     told: list[tuple[int, int]] = []
-    report = run([odd], dataset="sample", embedder="hash", progress=lambda *step: told.append(step))
+    report = run_benchmark([odd], dataset="sample", embedder="hash", progress=lambda *step: told.append(step))
     assert told[-1] == (3, 3)
     assert report.false_injection
     assert report.false_injection.unchanged == report.false_injection.mapped
 
 
 def test_without_questions_there_is_nothing_to_measure() -> None:
-    silent = Conversation("silent", HARBOUR.lines, HARBOUR.ids, (), HARBOUR.speakers)
+    silent = AnnotatedConversation("silent", HARBOUR.lines, HARBOUR.ids, (), HARBOUR.speakers)
     for conversations in ([], [silent]):
         with pytest.raises(BadInput, match="sample has no question with gold"):
-            run(conversations, dataset="sample", embedder="hash")
+            run_benchmark(conversations, dataset="sample", embedder="hash")
 
 
 @pytest.mark.parametrize(
@@ -108,16 +112,16 @@ def test_without_questions_there_is_nothing_to_measure() -> None:
     ],
 )
 def test_names_are_replaced_as_whole_words_and_all_at_once(text: str, expected: str) -> None:
-    assert renamed(text, ("Ida", "Tom"), ("Tom", "Zoë")) == expected
+    assert replace_names(text, ("Ida", "Tom"), ("Tom", "Zoë")) == expected
 
 
 def test_first_names_stand_for_whole_names() -> None:
     names, others = ("Ana Lima", "Assistant"), ("Bo Chen", "Assistant")
-    assert renamed("Ana Lima, or Ana", names, others) == "Bo Chen, or Bo"
+    assert replace_names("Ana Lima, or Ana", names, others) == "Bo Chen, or Bo"
 
 
 def test_without_names_nothing_is_replaced() -> None:
-    assert renamed("Ida", (), ("Tom",)) == "Ida"
+    assert replace_names("Ida", (), ("Tom",)) == "Ida"
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))

@@ -18,11 +18,13 @@ from everthread.server.static_files import FOLDER, INDEX
 
 
 @pytest.fixture(scope="module")
-def measured() -> list[serve.Served]:
-    return serve.serve(clients=3, rounds=2, embedder="hash")
+def measured() -> list[serve.ServerResult]:
+    return serve.measure_server(clients=3, rounds=2, embedder="hash")
 
 
-def test_every_client_gets_its_whole_reply_and_no_sooner_than_the_model_gives_it(measured: list[serve.Served]) -> None:
+def test_every_client_gets_its_whole_reply_and_no_sooner_than_the_model_gives_it(
+    measured: list[serve.ServerResult],
+) -> None:
     for each in measured:
         assert each.errors == 0
         assert each.ideal == 2000
@@ -30,21 +32,21 @@ def test_every_client_gets_its_whole_reply_and_no_sooner_than_the_model_gives_it
         assert each.whole.p50 > each.ideal
 
 
-def test_what_is_measured_is_told_as_a_table_and_as_json(measured: list[serve.Served]) -> None:
+def test_what_is_measured_is_told_as_a_table_and_as_json(measured: list[serve.ServerResult]) -> None:
     assert "3 at once, 1 workers: whole reply" in serve.table(measured)
     assert "0 errors" in serve.table(measured)
     assert json.loads(json.dumps(serve.as_json(measured)))[0]["clients"] == 3
 
 
-def test_the_files_of_the_page_are_weighed(measured: list[serve.Served]) -> None:
+def test_the_files_of_the_page_are_weighed(measured: list[serve.ServerResult]) -> None:
     page = measured[0].page
     files = {f"/static/{each.name}" for each in FOLDER.iterdir() if each.name != INDEX}
     assert set(page) == {"/"} | files
     assert 0 < sum(page.values()) <= 150_000
 
 
-def test_how_soon_the_page_is_there_is_told_of_a_first_visit_and_the_next(measured: list[serve.Served]) -> None:
-    opened = (serve.Visit(100.4, 200.0, 300.0), serve.Visit(50.0, 60.0, 70.0))
+def test_how_soon_the_page_is_there_is_told_of_a_first_visit_and_the_next(measured: list[serve.ServerResult]) -> None:
+    opened = (serve.PageVisit(100.4, 200.0, 300.0), serve.PageVisit(50.0, 60.0, 70.0))
     told = serve.table([replace(measured[0], opened=opened)])
     assert "first visit: interactive after 100 ms, read 200, whole 300" in told
     assert "loaded again: interactive after 50 ms, read 60, whole 70" in told
@@ -53,7 +55,7 @@ def test_how_soon_the_page_is_there_is_told_of_a_first_visit_and_the_next(measur
 
 def test_too_few_of_anything_are_refused() -> None:
     with pytest.raises(BadInput, match="0 clients"):
-        serve.serve(clients=0)
+        serve.measure_server(clients=0)
     assert CliRunner().invoke(main, ["bench", "serve", "--rounds", "0"]).exit_code != 0
 
 
@@ -63,9 +65,9 @@ def test_the_model_says_no_more_to_whoever_has_gone(caplog: pytest.LogCaptureFix
             async with await asyncio.get_running_loop().create_server(serve._Model, sock=listening):
                 with socket.create_connection(listening.getsockname()) as asking:
                     asking.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
-                    await asyncio.sleep(2.5 * serve.PACE)
+                    await asyncio.sleep(2.5 * serve.PIECE_INTERVAL_S)
                     assert b"word 0" in asking.recv(1000)
-                await asyncio.sleep(12 * serve.PACE)  # asyncio warns of the fifth piece that nobody takes
+                await asyncio.sleep(12 * serve.PIECE_INTERVAL_S)  # asyncio warns of the fifth piece that nobody takes
 
     with caplog.at_level(logging.WARNING, "asyncio"):
         asyncio.run(leave())

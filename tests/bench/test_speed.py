@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from everthread.bench import synthetic
-from everthread.bench.speed import Baseline, BulkEmbedder, as_json, speed, table
+from everthread.bench.speed import Baseline, BulkEmbedder, as_json, measure_speed, table
 from everthread.errors import BadInput
 from everthread.testing import HashEmbedder
 
@@ -34,7 +34,7 @@ def test_the_baseline_finds_a_line_by_its_words(tmp_path: Path) -> None:
 
 def test_a_small_run_measures_everything() -> None:
     steps: list[str] = []
-    (row,) = speed([300], embedder="hash", progress=steps.append)
+    (row,) = measure_speed([300], embedder="hash", progress=steps.append)
     assert row.lines == 300
     assert row.observe.calls == 100
     assert row.recall.calls == row.filtered.calls == row.baseline.calls == 200
@@ -51,4 +51,4 @@ def test_a_small_run_measures_everything() -> None:
 @pytest.mark.parametrize("sizes", [[], [0], [1000, -1]])
 def test_impossible_sizes_are_refused(sizes: list[int]) -> None:
     with pytest.raises(BadInput, match="sizes must be whole numbers from 1"):
-        speed(sizes, embedder="hash")
+        measure_speed(sizes, embedder="hash")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.bench.style import delta, drift, own_in, phrases, punctuation, tokens
+from everthread.bench.style import burrows_delta, count_phrases, measure_drift, phrases, punctuation, tokens
 from everthread.errors import BadInput
 
 SAMPLE = "Arr, blow me down! 'Tis a fine night for it, me hearty, and we be ready to sail!"
@@ -12,25 +12,25 @@ PLAIN = "The weather is good, so it would be possible to leave. There are severa
 
 
 def test_a_text_with_the_samples_function_words_has_no_delta() -> None:
-    same, other = delta(SAMPLE, [SAMPLE, PLAIN])
+    same, other = burrows_delta(SAMPLE, [SAMPLE, PLAIN])
     assert same == 0
     assert other > 1
 
 
 def test_delta_ignores_what_a_text_is_about() -> None:
     topic = SAMPLE.replace("night", "kettle").replace("sail", "boil").replace("hearty", "cousin")
-    about, style = delta(SAMPLE, [topic, PLAIN])
+    about, style = burrows_delta(SAMPLE, [topic, PLAIN])
     assert about == 0 < style
 
 
 def test_delta_is_the_mean_difference_of_z_scores() -> None:
     # "me" is 1/2, 0 and 1/4 of the words: mean 1/4, spread sqrt(1/24).
     spread = (1 / 24) ** 0.5
-    assert delta("me sea", ["sea sea", "me sea sea sea"]) == pytest.approx([0.5 / spread, 0.25 / spread])
+    assert burrows_delta("me sea", ["sea sea", "me sea sea sea"]) == pytest.approx([0.5 / spread, 0.25 / spread])
 
 
 def test_texts_without_any_function_word_have_no_delta() -> None:
-    assert delta("sea", ["ship", "sail"]) == [0.0, 0.0]
+    assert burrows_delta("sea", ["ship", "sail"]) == [0.0, 0.0]
 
 
 def test_marks_are_compared_by_their_frequency_and_not_by_their_number() -> None:
@@ -43,24 +43,24 @@ def test_phrases_are_runs_of_words_that_are_not_all_function_words() -> None:
     assert ("blow", "me") in own
     assert ("blow", "me", "down") in own
     assert ("and", "then") not in own
-    assert own_in(own, "Well, blow me down!") == 3  # blow me, me down, blow me down
-    assert own_in(own, "And then we left.") == 0
+    assert count_phrases(own, "Well, blow me down!") == 3  # blow me, me down, blow me down
+    assert count_phrases(own, "And then we left.") == 0
 
 
 def test_chinese_is_counted_by_characters() -> None:
     assert tokens("你好，船长！") == ["你", "好", "船", "长"]
-    same, other = delta("我的船啊，我的海啊", ["我的船啊，我的海啊", "他们在这里吗"])
+    same, other = burrows_delta("我的船啊，我的海啊", ["我的船啊，我的海啊", "他们在这里吗"])
     assert same == 0 < other
 
 
 def test_windows_are_numbered_and_a_short_rest_joins_the_last() -> None:
-    found = drift(SAMPLE, [PLAIN] * 22, 5)
+    found = measure_drift(SAMPLE, [PLAIN] * 22, 5)
     assert [(each.first, each.replies) for each in found] == [(1, 5), (6, 5), (11, 5), (16, 7)]
     assert [each.words for each in found] == [len(tokens(PLAIN))] * 4
 
 
 def test_drift_is_seen_in_every_measure() -> None:
-    first, _, last = drift(SAMPLE, [*[SAMPLE] * 10, *[f"{SAMPLE} {PLAIN}"] * 10, *[PLAIN] * 10], 10)
+    first, _, last = measure_drift(SAMPLE, [*[SAMPLE] * 10, *[f"{SAMPLE} {PLAIN}"] * 10, *[PLAIN] * 10], 10)
     assert (first.delta, first.punctuation) == (0, 0)
     assert last.delta > 1
     assert last.punctuation > 10
@@ -79,12 +79,12 @@ def test_too_little_to_measure_is_an_error_that_says_what_is_missing(
     sample: str, replies: list[str], named: str
 ) -> None:
     with pytest.raises(BadInput, match=named):
-        drift(sample, replies, 3)
+        measure_drift(sample, replies, 3)
 
 
 @given(st.lists(st.text(max_size=30), min_size=9, max_size=20))
 def test_any_replies_have_finite_measures(replies: list[str]) -> None:
-    for each in drift(SAMPLE, replies, 3):
+    for each in measure_drift(SAMPLE, replies, 3):
         assert 0 <= each.delta < 100
         assert each.words >= 0
         assert each.punctuation >= 0

@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from everthread.bench.style_talk import NEUTRAL, STYLED, TITLE, Fading, compare, of_bank, sample_in, scripted, styled
+from everthread.bench.style_talk import (
+    NEUTRAL,
+    STYLED,
+    TITLE,
+    FadingModel,
+    compare_samples,
+    find_sample,
+    read_bank,
+    run_scripted,
+    styled_share,
+)
 from everthread.cli.main import main
 from everthread.errors import BadInput
 from everthread.memory import Memory
@@ -22,16 +32,16 @@ def with_sample(sample: str) -> Message:
 def test_the_scripted_model_takes_its_style_from_the_sample_in_its_prompt() -> None:
     bland, bold = " ".join(NEUTRAL), " ".join(STYLED)
     before = [Message("assistant", f"Flint: {bland}"), Message("user", "Nora: Well?")]
-    assert sample_in([with_sample(bold), *before]) == bold
-    model = Fading(0)
-    without = [styled(model([RULES, *before])) for _ in range(50)]
-    shown = [styled(model([with_sample(bold), *before])) for _ in range(50)]
+    assert find_sample([with_sample(bold), *before]) == bold
+    model = FadingModel(0)
+    without = [styled_share(model([RULES, *before])) for _ in range(50)]
+    shown = [styled_share(model([with_sample(bold), *before])) for _ in range(50)]
     assert sum(without) == 0
     assert 15 < sum(shown) < 35  # half of fifty
 
 
 def test_a_style_fades_over_a_long_talk_and_the_sample_in_the_prompt_holds_it() -> None:
-    found = compare(replies=60, window=20)
+    found = compare_samples(replies=60, window=20)
     held, faded = found["with the sample"][-1], found["without"][-1]
     assert held.delta < faded.delta
     assert held.punctuation < faded.punctuation
@@ -39,10 +49,10 @@ def test_a_style_fades_over_a_long_talk_and_the_sample_in_the_prompt_holds_it() 
 
 
 def test_the_first_reply_is_the_sample_and_the_prompts_hold_it_or_not() -> None:
-    talk = scripted(12)
-    assert styled(talk.sample) == 1
+    talk = run_scripted(12)
+    assert styled_share(talk.sample) == 1
     assert len(talk.replies) == 12
-    assert talk.replies == scripted(12).replies  # the same each time
+    assert talk.replies == run_scripted(12).replies  # the same each time
 
 
 @pytest.fixture
@@ -58,11 +68,11 @@ def store(tmp_path: Path) -> Path:
 
 def test_a_banks_sample_is_its_first_reply_of_some_length_and_partial_replies_are_left_out(store: Path) -> None:
     with Memory.open("nora", store=store, embedder="hash") as memory:
-        talk = of_bank(memory)
+        talk = read_bank(memory)
         assert talk.sample == next(line.text for line in memory.lines() if line.text.startswith(STYLED[0]))
         assert len(talk.replies) == 15
         memory.set_setting("sample", 20)  # as a chat keeps it
-        assert talk.sample != of_bank(memory).sample or len(of_bank(memory).replies) < 15
+        assert talk.sample != read_bank(memory).sample or len(read_bank(memory).replies) < 15
 
 
 def test_a_bank_without_a_reply_that_shows_a_style_is_an_error(tmp_path: Path) -> None:
@@ -70,7 +80,7 @@ def test_a_bank_without_a_reply_that_shows_a_style_is_an_error(tmp_path: Path) -
         Memory.open("new", store=tmp_path, embedder="hash") as memory,
         pytest.raises(BadInput, match="'new' has no reply"),
     ):
-        of_bank(memory)
+        read_bank(memory)
 
 
 def test_the_command_measures_a_bank_in_windows(store: Path) -> None:

@@ -30,13 +30,13 @@ def test_sessions_dwell_on_their_topic() -> None:
 
 
 def test_queries_come_from_lines_that_are_not_in_the_bank() -> None:
-    asked = synthetic.queries(50, behind=1000)
+    asked = synthetic.queries(50, skip=1000)
     assert len(asked) == 50
-    assert asked == synthetic.queries(50, behind=1000)
+    assert asked == synthetic.queries(50, skip=1000)
     assert all(query.startswith("What did ") and query.endswith("?") for query in asked)
 
 
 def test_lines_behind_others_are_none_of_them() -> None:
     for behind in (0, 1, 20, 33):
         keys = {line.key for line in synthetic.lines(behind)}
-        assert not keys & {line.key for line in synthetic.lines(25, behind=behind)}
+        assert not keys & {line.key for line in synthetic.lines(25, skip=behind)}

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from everthread.cli.main import main
-from everthread.server.keys import Keys
+from everthread.server.keys import KeyStore
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_key_is_shown_once_alone_on_a_line_and_then_only_what_it_is_for(store:
     secret = made.stdout.strip()
     assert secret.startswith("et_")
     assert "It may read, chat: alice/*, bob" in made.stderr
-    found = Keys(store / "server.sqlite").find(secret)
+    found = KeyStore(store / "server.sqlite").find(secret)
     assert found is not None
     assert (found.name, found.banks) == ("phone", ("alice/*", "bob"))
     listed = run(store, "list")

@@ -14,11 +14,11 @@ from hardship.loopback import serving
 from everthread import BadFile, BadInput, BadQuery, Character, Client, ConfigError, NotFound
 from everthread.chat import card, character_library, png_text
 from everthread.chat.character import DEFAULT_CHARACTER
-from everthread.client.characters import Characters
+from everthread.client.characters import RemoteCharacters
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
-from everthread.server.keys import Keys
+from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -48,12 +48,12 @@ def url(store: SQLiteStore) -> Iterator[str]:
 
 
 @pytest.fixture
-def there(url: str) -> Iterator[Characters]:
+def there(url: str) -> Iterator[RemoteCharacters]:
     with Client(url) as client:
         yield client.characters
 
 
-def test_a_character_is_kept_loaded_and_removed(there: Characters) -> None:
+def test_a_character_is_kept_loaded_and_removed(there: RemoteCharacters) -> None:
     assert there.listed() == [DEFAULT_CHARACTER.name]
     there.save(NORA)
     assert there.listed() == [DEFAULT_CHARACTER.name, NORA.name]
@@ -63,7 +63,7 @@ def test_a_character_is_kept_loaded_and_removed(there: Characters) -> None:
     assert there.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER
 
 
-def test_another_of_the_name_is_replaced_only_if_that_is_said(there: Characters) -> None:
+def test_another_of_the_name_is_replaced_only_if_that_is_said(there: RemoteCharacters) -> None:
     there.save(NORA)
     other = NORA.with_changes(description="A diver.")
     for keep in (lambda: there.save(other), lambda: there.add(json.dumps(card.to_card(other)).encode())):
@@ -77,7 +77,7 @@ def test_another_of_the_name_is_replaced_only_if_that_is_said(there: Characters)
 
 
 @pytest.mark.parametrize("form", ["json", "png"])
-def test_a_card_goes_out_and_comes_in_again(there: Characters, tmp_path: Path, form: Any) -> None:
+def test_a_card_goes_out_and_comes_in_again(there: RemoteCharacters, tmp_path: Path, form: Any) -> None:
     there.save(NORA)
     content = there.export(NORA.name, form)
     assert png_text.recognised(content) == (form == "png")
@@ -88,7 +88,7 @@ def test_a_card_goes_out_and_comes_in_again(there: Characters, tmp_path: Path, f
     assert character_library.has_picture(NORA.name) == (form == "png")
 
 
-def test_a_picture_stays_where_its_character_is_changed(there: Characters) -> None:
+def test_a_picture_stays_where_its_character_is_changed(there: RemoteCharacters) -> None:
     there.save(NORA)
     there.add(there.export(NORA.name, "png"), force=True)
     there.save(NORA.with_changes(description="A diver."), force=True)
@@ -96,15 +96,15 @@ def test_a_picture_stays_where_its_character_is_changed(there: Characters) -> No
     assert there.load(NORA.name).description == "A diver."
 
 
-def test_there_may_be_more_than_come_at_a_time(there: Characters, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.client.connection.PAGE", 2)
+def test_there_may_be_more_than_come_at_a_time(there: RemoteCharacters, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("everthread.client.connection.PAGE_SIZE", 2)
     names = [f"Nora {n}" for n in range(5)]
     for name in names:
         there.save(Character(name))
     assert there.listed() == [DEFAULT_CHARACTER.name, *names]
 
 
-def test_one_that_is_not_there_is_not_found(there: Characters) -> None:
+def test_one_that_is_not_there_is_not_found(there: RemoteCharacters) -> None:
     for ask in (there.load, there.export, there.remove):
         with pytest.raises(NotFound, match="there is no character 'Nemo'"):
             ask("Nemo")
@@ -113,20 +113,20 @@ def test_one_that_is_not_there_is_not_found(there: Characters) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "\ud800"])
-def test_a_name_that_no_address_holds_is_told(there: Characters, name: str) -> None:
+def test_a_name_that_no_address_holds_is_told(there: RemoteCharacters, name: str) -> None:
     for ask in (there.load, there.export, there.remove):
         with pytest.raises(BadQuery):
             ask(name)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x89PNG\r\n\x1a\nnot", b"\xff\xfe", b'{"name": ""}'])
-def test_what_is_no_card_is_told(there: Characters, content: bytes) -> None:
+def test_what_is_no_card_is_told(there: RemoteCharacters, content: bytes) -> None:
     with pytest.raises(BadFile):
         there.add(content)
     assert there.listed() == [DEFAULT_CHARACTER.name]
 
 
-def test_what_is_too_large_and_what_is_not_bytes_is_told(there: Characters, tmp_path: Path) -> None:
+def test_what_is_too_large_and_what_is_not_bytes_is_told(there: RemoteCharacters, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="8,000,000"):
         there.add(bytes(8_000_001))
     wrong: Any = tmp_path / "nora.png"
@@ -135,8 +135,8 @@ def test_what_is_too_large_and_what_is_not_bytes_is_told(there: Characters, tmp_
 
 
 def test_a_key_for_one_bank_is_not_for_them(store: SQLiteStore, url: str) -> None:
-    with closing(Keys(server_db.path(store))) as keys:
-        secret = keys.new("alice's", ["alice"], ["read", "write", "chat", "forget"])
+    with closing(KeyStore(server_db.get_path(store))) as keys:
+        secret = keys.create("alice's", ["alice"], ["read", "write", "chat", "forget"])
     with Client(url, "alice", secret) as client:
         assert client.characters.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER  # whoever may talk sees them
         with pytest.raises(ConfigError, match="this key is not for that"):

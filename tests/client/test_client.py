@@ -45,7 +45,7 @@ from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
-from everthread.server.keys import Keys
+from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
@@ -218,8 +218,8 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
 
 
 def test_long_lists_come_page_by_page_and_whole(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.client.connection.PAGE", 7)
-    monkeypatch.setattr("everthread.client.client.BATCH", 10)
+    monkeypatch.setattr("everthread.client.connection.PAGE_SIZE", 7)
+    monkeypatch.setattr("everthread.client.client.BATCH_LINES", 10)
     done: list[int] = []
     client.observe_many([NewLine(f"Line {n}", session=f"s{n % 20}") for n in range(40)], done.append)
     assert done == [10, 20, 30, 40]
@@ -483,7 +483,7 @@ def bad(behind: str, *faults: str) -> Iterator[Bad]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "WAITS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(connection, "RETRY_DELAYS_S", (0.01, 0.01, 0.01))
 
 
 @pytest.mark.parametrize("fault", ["lose", "half", "refuse"])
@@ -505,7 +505,7 @@ def test_a_file_whose_answer_was_lost_is_imported_once(url: str, quick: None, fa
 
 
 def test_the_answer_to_a_file_is_waited_for_longer(url: str, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "TIMEOUT", LATE / 2)
+    monkeypatch.setattr(connection, "READ_TIMEOUT_S", LATE / 2)
     with bad(url, "late", "late") as between, Client(between.url, BANK) as client:
         assert client.import_file(TALK, name="talk.txt").added == 2
         assert len(between.asked) == 1
@@ -565,8 +565,8 @@ def test_a_server_of_somebody_else_is_told() -> None:
 
 
 def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteStore) -> None:
-    with closing(Keys(server_db.path(store))) as keys:
-        secret = keys.new("alice's", [BANK], ["read", "write"])
+    with closing(KeyStore(server_db.get_path(store))) as keys:
+        secret = keys.create("alice's", [BANK], ["read", "write"])
     engine = Services(store, HashEmbedder(64), None, Default())
     with serving(create(engine, Settings(key_required=True))) as url:
         with Client(url, BANK, secret) as client:
@@ -626,7 +626,7 @@ def test_lists_know_no_metadata_and_retracted_lines_are_not_sent(client: Client)
     ],
 )
 def test_problems_are_our_own_errors(status: int, name: str, kind: type[Exception]) -> None:
-    error = connection.problem(status, {"type": f"urn:everthread:{name}", "detail": "what is wrong"}, "http://x")
+    error = connection.build_error(status, {"type": f"urn:everthread:{name}", "detail": "what is wrong"}, "http://x")
     assert type(error) is kind
     assert str(error) == "what is wrong"
 

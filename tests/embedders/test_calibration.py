@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from everthread.bench.first_facts import firsts
+from everthread.bench.first_facts import load_first_facts
 from everthread.embedders import calibration
 from everthread.embedders.calibration import OURS, SHIPPED, CosineCalibration, calibrate
 from everthread.embedders.onnx import OnnxEmbedder
@@ -59,7 +59,7 @@ def test_a_model_of_narrow_cosines_is_spread_to_those_of_the_shipped_one() -> No
 
 def test_with_such_a_model_the_gate_opens_and_shuts_as_with_the_shipped_one(tmp_path: Path) -> None:
     alike = total = 0
-    for bank in firsts()[:5]:
+    for bank in load_first_facts()[:5]:
         with (
             Memory.open(bank.id, store=tmp_path / "ours", embedder=OnnxEmbedder(), recipe="default") as ours,
             Memory.open(bank.id, store=tmp_path / "narrow", embedder=Narrow(), recipe="default") as narrow,

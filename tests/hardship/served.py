@@ -21,7 +21,7 @@ from starlette.responses import StreamingResponse
 from everthread.recipes.default import Default
 from everthread.server import logs
 from everthread.server.app import create
-from everthread.server.http_protocol import Limits
+from everthread.server.http_protocol import ConnectionLimits
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.workers import runner
@@ -143,12 +143,14 @@ def wait_until(holds: Any, seconds: float = PATIENCE) -> None:
 def main() -> None:
     folder, limits, settings = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
     logs.install("info")
-    with runner.listening("127.0.0.1", 0) as taken:
+    with runner.open_socket("127.0.0.1", 0) as taken:
         runner.run(
             lambda: made(folder, Settings(**settings)),
             taken,
-            limits=Limits(**limits),
-            told=lambda: print(runner.url(taken), flush=True),  # from then on a signal stops it gracefully
+            limits=ConnectionLimits(**limits),
+            on_listening=lambda: print(
+                runner.local_url(taken), flush=True
+            ),  # from then on a signal stops it gracefully
         )
 
 

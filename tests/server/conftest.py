@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Services]:
+def services(tmp_path: Path) -> Iterator[Services]:
     store = SQLiteStore(tmp_path / "banks")
     yield Services(store, HashEmbedder(64), None, Default())
     store.close()
 
 
 @pytest.fixture
-def api(engine: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+def api(services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A client of the app, whose characters are this test's own."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    app = create(engine)
+    app = create(services)
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
         yield client
-    app.state.once.close()
+    app.state.idempotency.close()
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as told:
-        engine = Services(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
-        with serving(create(engine)) as url:
+        services = Services(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
+        with serving(create(services)) as url:
             yield url
     store.close()
 

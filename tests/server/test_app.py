@@ -51,10 +51,10 @@ from everthread.server.services import Engine
 from everthread.stores.sqlite.store import SQLiteStore
 
 for closes in (False, True):
-    engine = Engine(SQLiteStore(Path(sys.argv[1])), HashEmbedder(64), None, Default())
-    with TestClient(create(engine, closes=closes), base_url="http://127.0.0.1") as client:
+    services = Engine(SQLiteStore(Path(sys.argv[1])), HashEmbedder(64), None, Default())
+    with TestClient(create(services, closes=closes), base_url="http://127.0.0.1") as client:
         assert client.get("/healthz").status_code == 200
-    engine.store.close()
+    services.store.close()
     print(gc.get_freeze_count() > 10_000)
 """
 

@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
-from everthread.server.auth import ChattingAny, Forgetting, ReadingAll, WritingAll, permitted, require
-from everthread.server.keys import Keys
+from everthread.server.auth import (
+    ChatAnyServices,
+    ForgetMemory,
+    ReadAllServices,
+    WriteAllServices,
+    permitted_banks,
+    require,
+)
+from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
@@ -31,8 +38,8 @@ class House:
     def __init__(self, folder: Path, required: bool = True) -> None:
         self.store = SQLiteStore(folder)
         self.app = create(Services(self.store, HashEmbedder(64), None, Default()), Settings(key_required=required))
-        self.keys = Keys(server_db.path(self.store))
-        self.owner = self.client(self.keys.new("owner"))
+        self.keys = KeyStore(server_db.get_path(self.store))
+        self.owner = self.client(self.keys.create("owner"))
         for bank in ("mine", "secret"):
             assert self.owner.post(LINES.format(bank), json={"text": f"a line of {bank}"}).status_code == 201
 
@@ -41,7 +48,7 @@ class House:
 
     def close(self) -> None:
         self.keys.close()
-        self.app.state.access.keys.close()
+        self.app.state.authenticator.keys.close()
         self.store.close()
 
 
@@ -83,18 +90,18 @@ def test_whoever_comes_through_a_proxy_is_not_on_this_machine(tmp_path: Path, he
 
 
 def test_a_key_that_is_revoked_is_refused_by_the_running_server(house: House) -> None:
-    client = house.client(house.keys.new("phone"))
+    client = house.client(house.keys.create("phone"))
     assert client.get(LINES.format("mine") + "/1").status_code == 200
     house.keys.revoke("phone")
     assert client.get(LINES.format("mine") + "/1").status_code == 401
 
 
 def test_a_key_is_good_for_its_banks_and_verbs_alone(house: House) -> None:
-    reader = house.client(house.keys.new("reader", ["mine"], ["read"]))
+    reader = house.client(house.keys.create("reader", ["mine"], ["read"]))
     assert reader.get(LINES.format("mine") + "/1").status_code == 200
     assert reader.post(LINES.format("mine"), json={"text": "no"}).status_code == 403
     assert reader.get(LINES.format("secret") + "/1").status_code == 403
-    writer = house.client(house.keys.new("writer", ["mine", "new/*"], ["write"]))
+    writer = house.client(house.keys.create("writer", ["mine", "new/*"], ["write"]))
     assert writer.get(LINES.format("mine") + "/1").status_code == 403
     assert writer.post(LINES.format("new%2Fone"), json={"text": "yes"}).status_code == 201
     assert writer.post(LINES.format("new"), json={"text": "no"}).status_code == 403
@@ -105,7 +112,7 @@ def test_a_key_is_good_for_its_banks_and_verbs_alone(house: House) -> None:
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, TestClient]]:
     """The same, with somebody who has a key for `mine` alone."""
     made = House(tmp_path_factory.mktemp("closed"))
-    yield made, made.client(made.keys.new("narrow", ["mine", "mine/*"]))
+    yield made, made.client(made.keys.create("narrow", ["mine", "mine/*"]))
     made.close()
 
 
@@ -145,19 +152,19 @@ def test_a_key_for_one_bank_can_not_learn_that_another_exists(
 
 def test_what_is_shared_by_all_banks_needs_a_key_for_all(house: House) -> None:
     @house.app.get("/try/all")
-    def everything(engine: ReadingAll) -> str:
+    def everything(services: ReadAllServices) -> str:
         return "read"
 
     @house.app.put("/try/all")
-    def change(engine: WritingAll) -> str:
+    def change(services: WriteAllServices) -> str:
         return "written"
 
     @house.app.get("/try/chat")
-    def chats(engine: ChattingAny) -> str:
+    def chats(services: ChatAnyServices) -> str:
         return "chat"
 
-    narrow = house.client(house.keys.new("narrow", ["mine"], ["read", "write", "chat"]))
-    reader = house.client(house.keys.new("reader", ["*"], ["read"]))
+    narrow = house.client(house.keys.create("narrow", ["mine"], ["read", "write", "chat"]))
+    reader = house.client(house.keys.create("reader", ["*"], ["read"]))
     status = {
         (who, method, path): client.request(method, f"/try/{path}").status_code
         for who, client in (("narrow", narrow), ("reader", reader), ("owner", house.owner), ("nobody", house.client()))
@@ -183,13 +190,13 @@ def test_banks_that_a_body_names_are_checked_and_lists_hold_only_what_may_be_rea
     @house.app.get("/try/banks")
     def several(request: Request, bank: Annotated[str, "the bank that is asked for"]) -> list[str]:
         require(request, "read", bank)
-        return permitted(request, "read", ["mine", "mine/x", "secret"])
+        return permitted_banks(request, "read", ["mine", "mine/x", "secret"])
 
     @house.app.delete("/try/banks/{bank}")
-    def forget(memory: Forgetting) -> str:
+    def forget(memory: ForgetMemory) -> str:
         return memory.bank
 
-    narrow = house.client(house.keys.new("narrow", ["mine", "mine/*"], ["read"]))
+    narrow = house.client(house.keys.create("narrow", ["mine", "mine/*"], ["read"]))
     assert narrow.get("/try/banks?bank=mine").json() == ["mine", "mine/x"]
     assert narrow.get("/try/banks?bank=secret").status_code == 403
     assert narrow.delete("/try/banks/mine").status_code == 403

@@ -21,7 +21,7 @@ HANGS = 10 * PATIENCE  # seconds that a half-open connection may hold on, where 
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Served]:
-    with served(tmp_path, {"head": 1.0, "stalled": 1.0}, patience=1.0) as made:
+    with served(tmp_path, {"head_timeout_s": 1.0, "write_timeout_s": 1.0}, body_timeout_s=1.0) as made:
         yield made
 
 
@@ -224,7 +224,7 @@ def test_a_thousand_half_open_streams_keep_nobody_out(tmp_path: Path, many_files
         b'Content-Length: 100\r\n\r\n{"te',
         "a stream that is not read": b"GET /quiet HTTP/1.1\r\n" + host + b"\r\n",
     }[sent]
-    with served(tmp_path, {"head": HANGS}, patience=HANGS) as running, contextlib.ExitStack() as stack:
+    with served(tmp_path, {"head_timeout_s": HANGS}, body_timeout_s=HANGS) as running, contextlib.ExitStack() as stack:
         for _ in range(many_files):
             raw = stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE))
             raw.sendall(half)
@@ -233,7 +233,7 @@ def test_a_thousand_half_open_streams_keep_nobody_out(tmp_path: Path, many_files
 
 
 def test_when_there_are_too_many_those_go_that_ask_nothing(tmp_path: Path) -> None:
-    with served(tmp_path, {"head": 60.0, "connections": 50}) as running, contextlib.ExitStack() as stack:
+    with served(tmp_path, {"head_timeout_s": 60.0, "max_connections": 50}) as running, contextlib.ExitStack() as stack:
         idle = [
             stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE))
             for _ in range(200)

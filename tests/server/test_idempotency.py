@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from everthread.server.app import create
-from everthread.server.idempotency import KEPT, LONGEST, SCHEMA, IdempotencyStore
+from everthread.server.idempotency import MAX_REQUEST_S, RECORD_LIFETIME_S, SCHEMA, IdempotencyStore
 from everthread.server.problems import Problem
 from everthread.server.server_db import ServerDatabase
 from everthread.server.services import Services
@@ -40,17 +40,17 @@ def test_a_batch_and_a_correction_are_kept_once(told: TestClient) -> None:
     assert told.get("banks/alice%2Fnemo").json()["lines"] == 7
 
 
-def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, engine: Services, tmp_path: Path) -> None:
+def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, services: Services, tmp_path: Path) -> None:
     first = told.post(LINES, json={"text": "Once."}, headers=KEY)
-    app = create(engine)
-    app.state.once = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
+    app = create(services)
+    app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.post(LINES, json={"text": "Once."}, headers=KEY).json() == first.json()
-    app.state.once.close()
-    app.state.once = IdempotencyStore(ServerDatabase(tmp_path / "third.sqlite", SCHEMA))
+    app.state.idempotency.close()
+    app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "third.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert kind(other.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
-    app.state.once.close()
+    app.state.idempotency.close()
 
 
 def test_a_forgotten_line_is_not_kept_again_for_its_key(told: TestClient) -> None:
@@ -103,7 +103,7 @@ def test_a_key_is_of_visible_letters(told: TestClient, key: str) -> None:
     assert kind(answer, 422) == "invalid-request"
 
 
-def test_no_record_holds_what_was_said(told: TestClient, engine: Services, tmp_path: Path) -> None:
+def test_no_record_holds_what_was_said(told: TestClient, services: Services, tmp_path: Path) -> None:
     told.post(LINES, json={"text": "My cat is called Ulysses."}, headers=KEY)
     files = list((tmp_path / "banks").glob("server.sqlite*"))
     assert files
@@ -121,11 +121,11 @@ def test_a_request_that_is_running_is_not_done_beside_itself(tmp_path: Path) -> 
         records.begin("a", "r", safe=False)
     assert (running.value.status, running.value.name) == (409, "in-progress")
     assert records.begin("a", "r", safe=True) is None
-    at[0] += LONGEST
+    at[0] += MAX_REQUEST_S
     assert records.begin("a", "r", safe=False) is None  # whoever began it has ended with its process
-    records.done("a", [1])
+    records.complete("a", [1])
     assert records.begin("a", "r", safe=False) == ([1],)
-    at[0] += KEPT + 1
+    at[0] += RECORD_LIFETIME_S + 1
     assert records.begin("a", "other", safe=False) is None
     records.close()
 
@@ -137,7 +137,7 @@ def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_se
     at[0] -= 1.0  # as clocks are while they are set right: the request may still be running
     with pytest.raises(Problem, match="still being done"):
         records.begin("a", "r", safe=False)
-    at[0] -= LONGEST
+    at[0] -= MAX_REQUEST_S
     assert records.begin("a", "r", safe=False) is None
     records.close()
 
@@ -145,7 +145,7 @@ def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_se
 def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
     one, two = (IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
     assert one.begin("a", "r", safe=False) is None
-    one.done("a", {"lines": 3})
+    one.complete("a", {"lines": 3})
     assert two.begin("a", "r", safe=False) == ({"lines": 3},)
     one.close()
     two.close()
@@ -162,12 +162,12 @@ def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None
 
 
 def test_a_correction_of_a_line_with_a_key_is_made_once_where_the_record_is_gone(
-    told: TestClient, engine: Services, tmp_path: Path
+    told: TestClient, services: Services, tmp_path: Path
 ) -> None:
     told.post(LINES, json={"text": "Porto.", "key": "k"})
     first = told.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
-    app = create(engine)
-    app.state.once = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
+    app = create(services)
+    app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY).json() == first.json()
-    app.state.once.close()
+    app.state.idempotency.close()

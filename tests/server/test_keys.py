@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput, NotFound, StoreUnavailable
-from everthread.server.keys import VERBS, Key, Keys
+from everthread.server.keys import VERBS, ApiKey, KeyStore
 from everthread.types import now
 
 
@@ -18,8 +18,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_key_is_found_by_its_secret_and_by_nothing_else(file: Path) -> None:
-    keys = Keys(file)
-    secret = keys.new("phone", ["alice/*", "bob"], ["read", "chat"])
+    keys = KeyStore(file)
+    secret = keys.create("phone", ["alice/*", "bob"], ["read", "chat"])
     found = keys.find(secret)
     assert found is not None
     assert (found.name, found.banks, found.verbs) == ("phone", ("alice/*", "bob"), ("read", "chat"))
@@ -28,8 +28,8 @@ def test_a_key_is_found_by_its_secret_and_by_nothing_else(file: Path) -> None:
 
 
 def test_nothing_of_a_secret_is_kept_and_only_the_owner_may_read_the_file(file: Path) -> None:
-    keys = Keys(file)
-    secrets = [keys.new(f"key {number}") for number in range(5)]
+    keys = KeyStore(file)
+    secrets = [keys.create(f"key {number}") for number in range(5)]
     assert len(set(secrets)) == 5
     for path in file.parent.iterdir():
         assert not path.stat().st_mode & 0o077, path.name
@@ -37,28 +37,28 @@ def test_nothing_of_a_secret_is_kept_and_only_the_owner_may_read_the_file(file: 
 
 
 def test_who_only_looks_makes_no_file(file: Path) -> None:
-    assert Keys(file).list() == []
-    assert Keys(file).find("et_anything") is None
+    assert KeyStore(file).list_keys() == []
+    assert KeyStore(file).find("et_anything") is None
     assert not file.exists()
 
 
 def test_what_one_process_makes_or_revokes_another_sees_at_once(file: Path) -> None:
-    server, command = Keys(file), Keys(file)
+    server, command = KeyStore(file), KeyStore(file)
     assert server.find("et_x") is None
-    secret = command.new("phone")
+    secret = command.create("phone")
     assert server.find(secret) is not None
     command.revoke("phone")
     assert server.find(secret) is None
-    assert server.list() == []
-    assert command.new("phone") != secret, "the name is free again"
+    assert server.list_keys() == []
+    assert command.create("phone") != secret, "the name is free again"
 
 
 def test_the_day_of_its_last_use_is_known(file: Path) -> None:
-    keys = Keys(file)
-    secret = keys.new("phone")
-    assert [key.used_on for key in keys.list()] == [None]
+    keys = KeyStore(file)
+    secret = keys.create("phone")
+    assert [key.used_on for key in keys.list_keys()] == [None]
     keys.find(secret)
-    (key,) = keys.list()
+    (key,) = keys.list_keys()
     assert key.used_on == now().date()
     assert key.made_on <= key.used_on
 
@@ -82,15 +82,15 @@ def test_a_key_that_would_not_mean_what_it_says_is_refused(
     file: Path, name: str, banks: list[str], verbs: list[str], named: str
 ) -> None:
     with pytest.raises(BadInput, match=named):
-        Keys(file).new(name, banks, verbs)
-    assert Keys(file).list() == []
+        KeyStore(file).create(name, banks, verbs)
+    assert KeyStore(file).list_keys() == []
 
 
 def test_names_are_taken_once_and_unknown_ones_are_not_found(file: Path) -> None:
-    keys = Keys(file)
-    keys.new("phone")
+    keys = KeyStore(file)
+    keys.create("phone")
     with pytest.raises(BadInput, match="'phone'"):
-        keys.new("phone")
+        keys.create("phone")
     with pytest.raises(NotFound, match="'tablet'"):
         keys.revoke("tablet")
 
@@ -98,7 +98,7 @@ def test_names_are_taken_once_and_unknown_ones_are_not_found(file: Path) -> None
 def test_a_file_that_is_none_of_ours_is_told_with_its_name(file: Path) -> None:
     file.write_bytes(b"not a database at all" * 100)
     with pytest.raises(StoreUnavailable, match=r"server\.sqlite"):
-        Keys(file).list()
+        KeyStore(file).list_keys()
 
 
 NAMES = st.text("abc/*", min_size=1, max_size=6)
@@ -106,10 +106,10 @@ NAMES = st.text("abc/*", min_size=1, max_size=6)
 
 @given(NAMES, NAMES)
 def test_a_scope_covers_its_bank_or_what_is_below_and_nothing_else(scope: str, bank: str) -> None:
-    key = Key("k", (scope, "x/*"), ("read",), date.today())
+    key = ApiKey("k", (scope, "x/*"), ("read",), date.today())
     below = scope.endswith("/*") and bank[: len(scope) - 1] == scope[:-1]
-    assert key.may("read", bank) == (scope in (bank, "*") or below)
-    assert key.may("read", f"x/{bank}")
-    assert key.may("read", "x") == (scope == "*")
-    assert not any(key.may(verb, bank) for verb in VERBS if verb != "read")
-    assert key.may_everywhere("read") == (scope == "*")
+    assert key.allows("read", bank) == (scope in (bank, "*") or below)
+    assert key.allows("read", f"x/{bank}")
+    assert key.allows("read", "x") == (scope == "*")
+    assert not any(key.allows(verb, bank) for verb in VERBS if verb != "read")
+    assert key.allows_everywhere("read") == (scope == "*")

@@ -7,27 +7,27 @@ from hardship import llm
 
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.server.llm_catalog import Models
+from everthread.server.llm_catalog import LLMCatalog
 from everthread.testing import ScriptedLLM
 
 
 def test_only_models_of_the_configured_server_are_asked_each_opened_once() -> None:
     with llm.llm_server(models=("m", "large")) as server:
-        models = Models(OpenAICompatible(server.url, "m", "secret"))
-        assert models.names() == ["m", "large"]
-        large = models.named("large")
-        assert large is models.named("large")
+        models = LLMCatalog(OpenAICompatible(server.url, "m", "secret"))
+        assert models.list_names() == ["m", "large"]
+        large = models.get("large")
+        assert large is models.get("large")
         assert large is not None
         assert large.complete([]) == "Hello there."
         assert server.asked[-1].headers["authorization"] == "Bearer secret"
-        assert models.named(None) is models.named("m") is models.llm
+        assert models.get(None) is models.get("m") is models.llm
         with pytest.raises(ConfigError, match="no language model 'http://elsewhere/v1#m'"):
-            models.named("http://elsewhere/v1#m")
+            models.get("http://elsewhere/v1#m")
 
 
 def test_without_a_server_there_is_nothing_to_choose() -> None:
-    assert Models(None).names() == []
+    assert LLMCatalog(None).list_names() == []
     with pytest.raises(ConfigError, match="leave the model out"):
-        Models(None).named("m")
+        LLMCatalog(None).get("m")
     with pytest.raises(ConfigError, match="it has scripted"):
-        Models(ScriptedLLM([])).named("m")
+        LLMCatalog(ScriptedLLM([])).get("m")

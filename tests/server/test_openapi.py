@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from everthread.server.app import create
-from everthread.server.paths import API
+from everthread.server.path_segments import API_PREFIX
 from everthread.server.services import Services
 
 
@@ -79,11 +79,11 @@ FEW = settings(
 
 
 def test_no_request_is_answered_otherwise_than_it_is_told(
-    engine: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    app = create(engine)
-    schema = schemathesis.openapi.from_asgi(f"{API}/openapi.json", app)
+    app = create(services)
+    schema = schemathesis.openapi.from_asgi(f"{API_PREFIX}/openapi.json", app)
     asked = 0
     for found in schema.get_all_operations():
         assert isinstance(found, Ok)
@@ -92,12 +92,12 @@ def test_no_request_is_answered_otherwise_than_it_is_told(
         @FEW
         @given(case=operation.as_strategy(), known=st.booleans())
         def ask(case: schemathesis.Case[Any], known: bool) -> None:
-            if known and "bank" in case.path_parameters and engine.store.exists("a"):
+            if known and "bank" in case.path_parameters and services.store.exists("a"):
                 case.path_parameters["bank"] = "a"  # else hardly any bank would be there
             case.call_and_validate(checks=CHECKS)
 
-        engine.memory("a", make=True).observe("My sister Mia moved to Lisbon.", session="0", key="k")
+        services.get_memory("a", create=True).observe("My sister Mia moved to Lisbon.", session="0", key="k")
         ask()
         asked += 1
-    app.state.once.close()
+    app.state.idempotency.close()
     assert asked == sum(map(len, app.openapi()["paths"].values()))

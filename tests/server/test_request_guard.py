@@ -19,9 +19,9 @@ from starlette.datastructures import Headers
 from everthread.recipes.default import Default
 from everthread.server import logs, request_guard, server_db, static_files
 from everthread.server.app import create
-from everthread.server.keys import Keys
+from everthread.server.keys import KeyStore
 from everthread.server.problems import Problem
-from everthread.server.rate_limit import CALLERS, Rates, address
+from everthread.server.rate_limit import MAX_CALLERS, RateLimiter, client_address
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
@@ -32,8 +32,8 @@ SAID = {"text": "My sister Mia moved to Lisbon."}
 
 
 def app(folder: Path, **given: Any) -> FastAPI:
-    engine = Services(SQLiteStore(folder), HashEmbedder(64), None, Default())
-    return create(engine, Settings(**given), closes=True)
+    services = Services(SQLiteStore(folder), HashEmbedder(64), None, Default())
+    return create(services, Settings(**given), closes=True)
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_a_length_that_is_none_is_refused(length: str) -> None:
     made = request_guard.RequestGuard(None, Settings(), None)  # type: ignore[arg-type]
     scope = {"method": "POST", "path": "/", "headers": [(b"content-length", length.encode("utf-8"))]}
     with pytest.raises(Problem, match="Content-Length"):
-        made._body(Headers(scope=scope), scope)
+        made._check_body(Headers(scope=scope), scope)
 
 
 # --------------------------------------------------------------------------- paths
@@ -190,15 +190,20 @@ def test_a_length_that_is_none_is_refused(length: str) -> None:
 )
 def test_paths_that_nobody_writes_who_means_well_are_refused(path: str) -> None:
     with pytest.raises(Problem) as caught:
-        request_guard.path({"raw_path": path.encode(), "path": "/", "query_string": b""})
+        request_guard.check_path({"raw_path": path.encode(), "path": "/", "query_string": b""})
     assert caught.value.status == 400
 
 
 def test_a_path_may_be_long_and_not_longer() -> None:
-    request_guard.path({"raw_path": b"/" + b"a" * (request_guard.LONGEST_TARGET - 1), "path": "/", "query_string": b""})
-    for path, query in ((b"/" + b"a" * request_guard.LONGEST_TARGET, b""), (b"/", b"q" * request_guard.LONGEST_TARGET)):
+    request_guard.check_path(
+        {"raw_path": b"/" + b"a" * (request_guard.MAX_TARGET_BYTES - 1), "path": "/", "query_string": b""}
+    )
+    for path, query in (
+        (b"/" + b"a" * request_guard.MAX_TARGET_BYTES, b""),
+        (b"/", b"q" * request_guard.MAX_TARGET_BYTES),
+    ):
         with pytest.raises(Problem) as caught:
-            request_guard.path({"raw_path": path, "path": "/", "query_string": query})
+            request_guard.check_path({"raw_path": path, "path": "/", "query_string": query})
         assert caught.value.status == 414
 
 
@@ -208,7 +213,7 @@ def test_every_other_name_may_stand_in_a_path(name: str) -> None:
         escaped = "".join(f"%{byte:02X}" for byte in name.encode())
     except UnicodeEncodeError:
         return
-    request_guard.path({"raw_path": f"/api/v1/banks/{escaped}".encode(), "path": "/", "query_string": b""})
+    request_guard.check_path({"raw_path": f"/api/v1/banks/{escaped}".encode(), "path": "/", "query_string": b""})
 
 
 # --------------------------------------------------------------------------- rates
@@ -221,8 +226,8 @@ def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> No
         assert kind(answer) == "too-many-requests"
         assert 1 <= int(answer.headers["retry-after"]) <= 12
         assert other.get("/healthz").status_code == 200
-        keys = Keys(server_db.path(SQLiteStore(tmp_path)))
-        key = {"Authorization": f"Bearer {keys.new('phone')}"}
+        keys = KeyStore(server_db.get_path(SQLiteStore(tmp_path)))
+        key = {"Authorization": f"Bearer {keys.create('phone')}"}
         assert [client.get("/healthz", headers=key).status_code for _ in range(6)] == [200] * 5 + [429]
         assert client.get("/healthz", headers={"Authorization": "Bearer et_x"}).status_code == 429, "no key of ours"
         keys.close()
@@ -230,10 +235,10 @@ def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> No
 
 @given(st.lists(st.floats(0, 30), max_size=200), st.integers(1, 120))
 def test_in_no_minute_are_more_than_two_minutes_worth_let_through(pauses: list[float], a_minute: int) -> None:
-    rates, at, passed = Rates(a_minute), 0.0, []
+    rates, at, passed = RateLimiter(a_minute), 0.0, []
     for pause in pauses:
         at += pause
-        wait = rates.wait("a", at)
+        wait = rates.acquire("a", at)
         assert 0 <= wait <= 61
         if not wait:
             passed.append(at)
@@ -242,24 +247,24 @@ def test_in_no_minute_are_more_than_two_minutes_worth_let_through(pauses: list[f
 
 
 def test_after_the_time_that_was_told_one_may_ask_again() -> None:
-    rates = Rates(2)
-    assert [rates.wait("a", 0.0) for _ in range(3)] == [0, 0, 30]
-    assert rates.wait("a", 30.0) == 0
-    assert rates.wait("a", 30.0) == 30
+    rates = RateLimiter(2)
+    assert [rates.acquire("a", 0.0) for _ in range(3)] == [0, 0, 30]
+    assert rates.acquire("a", 30.0) == 0
+    assert rates.acquire("a", 30.0) == 30
 
 
 def test_of_callers_only_so_many_are_remembered() -> None:
-    rates = Rates(1)
-    for number in range(CALLERS + 100):
-        rates.wait(str(number), 0.0)
-    assert len(rates._left) == CALLERS
+    rates = RateLimiter(1)
+    for number in range(MAX_CALLERS + 100):
+        rates.acquire(str(number), 0.0)
+    assert len(rates._left) == MAX_CALLERS
 
 
 def test_all_addresses_of_one_subscriber_are_one_caller() -> None:
     one, two, three = ({"client": (f"2001:db8:0:{net}::{host:x}", 1)} for net, host in ((1, 1), (1, 999), (2, 1)))
-    assert address(one) == address(two) != address(three)
-    assert address({"client": ("192.0.2.1", 1)}) == "192.0.2.1"
-    assert address({"client": None}) == ""
+    assert client_address(one) == client_address(two) != client_address(three)
+    assert client_address({"client": ("192.0.2.1", 1)}) == "192.0.2.1"
+    assert client_address({"client": None}) == ""
 
 
 # ------------------------------------------------------------------------- answers
@@ -369,10 +374,12 @@ def test_what_happens_is_counted_and_logged_without_a_word_or_a_name(
     assert "everthread_streams 0.0" in counted
     assert "everthread_lines_kept_total 1.0" in counted
     assert "everthread_recalls_total 1.0" in counted
-    logged = [json.loads(logs.JSONLines().format(record)) for record in caplog.records]
-    assert {"route": "/api/v1/banks/{bank}/lines", "status": 201, "bank": logs.hashed("alice/nemo")}.items() <= logged[
-        0
-    ].items()
+    logged = [json.loads(logs.JSONFormatter().format(record)) for record in caplog.records]
+    assert {
+        "route": "/api/v1/banks/{bank}/lines",
+        "status": 201,
+        "bank": logs.hash_bank_id("alice/nemo"),
+    }.items() <= logged[0].items()
     for word in ("alice", "nemo", "Mia", "Lisbon", "secret", "such"):
         assert word not in json.dumps(logged)
         assert word not in counted
@@ -385,7 +392,7 @@ def test_of_an_error_that_nobody_thought_of_the_place_is_logged_and_never_the_wo
         record = logging.LogRecord(
             "x", logging.ERROR, "f", 1, "failed", None, (type(error), error, error.__traceback__)
         )
-    told = logs.JSONLines().format(record)
+    told = logs.JSONFormatter().format(record)
     assert json.loads(told)["error"] == "ValueError"
     assert "test_guard.py" in told
     assert "Mia" not in told
@@ -405,7 +412,7 @@ def test_the_server_says_what_it_is_and_whether_it_is_well(client: TestClient) -
 
 def test_a_store_that_can_not_be_read_is_not_ready(tmp_path: Path) -> None:
     with TestClient(app(tmp_path)) as client:
-        (tmp_path / server_db.NAME).write_bytes(b"no database" * 100)
+        (tmp_path / server_db.FILE_NAME).write_bytes(b"no database" * 100)
         answer = client.get("/readyz")
         assert (answer.status_code, kind(answer)) == (503, "store-unavailable")
         assert client.get("/healthz").status_code == 200

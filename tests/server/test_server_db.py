@@ -30,7 +30,7 @@ def elsewhere(file: Path, number: int) -> None:
 
 
 def numbers(beside: ServerDatabase) -> list[int]:
-    with beside.reading() as db:
+    with beside.read() as db:
         assert db is not None
         return [number for (number,) in db.execute("SELECT number FROM one ORDER BY number")]
 
@@ -40,14 +40,14 @@ def test_what_others_write_is_seen_by_a_process_that_has_the_file_open_twice(tmp
     log that is still in use."""
     file = tmp_path / "server.sqlite"
     with closing(ServerDatabase(file, ONE)) as one, closing(ServerDatabase(file, TWO)) as two:
-        with one.writing() as db:
+        with one.write() as db:
             db.execute("INSERT INTO one VALUES (1)")
-        with two.writing() as db:
+        with two.write() as db:
             db.execute("INSERT INTO two VALUES (1)")
         for number in (2, 3):
             elsewhere(file, number)
             assert numbers(one) == list(range(1, number + 1))
-        with one.writing() as db:
+        with one.write() as db:
             db.execute("INSERT INTO one VALUES (4)")
     with closing(sqlite3.connect(file)) as db:
         assert db.execute("SELECT count(*) FROM one").fetchone() == (4,)
@@ -56,7 +56,7 @@ def test_what_others_write_is_seen_by_a_process_that_has_the_file_open_twice(tmp
 
 def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
     file = tmp_path / "data" / "server.sqlite"
-    with closing(ServerDatabase(file, ONE)) as beside, beside.writing():
+    with closing(ServerDatabase(file, ONE)) as beside, beside.write():
         assert file.stat().st_mode & 0o777 == 0o600
         assert file.parent.stat().st_mode & 0o777 == 0o700
 
@@ -65,6 +65,6 @@ def test_a_file_that_cannot_be_used_is_told_with_its_name(tmp_path: Path) -> Non
     (tmp_path / "server.sqlite").mkdir()
     with (
         pytest.raises(StoreUnavailable, match=r"server\.sqlite"),
-        ServerDatabase(tmp_path / "server.sqlite", ONE).writing(),
+        ServerDatabase(tmp_path / "server.sqlite", ONE).write(),
     ):
         pass

@@ -300,7 +300,7 @@ def test_what_was_said_at_a_time_is_the_same(store: PostgresStore, tmp_path: Pat
         ("What happened last year?", 400),
     ):
         wanted, found = (
-            memory.recall(question, 20, as_of=synthetic.BEGUN + timedelta(days=days)) for memory in (one, other)
+            memory.recall(question, 20, as_of=synthetic.FIRST_SAID_AT + timedelta(days=days)) for memory in (one, other)
         )
         assert wanted
         assert shown(found) == shown(wanted)

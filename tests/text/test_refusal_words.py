@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.bench.refusals import labelled
+from everthread.bench.refusals import load_labelled_replies
 from everthread.errors import ConfigError
 from everthread.text.analyzer import normalize
 from everthread.text.refusal import refuses, score
@@ -45,7 +45,7 @@ def test_a_phrase_matches_as_its_signs_say(phrase: str, text: str, found: bool) 
 
 def test_all_phrases_together_find_in_a_reply_what_each_finds_alone() -> None:
     words = shipped()
-    for reply in labelled():
+    for reply in load_labelled_replies():
         folded = normalize(reply.text)
         alone = [(phrase, found.span()) for phrase in words.phrases if (found := phrase.search(folded))]
         assert [(phrase, found.span()) for phrase, found in words.refusing(folded)] == alone, reply.text

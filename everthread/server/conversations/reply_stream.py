@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, ref
 
 from everthread.chat.reply import Reply
 
-KEEP_ALIVE = 15.0  # seconds without an event after which a comment keeps the connection; proxies cut at 30 and more
+KEEP_ALIVE_S = 15.0  # seconds without an event after which a comment keeps the connection; proxies cut at 30 and more
 COMMENT = b":\n\n"
 
 Future = asyncio.Future[None]
@@ -26,7 +26,7 @@ Future = asyncio.Future[None]
 _as_json = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for every piece
 
 
-def event(name: str, data: Mapping[str, object]) -> bytes:
+def encode_event(name: str, data: Mapping[str, object]) -> bytes:
     """One event. data is JSON on one line."""
     return f"event: {name}\ndata: {_as_json(data)}\n\n".encode()
 
@@ -41,11 +41,11 @@ class Waker:
         self._rung = False
 
     @classmethod
-    def of(cls, loop: asyncio.AbstractEventLoop) -> Waker:
+    def for_loop(cls, loop: asyncio.AbstractEventLoop) -> Waker:
         """The one of a loop."""
-        return _bells.get(loop) or _bells.setdefault(loop, cls(loop))
+        return _wakers.get(loop) or _wakers.setdefault(loop, cls(loop))
 
-    def ring(self, future: Future) -> None:
+    def wake(self, future: Future) -> None:
         """Wake one, from any thread."""
         self._woken.append(future)
         loop = self._loop()
@@ -60,15 +60,15 @@ class Waker:
             _wake(self._woken.popleft())
 
 
-_bells: WeakKeyDictionary[asyncio.AbstractEventLoop, Waker] = WeakKeyDictionary()
+_wakers: WeakKeyDictionary[asyncio.AbstractEventLoop, Waker] = WeakKeyDictionary()
 
 
 class ReplyStream:
     """The events of one reply. key is the name of the request that it answers, and said what was asked. Several may end
     it, as whoever reads it and whoever stops it; the first does."""
 
-    def __init__(self, reply: Reply | None = None, *, key: str | None = None, said: str | None = None) -> None:
-        self.reply, self.key, self.said = reply, key, said
+    def __init__(self, reply: Reply | None = None, *, key: str | None = None, user_text: str | None = None) -> None:
+        self.reply, self.key, self.user_text = reply, key, user_text
         self._events: list[bytes] = []
         self._waiting: list[tuple[Waker, Future]] = []
         self._lock = threading.Lock()
@@ -76,34 +76,34 @@ class ReplyStream:
         self._claimed = False
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether it is kept, and all is told."""
         return self._over.is_set()
 
     @property
-    def others(self) -> list[str]:
+    def other_banks(self) -> list[str]:
         """The other banks of which its events show lines."""
         return [found.bank for found in self.reply.context.others] if self.reply else []
 
-    def put(self, name: str, data: Mapping[str, object]) -> None:
+    def emit(self, name: str, data: Mapping[str, object]) -> None:
         """Tell an event to whoever reads. Nothing comes behind the end."""
-        told = event(name, data)
+        told = encode_event(name, data)
 
         def add() -> None:
-            if not self.over:
+            if not self.is_finished:
                 self._events.append(told)
 
         self._change(add)
 
-    def claim(self) -> bool:
+    def claim_end(self) -> bool:
         """Whether it is the caller who ends it."""
         with self._lock:
             claimed, self._claimed = self._claimed, True
         return not claimed
 
-    def end(self, name: str, data: Mapping[str, object]) -> None:
+    def finish(self, name: str, data: Mapping[str, object]) -> None:
         """Tell the last event."""
-        told = event(name, data)
+        told = encode_event(name, data)
 
         def add() -> None:
             self._events.append(told)
@@ -120,9 +120,9 @@ class ReplyStream:
             change()
             waiting, self._waiting = self._waiting, []
         for bell, future in waiting:
-            bell.ring(future)
+            bell.wake(future)
 
-    async def follow(self, keep_alive: float = KEEP_ALIVE) -> AsyncIterator[bytes]:
+    async def read_events(self, keep_alive: float = KEEP_ALIVE_S) -> AsyncIterator[bytes]:
         """The events from the first one on, as they come; comments where none does."""
         told = 0
         while True:
@@ -130,7 +130,7 @@ class ReplyStream:
                 new = self._events[told:]
                 told += len(new)
                 yield b"".join(new)
-            elif self.over and told == len(self._events):
+            elif self.is_finished and told == len(self._events):
                 return
             elif not await self._more(told, keep_alive):
                 yield COMMENT
@@ -140,9 +140,9 @@ class ReplyStream:
         loop = asyncio.get_running_loop()
         future: Future = loop.create_future()
         with self._lock:
-            if told < len(self._events) or self.over:
+            if told < len(self._events) or self.is_finished:
                 return True
-            self._waiting.append((Waker.of(loop), future))
+            self._waiting.append((Waker.for_loop(loop), future))
         timer = loop.call_later(timeout, _wake, future)
         try:
             await future
@@ -150,7 +150,7 @@ class ReplyStream:
             timer.cancel()
             with self._lock:
                 self._waiting = [each for each in self._waiting if each[1] is not future]
-        return told < len(self._events) or self.over
+        return told < len(self._events) or self.is_finished
 
 
 def _wake(future: Future) -> None:

@@ -9,9 +9,9 @@ from weakref import WeakValueDictionary
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
-Begun = TypeVar("Begun")
+Result = TypeVar("Result")
 
-PLACES = 16  # threads: more wait for each other longer than they work
+MAX_STARTING = 16  # threads: more wait for each other longer than they work
 
 
 class StartLimiter:
@@ -19,11 +19,11 @@ class StartLimiter:
     worker that has the bank) keeps nobody else out."""
 
     def __init__(self) -> None:
-        self.all = CapacityLimiter(PLACES)
+        self.threads = CapacityLimiter(MAX_STARTING)
         self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
-    async def begin(self, bank: str, begin: Callable[[], Begun]) -> Begun:
+    async def run(self, bank: str, begin: Callable[[], Result]) -> Result:
         """What `begin` gives, in a thread, once there is a place."""
         own = self._own.setdefault(bank, CapacityLimiter(1))
         async with own:
-            return await run_sync(begin, limiter=self.all)
+            return await run_sync(begin, limiter=self.threads)

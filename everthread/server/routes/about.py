@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from everthread import __version__, factory
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.server import metrics
-from everthread.server.auth import ReadingAll, Shared, who
+from everthread.server.auth import ReadAllServices, SharedServices, get_key
 from everthread.server.problems import Problem
 
 router = APIRouter(tags=["about"])  # of the API
@@ -20,7 +20,7 @@ health = APIRouter(include_in_schema=False)  # at the root, where those look who
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class RecipeView(BaseModel):
+class RecipeSummaryView(BaseModel):
     """A complete way of remembering."""
 
     name: str
@@ -40,7 +40,7 @@ class AboutView(BaseModel):
 
     version: str
     recipe: str
-    recipes: list[RecipeView]
+    recipes: list[RecipeSummaryView]
     model: ModelView | None
     embedder: str
     key_required: bool
@@ -55,25 +55,25 @@ class ModelsView(BaseModel):
 
 
 @router.get("/about")
-def about(request: Request, engine: Shared) -> AboutView:
+def about(request: Request, services: SharedServices) -> AboutView:
     """What the server is. Needs no key, so that whoever comes learns whether one is needed."""
-    known = recognised(request)
-    llm = engine.llm if known else None
+    known = has_valid_key(request)
+    llm = services.llm if known else None
     return AboutView(
         version=__version__,
-        recipe=engine.recipe.name,
-        recipes=[RecipeView(name=name, about=each.description) for name, each in factory.RECIPES.items()],
+        recipe=services.recipe.name,
+        recipes=[RecipeSummaryView(name=name, about=each.description) for name, each in factory.RECIPES.items()],
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
-        embedder=engine.embedder.name,
-        key_required=request.app.state.access.required,
-        incognito=not request.app.state.talks.isolated,
+        embedder=services.embedder.name,
+        key_required=request.app.state.authenticator.key_required,
+        incognito=not request.app.state.conversations.isolated,
     )
 
 
 @router.get("/models")
-def models(engine: ReadingAll) -> ModelsView:
+def models(services: ReadAllServices) -> ModelsView:
     """The models that may be chosen: those of the server that is configured, and of no other."""
-    return ModelsView(items=engine.models.names(), default=engine.llm.name if engine.llm else None)
+    return ModelsView(items=services.llms.list_names(), default=services.llm.name if services.llm else None)
 
 
 @health.get("/healthz")
@@ -83,26 +83,26 @@ async def healthz() -> PlainTextResponse:
 
 
 @health.get("/readyz")
-def readyz(request: Request, engine: Shared) -> PlainTextResponse:
+def readyz(request: Request, services: SharedServices) -> PlainTextResponse:
     """Whether the store can be read, and the keys. One bank that is damaged keeps no other from being used."""
-    request.app.state.access.keys.list()
-    banks = engine.store.banks()
+    request.app.state.authenticator.keys.list_keys()
+    banks = services.store.banks()
     with suppress(BankDamaged, BankTooNew):
         if banks:
-            engine.store.corpus(banks[0])
+            services.store.corpus(banks[0])
     return PlainTextResponse("ready\n")
 
 
 @health.get("/metrics")
-def numbers(request: Request, _: ReadingAll) -> Response:
+def numbers(request: Request, _: ReadAllServices) -> Response:
     """The counters, for Prometheus."""
-    return Response(metrics.of(request).text(), media_type=PROMETHEUS)
+    return Response(metrics.get_metrics(request).render(), media_type=PROMETHEUS)
 
 
-def recognised(request: Request) -> bool:
+def has_valid_key(request: Request) -> bool:
     """Whether whoever asks may come in at all."""
     try:
-        who(request)
+        get_key(request)
     except Problem:
         return False
     return True

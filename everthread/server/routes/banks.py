@@ -16,27 +16,27 @@ from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.server.auth import (
-    Bank,
-    Changing,
-    NeedsAny,
-    Open,
-    Reading,
-    ReadingAny,
-    Shared,
-    Writing,
-    permitted,
+    BankId,
+    Conversations,
+    ReadAnyServices,
+    ReadMemory,
+    RequireAnyBankPermission,
+    SharedServices,
+    WriteLazyMemory,
+    WriteMemory,
+    permitted_banks,
     require,
 )
-from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import IdempotentRequest, Once
+from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import (
-    All,
     BankView,
     CharacterBody,
     CharacterChanges,
     CharacterView,
+    ItemList,
     MonthView,
     Page,
     ReceiptView,
@@ -49,18 +49,20 @@ from everthread.stores.base import Store
 from everthread.types import JSONValue, Stats
 
 log = logging.getLogger("everthread.server")
-router = APIRouter(prefix="/banks", tags=["banks"], route_class=KeyFirst)
+router = APIRouter(prefix="/banks", tags=["banks"], route_class=AuthFirstRoute)
 
 Settings = Mapping[str, JSONValue]
 
 
 @router.get("", response_model=Page[BankView])
-def banks(request: Request, engine: ReadingAny, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
+def banks(
+    request: Request, services: ReadAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT
+) -> dict[str, Any]:
     """List the banks that may be read, by their ids."""
     behind = place(after, (str,))
-    ids = sorted(permitted(request, "read", engine.store.banks()))
+    ids = sorted(permitted_banks(request, "read", services.store.banks()))
     there = (bank for bank in ids if behind is None or bank > behind[0])
-    return page(_short(engine.store, there, engine.embedder.name), limit, lambda item: [item.bank])
+    return page(_short(services.store, there, services.embedder.name), limit, lambda item: [item.bank])
 
 
 def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
@@ -74,38 +76,44 @@ def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
 
 
 @router.put("/{bank}", response_model=StatsView)
-def make(new: Writing, once: Once) -> Stats:
+def make(new: WriteLazyMemory, once: Idempotency) -> Stats:
     """Make a bank, if it is not there, and count what it holds."""
     memory = new(lambda: None)
-    once.once(lambda: memory.store.corpus(memory.bank), lambda _: True, lambda _: memory.store.corpus(memory.bank))
+    once.run_once(lambda: memory.store.corpus(memory.bank), lambda _: True, lambda _: memory.store.corpus(memory.bank))
     return memory.stats()  # the corpus makes it anew where it was forgotten
 
 
 @router.get("/{bank}", response_model=StatsView)
-def stats(memory: Reading) -> Stats:
+def stats(memory: ReadMemory) -> Stats:
     """Count what a bank holds."""
     return memory.stats()
 
 
 @router.delete("/{bank}", response_model=ReceiptView)
 def forget_everything(
-    request: Request, engine: Annotated[Services, Depends(NeedsAny("forget"))], once: Once, bank: Bank, talks: Open
+    request: Request,
+    services: Annotated[Services, Depends(RequireAnyBankPermission("forget"))],
+    once: Idempotency,
+    bank: BankId,
+    conversations: Conversations,
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
     require(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
-    return forgotten(once, talks, bank, lambda: engine.memory(bank).forget(everything=True), whole=True)
+    return forgotten(once, conversations, bank, lambda: services.get_memory(bank).forget(everything=True), close=True)
 
 
 @router.get("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
-def settings(memory: Reading) -> dict[str, Any]:
+def settings(memory: ReadMemory) -> dict[str, Any]:
     """What a bank is set to."""
     return _settings(memory.settings())
 
 
 @router.patch("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
-def set_settings(memory: Changing, engine: Shared, once: Once, body: SettingsBody) -> dict[str, Any]:
+def set_settings(
+    memory: WriteMemory, services: SharedServices, once: Idempotency, body: SettingsBody
+) -> dict[str, Any]:
     """Set a bank: whether conversations are remembered, and which model writes notes and summaries."""
-    engine.scribe(body.scribe)
+    services.get_scribe(body.scribe)
 
     def change() -> None:
         if SETTING_REMEMBER in body.model_fields_set:
@@ -113,7 +121,7 @@ def set_settings(memory: Changing, engine: Shared, once: Once, body: SettingsBod
         if SETTING_SCRIBE in body.model_fields_set:
             memory.set_setting(SETTING_SCRIBE, body.scribe)
 
-    once.once(change, lambda _: True, lambda _: None)
+    once.run_once(change, lambda _: True, lambda _: None)
     return _settings(memory.settings())
 
 
@@ -122,28 +130,28 @@ def _settings(kept: Settings) -> dict[str, Any]:
     return {SETTING_REMEMBER: kept.get(SETTING_REMEMBER, "ask"), SETTING_SCRIBE: kept.get(SETTING_SCRIBE)}
 
 
-@router.get("/{bank}/timeline", response_model=All[MonthView])
-def months(memory: Reading) -> dict[str, Any]:
+@router.get("/{bank}/timeline", response_model=ItemList[MonthView])
+def months(memory: ReadMemory) -> dict[str, Any]:
     """How much was said in each month, on the clocks of those who spoke."""
     return {"items": [asdict(month) for month in timeline.months(memory.store, memory.bank)]}
 
 
 @router.get("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
-def bank_character(memory: Reading) -> dict[str, Any]:
+def bank_character(memory: ReadMemory) -> dict[str, Any]:
     """The character with which the bank is talked to."""
     return _character(memory.settings())
 
 
 @router.put("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
-def set_bank_character(memory: Changing, once: Once, body: CharacterBody) -> dict[str, Any]:
+def set_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterBody) -> dict[str, Any]:
     """Give the bank a character, from now on."""
     return _set(memory, once, "character", Character(**body.model_dump()).to_json(), _character)
 
 
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
-def change_bank_character(memory: Changing, once: Once, body: CharacterChanges) -> dict[str, Any]:
+def change_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterChanges) -> dict[str, Any]:
     """Change some of the bank's character, from now on: its description, where you are, your name."""
-    changed = open_character(None, memory.settings()).with_changes(**body.given())
+    changed = open_character(None, memory.settings()).with_changes(**body.get_changes())
     return _set(memory, once, "character", changed.to_json(), _character)
 
 
@@ -156,5 +164,5 @@ def _set(
     memory: Memory, once: IdempotentRequest, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
 ) -> dict[str, Any]:
     """Keep a setting, once, and show what is set now."""
-    once.once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
+    once.run_once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
     return shown(memory.settings())

@@ -15,19 +15,19 @@ from fastapi import Path as InPath
 from everthread.chat import card, character_library
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.errors import BadFile, BadInput, NotFound
-from everthread.server import paths
-from everthread.server.auth import ChattingAny, ForgettingAll, WritingAll
-from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import Once, OnceStreamed
+from everthread.server import path_segments
+from everthread.server.auth import ChatAnyServices, ForgetAllServices, WriteAllServices
+from everthread.server.idempotency import Idempotency, StreamedIdempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
 from everthread.server.uploads import RAW, Upload, hide_paths, received
 
-router = APIRouter(prefix="/characters", tags=["characters"], route_class=KeyFirst)
+router = APIRouter(prefix="/characters", tags=["characters"], route_class=AuthFirstRoute)
 
 CUT = 200  # characters of a description in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
-Name = Annotated[paths.Segment, InPath(description="A character's name; a / in it is written %2F.")]
+Name = Annotated[path_segments.PathSegment, InPath(description="A character's name; a / in it is written %2F.")]
 CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema": {"type": "object"}}}}
 
 
@@ -57,7 +57,7 @@ def _loaded(name: str) -> Character:
 
 
 @router.get("", response_model=Page[CharacterItem])
-def characters(engine: ChattingAny, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
+def characters(services: ChatAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the characters that there are to be talked with."""
     behind = place(after, (str,))
     names = sorted({*character_library.listed(), DEFAULT_CHARACTER.name})
@@ -81,13 +81,13 @@ def _item(name: str) -> dict[str, Any] | None:
 
 
 @router.get("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
-def character(engine: ChattingAny, name: Name) -> dict[str, Any]:
+def character(services: ChatAnyServices, name: Name) -> dict[str, Any]:
     """One character."""
     return dict(_loaded(name).to_json())
 
 
 @router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
-def put_character(engine: WritingAll, once: Once, name: Name, body: CharacterBody) -> dict[str, Any]:
+def put_character(services: WriteAllServices, once: Idempotency, name: Name, body: CharacterBody) -> dict[str, Any]:
     """Make or change a character. What is not given is empty; a picture stays."""
     if body.name != name:
         raise BadInput(f"the path names {name!r} and the character {body.name!r}; a character has one name")
@@ -97,14 +97,14 @@ def put_character(engine: WritingAll, once: Once, name: Name, body: CharacterBod
         with _inside():
             character_library.save(made, force=True)
 
-    once.once(save, lambda _: True, lambda _: None)
+    once.run_once(save, lambda _: True, lambda _: None)
     return dict(_loaded(name).to_json())
 
 
 @router.delete("/{name}", status_code=204)
-def remove_character(engine: ForgettingAll, once: Once, name: Name) -> None:
+def remove_character(services: ForgetAllServices, once: Idempotency, name: Name) -> None:
     """Remove a character for good. What was said with it stays in its banks."""
-    once.once(lambda: character_library.remove(_known(name)), lambda _: True, lambda _: None)
+    once.run_once(lambda: character_library.remove(_known(name)), lambda _: True, lambda _: None)
 
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
@@ -121,8 +121,8 @@ async def upload(request: Request) -> AsyncIterator[Upload]:
     openapi_extra={"requestBody": CARD},
 )
 def import_character(
-    engine: WritingAll,
-    once: OnceStreamed,
+    services: WriteAllServices,
+    once: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     replace: Annotated[bool, Query(description="Replace the character of that name.")] = False,
 ) -> dict[str, Any]:
@@ -139,11 +139,11 @@ def import_character(
         with hide_paths(file.path, "the card"):
             return card.read(file.path)
 
-    return dict(once.of(file.digest).once(add, lambda _: True, again).to_json())
+    return dict(once.with_body_digest(file.digest).run_once(add, lambda _: True, again).to_json())
 
 
 @router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})
-def character_card(engine: ChattingAny, name: Name, format: Literal["png", "json"] = "json") -> Response:
+def character_card(services: ChatAnyServices, name: Name, format: Literal["png", "json"] = "json") -> Response:
     """The card of a character, for other programs. All of it is in it, also your name and the place."""
     character = _loaded(name)
     with TemporaryDirectory(prefix="everthread-") as place:
@@ -160,7 +160,7 @@ def character_card(engine: ChattingAny, name: Name, format: Literal["png", "json
 
 
 @router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})
-def character_picture(engine: ChattingAny, name: Name) -> Response:
+def character_picture(services: ChatAnyServices, name: Name) -> Response:
     """The picture of a character, without its card."""
     with _inside():
         return Response(character_library.picture(_known(name)), media_type="image/png")

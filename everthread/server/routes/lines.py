@@ -13,48 +13,48 @@ from everthread.bank.corrections import in_position_order
 from everthread.bank.line_validation import clean_line, keepable
 from everthread.errors import NotFound
 from everthread.memory import Memory
-from everthread.server.auth import Changing, Forgetting, LazyMemory, Open, Reading, Writing
-from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import IdempotentRequest, Once, conflict
-from everthread.server.metrics import Counted, Metrics
+from everthread.server.auth import Conversations, ForgetMemory, LazyMemory, ReadMemory, WriteLazyMemory, WriteMemory
+from everthread.server.idempotency import Idempotency, IdempotentRequest, key_conflict
+from everthread.server.metrics import Metrics, RequestMetrics
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
-from everthread.server.schemas import All, LineBody, LinesBody, LineView, Page, ReceiptView, Seq, TextBody
+from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.stores.shared_rows import unknown_parent
 from everthread.types import Filter, Line, NewLine, Role, now
 
-router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=KeyFirst)
+router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=AuthFirstRoute)
 
 Name = TypeVar("Name", bound=str)
 
 
 @router.post("", status_code=201, response_model=LineView)
-def observe(new: Writing, once: Once, counted: Counted, body: LineBody) -> Line:
+def observe(new: WriteLazyMemory, once: Idempotency, counted: RequestMetrics, body: LineBody) -> Line:
     """Keep one line. It is on the disk when this answers."""
-    return _kept(new, once, counted, [body.new()])[0]
+    return _kept(new, once, counted, [body.to_new_line()])[0]
 
 
-@router.post("/batch", status_code=201, response_model=All[LineView])
-def observe_many(new: Writing, once: Once, counted: Counted, body: LinesBody) -> dict[str, Any]:
+@router.post("/batch", status_code=201, response_model=ItemList[LineView])
+def observe_many(new: WriteLazyMemory, once: Idempotency, counted: RequestMetrics, body: LinesBody) -> dict[str, Any]:
     """Keep many lines, in their order. Those with keys that the bank knows are not kept twice."""
-    return {"items": _kept(new, once, counted, [line.new() for line in body.lines])}
+    return {"items": _kept(new, once, counted, [line.to_new_line() for line in body.lines])}
 
 
 def _kept(new: LazyMemory, once: IdempotentRequest, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
     """The lines as they are kept, once: each has a key, so that the store itself sees to it."""
-    named = [replace(line, key=line.key or once.key(number)) for number, line in enumerate(lines)]
+    named = [replace(line, key=line.key or once.line_key(number)) for number, line in enumerate(lines)]
 
     def do() -> list[Line]:
         kept = new(lambda: _see(named)).observe_many(named)
         ours = [line for line, new in zip(kept, lines, strict=True) if new.key is None and once.name is not None]
         said = [new for new in lines if new.key is None and once.name is not None]
         if any(line.text != keepable(new.text)[0] for line, new in zip(ours, said, strict=True)):
-            raise conflict()  # of a key whose record is gone
+            raise key_conflict()  # of a key whose record is gone
         counted.lines.inc(len(kept))
         return kept
 
-    return once.once(do, _seqs, lambda seqs: _these(new.known(), seqs), safe=True)
+    return once.run_once(do, _seqs, lambda seqs: _these(new.get_existing(), seqs), safe=True)
 
 
 def _see(lines: Sequence[NewLine]) -> None:
@@ -85,7 +85,7 @@ def _these(memory: Memory, seqs: Sequence[int]) -> list[Line]:
 
 @router.get("", response_model=Page[LineView])
 def lines(
-    memory: Reading,
+    memory: ReadMemory,
     session: Annotated[list[str] | None, Query(description="Only of this session; may be given again.")] = None,
     speaker: Annotated[list[str] | None, Query(description="Only by this speaker; may be given again.")] = None,
     role: Annotated[list[Role] | None, Query(description="Only in this role; may be given again.")] = None,
@@ -124,7 +124,7 @@ def _around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]
 
 
 @router.get("/{seq}", response_model=LineView)
-def line(memory: Reading, seq: Seq) -> Line:
+def line(memory: ReadMemory, seq: PathSeq) -> Line:
     """One line that stands."""
     found = memory.store.get(memory.bank, [seq])
     if not found:
@@ -133,26 +133,26 @@ def line(memory: Reading, seq: Seq) -> Line:
 
 
 @router.patch("/{seq}", response_model=LineView)
-def correct(memory: Changing, once: Once, seq: Seq, body: TextBody) -> Line:
+def correct(memory: WriteMemory, once: Idempotency, seq: PathSeq, body: TextBody) -> Line:
     """Put another text in a line's place. The old one is retracted; the new one has a number of its own, and the
     speaker, session and time of the old."""
 
     def do() -> list[Line]:
-        made = memory.correct(seq, body.text, key=once.key())
+        made = memory.correct(seq, body.text, key=once.line_key())
         if made.text != keepable(body.text)[0]:
-            raise conflict()
+            raise key_conflict()
         return [made]
 
-    return once.once(do, _seqs, lambda seqs: _these(memory, seqs), safe=True)[0]
+    return once.run_once(do, _seqs, lambda seqs: _these(memory, seqs), safe=True)[0]
 
 
 @router.post("/{seq}/retract", response_model=LineView)
-def retract(memory: Changing, once: Once, seq: Seq) -> Line:
+def retract(memory: WriteMemory, once: Idempotency, seq: PathSeq) -> Line:
     """Take a line out of recall for good. Its text stays in the record."""
-    return once.once(lambda: memory.retract(seq), lambda line: line.seq, lambda kept: _these(memory, [kept])[0])
+    return once.run_once(lambda: memory.retract(seq), lambda line: line.seq, lambda kept: _these(memory, [kept])[0])
 
 
 @router.delete("/{seq}", response_model=ReceiptView)
-def forget(memory: Forgetting, once: Once, talks: Open, seq: Seq) -> ReceiptView:
+def forget(memory: ForgetMemory, once: Idempotency, conversations: Conversations, seq: PathSeq) -> ReceiptView:
     """Forget a line, for good, and with it what it said before it was corrected."""
-    return forgotten(once, talks, memory.bank, lambda: memory.forget(seq=seq))
+    return forgotten(once, conversations, memory.bank, lambda: memory.forget(seq=seq))

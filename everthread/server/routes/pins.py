@@ -9,32 +9,32 @@ from fastapi import APIRouter
 from everthread.bank import validation
 from everthread.chat import pins
 from everthread.memory import Memory
-from everthread.server.auth import Changing, Reading
-from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import IdempotentRequest, Once
-from everthread.server.schemas import All, LineView
+from everthread.server.auth import ReadMemory, WriteMemory
+from everthread.server.idempotency import Idempotency, IdempotentRequest
+from everthread.server.request_body import AuthFirstRoute
+from everthread.server.schemas import ItemList, LineView
 from everthread.types import Line
 
-router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=KeyFirst)
+router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=AuthFirstRoute)
 
 
-@router.get("", response_model=All[LineView])
-def listed(memory: Reading) -> dict[str, list[Line]]:
+@router.get("", response_model=ItemList[LineView])
+def listed(memory: ReadMemory) -> dict[str, list[Line]]:
     """The pinned lines, in the order of the conversation. One that is retracted or forgotten is pinned no more."""
     return {"items": pins.list_pins(memory)}
 
 
-@router.put("/{seq}", response_model=All[LineView])
-def add(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
+@router.put("/{seq}", response_model=ItemList[LineView])
+def add(memory: WriteMemory, once: Idempotency, seq: int) -> dict[str, list[Line]]:
     """Pin a line."""
     return _once(memory, once, lambda: pins.add(memory, validation.check_seq(seq, memory.bank)))
 
 
-@router.delete("/{seq}", response_model=All[LineView])
-def remove(memory: Changing, once: Once, seq: int) -> dict[str, list[Line]]:
+@router.delete("/{seq}", response_model=ItemList[LineView])
+def remove(memory: WriteMemory, once: Idempotency, seq: int) -> dict[str, list[Line]]:
     """Take a line off."""
     return _once(memory, once, lambda: pins.remove(memory, validation.check_seq(seq, memory.bank)))
 
 
 def _once(memory: Memory, once: IdempotentRequest, change: Callable[[], list[Line]]) -> dict[str, list[Line]]:
-    return {"items": once.once(change, lambda _: True, lambda _: pins.list_pins(memory))}
+    return {"items": once.run_once(change, lambda _: True, lambda _: pins.list_pins(memory))}

@@ -6,27 +6,27 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from everthread.server.auth import Reading, require
-from everthread.server.bodies import KeyFirst
-from everthread.server.metrics import Counted
-from everthread.server.schemas import All, ContextBody, ContextView, HitView, RecallBody
+from everthread.server.auth import ReadMemory, require
+from everthread.server.metrics import RequestMetrics
+from everthread.server.request_body import AuthFirstRoute
+from everthread.server.schemas import ContextBody, ContextView, HitView, ItemList, RecallBody
 from everthread.types import Context
 
-router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=KeyFirst)
+router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirstRoute)
 
 
-@router.post("/recall", response_model=All[HitView])
-def recall(request: Request, memory: Reading, counted: Counted, body: RecallBody) -> dict[str, Any]:
+@router.post("/recall", response_model=ItemList[HitView])
+def recall(request: Request, memory: ReadMemory, counted: RequestMetrics, body: RecallBody) -> dict[str, Any]:
     """Find the lines that bear most on a question, best first, each among its neighbours."""
     for bank in body.banks or ():
         require(request, "read", bank)
     counted.recalls.inc()
-    asked: dict[str, Any] = {"where": body.filter(), "as_of": body.as_of, "exclude": body.exclude}
+    asked: dict[str, Any] = {"where": body.to_filter(), "as_of": body.as_of, "exclude": body.exclude}
     return {"items": memory.recall(body.query, body.k, banks=body.banks, **asked)}
 
 
 @router.post("/context", response_model=ContextView)
-def context(request: Request, memory: Reading, counted: Counted, body: ContextBody) -> Context:
+def context(request: Request, memory: ReadMemory, counted: RequestMetrics, body: ContextBody) -> Context:
     """Lay out what bears on a question as text for a prompt. Nothing, where nothing is relevant."""
     for bank in body.banks or ():
         require(request, "read", bank)
@@ -34,7 +34,7 @@ def context(request: Request, memory: Reading, counted: Counted, body: ContextBo
     return memory.context(
         body.query,
         body.budget,
-        where=body.filter(),
+        where=body.to_filter(),
         as_of=body.as_of,
         session=body.session,
         gate=body.gate,

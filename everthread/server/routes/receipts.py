@@ -12,19 +12,19 @@ from everthread.types import Receipt
 
 def forgotten(
     once: IdempotentRequest,
-    talks: ConversationRegistry,
+    conversations: ConversationRegistry,
     bank: str,
     forget: Callable[[], Receipt],
     *,
-    whole: bool = False,
+    close: bool = False,
 ) -> ReceiptView:
     """The receipt of what of a bank is forgotten now, or was before under the same key; whole: all of it."""
 
     def do() -> ReceiptView:
-        with talks.forgetting(bank, whole=whole):
+        with conversations.pause_bank(bank, close=close):
             return ReceiptView.model_validate(forget())
 
-    return once.once(
+    return once.run_once(
         do,
         lambda receipt: receipt.model_dump(mode="json"),
         ReceiptView.model_validate,

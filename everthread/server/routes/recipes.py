@@ -11,18 +11,18 @@ from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import changed, check_remote, described
 from everthread.recipes.saved_recipe import SavedRecipe
-from everthread.server.auth import Bank, NeedsBank, ReadingAny
-from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import IdempotentRequest, Once
-from everthread.server.schemas import All, Body
+from everthread.server.auth import BankId, ReadAnyServices, RequireBankPermission
+from everthread.server.idempotency import Idempotency, IdempotentRequest
+from everthread.server.request_body import AuthFirstRoute
+from everthread.server.schemas import ItemList, RequestBody
 from everthread.server.services import Services
 
-router = APIRouter(tags=["recipes"], route_class=KeyFirst)
+router = APIRouter(tags=["recipes"], route_class=AuthFirstRoute)
 
 MOST = 100  # options in a request
 
-Reading = Annotated[Services, Depends(NeedsBank("read"))]
-Changing = Annotated[Services, Depends(NeedsBank("write"))]
+Reading = Annotated[Services, Depends(RequireBankPermission("read"))]
+Changing = Annotated[Services, Depends(RequireBankPermission("write"))]
 Value = bool | int | float | str | list[str] | None
 
 
@@ -51,7 +51,7 @@ class RecipeView(BaseModel):
     options: list[OptionView]
 
 
-class RecipeBody(Body):
+class RecipeBody(RequestBody):
     """The recipe that a bank is to keep, and its options. Without a name: the server's for `PUT`, the bank's present
     one for `PATCH`."""
 
@@ -59,53 +59,53 @@ class RecipeBody(Body):
     options: dict[str, Any] = Field(default_factory=dict, max_length=MOST)
 
 
-@router.get("/recipes", response_model=All[RecipeView])
-def recipes(engine: ReadingAny) -> dict[str, Any]:
+@router.get("/recipes", response_model=ItemList[RecipeView])
+def recipes(services: ReadAnyServices) -> dict[str, Any]:
     """List the recipes with their options, as the server has them."""
-    return {"items": [_view(each, each, False) for each in engine.recipes()]}
+    return {"items": [_view(each, each, False) for each in services.list_recipes()]}
 
 
 @router.get("/banks/{bank}/recipe", response_model=RecipeView)
-def bank_recipe(engine: Reading, bank: Bank) -> dict[str, Any]:
+def bank_recipe(services: Reading, bank: BankId) -> dict[str, Any]:
     """Show the recipe that a bank is opened with, and the values of its options."""
-    _see(engine, bank)
-    return _shown(engine, bank)
+    _see(services, bank)
+    return _shown(services, bank)
 
 
 @router.put("/banks/{bank}/recipe", response_model=RecipeView)
-def set_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) -> dict[str, Any]:
+def set_recipe(services: Changing, bank: BankId, once: Idempotency, body: RecipeBody) -> dict[str, Any]:
     """Have a bank keep a recipe with these options, the others as the server has them; without a name and options, the
     server's recipe."""
-    _see(engine, bank)
-    usual = engine.usual(body.name or engine.recipe.name)
+    _see(services, bank)
+    usual = services.get_recipe(body.name or services.recipe.name)
     check_remote(usual, body.options)
     way = None if body.name is None and not body.options else changed(usual, body.options)
-    return _kept(engine, bank, once, way)
+    return _kept(services, bank, once, way)
 
 
 @router.patch("/banks/{bank}/recipe", response_model=RecipeView)
-def change_recipe(engine: Changing, bank: Bank, once: Once, body: RecipeBody) -> dict[str, Any]:
+def change_recipe(services: Changing, bank: BankId, once: Idempotency, body: RecipeBody) -> dict[str, Any]:
     """Change some options of the bank's recipe, or have the bank keep another."""
-    _see(engine, bank)
-    way = engine.way(bank, body.name)
-    check_remote(engine.usual(way.name), body.options)
-    return _kept(engine, bank, once, changed(way, body.options))
+    _see(services, bank)
+    way = services.get_bank_recipe(bank, body.name)
+    check_remote(services.get_recipe(way.name), body.options)
+    return _kept(services, bank, once, changed(way, body.options))
 
 
-def _see(engine: Services, bank: str) -> None:
+def _see(services: Services, bank: str) -> None:
     """Raise NotFound where there is no such bank, so that none is made. The bank need not open."""
-    if not engine.store.exists(bank):
+    if not services.store.exists(bank):
         raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
 
 
-def _kept(engine: Services, bank: str, once: IdempotentRequest, way: Recipe | None) -> dict[str, Any]:
-    once.once(lambda: engine.keep(bank, way), lambda _: True, lambda _: None)
-    return _shown(engine, bank)
+def _kept(services: Services, bank: str, once: IdempotentRequest, way: Recipe | None) -> dict[str, Any]:
+    once.run_once(lambda: services.save_recipe(bank, way), lambda _: True, lambda _: None)
+    return _shown(services, bank)
 
 
-def _shown(engine: Services, bank: str) -> dict[str, Any]:
-    way = engine.way(bank)
-    return _view(way, engine.usual(way.name), SavedRecipe.of(engine.store, bank) is not None)
+def _shown(services: Services, bank: str) -> dict[str, Any]:
+    way = services.get_bank_recipe(bank)
+    return _view(way, services.get_recipe(way.name), SavedRecipe.of(services.store, bank) is not None)
 
 
 def _view(recipe: Recipe, usual: Recipe, kept: bool) -> dict[str, Any]:

@@ -13,23 +13,23 @@ from everthread.common.timestamps import micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.recall.buffer import LONGEST
-from everthread.server import paths
-from everthread.server.auth import Changing, Forgetting, Open, Reading
-from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import Once
+from everthread.server import path_segments
+from everthread.server.auth import Conversations, ForgetMemory, ReadMemory, WriteMemory
+from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
-from everthread.server.schemas import All, BufferBody, Page, PassageView, ReceiptView, SessionView
+from everthread.server.schemas import BufferBody, ItemList, Page, PassageView, ReceiptView, SessionView
 from everthread.types import Filter, Session
 
-router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=KeyFirst)
+router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=AuthFirstRoute)
 
 OPENING = 120  # characters of a session's first line
-Name = Annotated[paths.Segment, Path(description="A session's name; a / in it is written %2F.")]
+Name = Annotated[path_segments.PathSegment, Path(description="A session's name; a / in it is written %2F.")]
 
 
 @router.get("", response_model=Page[SessionView])
-def sessions(memory: Reading, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
+def sessions(memory: ReadMemory, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the conversations, the newest first."""
     behind = place(after, (int, int))
     every = sorted(memory.sessions(), key=_order, reverse=True)
@@ -54,7 +54,7 @@ def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any
 
 
 @router.get("/{session}", response_model=SessionView)
-def session_of(memory: Reading, session: Name) -> dict[str, Any]:
+def session_of(memory: ReadMemory, session: Name) -> dict[str, Any]:
     """One conversation."""
     return next(_told(memory, [_found(memory, session)]))
 
@@ -67,13 +67,13 @@ def _found(memory: Memory, name: str) -> Session:
 
 
 @router.delete("/{session}", response_model=ReceiptView)
-def forget_session(memory: Forgetting, once: Once, talks: Open, session: Name) -> ReceiptView:
+def forget_session(memory: ForgetMemory, once: Idempotency, conversations: Conversations, session: Name) -> ReceiptView:
     """Forget a conversation, for good."""
-    return forgotten(once, talks, memory.bank, lambda: memory.forget(session=session))
+    return forgotten(once, conversations, memory.bank, lambda: memory.forget(session=session))
 
 
-@router.get("/{session}/buffer", response_model=All[PassageView])
-def buffer(memory: Reading, session: Name) -> dict[str, Any]:
+@router.get("/{session}/buffer", response_model=ItemList[PassageView])
+def buffer(memory: ReadMemory, session: Name) -> dict[str, Any]:
     """What was recalled lately in a conversation and stays in view for a while, the oldest first."""
     _found(memory, session)
     spans = memory.store.buffer(memory.bank, session)
@@ -85,13 +85,13 @@ def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
     return {"first_seq": first, "last_seq": last, "lines": in_position_order(lines)}
 
 
-@router.put("/{session}/buffer", response_model=All[PassageView])
-def set_buffer(memory: Changing, once: Once, session: Name, body: BufferBody) -> dict[str, Any]:
+@router.put("/{session}/buffer", response_model=ItemList[PassageView])
+def set_buffer(memory: WriteMemory, once: Idempotency, session: Name, body: BufferBody) -> dict[str, Any]:
     """Say what stays in view in a conversation."""
     _found(memory, session)
     spans = [(first, last) for first, last in body.spans]
     for first, last in spans:
         if not first <= last < first + LONGEST:
             raise BadQuery(f"a span goes from its first line to its last, {LONGEST} at most, got {first} to {last}")
-    once.once(lambda: memory.store.set_buffer(memory.bank, session, spans), lambda _: True, lambda _: None)
+    once.run_once(lambda: memory.store.set_buffer(memory.bank, session, spans), lambda _: True, lambda _: None)
     return buffer(memory, session)

@@ -10,16 +10,16 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from everthread.memory import Memory
-from everthread.server.auth import Reading, Writing
-from everthread.server.bodies import KeyFirst
-from everthread.server.idempotency import OnceStreamed
+from everthread.server.auth import ReadMemory, WriteLazyMemory
+from everthread.server.idempotency import StreamedIdempotency
+from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ImportView
 from everthread.server.uploads import RAW, Upload, hide_paths, received
 from everthread.transfer import importing, jsonl
 from everthread.transfer.dates import zone
 from everthread.transfer.formats import FORMATS
 
-router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=KeyFirst)
+router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFirstRoute)
 
 NDJSON = "application/x-ndjson"
 TOGETHER = 200  # lines of one piece of an export
@@ -45,8 +45,8 @@ async def upload(request: Request, name: Called) -> AsyncIterator[Upload]:
 
 @router.post("/import", response_model=ImportView, openapi_extra={"requestBody": {"required": True, "content": RAW}})
 def import_file(
-    new: Writing,
-    once: OnceStreamed,
+    new: WriteLazyMemory,
+    once: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     name: Called,
     format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Else by the file.")] = None,
@@ -63,14 +63,14 @@ def import_file(
             importing.check_compatible(memory, source)
             return importing.import_lines(memory, source)
 
-    return once.of(file.digest).once(bring, dict, dict)
+    return once.with_body_digest(file.digest).run_once(bring, dict, dict)
 
 
 @router.get(
     "/export", response_class=StreamingResponse, responses={200: {"content": {NDJSON: {"schema": {"type": "string"}}}}}
 )
 def export(
-    memory: Reading, retracted: Annotated[bool, Query(description="Retracted lines too.")] = False
+    memory: ReadMemory, retracted: Annotated[bool, Query(description="Retracted lines too.")] = False
 ) -> StreamingResponse:
     """All lines as JSON Lines, which `import` reads back."""
     return StreamingResponse(_pieces(memory, retracted), media_type=NDJSON)

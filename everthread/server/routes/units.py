@@ -8,25 +8,25 @@ from fastapi import APIRouter, Path, Query, Request
 
 from everthread.errors import NotFound
 from everthread.memory import Memory
-from everthread.server import paths
-from everthread.server.auth import Changing, Forgetting, Open, Reading, require
-from everthread.server.bodies import KeyFirst
+from everthread.server import path_segments
+from everthread.server.auth import Conversations, ForgetMemory, ReadMemory, WriteMemory, require
 from everthread.server.conversations.registry import ConversationRegistry
-from everthread.server.idempotency import Once
+from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
-from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceipt, UnitView
+from everthread.server.request_body import AuthFirstRoute
+from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceiptView, UnitView
 from everthread.stores.limits import LARGEST_SEQ
 from everthread.types import Unit
 
-router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=KeyFirst)
+router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=AuthFirstRoute)
 
-Kind = Annotated[paths.Segment, Path(description="What kind of unit: note, summary, fact, …")]
+Kind = Annotated[path_segments.PathSegment, Path(description="What kind of unit: note, summary, fact, …")]
 Id = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The unit's number among those of its kind.")]
 
 
 @router.get("/units", response_model=Page[UnitView])
 def units(
-    memory: Reading,
+    memory: ReadMemory,
     kind: Annotated[str | None, Query(description="Only of this kind: note, summary, fact, …")] = None,
     current: Annotated[bool, Query(description="Without those that a later one has superseded.")] = False,
     category: Annotated[str | None, Query(description="Only of this category: food, work, …")] = None,
@@ -44,9 +44,9 @@ def _place(unit: Unit) -> list[Any]:
 
 
 @router.patch("/units/{kind}/{id}", response_model=UnitView)
-def edit_unit(memory: Changing, once: Once, kind: Kind, id: Id, body: TextBody) -> Unit:
+def edit_unit(memory: WriteMemory, once: Idempotency, kind: Kind, id: Id, body: TextBody) -> Unit:
     """Put another text in the place of a current unit, which it supersedes."""
-    return once.once(
+    return once.run_once(
         lambda: memory.edit_unit(kind, id, body.text),
         lambda unit: unit.id,
         lambda number: _unit(memory, kind, number),
@@ -60,26 +60,30 @@ def _unit(memory: Memory, kind: str, number: int) -> Unit:
     return found[0]
 
 
-@router.delete("/units/{kind}/{id}", response_model=UnitReceipt)
-def forget_unit(memory: Forgetting, once: Once, talks: Open, kind: Kind, id: Id) -> dict[str, Any]:
+@router.delete("/units/{kind}/{id}", response_model=UnitReceiptView)
+def forget_unit(
+    memory: ForgetMemory, once: Idempotency, conversations: Conversations, kind: Kind, id: Id
+) -> dict[str, Any]:
     """Remove a unit for good, and those whose place it took. The lines stay."""
 
     def forget() -> list[int]:
-        with talks.forgetting(memory.bank):  # replies tell of notes
+        with conversations.pause_bank(memory.bank):  # replies tell of notes
             return memory.forget_unit(kind, id)
 
-    return {"kind": kind, "id": id, "earlier": once.once(forget, list[int], list[int])[1:]}
+    return {"kind": kind, "id": id, "earlier": once.run_once(forget, list[int], list[int])[1:]}
 
 
 @router.get("/notes", response_model=NotesView)
-def notes(memory: Reading) -> dict[str, Any]:
+def notes(memory: ReadMemory) -> dict[str, Any]:
     """The notes as they stand."""
     found = memory.units("note", current=True)
     return {"text": found[-1].text, "id": found[-1].id} if found else {"text": "", "id": None}
 
 
 @router.put("/notes", response_model=NotesView)
-def set_notes(request: Request, memory: Changing, once: Once, talks: Open, body: NotesBody) -> dict[str, Any]:
+def set_notes(
+    request: Request, memory: WriteMemory, once: Idempotency, conversations: Conversations, body: NotesBody
+) -> dict[str, Any]:
     """Write the notes by hand, in the place of those that stand. A blank text empties them: they and those before them
     are forgotten, for which a key must be allowed to forget."""
     if blank := not body.text.strip():
@@ -87,19 +91,19 @@ def set_notes(request: Request, memory: Changing, once: Once, talks: Open, body:
 
     def write() -> dict[str, Any]:
         if blank:
-            return _emptied(memory, talks)
+            return _emptied(memory, conversations)
         now = notes(memory)
         if now["text"] == body.text:
             return now
         unit = memory.set_notes(body.text)
         return {"text": unit.text, "id": unit.id}
 
-    return once.once(write, lambda _: True, lambda _: notes(memory))
+    return once.run_once(write, lambda _: True, lambda _: notes(memory))
 
 
-def _emptied(memory: Memory, talks: ConversationRegistry) -> dict[str, Any]:
+def _emptied(memory: Memory, conversations: ConversationRegistry) -> dict[str, Any]:
     """The notes once all of them are forgotten. An empty one in their place would be no unit."""
-    with talks.forgetting(memory.bank):
+    with conversations.pause_bank(memory.bank):
         while (now := notes(memory))["id"] is not None:
             memory.forget_unit("note", now["id"])
     return now

@@ -24,33 +24,33 @@ from everthread.chat.reply import Reply
 from everthread.common.keys import SETTING_SMS
 from everthread.errors import EverthreadError
 from everthread.memory import Memory
-from everthread.server.conversations.registry import IN_TURN, ConversationRegistry
+from everthread.server.conversations.registry import SMS_LEASE_TIMEOUT_S, ConversationRegistry
 from everthread.server.problems import Problem
 from everthread.server.sms import keywords
-from everthread.server.sms.segments import bounded
-from everthread.server.sms.store import Part, Parts, Record
+from everthread.server.sms.segments import split_reply
+from everthread.server.sms.store import AnswerPart, AnswerParts, SmsStore
 from everthread.stores.shared_rows import SESSION_GAP
 from everthread.types import Filter, JSONValue, Line, Session, now
 
 log = logging.getLogger("everthread.server")
 
-BANK = "sms/"  # and the person's hash
-ASKED = 3  # times that one question is asked at most: who never answers it does not want to
-PRIVATE = 256  # conversations kept open of which nothing is written
-UNWRITTEN = 256  # texts in memory that stand in no bank, so that an answer can be given again
+BANK_PREFIX = "sms/"  # and the person's hash
+MAX_QUESTIONS = 3  # times that one question is asked at most: who never answers it does not want to
+MAX_PRIVATE_CHATS = 256  # conversations kept open of which nothing is written
+MAX_UNWRITTEN_TEXTS = 256  # texts in memory that stand in no bank, so that an answer can be given again
 
-LINE, SAID = "line", "said"  # parts: a line of the bank, and a text that stands in none
+LINE_PART, TEXT_PART = "line", "said"  # parts: a line of the bank, and a text that stands in none
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SmsMessage:
     """A text message. sid is its name at Twilio; heeded says that Twilio has answered the keyword that it is."""
 
     sid: str
     person: str
     text: str
-    pictures: bool = False
-    heeded: bool = False
+    has_pictures: bool = False
+    answered_by_twilio: bool = False
 
     @property
     def key(self) -> str:
@@ -59,7 +59,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PersonState:
     """What is still open with a person. ask is the question that was put, about a session; owed, what could not be sent
     in time; settled, the last line of the sessions of which nothing is to be asked any more."""
 
@@ -67,27 +67,27 @@ class State:
     session: str = ""
     times: int = 0
     settled: int = 0
-    owed: Parts = ()
+    owed: AnswerParts = ()
 
     @classmethod
-    def of(cls, memory: Memory) -> State:
+    def load(cls, memory: Memory) -> PersonState:
         """As the bank has it."""
         kept = memory.settings().get(SETTING_SMS)
         if not isinstance(kept, dict):
             return cls()
         return cls(**{**kept, "owed": tuple((kind, number) for kind, number in kept.get("owed", ()))})
 
-    def keep(self, memory: Memory) -> None:
+    def save(self, memory: Memory) -> None:
         """Have the bank keep it. Raises StoreUnavailable."""
         told: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
         memory.set_setting(SETTING_SMS, {**told, "settled": self.settled, "owed": self.owed})
 
-    def asking(self, question: str, session: str = "") -> State:
+    def with_question(self, question: str, session: str = "") -> PersonState:
         """With a question put, perhaps not for the first time."""
         again = (question, session) == (self.ask, self.session)
         return replace(self, ask=question, session=session, times=self.times + 1 if again else 1)
 
-    def answered(self, settled: int = 0) -> State:
+    def without_question(self, settled: int = 0) -> PersonState:
         """Without the question."""
         return replace(self, ask="", session="", times=0, settled=max(self.settled, settled))
 
@@ -96,84 +96,84 @@ class SmsConversation:
     """The conversations by text message. One message of a person is answered at a time; the caller sees to it."""
 
     def __init__(
-        self, talks: ConversationRegistry, record: Record, clock: Callable[[], datetime] | None = None
+        self, conversations: ConversationRegistry, record: SmsStore, clock: Callable[[], datetime] | None = None
     ) -> None:
-        self.engine, self.talks, self.record = talks.engine, talks, record
+        self.services, self.conversations, self.store = conversations.services, conversations, record
         self._clock = clock
         self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank: what was said in them is nowhere else
         self._unwritten: OrderedDict[int, tuple[str, str]] = OrderedDict()  # whose, and the text
 
     # ----------------------------------------------------------------- answering
 
-    def answer(self, message: Message) -> Parts:
+    def answer(self, message: SmsMessage) -> AnswerParts:
         """What is answered to a message, which is kept if it is talk. Raises StoreError."""
-        word = keywords.keyword(message.text)
+        word = keywords.find_keyword(message.text)
         if word == "stop":
             return self._stop(message)
-        if self.record.stopped(message.person):
+        if self.store.has_opted_out(message.person):
             if word not in ("start", "yes"):
                 return ()
-            self.record.start(message.person)
+            self.store.opt_in(message.person)
             word = "start"
         if word in ("start", "help"):
-            return () if message.heeded else (("started" if word == "start" else "help", 0),)
+            return () if message.answered_by_twilio else (("started" if word == "start" else "help", 0),)
         return self._heed(message)
 
-    def _heed(self, message: Message) -> Parts:
+    def _heed(self, message: SmsMessage) -> AnswerParts:
         """The answer to what is no keyword."""
-        asks = keywords.forgets(message.text)
+        asks = keywords.find_forget_request(message.text)
         memory = self._memory(message.person)
         if asks == "me":
             return self._ask_to_forget(memory)
         if memory is not None and (parts := self._settled(memory, message.text) or self._parting(memory, message.text)):
             return parts
-        if asks == "all":
+        if asks == "everything":
             return self._ask_to_forget(memory)
         if not message.text.strip():
-            return (("pictures" if message.pictures else "nothing", 0),)
-        memory = memory or self.engine.memory(f"{BANK}{message.person}", make=True)
+            return (("pictures" if message.has_pictures else "nothing", 0),)
+        memory = memory or self.services.get_memory(f"{BANK_PREFIX}{message.person}", create=True)
         parts = self._talk(memory, message)
-        return (*parts, ("pictures", 0)) if message.pictures else parts
+        return (*parts, ("pictures", 0)) if message.has_pictures else parts
 
-    def _stop(self, message: Message) -> Parts:
-        already = self.record.stopped(message.person)
-        self.record.stop(message.person)
+    def _stop(self, message: SmsMessage) -> AnswerParts:
+        already = self.store.has_opted_out(message.person)
+        self.store.opt_out(message.person)
         if (memory := self._memory(message.person)) is not None:
-            State.of(memory).answered().keep(memory)
-        return () if already or message.heeded else (("stopped", 0),)
+            PersonState.load(memory).without_question().save(memory)
+        return () if already or message.answered_by_twilio else (("stopped", 0),)
 
     def _memory(self, person: str) -> Memory | None:
         """The person's bank, if there is one."""
-        bank = f"{BANK}{person}"
-        return self.engine.memory(bank) if self.engine.store.exists(bank) else None
+        bank = f"{BANK_PREFIX}{person}"
+        return self.services.get_memory(bank) if self.services.store.exists(bank) else None
 
     # ------------------------------------------------------------------ forgetting
 
-    def _ask_to_forget(self, memory: Memory | None) -> Parts:
+    def _ask_to_forget(self, memory: Memory | None) -> AnswerParts:
         if memory is None:
             return (("stranger", 0),)
-        State.of(memory).asking("forget").keep(memory)
+        PersonState.load(memory).with_question("forget").save(memory)
         return (("forget?", 0),)
 
-    def _settled(self, memory: Memory, answer: str) -> Parts:
+    def _settled(self, memory: Memory, answer: str) -> AnswerParts:
         """Return the reply to an answer to the question whether to forget everything; nothing for any other text."""
-        state = State.of(memory)
+        state = PersonState.load(memory)
         if state.ask != "forget":
             return ()
-        state.answered().keep(memory)  # it is asked once: what is no yes goes on
+        state.without_question().save(memory)  # it is asked once: what is no yes goes on
         said = parse_yes_no(answer)
         if said:
             return (("forgotten", self._forgotten(memory)),)
         return () if said is None else (("spared", 0),)
 
-    def _answered(self, memory: Memory, remember: bool) -> Parts:
+    def _answered(self, memory: Memory, remember: bool) -> AnswerParts:
         """What is said to a yes or a no to the question whether to remember a conversation."""
-        state = State.of(memory)
+        state = PersonState.load(memory)
         session = next((each for each in memory.sessions() if each.id == state.session), None)
-        state.answered(session.last_seq if session else 0).keep(memory)
+        state.without_question(session.last_seq if session else 0).save(memory)
         if session is None:  # it is forgotten already
             return (("dropped", 0),)
-        with nullcontext() if remember else self.talks.forgetting(memory.bank, patience=IN_TURN):
+        with nullcontext() if remember else self.conversations.pause_bank(memory.bank, timeout_s=SMS_LEASE_TIMEOUT_S):
             ending = self._chat(memory, session.id).end(remember)
         return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
 
@@ -182,18 +182,18 @@ class SmsConversation:
         self._private.pop(memory.bank, None)
         for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
             self._unwritten.pop(number, None)
-        with self.talks.forgetting(memory.bank, whole=True, patience=IN_TURN):
+        with self.conversations.pause_bank(memory.bank, close=True, timeout_s=SMS_LEASE_TIMEOUT_S):
             return memory.forget(everything=True).lines
 
     # --------------------------------------------------------------------- talking
 
-    def _parting(self, memory: Memory, text: str) -> Parts:
+    def _parting(self, memory: Memory, text: str) -> AnswerParts:
         """The answer to a goodbye, and to a yes or a no to the question whether to remember; nothing for talk."""
         chat, remember = self._chat(memory), remember_policy(memory.settings())
         step: Step = next_step(
             text,
             name=chat.character.name,
-            question_pending=State.of(memory).ask == "remember",
+            question_pending=PersonState.load(memory).ask == "remember",
             has_spoken=any(line.role == "user" for line in chat.lines),
             policy=remember,
         )
@@ -209,23 +209,23 @@ class SmsConversation:
             chat.end(True)
             return (("goodbye", 0),)
         memory.end(chat.session, self._now())
-        State.of(memory).asking("remember", chat.session).keep(memory)
+        PersonState.load(memory).with_question("remember", chat.session).save(memory)
         return (("remember-this?", 0),)
 
-    def _talk(self, memory: Memory, message: Message) -> Parts:
+    def _talk(self, memory: Memory, message: SmsMessage) -> AnswerParts:
         """The character's reply, after what is owed, and before the question that is due."""
-        before, last = State.of(memory), current_session(memory.sessions(), self._now())
+        before, last = PersonState.load(memory), current_session(memory.sessions(), self._now())
         chat = self._chat(memory)
         parts = self._replied(chat, message)
-        if not self.engine.store.exists(memory.bank):  # it was forgotten meanwhile, and would be there again
+        if not self.services.store.exists(memory.bank):  # it was forgotten meanwhile, and would be there again
             self._private.pop(memory.bank, None)
             return ()
-        state = self._questioning(memory, State.of(memory), last)
-        question: Parts = (("remember?", 0),) if state.ask == "remember" else ()
-        replace(state, owed=()).keep(memory)
+        state = self._questioning(memory, PersonState.load(memory), last)
+        question: AnswerParts = (("remember?", 0),) if state.ask == "remember" else ()
+        replace(state, owed=()).save(memory)
         return (*before.owed, *parts, *question)
 
-    def _replied(self, chat: Chat, message: Message) -> Parts:
+    def _replied(self, chat: Chat, message: SmsMessage) -> AnswerParts:
         """The reply to a message, as far as it came. One that was cut off by the end of the process is given now."""
         memory = chat.memory
         known = memory.store.get_by_key(memory.bank, [message.key]).get(message.key)
@@ -237,57 +237,64 @@ class SmsConversation:
             return chat.reply(message.text, message.key) if known is None else chat.answer()
 
         try:
-            reply = self.talks.reply_detached(chat, act)
+            reply = self.conversations.reply_detached(chat, act)
         except (EverthreadError, Problem) as error:  # the latter where another worker has the bank
             log.warning("a text message could not be kept: %s", type(error).__name__)
             return (("unkept", 0),)
         if not reply.text:
             return (("unkept" if chat.incognito else "failed", 0),)
         greeting = (self._part(memory, chat.lines[0]),) if greets else ()
-        return (*greeting, self._part(memory, reply.line) if reply.line else (SAID, self._held(memory, reply.text)))
+        return (
+            *greeting,
+            self._part(memory, reply.line) if reply.line else (TEXT_PART, self._held(memory, reply.text)),
+        )
 
-    def _part(self, memory: Memory, line: Line) -> Part:
+    def _part(self, memory: Memory, line: Line) -> AnswerPart:
         """A line as a part of an answer; one that is in no bank by its text."""
-        return (LINE, line.seq) if line.seq > 0 else (SAID, self._held(memory, line.text))
+        return (LINE_PART, line.seq) if line.seq > 0 else (TEXT_PART, self._held(memory, line.text))
 
     def _reply_to(self, memory: Memory, line: Line) -> Line | None:
         """The reply that a line has got."""
         following = memory.lines(Filter(session=line.session), after=line.seq, retracted=True)
         return next((each for each in following if each.parent == line.seq and each.role == "assistant"), None)
 
-    def _questioning(self, memory: Memory, state: State, last: Session | None) -> State:
+    def _questioning(self, memory: Memory, state: PersonState, last: Session | None) -> PersonState:
         """With the question whether to remember the conversation before this one, if it was left without a goodbye or
         the answer could not be understood. last is the one that was talked in last, before now."""
         if remember_policy(memory.settings()) is not None:
-            return state.answered(last.last_seq if last else 0)
+            return state.without_question(last.last_seq if last else 0)
         if state.ask == "remember":
-            return state.asking("remember", state.session) if state.times < ASKED else self._given_up(memory, state)
+            return (
+                state.with_question("remember", state.session)
+                if state.times < MAX_QUESTIONS
+                else self._given_up(memory, state)
+            )
         if last is not None and last.first_seq > state.settled and self._now() - last.last_at > SESSION_GAP:
-            return state.asking("remember", last.id)
+            return state.with_question("remember", last.id)
         return state
 
-    def _given_up(self, memory: Memory, state: State) -> State:
+    def _given_up(self, memory: Memory, state: PersonState) -> PersonState:
         found = next((each for each in memory.sessions() if each.id == state.session), None)
-        return state.answered(found.last_seq if found else 0)
+        return state.without_question(found.last_seq if found else 0)
 
     # ----------------------------------------------------------------------- words
 
-    def texts(self, person: str, parts: Parts) -> list[str]:
+    def render_messages(self, person: str, parts: AnswerParts) -> list[str]:
         """The messages that an answer is made of, as far as its lines are still there."""
-        return [text for part in parts for text in bounded(self._text(person, part))]
+        return [text for part in parts for text in split_reply(self._text(person, part))]
 
-    def owe(self, person: str, parts: Parts) -> None:
+    def save_owed(self, person: str, parts: AnswerParts) -> None:
         """Keep that this could not be sent: it comes before the next answer. Raises StoreError."""
         if (memory := self._memory(person)) is not None:
-            state = State.of(memory)
-            replace(state, owed=(*state.owed, *parts)).keep(memory)
+            state = PersonState.load(memory)
+            replace(state, owed=(*state.owed, *parts)).save(memory)
 
-    def _text(self, person: str, part: Part) -> str:
+    def _text(self, person: str, part: AnswerPart) -> str:
         kind, number = part
-        if kind == SAID:
+        if kind == TEXT_PART:
             return self._unwritten.get(number, ("", ""))[1]
-        if kind != LINE:
-            return keywords.phrase(kind, number)
+        if kind != LINE_PART:
+            return keywords.render_text(kind, number)
         memory = self._memory(person)
         found = memory.lines(after=number - 1, limit=1, retracted=True) if memory else ()
         return next((line.text for line in found if line.seq == number), "")
@@ -296,7 +303,7 @@ class SmsConversation:
         """The number of a text that stands in no bank: it is in memory alone, and not for ever."""
         number = time.time_ns()
         self._unwritten[number] = memory.bank, text
-        while len(self._unwritten) > UNWRITTEN:
+        while len(self._unwritten) > MAX_UNWRITTEN_TEXTS:
             self._unwritten.popitem(last=False)
         return number
 
@@ -310,11 +317,10 @@ class SmsConversation:
         )
         if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
             return private
-        chat = Chat(
-            memory, llm=self.engine.llm, session=session, clock=self._clock, scribe_worker=self.talks.desk(memory)
-        )
+        worker = self.conversations.get_scribe_worker(memory)
+        chat = Chat(memory, llm=self.services.llm, session=session, clock=self._clock, scribe_worker=worker)
         if chat.incognito:
             self._private[memory.bank] = chat
-            while len(self._private) > PRIVATE:
+            while len(self._private) > MAX_PRIVATE_CHATS:
                 self._private.popitem(last=False)
         return chat

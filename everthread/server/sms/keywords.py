@@ -1,89 +1,78 @@
-"""What is written to us that is no talk, and what we say of ourselves. Pure.
+"""Recognises the commands in text messages, and renders the texts that the bot sends about itself. Pure.
 
-A keyword is the whole of a message: "Stop!" is one, and "Don't stop now" is talk. Those for leaving, coming back and
-help are the ones that Twilio and the carriers know.
+A keyword is a whole message: "Stop!" is one, and "Don't stop now" is conversation. `keywords.toml` holds the words by
+language; `texts.toml` holds the bot's own texts.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from typing import Literal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, get_args
 
 Keyword = Literal["stop", "start", "yes", "help"]
+ForgetRequest = Literal["me", "everything"]
 
-KEYWORDS: dict[str, Keyword] = {
-    **dict.fromkeys(("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"), "stop"),
-    **dict.fromkeys(("start", "unstop"), "start"),
-    "yes": "yes",  # comes back, where the person has left; else it is a word
-    **dict.fromkeys(("help", "info"), "help"),
-}
-
-_ME = """
-    forget me, forget about me, forget all about me, forget everything about me, forget everything i told you,
-    forget everything i said, forget everything i ever told you, delete me, delete my data, delete all my data,
-    delete my messages, delete everything about me, erase me, erase my data, remove my data, vergiss mich,
-    lösche meine daten, oublie moi, oubliez moi, supprime mes données, olvídame, olvidame, borra mis datos,
-    dimenticami, esqueça me, 忘记我, 忘掉我, 删除我的数据, 私を忘れて
-    """
-_ALL = "forget everything, delete everything, erase everything, forget it all, delete it all, 忘记一切, 删除一切"
-_COURTESY = "please, now, then, ok, okay, well, so, thanks, thank you"
+LANGUAGE = "en"  # of the bot's own texts
+MAX_COURTESIES = 3  # around a request to forget, on either side
 
 
-def _phrases(text: str) -> frozenset[str]:
-    return frozenset(" ".join(_plain(each).split()) for each in text.split(","))
+def _load(name: str) -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
-def _plain(text: str) -> str:
-    """A text in small letters, without marks; an apostrophe stays."""
+def _normalize(text: str) -> str:
+    """Fold case and remove punctuation, except apostrophes."""
     text = unicodedata.normalize("NFKC", re.sub("[’ʼ`´]", "'", text)).casefold()
     return " ".join(re.sub(r"[^\w\s']|_", " ", text).split())
 
 
-ME, ALL, COURTESY = map(_phrases, (_ME, _ALL, _COURTESY))
+def _collect(languages: Iterable[dict[str, list[str]]], group: str) -> frozenset[str]:
+    return frozenset(_normalize(phrase) for language in languages for phrase in language.get(group, ()))
 
 
-def keyword(text: str) -> Keyword | None:
-    """The keyword that a message is."""
-    return KEYWORDS.get(_plain(text))
+_LANGUAGES = _load("keywords.toml").values()
+KEYWORDS: dict[str, Keyword] = {word: name for name in get_args(Keyword) for word in _collect(_LANGUAGES, name)}
+FORGET_ME, FORGET_EVERYTHING, COURTESIES = (
+    _collect(_LANGUAGES, group) for group in ("forget_me", "forget_everything", "courtesy")
+)
+
+_TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))[LANGUAGE]
+TEXTS: dict[str, str] = _TEXTS["texts"]
 
 
-def forgets(text: str) -> Literal["me", "all"] | None:
-    """Whether a message asks to be forgotten: in these words, or in such as may also answer a question of ours."""
-    said = _uncourteous(_plain(text))
-    return "me" if said in ME else "all" if said in ALL else None
+def find_keyword(text: str) -> Keyword | None:
+    """Return the keyword that a message consists of, or None for any other message."""
+    return KEYWORDS.get(_normalize(text))
 
 
-def _uncourteous(said: str) -> str:
-    """A message without the courtesies around it."""
-    for _ in range(3):
-        for word in COURTESY:
+def find_forget_request(text: str) -> ForgetRequest | None:
+    """Return how a message asks to be forgotten.
+
+    Returns:
+        "me" for an unambiguous request, "everything" for one that may also answer a question of the bot's, None for any
+        other message.
+    """
+    said = _strip_courtesies(_normalize(text))
+    return "me" if said in FORGET_ME else "everything" if said in FORGET_EVERYTHING else None
+
+
+def _strip_courtesies(said: str) -> str:
+    for _ in range(MAX_COURTESIES):
+        for word in COURTESIES:
             said = said.removeprefix(f"{word} ").removesuffix(f" {word}")
     return said
 
 
-PHRASES = {
-    "stopped": "You will get no more messages from me. Write START to come back.",
-    "started": "Welcome back. Write to me whenever you like. HELP tells what I understand; STOP ends these messages.",
-    "help": "I am a chatbot that remembers what you tell it. STOP ends these messages, START brings them back, and "
-    "FORGET ME deletes everything I remember of you. Message and data rates may apply.",
-    "forget?": "Shall I forget everything you ever told me, for good? Answer YES or NO.",
-    "stranger": "I remember nothing of you, so there is nothing to forget.",
-    "forgotten": "Forgotten, for good: {lines}. I remember nothing of you now.",
-    "spared": "Nothing was forgotten.",
-    "remember?": "Shall I remember our last conversation? Answer YES or NO.",
-    "remember-this?": "Goodbye! Shall I remember this conversation? Answer YES or NO.",
-    "remembered": "I will remember it.",
-    "dropped": "Forgotten: {lines}. Nothing of that conversation is left.",
-    "goodbye": "Goodbye!",
-    "moment": "One moment, I am still thinking. You get my answer with your next message.",
-    "failed": "Sorry, I can't answer just now. What you wrote is kept; write again in a while.",
-    "unkept": "Sorry, I can't answer just now, and what you wrote is not kept. Please send it again in a while.",
-    "pictures": "I can't look at pictures yet; I only read text.",
-    "nothing": "That message was empty. Write to me whenever you like.",
-}
+def render_text(name: str, lines: int) -> str:
+    """Render one of the bot's own texts.
 
-
-def phrase(name: str, number: int) -> str:
-    """What we say of ourselves by its name, with a number of lines."""
-    return PHRASES[name].format(lines=f"{number:,} line{'' if number == 1 else 's'}")
+    Args:
+        name: a key of `TEXTS`.
+        lines: the number of lines that the text mentions, if it does.
+    """
+    count = _TEXTS["one_line"] if lines == 1 else _TEXTS["many_lines"].format(number=lines)
+    return TEXTS[name].format(lines=count)

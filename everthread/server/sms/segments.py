@@ -17,27 +17,27 @@ BASIC = frozenset(
 )
 EXTENDED = frozenset("\f^{}\\[~]|€")  # of the second page: behind an escape, so two septets
 
-ALONE, JOINED = (
+SINGLE_SEGMENT_UNITS, JOINED_SEGMENT_UNITS = (
     (160, 70),
     (153, 67),
 )  # septets and UTF-16 units of a segment that is the only one, and of one of several
-MOST = 10  # segments of a message: at most 1,530 characters, and Twilio takes 1,600
-MESSAGES = 3  # of one reply: some 700 words, at the price of thirty texts
+MAX_SEGMENTS = 10  # segments of a message: at most 1,530 characters, and Twilio takes 1,600
+MAX_MESSAGES = 3  # of one reply: some 700 words, at the price of thirty texts
 
 _STOPS = frozenset("。！？；，、：…")  # behind which a text without blanks may be parted
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")  # make one sign of the characters around them
 
 
-def gsm(text: str) -> bool:
+def is_gsm(text: str) -> bool:
     """Whether the GSM alphabet has all of it."""
     return all(c in BASIC or c in EXTENDED for c in text)
 
 
-def segments(text: str) -> int:
+def count_segments(text: str) -> int:
     """How many segments a text takes as one message."""
-    wide = not gsm(text)
+    wide = not is_gsm(text)
     total = sum(_width(c, wide) for c in text)
-    return 1 if total <= ALONE[wide] else _joined(text, wide)
+    return 1 if total <= SINGLE_SEGMENT_UNITS[wide] else _joined(text, wide)
 
 
 def _joined(text: str, wide: bool) -> int:
@@ -46,7 +46,7 @@ def _joined(text: str, wide: bool) -> int:
     for c in text:
         width = _width(c, wide)
         if width > room:
-            count, room = count + 1, JOINED[wide]
+            count, room = count + 1, JOINED_SEGMENT_UNITS[wide]
         room -= width
     return count
 
@@ -66,27 +66,27 @@ def split(text: str) -> list[str]:
     return parts
 
 
-def bounded(text: str) -> list[str]:
+def split_reply(text: str) -> list[str]:
     """A reply in messages; of one that is longer than any should be, the beginning."""
     parts = [part for each in split(text.strip()) if (part := each.strip())]
-    if len(parts) <= MESSAGES:
+    if len(parts) <= MAX_MESSAGES:
         return parts
-    last = parts[MESSAGES - 1]
-    while segments(f"{last} ...") > MOST:
+    last = parts[MAX_MESSAGES - 1]
+    while count_segments(f"{last} ...") > MAX_SEGMENTS:
         last = last[: _parting(last, len(last) - 1)].rstrip()
-    return [*parts[: MESSAGES - 1], f"{last} ..."]
+    return [*parts[: MAX_MESSAGES - 1], f"{last} ..."]
 
 
 def _fitting(text: str) -> int:
     """How many of the first characters fit into one message."""
     used, room, wide = [0, 0], [0, 0], False  # segments, and what is free in the last: in septets, in UTF-16 units
     for at, c in enumerate(text):
-        wide = wide or not gsm(c)
+        wide = wide or not is_gsm(c)
         for way in (False, True):
             if (width := _width(c, way)) > room[way]:
-                used[way], room[way] = used[way] + 1, JOINED[way]
+                used[way], room[way] = used[way] + 1, JOINED_SEGMENT_UNITS[way]
             room[way] -= width
-        if used[wide] > MOST:
+        if used[wide] > MAX_SEGMENTS:
             return at
     return len(text)
 

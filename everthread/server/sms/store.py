@@ -21,12 +21,12 @@ from pathlib import Path
 from everthread.errors import ConfigError
 from everthread.server.server_db import ServerDatabase
 
-Part = tuple[str, int]  # a line of the bank ("line", its number), or a phrase and the number in it
-Parts = tuple[Part, ...]
+AnswerPart = tuple[str, int]  # a line of the bank ("line", its number), or a phrase and the number in it
+AnswerParts = tuple[AnswerPart, ...]
 
-KEY = "sms.key"  # a file beside the banks
-LEASE = 20.0  # seconds in which whoever took a message up answers it or says that it will be late
-KEPT = 86_400.0  # seconds that an answer is known: Twilio tries again within minutes
+KEY_FILE = "sms.key"  # a file beside the banks
+LEASE_S = 20.0  # seconds in which whoever took a message up answers it or says that it will be late
+ANSWER_LIFETIME_S = 86_400.0  # seconds that an answer is known: Twilio tries again within minutes
 
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS sms_answered (message TEXT PRIMARY KEY, parts TEXT, at REAL NOT NULL) WITHOUT ROWID;
@@ -34,7 +34,7 @@ _SCHEMA = """
 """
 
 
-class Record:
+class SmsStore:
     """Safe from many threads and processes of one machine."""
 
     def __init__(self, file: Path) -> None:
@@ -42,51 +42,51 @@ class Record:
         self._beside = ServerDatabase(file, _SCHEMA)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._secret = _secret(file.with_name(KEY))
+            self._secret = _secret(file.with_name(KEY_FILE))
         except OSError as error:
             raise ConfigError(f"text messages need a key in {file.parent}, and none can be kept: {error}") from error
 
-    def person(self, number: str) -> str:
+    def hash_number(self, number: str) -> str:
         """Who has that telephone number: HMAC-SHA256 of it, of which nobody without the key can guess it."""
         return hmac.digest(self._secret, number.strip().encode(), "sha256").hex()[:40]
 
     # -------------------------------------------------------------- answered once
 
-    def lease(self, message: str) -> Parts | bool:
+    def lease(self, message: str) -> AnswerParts | bool:
         """Take a message up: True, if it is this caller's to answer now, and False while another does. What was
         answered, where that is done. Raises StoreUnavailable."""
         name, at = _digest(message), time.time()
-        with self._beside.writing() as db:
-            db.execute("DELETE FROM sms_answered WHERE at < ?", (at - KEPT,))
+        with self._beside.write() as db:
+            db.execute("DELETE FROM sms_answered WHERE at < ?", (at - ANSWER_LIFETIME_S,))
             row = db.execute("SELECT parts, at FROM sms_answered WHERE message = ?", (name,)).fetchone()
             if row is not None and row[0] is not None:
                 return tuple((str(kind), int(number)) for kind, number in json.loads(row[0]))
-            if row is not None and 0 <= at - row[1] < LEASE:
+            if row is not None and 0 <= at - row[1] < LEASE_S:
                 return False
             db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, NULL, ?)", (name, at))
             return True
 
-    def answered(self, message: str, parts: Sequence[Part]) -> None:
+    def save_answer(self, message: str, parts: Sequence[AnswerPart]) -> None:
         """Keep of what the answer to a message was made. Raises StoreUnavailable."""
-        with self._beside.writing() as db:
+        with self._beside.write() as db:
             told = json.dumps([list(part) for part in parts])
             db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, ?, ?)", (_digest(message), told, time.time()))
 
     # ------------------------------------------------------------------ left alone
 
-    def stop(self, person: str) -> None:
+    def opt_out(self, person: str) -> None:
         """Write nothing to this person any more. Raises StoreUnavailable."""
-        with self._beside.writing() as db:
+        with self._beside.write() as db:
             db.execute("INSERT OR REPLACE INTO sms_stopped VALUES (?, ?)", (person, time.time()))
 
-    def start(self, person: str) -> None:
+    def opt_in(self, person: str) -> None:
         """Write to this person again. Raises StoreUnavailable."""
-        with self._beside.writing() as db:
+        with self._beside.write() as db:
             db.execute("DELETE FROM sms_stopped WHERE person = ?", (person,))
 
-    def stopped(self, person: str) -> bool:
+    def has_opted_out(self, person: str) -> bool:
         """Whether this person wants to be left alone. Raises StoreUnavailable."""
-        with self._beside.reading() as db:
+        with self._beside.read() as db:
             asked = "SELECT 1 FROM sms_stopped WHERE person = ?"
             return db is not None and db.execute(asked, (person,)).fetchone() is not None
 

@@ -20,17 +20,17 @@ from everthread.errors import ConfigError
 
 log = logging.getLogger("everthread.server")
 
-API = "https://api.twilio.com"
-UNSUBSCRIBED = 21610  # Twilio's number for: this person has said STOP
-WAITS = (0.5, 2.0)  # seconds before a message is sent again that Twilio had no room for
-TIMEOUT = 10.0  # seconds for it to take a message
+API_URL = "https://api.twilio.com"
+UNSUBSCRIBED_CODE = 21610  # Twilio's number for: this person has said STOP
+RETRY_DELAYS_S = (0.5, 2.0)  # seconds before a message is sent again that Twilio had no room for
+TIMEOUT_S = 10.0  # seconds for it to take a message
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 has no way to write them
 
-Fields = Sequence[tuple[str, str]]  # of a form, in its order
+FormFields = Sequence[tuple[str, str]]  # of a form, in its order
 
 
-def signature(token: str, url: str, fields: Fields) -> str:
+def compute_signature(token: str, url: str, fields: FormFields) -> str:
     """The X-Twilio-Signature of a request: Base64 of the HMAC-SHA1, by the account's auth token, of the URL and of
     every field's name and value behind it, sorted by name. What stands there twice counts once, as in Twilio's own
     libraries."""
@@ -38,15 +38,18 @@ def signature(token: str, url: str, fields: Fields) -> str:
     return base64.b64encode(hmac.digest(token.encode(), signed.encode("utf-8", "replace"), "sha1")).decode()
 
 
-def signed(token: str, url: str, fields: Fields, given: str) -> bool:
+def is_signed(token: str, url: str, fields: FormFields, given: str) -> bool:
     """Whether that is the signature of a request to this URL, which is the one Twilio was told: with or without the
     port of its scheme, which Twilio names or doesn't, and without a fragment, which is for Twilio alone."""
     # Compared whether one fits already or not, and each in constant time.
-    fits = [hmac.compare_digest(signature(token, each, fields).encode(), given.encode()) for each in _ways(url)]
+    fits = [
+        hmac.compare_digest(compute_signature(token, each, fields).encode(), given.encode())
+        for each in _url_variants(url)
+    ]
     return any(fits)
 
 
-def host_of(url: str) -> str:
+def get_host(url: str) -> str:
     """The name of the host that Twilio calls. ConfigError for what is no such address."""
     try:
         parts = urlsplit(url)
@@ -60,38 +63,38 @@ def host_of(url: str) -> str:
     )
 
 
-def _ways(url: str) -> list[str]:
+def _url_variants(url: str) -> list[str]:
     parts = urlsplit(url)._replace(fragment="")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = parts.netloc if parts.port is None else parts.netloc.rpartition(":")[0]
     return [urlunsplit(parts._replace(netloc=netloc)) for netloc in (host, f"{host}:{port}")]
 
 
-def twiml(messages: Iterable[str]) -> bytes:
+def render_twiml(messages: Iterable[str]) -> bytes:
     """The answer to a webhook: these messages to whoever wrote. None of them: nothing is sent."""
     told = "".join(f"<Message>{escape(_ILLEGAL.sub('', each))}</Message>" for each in messages)
     return f'<?xml version="1.0" encoding="UTF-8"?><Response>{told}</Response>'.encode()
 
 
-class Unsubscribed(Exception):
+class RecipientOptedOut(Exception):
     """The person has said STOP to Twilio."""
 
 
-class Sender:
+class TwilioSender:
     """Sends messages through Twilio's REST API. Safe from many threads."""
 
-    def __init__(self, account: str, token: str, api: str = API) -> None:
+    def __init__(self, account: str, token: str, api: str = API_URL) -> None:
         self._url = f"{api}/2010-04-01/Accounts/{account}/Messages.json"
         self._auth = httpx.BasicAuth(account, token)
 
     def send(self, messages: Iterable[str], *, to: str, sender: str) -> bool:
         """Send these, one behind the other; False where Twilio did not take one of them. What it may have taken is not
         sent again. Raises Unsubscribed."""
-        with httpx.Client(auth=self._auth, timeout=TIMEOUT) as client:
+        with httpx.Client(auth=self._auth, timeout=TIMEOUT_S) as client:
             return all(self._sent(client, {"To": to, "From": sender, "Body": each}) for each in messages)
 
     def _sent(self, client: httpx.Client, message: dict[str, str]) -> bool:
-        for wait in (*WAITS, None):
+        for wait in (*RETRY_DELAYS_S, None):
             try:
                 answer = client.post(self._url, data=message)
             except httpx.ConnectError as error:
@@ -103,8 +106,8 @@ class Sender:
                 told = str(answer.status_code)
                 if answer.is_success:
                     return True
-                if _number(answer) == UNSUBSCRIBED:
-                    raise Unsubscribed
+                if _number(answer) == UNSUBSCRIBED_CODE:
+                    raise RecipientOptedOut
                 if answer.status_code != 429 and answer.status_code < 500:
                     break
             if wait is not None:

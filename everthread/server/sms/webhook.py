@@ -29,57 +29,65 @@ from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.problems import Problem
 from everthread.server.settings import Settings
 from everthread.server.sms import keywords
-from everthread.server.sms.conversation import Message, SmsConversation
-from everthread.server.sms.store import Parts, Record
-from everthread.server.sms.twilio import API, Fields, Sender, Unsubscribed, host_of, signed, twiml
+from everthread.server.sms.conversation import SmsConversation, SmsMessage
+from everthread.server.sms.store import AnswerParts, SmsStore
+from everthread.server.sms.twilio import (
+    API_URL,
+    FormFields,
+    RecipientOptedOut,
+    TwilioSender,
+    get_host,
+    is_signed,
+    render_twiml,
+)
 
 log = logging.getLogger("everthread.server")
 
-PATIENCE = 12.0  # seconds until an answer is late: Twilio waits 15, and the way there and back takes its time
-AGAIN = 0.1  # seconds between two looks whether another has answered
-AT_ONCE = 64  # messages that are answered at a time; the others wait, and are late
-FIELDS = 200
+ANSWER_TIMEOUT_S = 12.0  # seconds until an answer is late: Twilio waits 15, and the way there and back takes its time
+POLL_INTERVAL_S = 0.1  # seconds between two looks whether another has answered
+MAX_CONCURRENT = 64  # messages that are answered at a time; the others wait, and are late
+MAX_FIELDS = 200
 Given = TypeVar("Given")
 
 _NUMBER = re.compile(r"(?:[a-z]+:)?\+?[0-9]{1,20}", re.ASCII)
 
 
 @dataclass
-class Turn:
+class PendingMessage:
     """A message that is being answered. Whoever waits for the answer, and whoever makes it, agree here whether it is
     late; number and sender are known for as long as that takes."""
 
-    message: Message
+    message: SmsMessage
     number: str = field(repr=False)
     sender: str = field(repr=False)
     done: Future[None] = field(default_factory=Future)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    parts: Parts = (("unkept", 0),)  # unless something better is found
+    parts: AnswerParts = (("unkept", 0),)  # unless something better is found
     late: bool = False
 
 
-class Sms:
+class SmsService:
     """Answers the text messages of one Twilio account."""
 
     def __init__(
         self,
-        talks: ConversationRegistry,
+        conversations: ConversationRegistry,
         settings: Settings,
         file: Path,
         *,
-        api: str = API,
-        patience: float = PATIENCE,
+        api: str = API_URL,
+        timeout_s: float = ANSWER_TIMEOUT_S,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """file is where `Record` keeps its rows. Raises ConfigError."""
-        host_of(settings.sms_url)
+        get_host(settings.sms_url)
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
-        self._sender = Sender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
-        self.record = Record(file)
-        self.talk = SmsConversation(talks, self.record, clock)
-        self._patience = patience
-        self._pool = ThreadPoolExecutor(AT_ONCE, "everthread sms")
-        self._waiting: dict[str, deque[Turn]] = {}  # by person: one message after the other is answered
+        self._sender = TwilioSender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
+        self.record = SmsStore(file)
+        self.talk = SmsConversation(conversations, self.record, clock)
+        self._patience = timeout_s
+        self._pool = ThreadPoolExecutor(MAX_CONCURRENT, "everthread sms")
+        self._waiting: dict[str, deque[PendingMessage]] = {}  # by person: one message after the other is answered
         self._changed = threading.Condition()
 
     async def receive(self, body: bytes, given: str) -> bytes:
@@ -87,20 +95,20 @@ class Sms:
         Twilio's, and 400 where it is no message. Raises StoreError."""
         turn = self._turn(body, given)
         parts = await self._parts(turn)
-        return twiml(await run_in_threadpool(self.talk.texts, turn.message.person, parts))
+        return render_twiml(await run_in_threadpool(self.talk.render_messages, turn.message.person, parts))
 
-    def _turn(self, body: bytes, given: str) -> Turn:
+    def _turn(self, body: bytes, given: str) -> PendingMessage:
         """The message of a request."""
         fields = _fields(body)
-        if not signed(self._token, self._url, fields, given):
+        if not is_signed(self._token, self._url, fields, given):
             raise Problem(403, "bad-signature", "this request was not signed by Twilio for this address; see sms_url")
         said = dict(fields)
         number, sid = said.get("From", ""), said.get("MessageSid") or said.get("SmsSid", "")
         if not sid or not _NUMBER.fullmatch(number):
             raise Problem(400, "no-message", "a text message has a MessageSid and comes From a number; this is none")
-        person, pictures = self.record.person(number), said.get("NumMedia", "0") not in ("", "0")
-        message = Message(sid, person, said.get("Body", ""), pictures, bool(said.get("OptOutType")))
-        return Turn(message, number, self._from or said.get("To", ""))
+        person, pictures = self.record.hash_number(number), said.get("NumMedia", "0") not in ("", "0")
+        message = SmsMessage(sid, person, said.get("Body", ""), pictures, bool(said.get("OptOutType")))
+        return PendingMessage(message, number, self._from or said.get("To", ""))
 
     def close(self) -> None:
         """Answer what has come, and no more."""
@@ -111,7 +119,7 @@ class Sms:
 
     # ----------------------------------------------------------------- answering
 
-    async def _parts(self, turn: Turn) -> Parts:
+    async def _parts(self, turn: PendingMessage) -> AnswerParts:
         """The answer to a message, made once, or what is said where it is late."""
         until = time.monotonic() + self._patience
         while not isinstance(claimed := await run_in_threadpool(self.record.lease, turn.message.sid), tuple):
@@ -121,20 +129,20 @@ class Sms:
                 return await run_in_threadpool(self._given, turn)
             if time.monotonic() > until:
                 return ()  # whoever answers it sends it behind
-            await asyncio.sleep(AGAIN)
+            await asyncio.sleep(POLL_INTERVAL_S)
         return claimed
 
-    def _given(self, turn: Turn) -> Parts:
+    def _given(self, turn: PendingMessage) -> AnswerParts:
         """The answer, or what is said where it is late from now on."""
         with turn.lock:
             if turn.done.done():
                 return turn.parts
             turn.late = True
-            told: Parts = () if self._sender else (("moment", 0),)
-            self.record.answered(turn.message.sid, told)
+            told: AnswerParts = () if self._sender else (("moment", 0),)
+            self.record.save_answer(turn.message.sid, told)
             return told
 
-    def _take_up(self, turn: Turn) -> None:
+    def _take_up(self, turn: PendingMessage) -> None:
         """Have it answered: behind the person's other messages, but who wants to be left alone does not wait."""
         if not _talks(turn.message):
             self._submit(self._answer, turn)
@@ -162,11 +170,11 @@ class Sms:
     def _submit(self, do: Callable[[Given], None], what: Given) -> None:
         self._pool.submit(do, what).add_done_callback(_told)
 
-    def _answer(self, turn: Turn) -> None:
+    def _answer(self, turn: PendingMessage) -> None:
         """Make the answer, in a thread of its own."""
         try:
             turn.parts = self.talk.answer(turn.message)
-            if _talks(turn.message) and self.record.stopped(turn.message.person):
+            if _talks(turn.message) and self.record.has_opted_out(turn.message.person):
                 turn.parts = ()
         except (EverthreadError, Problem) as error:
             log.error("a text message could not be answered: %s", type(error).__name__)
@@ -175,26 +183,26 @@ class Sms:
         if turn.late:
             self._send(turn)
 
-    def _publish(self, turn: Turn) -> None:
+    def _publish(self, turn: PendingMessage) -> None:
         """Let whoever waits have the answer, unless it is late."""
         with turn.lock:
             if not turn.late:
                 turn.done.set_result(None)
-                self.record.answered(turn.message.sid, turn.parts)
+                self.record.save_answer(turn.message.sid, turn.parts)
 
-    def _send(self, turn: Turn) -> None:
+    def _send(self, turn: PendingMessage) -> None:
         """Send what is late, or keep that it is owed."""
-        person, texts = turn.message.person, self.talk.texts(turn.message.person, turn.parts)
+        person, texts = turn.message.person, self.talk.render_messages(turn.message.person, turn.parts)
         try:
             if self._sender is None or not self._sender.send(texts, to=turn.number, sender=turn.sender):
-                self.talk.owe(person, turn.parts)
-        except Unsubscribed:
-            self.record.stop(person)
+                self.talk.save_owed(person, turn.parts)
+        except RecipientOptedOut:
+            self.record.opt_out(person)
 
 
-def _talks(message: Message) -> bool:
+def _talks(message: SmsMessage) -> bool:
     """Whether a message is more than a keyword; a yes may be an answer."""
-    return keywords.keyword(message.text) in (None, "yes")
+    return keywords.find_keyword(message.text) in (None, "yes")
 
 
 def _told(done: Future[None]) -> None:
@@ -203,10 +211,10 @@ def _told(done: Future[None]) -> None:
         log.error("a text message could not be answered: %s", type(error).__name__)
 
 
-def _fields(body: bytes) -> Fields:
+def _fields(body: bytes) -> FormFields:
     """The fields of a form. Problem 400 where it is none."""
     try:
-        return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS)
+        return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
         raise Problem(400, "no-form", "the body is no application/x-www-form-urlencoded form in UTF-8") from None
 
@@ -219,13 +227,13 @@ router = APIRouter(tags=["sms"])
 @router.post("/sms", include_in_schema=False)
 async def sms(request: Request, x_twilio_signature: Annotated[str, Header()] = "") -> Response:
     """Twilio's webhook for an incoming message."""
-    service: Sms = request.app.state.sms
+    service: SmsService = request.app.state.sms
     return Response(await service.receive(await request.body(), x_twilio_signature), media_type="text/xml")
 
 
-def install(app: FastAPI, talks: ConversationRegistry, settings: Settings) -> Sms | None:
+def install(app: FastAPI, conversations: ConversationRegistry, settings: Settings) -> SmsService | None:
     """Have the app answer text messages, where Twilio's token is set. Raises ConfigError."""
     if not settings.sms_token:
         return None
     app.include_router(router)
-    return Sms(talks, settings, server_db.path(talks.engine.store))
+    return SmsService(conversations, settings, server_db.get_path(conversations.services.store))

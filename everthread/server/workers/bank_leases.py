@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from everthread.errors import ConfigError
-from everthread.server.metrics import FOLDER
+from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
 from everthread.server.problems import Problem
 
 try:
@@ -27,9 +27,9 @@ except ImportError:  # Windows, which has no such sockets either
     fcntl = None  # type: ignore[assignment]
 
 SOCKET_DIR = "workers"  # the folder of the sockets, in that of the numbers
-LONGEST = 100  # bytes of a socket's path; macOS takes 103, Linux 107
-PATIENCE = 1.0  # seconds to wait for a claim: most are given back within milliseconds
-AGAIN = 0.05  # seconds between two tries
+MAX_SOCKET_PATH_BYTES = 100  # bytes of a socket's path; macOS takes 103, Linux 107
+ACQUIRE_TIMEOUT_S = 1.0  # seconds to wait for a claim: most are given back within milliseconds
+RETRY_DELAY_S = 0.05  # seconds between two tries
 
 
 def create_socket_folder(folder: str) -> None:
@@ -38,45 +38,49 @@ def create_socket_folder(folder: str) -> None:
     if fcntl is None or not hasattr(socket, "AF_UNIX"):
         return
     within = Path(folder, SOCKET_DIR)
-    if len(os.fsencode(within / "1234567890")) > LONGEST:
+    if len(os.fsencode(within / "1234567890")) > MAX_SOCKET_PATH_BYTES:
         raise ConfigError(f"the name of {folder} is too long for a socket in it; set TMPDIR to a shorter one, as /tmp")
     within.mkdir(mode=0o700)
 
 
-def place() -> Path | None:
+def get_socket_path() -> Path | None:
     """The socket of this process, at which its neighbours reach it; None of a process that has none."""
-    within = Path(os.environ.get(FOLDER, ""), SOCKET_DIR)
-    return within / str(os.getpid()) if FOLDER in os.environ and within.is_dir() else None
+    within = Path(os.environ.get(MULTIPROC_DIR_VARIABLE, ""), SOCKET_DIR)
+    return within / str(os.getpid()) if MULTIPROC_DIR_VARIABLE in os.environ and within.is_dir() else None
 
 
 class BankLeases:
     """Those of one process. Safe from many threads. Where a process is alone, it may have everything, and nothing is
     written."""
 
-    def __init__(self, own: Path | None = None) -> None:
+    def __init__(self, own_socket: Path | None = None) -> None:
         """own is the process's `place`."""
-        self.own = own
+        self.own_socket = own_socket
         self._held: dict[str, set[Hashable]] = {}  # by bank, and by what it is held
         self._lock = threading.Lock()
-        if own is not None:
-            self._alive = os.open(_file(own), os.O_CREAT | os.O_RDWR, 0o600)  # until the process ends
+        if own_socket is not None:
+            self._alive = os.open(_file(own_socket), os.O_CREAT | os.O_RDWR, 0o600)  # until the process ends
             fcntl.flock(self._alive, fcntl.LOCK_EX)
 
-    def owner(self, bank: str) -> Path | None:
+    def find_owner(self, bank: str) -> Path | None:
         """The socket of the other worker that a bank belongs to."""
-        name = self._whose(bank)
-        return None if self.own is None or name is None or name == self.own.name else self.own.with_name(name)
+        name = self._owner_name(bank)
+        return (
+            None
+            if self.own_socket is None or name is None or name == self.own_socket.name
+            else self.own_socket.with_name(name)
+        )
 
-    def acquire(self, bank: str, by: Hashable, patience: float = PATIENCE) -> bool:
+    def acquire(self, bank: str, by: Hashable, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
         """Have a bank belong to this worker while `by` holds it, or longer where something else does, too. False where
         another worker has it for longer than so many seconds."""
-        until = time.monotonic() + patience
-        while not self._taken(bank, by):
-            if (owner := self.owner(bank)) is None or self.reclaim(bank, owner):
+        until = time.monotonic() + timeout_s
+        while not self._try_acquire(bank, by):
+            if (owner := self.find_owner(bank)) is None or self.reclaim(bank, owner):
                 continue
             if time.monotonic() >= until:
                 return False
-            time.sleep(AGAIN)
+            time.sleep(RETRY_DELAY_S)
         return True
 
     def release(self, bank: str, by: Hashable) -> None:
@@ -84,17 +88,17 @@ class BankLeases:
         with self._lock:
             held = self._held.get(bank, set())
             held.discard(by)
-            if self.own is not None and bank in self._held and not held:
+            if self.own_socket is not None and bank in self._held and not held:
                 del self._held[bank]
                 with suppress(FileNotFoundError):  # the folder goes when the server has ended
-                    if self._whose(bank) == self.own.name:
-                        os.unlink(self._link(self.own, bank))
+                    if self._owner_name(bank) == self.own_socket.name:
+                        os.unlink(self._link_path(self.own_socket, bank))
 
     @contextmanager
-    def holding(self, bank: str, patience: float = PATIENCE) -> Iterator[None]:
+    def hold(self, bank: str, timeout_s: float = ACQUIRE_TIMEOUT_S) -> Iterator[None]:
         """While a bank belongs to this worker. Problem where it is another's for longer than so many seconds."""
         by = object()
-        if not self.acquire(bank, by, patience):
+        if not self.acquire(bank, by, timeout_s):
             raise reply_in_progress()
         try:
             yield
@@ -120,35 +124,35 @@ class BankLeases:
             return False
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if self.owner(bank) == owner:
-                os.unlink(self._link(owner, bank))
+            if self.find_owner(bank) == owner:
+                os.unlink(self._link_path(owner, bank))
         except OSError:
             return False
         finally:
             os.close(file)
         return True
 
-    def _taken(self, bank: str, by: Hashable) -> bool:
-        if self.own is None:
+    def _try_acquire(self, bank: str, by: Hashable) -> bool:
+        if self.own_socket is None:
             return True
         with self._lock:
             if bank not in self._held:
                 try:
-                    os.symlink(self.own.name, self._link(self.own, bank))
+                    os.symlink(self.own_socket.name, self._link_path(self.own_socket, bank))
                 except FileExistsError:
-                    if self._whose(bank) != self.own.name:  # it may be of one that had our number
+                    if self._owner_name(bank) != self.own_socket.name:  # it may be of one that had our number
                         return False
                 self._held[bank] = set()
             self._held[bank].add(by)
         return True
 
-    def _whose(self, bank: str) -> str | None:
-        if self.own is not None:
+    def _owner_name(self, bank: str) -> str | None:
+        if self.own_socket is not None:
             with suppress(FileNotFoundError):
-                return os.readlink(self._link(self.own, bank))
+                return os.readlink(self._link_path(self.own_socket, bank))
         return None
 
-    def _link(self, own: Path, bank: str) -> Path:
+    def _link_path(self, own: Path, bank: str) -> Path:
         return own.with_name(sha256(bank.encode("utf-8", "surrogatepass")).hexdigest())
 
 

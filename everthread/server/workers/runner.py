@@ -29,8 +29,8 @@ from uvicorn.supervisors import Multiprocess
 from everthread import factory
 from everthread.errors import ConfigError
 from everthread.server import app, logs
-from everthread.server.http_protocol import Limits, Protocol
-from everthread.server.metrics import FOLDER
+from everthread.server.http_protocol import ConnectionLimits, ProtocolFactory
+from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.workers import bank_leases
@@ -48,9 +48,9 @@ REUSEPORT_BALANCES = sys.platform == "linux"  # whether the system deals connect
 START_TIMEOUT_S = (
     60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
 )
-LOOK = 0.05  # seconds between two looks whether workers have begun
-PROXIES = "127.0.0.1,::1"  # who is believed when it says for whom it asks: a proxy on this machine
-WITHOUT_KEY = (
+POLL_INTERVAL_S = 0.05  # seconds between two looks whether workers have begun
+TRUSTED_PROXIES = "127.0.0.1,::1"  # who is believed when it says for whom it asks: a proxy on this machine
+KEY_REQUIRED_MESSAGE = (
     "{} can be reached from other machines, and there is no key: make one with `everthread keys new`, or serve at "
     "127.0.0.1, where none is needed"
 )
@@ -66,7 +66,7 @@ class AppFactory:
     model: str | None
     settings: Settings
     log_level: str = "info"
-    several: bool = False  # whether other processes serve the same store
+    multi_process: bool = False  # whether other processes serve the same store
     options: Mapping[str, str] = field(default_factory=dict)  # of the recipe
     scribe: str | None = None  # its model
     tokens: str | None = None  # how they are counted
@@ -74,25 +74,25 @@ class AppFactory:
     def __call__(self) -> FastAPI:
         """The app of one process."""
         logs.install(self.log_level)
-        if self.several:
-            _end_with_parent()
-        return app.create(self.engine(), self.settings, closes=True)
+        if self.multi_process:
+            _exit_with_parent()
+        return app.create(self.build_services(), self.settings, closes=True)
 
-    def engine(self) -> Services:
-        """An engine of its own. ConfigError for a name that is unknown."""
+    def build_services(self) -> Services:
+        """Build the services of one process. Raises ConfigError for an unknown name."""
         recipe, llm = factory.recipe(self.recipe, options=self.options), factory.open_llm(self.model)
         scribe, count = factory.open_scribe(llm, self.scribe), factory.counter(self.tokens)
         store = factory.store(self.store)
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
-            store.open_banks = self.settings.streams
-        engine = Services(
-            store, factory.embedder(self.embedder), llm, recipe, multi_process=self.several, scribe=scribe
+            store.open_banks = self.settings.max_replies
+        services = Services(
+            store, factory.embedder(self.embedder), llm, recipe, multi_process=self.multi_process, scribe=scribe
         )
-        engine.count = count
-        return engine
+        services.count = count
+        return services
 
 
-def address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
+def resolve_address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
     """The address of a host on this machine. ConfigError for a name that is none."""
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -102,15 +102,15 @@ def address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
     return family, str(place[0])
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether only this machine can reach what is served there. ConfigError for a name that is none."""
-    return ipaddress.ip_address(address(host, 0)[1].partition("%")[0]).is_loopback
+    return ipaddress.ip_address(resolve_address(host, 0)[1].partition("%")[0]).is_loopback
 
 
-def listening(host: str, port: int, workers: int = 1) -> socket.socket:
+def open_socket(host: str, port: int, workers: int = 1) -> socket.socket:
     """A socket that takes connections from now on; with several workers, from when they do. Port 0 is any that is free.
     ConfigError where it can't be had."""
-    family, place = address(host, port)
+    family, place = resolve_address(host, port)
     try:
         alone = socket.create_server((place, port), family=family, backlog=BACKLOG)
         return alone if workers == 1 or not REUSEPORT_BALANCES else _held(alone)
@@ -137,7 +137,7 @@ def _held(alone: socket.socket) -> socket.socket:
     return held
 
 
-def url(taken: socket.socket) -> str:
+def local_url(taken: socket.socket) -> str:
     """The address at which a browser on this machine reaches it."""
     host, port = taken.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
@@ -146,60 +146,62 @@ def url(taken: socket.socket) -> str:
 
 def wait_until_listening(taken: socket.socket) -> bool:
     """Wait until connections are taken up there; False where none is, for so long that none will be."""
-    place = urlsplit(url(taken))
+    place = urlsplit(local_url(taken))
     until = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection((place.hostname, place.port), timeout=START_TIMEOUT_S):
             return True
-        time.sleep(LOOK)
+        time.sleep(POLL_INTERVAL_S)
     return False
 
 
 def run(
-    made: Callable[[], ASGIApp],
-    taken: socket.socket,
+    create_app: Callable[[], ASGIApp],
+    listener: socket.socket,
     *,
-    limits: Limits | None = None,
+    limits: ConnectionLimits | None = None,
     workers: int = 1,
-    told: Callable[[], None] = lambda: None,
+    on_listening: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then nobody new is let in, and what is being answered is finished, for so long as
     the limits say. Returns when all is done. Several workers make the app each, so it must be picklable then. told is
     called once connections are taken.
     """
-    _many_files()
-    config = configured(made, limits or Limits(), workers)
+    _raise_open_file_limit()
+    config = build_config(create_app, limits or ConnectionLimits(), workers)
     with ExitStack() as stack:
         if workers > 1:
-            os.environ[FOLDER] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
-            bank_leases.create_socket_folder(os.environ[FOLDER])
-            threading.Thread(target=lambda: told() if wait_until_listening(taken) else None, daemon=True).start()
-            LoggingSupervisor(config, [taken]).run()
+            os.environ[MULTIPROC_DIR_VARIABLE] = stack.enter_context(TemporaryDirectory(prefix="everthread-"))
+            bank_leases.create_socket_folder(os.environ[MULTIPROC_DIR_VARIABLE])
+            threading.Thread(
+                target=lambda: on_listening() if wait_until_listening(listener) else None, daemon=True
+            ).start()
+            LoggingSupervisor(config, [listener]).run()
         else:
             server = GracefulServer(config)
             for each in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(each, server.leave)
-            told()
-            server.run([taken])
+                signal.signal(each, server.request_exit)
+            on_listening()
+            server.run([listener])
 
 
-def configured(made: Callable[[], ASGIApp], limits: Limits, workers: int = 1) -> uvicorn.Config:
+def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, workers: int = 1) -> uvicorn.Config:
     """How uvicorn serves."""
     return uvicorn.Config(
-        made,
+        create_app,
         factory=True,
-        loop="everthread.server.workers.runner:Sharing" if workers > 1 else "asyncio",
-        http=cast("type[asyncio.Protocol]", Protocol(limits)),
+        loop="everthread.server.workers.runner:WorkerEventLoop" if workers > 1 else "asyncio",
+        http=cast("type[asyncio.Protocol]", ProtocolFactory(limits)),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,  # `logs` writes one without paths, which hold names
         server_header=False,
-        forwarded_allow_ips=PROXIES,
+        forwarded_allow_ips=TRUSTED_PROXIES,
         backlog=BACKLOG,
         workers=workers,
-        timeout_keep_alive=limits.idle,
-        timeout_graceful_shutdown=limits.stop,
+        timeout_keep_alive=limits.idle_timeout_s,
+        timeout_graceful_shutdown=limits.shutdown_timeout_s,
         timeout_worker_healthcheck=START_TIMEOUT_S,
     )
 
@@ -212,7 +214,7 @@ class WorkerEventLoop(asyncio.SelectorEventLoop):
     _near: asyncio.Server | None = None
 
     async def create_server(self, protocol_factory: Any, *given: Any, **named: Any) -> asyncio.Server:
-        if (place := bank_leases.place()) is not None:
+        if (place := bank_leases.get_socket_path()) is not None:
             self._near = await self.create_unix_server(protocol_factory, place, backlog=BACKLOG)
         held: socket.socket = named["sock"]
         if REUSEPORT_BALANCES:
@@ -242,7 +244,7 @@ class LoggingSupervisor(Multiprocess):
 class GracefulServer(uvicorn.Server):
     """uvicorn's server, which tells a person at a terminal what it waits for when it is told to stop."""
 
-    def leave(self, sig: int, frame: FrameType | None) -> None:
+    def request_exit(self, sig: int, frame: FrameType | None) -> None:
         """What a signal does before uvicorn heeds it: have it stop as soon as it has begun. And after, for uvicorn
         raises it again once it has stopped: nothing."""
         self.should_exit = True
@@ -255,7 +257,7 @@ class GracefulServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     """Stop where the process that watches over the workers is gone: they would hold the port for nobody."""
     parent = multiprocessing.parent_process()
 
@@ -267,7 +269,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=outlive, name="everthread parent", daemon=True).start()
 
 
-def _many_files() -> None:
+def _raise_open_file_limit() -> None:
     """Have this process hold as many connections open as the system lets it; by default it is often few."""
     if resource is not None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

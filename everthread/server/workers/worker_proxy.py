@@ -18,23 +18,29 @@ import httpx
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from everthread.server.paths import API
-from everthread.server.problems import RETRY, Problem
-from everthread.server.request_guard import LARGEST, framing, raw_path, with_body_limit, with_security_headers
+from everthread.server.path_segments import API_PREFIX
+from everthread.server.problems import RETRY_AFTER_S, Problem
+from everthread.server.request_guard import (
+    MAX_FILE_BYTES,
+    check_framing,
+    raw_path,
+    with_body_limit,
+    with_security_headers,
+)
 from everthread.server.workers.bank_leases import BankLeases
 
 log = logging.getLogger("everthread.server")
 
 FORWARDED_HEADER = b"everthread-for"  # the header that says for whom a request is passed on
-TOLD = ("client", "server", "scheme")  # what it says, of the scope
-BANKS = [*API.split("/"), "banks"]
-OWN = {  # headers of one connection, which each of the two has of its own (RFC 9110, 7.6.1)
+FORWARDED_FIELDS = ("client", "server", "scheme")  # what it says, of the scope
+BANKS_PATH = [*API_PREFIX.split("/"), "banks"]
+HOP_BY_HOP_HEADERS = {  # headers of one connection, which each of the two has of its own (RFC 9110, 7.6.1)
     *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect"),
     FORWARDED_HEADER,
 }
-OWN_OF_ANSWERS = OWN | {b"transfer-encoding", b"date"}  # uvicorn adds them anew
-TRIES = 20  # looks for an owner who can be reached
-AGAIN = 0.05  # seconds between two of them
+RESPONSE_HOP_BY_HOP_HEADERS = HOP_BY_HOP_HEADERS | {b"transfer-encoding", b"date"}  # uvicorn adds them anew
+MAX_TRIES = 20  # looks for an owner who can be reached
+RETRY_DELAY_S = 0.05  # seconds between two of them
 
 
 class ClientDisconnected(Exception):
@@ -44,19 +50,19 @@ class ClientDisconnected(Exception):
 class WorkerProxyMiddleware:
     """Passes on what is another worker's."""
 
-    def __init__(self, app: ASGIApp, claims: BankLeases, patience: float) -> None:
+    def __init__(self, app: ASGIApp, leases: BankLeases, body_timeout_s: float) -> None:
         """patience is in seconds, for a body."""
-        self.app, self.claims, self.patience = app, claims, patience
-        self._ways: dict[Path, httpx.AsyncHTTPTransport] = {}
+        self.app, self.leases, self.body_timeout_s = app, leases, body_timeout_s
+        self._transports: dict[Path, httpx.AsyncHTTPTransport] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self.claims.own is None:
+        if scope["type"] != "http" or self.leases.own_socket is None:
             await self.app(scope, receive, send)
             return
-        if (scope.get("server") or ("",))[0] == str(self.claims.own):
+        if (scope.get("server") or ("",))[0] == str(self.leases.own_socket):
             _apply_forwarded(scope)
         try:
-            passed = await self._passed(scope, receive, send)
+            passed = await self._forward(scope, receive, send)
         except Problem as problem:
             log.warning("a request was not passed on: %s", problem.name)
             await problem.response()(scope, receive, with_security_headers(send))
@@ -64,27 +70,27 @@ class WorkerProxyMiddleware:
             if not passed:
                 await self.app(scope, receive, send)
 
-    async def _passed(self, scope: Scope, receive: Receive, send: Send) -> bool:
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Whether a request was passed on, and all of it is done. Problem where its worker can't be had."""
         if (bank := bank_from_path(scope)) is None:
             return False
-        framing(Headers(scope=scope))
-        for _ in range(TRIES):
-            if (owner := self.claims.owner(bank)) is None:
+        check_framing(Headers(scope=scope))
+        for _ in range(MAX_TRIES):
+            if (owner := self.leases.find_owner(bank)) is None:
                 return False
             try:
-                await self._pass_on(owner, scope, receive, send)
+                await self._forward_to(owner, scope, receive, send)
             except httpx.ConnectError:
-                if not self.claims.reclaim(bank, owner):
-                    await anyio.sleep(AGAIN)
+                if not self.leases.reclaim(bank, owner):
+                    await anyio.sleep(RETRY_DELAY_S)
             else:
                 return True
-        raise _lost("the worker that has this bank just now can't be reached; try again")
+        raise _unavailable("the worker that has this bank just now can't be reached; try again")
 
-    async def _pass_on(self, owner: Path, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward_to(self, owner: Path, scope: Scope, receive: Receive, send: Send) -> None:
         """Have a request answered by the owner, for as long as whoever asked is there. Raises httpx.ConnectError where
         the owner is not, and nothing was read of it yet."""
-        body, failed = Body(with_body_limit(receive, LARGEST, self.patience)), list[Exception]()
+        body, failed = ForwardedBody(with_body_limit(receive, MAX_FILE_BYTES, self.body_timeout_s)), list[Exception]()
         async with anyio.create_task_group() as both:
 
             async def answer() -> None:
@@ -95,22 +101,22 @@ class WorkerProxyMiddleware:
                 both.cancel_scope.cancel()
 
             both.start_soon(answer)
-            await body.left()
+            await body.wait_until_disconnect()
             both.cancel_scope.cancel()
         for error in failed:
             if not isinstance(error, ClientDisconnected):
                 raise error
 
-    async def _answer(self, owner: Path, scope: Scope, body: Body, send: Send) -> None:
+    async def _answer(self, owner: Path, scope: Scope, body: ForwardedBody, send: Send) -> None:
         try:
-            response = await self._way(owner).handle_async_request(_request(scope, body))
+            response = await self._transport_to(owner).handle_async_request(_request(scope, body))
         except httpx.ConnectError:
             raise
         except httpx.TransportError:
-            raise _lost("the worker that was doing this has ended; see what is kept, and ask again") from None
+            raise _unavailable("the worker that was doing this has ended; see what is kept, and ask again") from None
         assert isinstance(response.stream, httpx.AsyncByteStream)
         try:
-            headers = [each for each in response.headers.raw if each[0].lower() not in OWN_OF_ANSWERS]
+            headers = [each for each in response.headers.raw if each[0].lower() not in RESPONSE_HOP_BY_HOP_HEADERS]
             await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
             async for piece in response.stream:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -120,15 +126,15 @@ class WorkerProxyMiddleware:
         finally:
             await response.stream.aclose()
 
-    def _way(self, owner: Path) -> httpx.AsyncHTTPTransport:
+    def _transport_to(self, owner: Path) -> httpx.AsyncHTTPTransport:
         """The way to a worker. A connection is made for each request, for one that is kept may just be closing."""
-        if owner not in self._ways:
+        if owner not in self._transports:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-            self._ways[owner] = httpx.AsyncHTTPTransport(verify=False, limits=limits, uds=str(owner))
-        return self._ways[owner]
+            self._transports[owner] = httpx.AsyncHTTPTransport(verify=False, limits=limits, uds=str(owner))
+        return self._transports[owner]
 
 
-class Body(httpx.AsyncByteStream):
+class ForwardedBody(httpx.AsyncByteStream):
     """The body of a request, as it comes in."""
 
     def __init__(self, receive: Receive) -> None:
@@ -138,20 +144,20 @@ class Body(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         more = True
         while more:
-            message = _there(await self._receive())
+            message = _require_connected(await self._receive())
             more = message.get("more_body", False)
             if piece := message.get("body", b""):
                 yield piece
         self._whole.set()
 
-    async def left(self) -> None:
+    async def wait_until_disconnect(self) -> None:
         """Wait until whoever sent it, once it is whole, has gone."""
         await self._whole.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
 
-def _there(message: Message) -> Message:
+def _require_connected(message: Message) -> Message:
     if message["type"] == "http.disconnect":
         raise ClientDisconnected
     return message
@@ -160,13 +166,13 @@ def _there(message: Message) -> Message:
 def bank_from_path(scope: Scope) -> str | None:
     """The bank that a path names, read as `paths.Segments` has it read."""
     parts = [unquote(part) for part in raw_path(scope).decode("latin-1").partition("?")[0].split("/")]
-    return parts[len(BANKS)] if parts[: len(BANKS)] == BANKS and len(parts) > len(BANKS) else None
+    return parts[len(BANKS_PATH)] if parts[: len(BANKS_PATH)] == BANKS_PATH and len(parts) > len(BANKS_PATH) else None
 
 
-def _request(scope: Scope, body: Body) -> httpx.Request:
+def _request(scope: Scope, body: ForwardedBody) -> httpx.Request:
     """The same request for another worker."""
-    headers = [each for each in scope["headers"] if each[0].lower() not in OWN]
-    headers.append((FORWARDED_HEADER, json.dumps({name: scope.get(name) for name in TOLD}).encode()))
+    headers = [each for each in scope["headers"] if each[0].lower() not in HOP_BY_HOP_HEADERS]
+    headers.append((FORWARDED_HEADER, json.dumps({name: scope.get(name) for name in FORWARDED_FIELDS}).encode()))
     target = raw_path(scope) + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     return httpx.Request(scope["method"], "http://worker", headers=headers, stream=body, extensions={"target": target})
 
@@ -176,9 +182,9 @@ def _apply_forwarded(scope: Scope) -> None:
     for name, value in scope["headers"]:
         if name == FORWARDED_HEADER:
             told = json.loads(value)
-            scope.update({each: tuple(of) if isinstance(of := told[each], list) else of for each in TOLD})
+            scope.update({each: tuple(of) if isinstance(of := told[each], list) else of for each in FORWARDED_FIELDS})
     scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HEADER]
 
 
-def _lost(what: str) -> Problem:
-    return Problem(503, "busy", what, {"Retry-After": str(RETRY)})
+def _unavailable(what: str) -> Problem:
+    return Problem(503, "busy", what, {"Retry-After": str(RETRY_AFTER_S)})

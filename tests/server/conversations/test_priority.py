@@ -62,14 +62,14 @@ def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_
 
 
 def test_what_nobody_waits_for_is_done_in_the_end_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(priority, "LATEST", 0.05)
+    monkeypatch.setattr(priority, "MAX_BACKGROUND_WAIT_S", 0.05)
     turns = PriorityGate(1)
     with turns.interactive(), turns.background():
         pass
 
 
 def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(priority, "LATEST", 0.2)
+    monkeypatch.setattr(priority, "MAX_BACKGROUND_WAIT_S", 0.2)
     turns, done = PriorityGate(1), threading.Barrier(9)
 
     def embed() -> None:

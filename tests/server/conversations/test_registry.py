@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hardship import PATIENCE, SOON, llm
@@ -21,15 +20,15 @@ from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server.chat_schemas import OptionsBody
-from everthread.server.conversations import registry
+from everthread.server.conversations import open_conversations
 from everthread.server.conversations.registry import CURRENT, ConversationRegistry
-from everthread.server.conversations.reply_stream import COMMENT, ReplyStream
+from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.problems import Problem
 from everthread.server.services import Services
 from everthread.server.workers.bank_leases import BankLeases
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.types import Filter, Message, Sampling, Usage, now
+from everthread.types import Filter, Message, Sampling, Usage, Vector, now
 
 PLAIN = OptionsBody()
 
@@ -43,95 +42,95 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 def over(store: SQLiteStore, model: LLM | None) -> tuple[ConversationRegistry, Memory]:
     """Open conversations over a store, and the memory of one bank."""
-    engine = Services(store, HashEmbedder(64), model, Default())
-    return ConversationRegistry(engine), engine.memory("alice", make=True)
+    services = Services(store, HashEmbedder(64), model, Default())
+    return ConversationRegistry(services), services.get_memory("alice", create=True)
 
 
-def said(talks: ConversationRegistry, memory: Memory, text: str, session: str = CURRENT) -> ReplyStream:
-    running = talks.reply(memory, session, text, PLAIN)
+def said(registry: ConversationRegistry, memory: Memory, text: str, session: str = CURRENT) -> ReplyStream:
+    running = registry.reply(memory, session, text, PLAIN)
     assert running.wait(PATIENCE)
     return running
 
 
 def test_a_reply_that_runs_at_the_end_may_finish(store: SQLiteStore) -> None:
     with llm.llm_server(Reply("One two three.", delay=0.1)) as server:
-        talks, memory = over(store, OpenAICompatible(server.url, "m"))
-        talks.reply(memory, CURRENT, "Count.", PLAIN)
-        talks.close(timeout=PATIENCE)
+        registry, memory = over(store, OpenAICompatible(server.url, "m"))
+        registry.reply(memory, CURRENT, "Count.", PLAIN)
+        registry.close(timeout_s=PATIENCE)
     assert [line.text for line in memory.lines()][-1] == "One two three."
 
 
 def test_a_reply_that_takes_too_long_at_the_end_is_kept_as_far_as_it_came(store: SQLiteStore) -> None:
     with llm.llm_server(Stall("One two")) as server:
-        talks, memory = over(store, OpenAICompatible(server.url, "m"))
-        running = talks.reply(memory, CURRENT, "Count.", PLAIN)
+        registry, memory = over(store, OpenAICompatible(server.url, "m"))
+        running = registry.reply(memory, CURRENT, "Count.", PLAIN)
         while running.reply is None or not running.reply.text:
             time.sleep(0.01)
         begun = time.monotonic()
-        talks.close(timeout=0.5)
+        registry.close(timeout_s=0.5)
         assert time.monotonic() - begun < SOON
     last = list(memory.lines())[-1]
     assert (last.text, last.metadata["partial"]) == ("One two", True)
-    assert running.over
+    assert running.is_finished
     with pytest.raises(Problem, match="try again"):
-        talks.reply(memory, "another", "Hello?", PLAIN)
+        registry.reply(memory, "another", "Hello?", PLAIN)
 
 
 def test_the_least_recently_used_go_but_not_those_in_incognito(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "OPEN", 2)
-    monkeypatch.setattr(registry, "PRIVATE", 1)
-    talks, memory = over(store, ScriptedLLM(["Yes."] * 10))
-    said(talks, memory, "Hello", "one")
-    talks.incognito(memory, "secret", True)
-    said(talks, memory, "Psst", "secret")
+    monkeypatch.setattr(open_conversations, "MAX_OPEN", 2)
+    monkeypatch.setattr(open_conversations, "MAX_PRIVATE", 1)
+    registry, memory = over(store, ScriptedLLM(["Yes."] * 10))
+    said(registry, memory, "Hello", "one")
+    registry.set_incognito(memory, "secret", True)
+    said(registry, memory, "Psst", "secret")
     for name in ("two", "three", "four"):
-        said(talks, memory, "Hello", name)
-    assert [name for _, name in talks._talks] == ["secret", "three", "four"]
-    assert [line.text for line in talks.state(memory, "one").lines][-2:] == ["Hello", "Yes."]
-    assert [line.text for line in talks.state(memory, "secret").lines][-2:] == ["Psst", "Yes."]
-    talks.incognito(memory, "newer", True)
-    assert ("alice", "secret") not in talks._talks
-    talks.close()
+        said(registry, memory, "Hello", name)
+    assert [each.chat.session for each in registry.open_conversations.list_all()] == ["secret", "three", "four"]
+    assert [line.text for line in registry.get_state(memory, "one").lines][-2:] == ["Hello", "Yes."]
+    assert [line.text for line in registry.get_state(memory, "secret").lines][-2:] == ["Psst", "Yes."]
+    registry.set_incognito(memory, "newer", True)
+    assert "secret" not in [each.chat.session for each in registry.open_conversations.list_all()]
+    registry.close()
 
 
 def test_the_conversations_of_a_bank_share_a_desk_that_outlives_each_of_them(store: SQLiteStore) -> None:
-    talks, memory = over(store, ScriptedLLM(["Yes."] * 10))
-    said(talks, memory, "Hello", "one")
-    said(talks, memory, "Hello", "two")
-    desks = {id(talk.chat._desk) for talk in talks._talks.values()}
-    assert len(desks) == 1
-    first = talks._talks["alice", "one"].chat
+    registry, memory = over(store, ScriptedLLM(["Yes."] * 10))
+    said(registry, memory, "Hello", "one")
+    said(registry, memory, "Hello", "two")
+    one, two = registry.open_conversations.list_bank("alice")
+    assert one.chat._desk is two.chat._desk
+    first = one.chat
     first.close()
     assert first._desk._closed is False
-    talks.close()
+    registry.close()
     assert first._desk._closed is True
 
 
 def test_a_bank_that_is_to_be_forgotten_is_let_go(store: SQLiteStore) -> None:
     with llm.llm_server(Stall("One two")) as server:
-        talks, memory = over(store, OpenAICompatible(server.url, "m"))
-        running = talks.reply(memory, CURRENT, "Count.", PLAIN)
-        with talks.forgetting("alice", whole=True):
-            assert running.over
+        registry, memory = over(store, OpenAICompatible(server.url, "m"))
+        running = registry.reply(memory, CURRENT, "Count.", PLAIN)
+        with registry.pause_bank("alice", close=True):
+            assert running.is_finished
             memory.forget(everything=True)
         assert store.banks() == []
-        assert talks._talks == {}
-        talks.close()
+        assert registry.open_conversations.list_all() == []
+        registry.close()
 
 
 def test_what_was_forgotten_is_not_told_again_under_its_key(store: SQLiteStore) -> None:
-    talks, memory = over(store, ScriptedLLM(["Yes.", "Anew."]))
-    first = talks.reply(memory, "one", "Hello", PLAIN, "key")
+    registry, memory = over(store, ScriptedLLM(["Yes.", "Anew."]))
+    first = registry.reply(memory, "one", "Hello", PLAIN, "key")
     assert first.wait(PATIENCE)
     memory.forget(session="one")
-    talks.drop_events("alice")
-    again = talks.reply(memory, "one", "Hello", PLAIN, "key")
+    registry.drop_events("alice")
+    again = registry.reply(memory, "one", "Hello", PLAIN, "key")
     assert again.wait(PATIENCE)
     assert again is not first
     assert [line.text for line in memory.lines(Filter(session="one"))][-2:] == ["Hello", "Anew."]
-    talks.close()
+    registry.close()
 
 
 def test_what_another_process_says_is_seen(store: SQLiteStore) -> None:
@@ -139,64 +138,21 @@ def test_what_another_process_says_is_seen(store: SQLiteStore) -> None:
     other, same = over(store, ScriptedLLM(["No."] * 5))
     said(one, memory, "Hello", "s")
     said(other, same, "And again", "s")
-    assert [line.text for line in one.state(memory, "s").lines][-4:] == ["Hello", "Yes.", "And again", "No."]
+    assert [line.text for line in one.get_state(memory, "s").lines][-4:] == ["Hello", "Yes.", "And again", "No."]
     one.close()
     other.close()
 
 
-def test_a_reader_gets_comments_while_nothing_comes() -> None:
-    running = ReplyStream()
-
-    async def read() -> list[bytes]:
-        told = []
-        async for part in running.follow(keep_alive=0.02):
-            told.append(part)
-            if told == [COMMENT, COMMENT]:
-                running.end("done", {"text": "ünï\n"})
-        return told
-
-    told = asyncio.run(read())
-    assert told[:2] == [COMMENT, COMMENT]
-    assert told[-1] == 'event: done\ndata: {"text": "ünï\\n"}\n\n'.encode()
-
-
-def test_a_reader_that_leaves_is_woken_no_more() -> None:
-    running = ReplyStream()
-
-    async def leave() -> None:
-        reading = asyncio.ensure_future(anext(running.follow()))
-        await asyncio.sleep(0.01)
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-
-    asyncio.run(leave())
-    assert running._waiting == []
-    running.put("piece", {"text": "to nobody"})
-    running.end("done", {})
-
-
-def test_nothing_comes_behind_the_end_which_one_alone_tells() -> None:
-    running = ReplyStream()
-    assert (running.claim(), running.claim()) == (True, False)
-    running.end("done", {})
-    running.put("piece", {"text": "late"})
-
-    async def read() -> bytes:
-        return b"".join([part async for part in running.follow()])
-
-    assert asyncio.run(read()) == b"event: done\ndata: {}\n\n"
-
-
 def test_a_reply_is_over_at_once_where_its_model_never_says_a_word(store: SQLiteStore) -> None:
     with llm.llm_server(Mute()) as server:
-        talks, memory = over(store, OpenAICompatible(server.url, "m"))
-        running = talks.reply(memory, CURRENT, "Hello?", PLAIN)
+        registry, memory = over(store, OpenAICompatible(server.url, "m"))
+        running = registry.reply(memory, CURRENT, "Hello?", PLAIN)
         begun = time.monotonic()
-        assert talks.stop(memory, CURRENT).replying is False
-        assert running.over
+        assert registry.stop(memory, CURRENT).replying is False
+        assert running.is_finished
         assert time.monotonic() - begun < SOON
         server.closing.set()
-        talks.close()
+        registry.close()
 
 
 class Odd(ScriptedLLM):
@@ -238,124 +194,98 @@ class Broken:
 def test_a_model_that_raises_what_nobody_knows_ends_its_reply_and_takes_no_place(
     store: SQLiteStore, listened: bool
 ) -> None:
-    engine = Services(store, HashEmbedder(64), Odd(listened), Default())
-    talks, memory = ConversationRegistry(engine, streams=2), engine.memory("alice", make=True)
+    services = Services(store, HashEmbedder(64), Odd(listened), Default())
+    registry, memory = ConversationRegistry(services, max_replies=2), services.get_memory("alice", create=True)
     for n in range(5):
-        running = talks.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
+        running = registry.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
         assert running.wait(PATIENCE)
         assert (b"Yes." if listened else b"the reply failed") in asyncio.run(collected(running))
-    talks.close()
+    registry.close()
 
 
 async def collected(running: ReplyStream) -> bytes:
-    return b"".join([told async for told in running.follow()])
+    return b"".join([told async for told in running.read_events()])
 
 
-def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_back(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    talks, memory = over(store, ScriptedLLM(["It was a periwinkle."] * 2))
+def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_back(store: SQLiteStore) -> None:
     preparing, gone = threading.Event(), threading.Event()
-    start = talks._start
 
-    def slowly(*given: Any, **more: Any) -> ReplyStream:
-        preparing.set()
-        assert not gone.wait(0.3)  # it is waited for
-        return start(*given, **more)
+    class SlowEmbedder(HashEmbedder):
+        def embed_query(self, text: str) -> Vector:
+            preparing.set()
+            assert not gone.wait(0.3)  # it is waited for
+            return super().embed_query(text)
 
-    monkeypatch.setattr(talks, "_start", slowly)
-    thread = threading.Thread(target=lambda: talks.reply(memory, CURRENT, "A periwinkle.", PLAIN))
+    services = Services(store, SlowEmbedder(64), ScriptedLLM(["It was a periwinkle."] * 2), Default())
+    registry, memory = ConversationRegistry(services), services.get_memory("alice", create=True)
+    memory.observe("I found a shell.", session="yesterday")
+    thread = threading.Thread(target=lambda: registry.reply(memory, CURRENT, "A periwinkle.", PLAIN))
     thread.start()
     assert preparing.wait(PATIENCE)
-    with talks.forgetting("alice", whole=True):
+    with registry.pause_bank("alice", close=True):
         memory.forget(everything=True)
     gone.set()
     thread.join()
-    talks.close()
+    registry.close()
     assert store.banks() == []
 
 
 def test_two_who_begin_at_once_begin_one_conversation(store: SQLiteStore) -> None:
-    talks, memory = over(store, ScriptedLLM(["Yes."]))
-    first = talks.state(memory, CURRENT).session
-    talks._named = lambda memory: None  # type: ignore[method-assign]  # as if both had looked before either was there
-    assert talks.state(memory, CURRENT).session == first
-    talks.close()
+    registry, memory = over(store, ScriptedLLM(["Yes."]))
+    first = registry.get_state(memory, CURRENT).session
+    registry.open_conversations._find_current = lambda memory: None  # type: ignore[method-assign]  # as if both had looked before either was there
+    assert registry.get_state(memory, CURRENT).session == first
+    registry.close()
 
 
 def test_a_conversation_that_is_ended_takes_no_place_from_one_in_incognito(store: SQLiteStore) -> None:
-    talks, memory = over(store, ScriptedLLM(["Yes."] * 3))
-    said(talks, memory, "Hello", "old")
-    talks.incognito(memory, "secret", True)
-    with talks.using(memory, "old") as chat:
+    registry, memory = over(store, ScriptedLLM(["Yes."] * 3))
+    said(registry, memory, "Hello", "old")
+    registry.set_incognito(memory, "secret", True)
+    with registry.use(memory, "old") as chat:
         chat.end(True)
-    state = talks.state(memory, CURRENT)
+    state = registry.get_state(memory, CURRENT)
     assert (state.session, state.incognito) == ("secret", True)
-    talks.close()
+    registry.close()
 
 
 def test_a_summary_on_its_way_does_not_bring_a_forgotten_bank_back(store: SQLiteStore) -> None:
     with llm.llm_server("Hello.", Reply('{"text": "They said hello."}', first=2.0)) as server:
-        talks, memory = over(store, OpenAICompatible(server.url, "m"))
-        said(talks, memory, "My sister Mia moved to Lisbon.", "s")
-        with talks.using(memory, "s") as chat:
+        registry, memory = over(store, OpenAICompatible(server.url, "m"))
+        said(registry, memory, "My sister Mia moved to Lisbon.", "s")
+        with registry.use(memory, "s") as chat:
             chat.end(True)
         while len(server.asked) < 2:
             time.sleep(0.01)
-        with talks.forgetting("alice", whole=True):
+        with registry.pause_bank("alice", close=True):
             memory.forget(everything=True)
         time.sleep(2.5)
         assert store.banks() == []
-        talks.close()
+        registry.close()
 
 
 def test_whoever_begins_to_talk_while_something_is_forgotten_waits(store: SQLiteStore) -> None:
-    talks, memory = over(store, ScriptedLLM(["Yes."] * 3))
-    said(talks, memory, "Hello", "one")
-    thread = threading.Thread(target=lambda: said(talks, memory, "Hello", "two"))
-    with talks.forgetting("alice"):
+    registry, memory = over(store, ScriptedLLM(["Yes."] * 3))
+    said(registry, memory, "Hello", "one")
+    thread = threading.Thread(target=lambda: said(registry, memory, "Hello", "two"))
+    with registry.pause_bank("alice"):
         thread.start()
         thread.join(0.3)
         assert thread.is_alive()
         assert [each.id for each in memory.sessions()] == ["one"]
-        said(talks, talks.engine.memory("bob", make=True), "Hello")
+        said(registry, registry.services.get_memory("bob", create=True), "Hello")
     thread.join(PATIENCE)
     assert [each.id for each in memory.sessions()] == ["one", "two"]
-    talks.close()
-
-
-def test_readers_of_many_replies_get_every_event_whoever_writes_at_the_same_time() -> None:
-    told = [ReplyStream() for _ in range(20)]
-
-    def write(running: ReplyStream) -> None:
-        for number in range(50):
-            running.put("piece", {"text": f"word {number}"})
-        running.end("done", {})
-
-    async def read(running: ReplyStream) -> bytes:
-        return b"".join([part async for part in running.follow(keep_alive=10 * PATIENCE)])
-
-    async def all_of_them() -> list[bytes]:
-        reading = asyncio.gather(*map(read, told))
-        await asyncio.sleep(0.01)  # so that they wait
-        writers = [threading.Thread(target=write, args=(running,)) for running in told]
-        for each in writers:
-            each.start()
-        async with asyncio.timeout(PATIENCE):  # one that is not woken would wait for a comment
-            return await reading
-
-    for found in asyncio.run(all_of_them()):
-        assert found.count(b"event: piece\n") == 50
-        assert b'{"text": "word 49"}' in found
+    registry.close()
 
 
 def neighbours(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, Memory, BankLeases]:
-    """Open conversations of one worker, the memory of one bank, and the claims of another worker."""
-    engine = Services(store, HashEmbedder(64), ScriptedLLM(["Aye."] * 9), Default(), multi_process=True)
+    """Open conversations of one worker, the memory of one bank, and the leases of another worker."""
+    services = Services(store, HashEmbedder(64), ScriptedLLM(["Aye."] * 9), Default(), multi_process=True)
     folder.mkdir()
     return (
-        ConversationRegistry(engine, claims=BankLeases(folder / "1")),
-        engine.memory("alice", make=True),
+        ConversationRegistry(services, leases=BankLeases(folder / "1")),
+        services.get_memory("alice", create=True),
         BankLeases(folder / "2"),
     )
 
@@ -363,28 +293,28 @@ def neighbours(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, 
 def test_what_another_worker_has_claimed_just_now_is_not_changed_here_and_can_be_looked_at(
     store: SQLiteStore, tmp_path: Path
 ) -> None:
-    talks, memory, other = neighbours(store, tmp_path / "workers")
-    with other.holding("alice"):
+    registry, memory, other = neighbours(store, tmp_path / "workers")
+    with other.hold("alice"):
         with pytest.raises(Problem, match="409"):
-            talks.reply(memory, CURRENT, "Hello?", PLAIN)
+            registry.reply(memory, CURRENT, "Hello?", PLAIN)
         with pytest.raises(Problem, match="409"):
-            talks.incognito(memory, CURRENT, True)
-        with pytest.raises(Problem, match="409"), talks.forgetting("alice"):
+            registry.set_incognito(memory, CURRENT, True)
+        with pytest.raises(Problem, match="409"), registry.pause_bank("alice"):
             raise AssertionError
-        assert talks.state(memory, CURRENT).lines == []
-        assert talks.stop(memory, CURRENT).replying is False
+        assert registry.get_state(memory, CURRENT).lines == []
+        assert registry.stop(memory, CURRENT).replying is False
     assert list(memory.lines()) == []
-    said(talks, memory, "Hello?")
-    talks.close()
+    said(registry, memory, "Hello?")
+    registry.close()
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
     assert other.acquire("alice", "reply"), "it was given back"
 
 
 def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: SQLiteStore, tmp_path: Path) -> None:
-    talks, memory, other = neighbours(store, tmp_path / "workers")
+    registry, memory, other = neighbours(store, tmp_path / "workers")
     chat = Chat(memory, llm=ScriptedLLM(["Aye."]))
     other.acquire("alice", "reply")
-    answering = threading.Thread(target=talks.reply_detached, args=(chat, lambda chat: chat.reply("Hello?")))
+    answering = threading.Thread(target=registry.reply_detached, args=(chat, lambda chat: chat.reply("Hello?")))
     answering.start()
     time.sleep(0.3)
     assert list(memory.lines()) == []
@@ -392,17 +322,17 @@ def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: 
     answering.join(PATIENCE)
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
     chat.close()
-    talks.close()
+    registry.close()
 
 
 def test_a_line_that_got_no_reply_is_answered_when_asked_again_after_the_clock_was_set_back(store: SQLiteStore) -> None:
-    talks = ConversationRegistry(
+    registry = ConversationRegistry(
         Services(store, HashEmbedder(64), ScriptedLLM(["One two."]), Default(), multi_process=True)
     )
-    memory = talks.engine.memory("alice", make=True)
+    memory = registry.services.get_memory("alice", create=True)
     memory.observe("Count.", said_at=now() + timedelta(minutes=10), session="s", key="k")
-    assert talks.reply(memory, "s", "Count.", PLAIN, "k").wait(PATIENCE)
-    talks.close()
+    assert registry.reply(memory, "s", "Count.", PLAIN, "k").wait(PATIENCE)
+    registry.close()
     assert [line.text for line in memory.lines()] == ["Count.", "One two."]
 
 
@@ -413,10 +343,12 @@ def test_what_is_asked_again_at_another_worker_is_answered_once(tmp_path: Path) 
         workers = []
         for name in "12":
             store = stack.enter_context(closing(SQLiteStore(tmp_path / "banks")))
-            engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default(), multi_process=True)
-            talks = ConversationRegistry(engine, claims=BankLeases(places / name))
-            stack.callback(talks.close)
-            workers.append((talks, engine.memory("alice", make=True)))
+            services = Services(
+                store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default(), multi_process=True
+            )
+            registry = ConversationRegistry(services, leases=BankLeases(places / name))
+            stack.callback(registry.close)
+            workers.append((registry, services.get_memory("alice", create=True)))
         (one, memory), (other, same) = workers
         running = one.reply(memory, CURRENT, "Count.", PLAIN, "k")
         with pytest.raises(Problem) as refused:  # one that came there before the bank was the first's

@@ -8,9 +8,9 @@ import time
 from collections import Counter
 from functools import partial
 
-from everthread.server.conversations.start_limits import PLACES, StartLimiter
+from everthread.server.conversations.start_limits import MAX_STARTING, StartLimiter
 
-BANKS = 3 * PLACES
+BANKS = 3 * MAX_STARTING
 
 
 def most_at_once(banks: list[str]) -> tuple[int, int]:
@@ -30,14 +30,14 @@ def most_at_once(banks: list[str]) -> tuple[int, int]:
 
     async def all_of_them() -> list[str]:
         places = StartLimiter()
-        return await asyncio.gather(*(places.begin(bank, partial(begin, bank)) for bank in banks))
+        return await asyncio.gather(*(places.run(bank, partial(begin, bank)) for bank in banks))
 
     assert asyncio.run(all_of_them()) == banks
     return most, of_one
 
 
 def test_replies_of_many_banks_are_begun_side_by_side_but_no_more_than_there_are_places() -> None:
-    assert most_at_once([str(number) for number in range(BANKS)]) == (PLACES, 1)
+    assert most_at_once([str(number) for number in range(BANKS)]) == (MAX_STARTING, 1)
 
 
 def test_a_banks_replies_are_begun_one_at_a_time_and_leave_the_other_places_free() -> None:

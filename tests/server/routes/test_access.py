@@ -7,21 +7,21 @@ import pytest
 from fastapi.testclient import TestClient
 
 from everthread.server import server_db
-from everthread.server.keys import Keys
+from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from server.problem import RAW, kind
 
 
 @pytest.fixture
-def keys(engine: Services) -> Iterator[Keys]:
-    made = Keys(server_db.path(engine.store))
+def keys(services: Services) -> Iterator[KeyStore]:
+    made = KeyStore(server_db.get_path(services.store))
     yield made
     made.close()
 
 
-def test_a_key_for_one_bank_does_nothing_with_another_there_or_not(told: TestClient, keys: Keys) -> None:
+def test_a_key_for_one_bank_does_nothing_with_another_there_or_not(told: TestClient, keys: KeyStore) -> None:
     told.put("banks/bob")
-    key = {"Authorization": f"Bearer {keys.new('bob', ['bob'])}"}
+    key = {"Authorization": f"Bearer {keys.create('bob', ['bob'])}"}
     for path, operations in told.get("openapi.json").json()["paths"].items():
         if "{bank}" not in path:
             continue
@@ -39,9 +39,9 @@ def test_a_key_for_one_bank_does_nothing_with_another_there_or_not(told: TestCli
     assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
 
 
-def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: Keys) -> None:
+def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: KeyStore) -> None:
     told.post("banks/bob/lines", json={"text": "Ferns."})
-    key = {"Authorization": f"Bearer {keys.new('bob', ['bob'])}"}
+    key = {"Authorization": f"Bearer {keys.create('bob', ['bob'])}"}
     assert [item["id"] for item in told.get("banks", headers=key).json()["items"]] == ["bob"]
     for other in ("alice/nemo", "carol"):
         asked = {"query": "Lisbon", "banks": ["bob", other]}
@@ -54,10 +54,10 @@ def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: Keys) -> None:
 
 
 def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_everything(
-    told: TestClient, keys: Keys
+    told: TestClient, keys: KeyStore
 ) -> None:
-    chats = {"Authorization": f"Bearer {keys.new('chats', ['bob'], ['chat'])}"}
-    reads = {"Authorization": f"Bearer {keys.new('reads', ['bob'], ['read'])}"}
+    chats = {"Authorization": f"Bearer {keys.create('chats', ['bob'], ['chat'])}"}
+    reads = {"Authorization": f"Bearer {keys.create('reads', ['bob'], ['read'])}"}
     assert told.get("characters", headers=chats).status_code == 200
     assert kind(told.get("characters", headers=reads), 403) == "forbidden"
     for answer in (
@@ -69,9 +69,9 @@ def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_ever
 
 
 def test_a_key_that_may_not_forget_can_have_only_the_running_conversation_forgotten(
-    told: TestClient, keys: Keys
+    told: TestClient, keys: KeyStore
 ) -> None:
-    chats = {"Authorization": f"Bearer {keys.new('chats', ['alice/*'], ['chat'])}"}
+    chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
     no = {"remember": False}
     assert kind(told.post("banks/alice%2Fnemo/chat/one/end", json=no, headers=chats), 403) == "forbidden"
     assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
@@ -80,16 +80,16 @@ def test_a_key_that_may_not_forget_can_have_only_the_running_conversation_forgot
     assert told.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3
 
 
-def test_a_key_that_may_not_forget_writes_notes_and_empties_none(told: TestClient, keys: Keys) -> None:
-    writes = {"Authorization": f"Bearer {keys.new('writes', ['alice/*'], ['write'])}"}
+def test_a_key_that_may_not_forget_writes_notes_and_empties_none(told: TestClient, keys: KeyStore) -> None:
+    writes = {"Authorization": f"Bearer {keys.create('writes', ['alice/*'], ['write'])}"}
     notes = "banks/alice%2Fnemo/notes"
     assert told.put(notes, json={"text": "Ann has a sister."}, headers=writes).status_code == 200
     assert kind(told.put(notes, json={"text": " "}, headers=writes), 403) == "forbidden"
     assert told.get(notes).json()["text"] == "Ann has a sister."
 
 
-def test_a_key_that_may_only_chat_gives_a_bank_no_other_recipe(told: TestClient, keys: Keys) -> None:
-    chats = {"Authorization": f"Bearer {keys.new('chats', ['alice/*'], ['chat'])}"}
+def test_a_key_that_may_only_chat_gives_a_bank_no_other_recipe(told: TestClient, keys: KeyStore) -> None:
+    chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
     naming = {"options": {"recipe": "emi"}}
     for what, body in (
         ("reply", {"text": "Hello."}),

@@ -21,7 +21,8 @@ from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
-from everthread.server.keys import Keys
+from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
@@ -34,7 +35,7 @@ Event = tuple[str, dict[str, Any]]
 
 
 class Site:
-    """A server over a store in a folder, and who talks to it."""
+    """A server over a store in a folder, and who conversations to it."""
 
     def __init__(self, client: TestClient, store: SQLiteStore, model: llm.Server | None) -> None:
         self.client, self.store, self.model = client, store, model
@@ -75,8 +76,9 @@ class Site:
 
 def running_texts(site: Site) -> list[str]:
     """What has come of the replies that are on their way."""
-    talks = site.client.app.state.talks._talks.values()  # type: ignore[attr-defined]
-    return [talk.running.reply.text for talk in talks if talk.running and talk.running.reply]
+    registry: ConversationRegistry = site.client.app.state.conversations  # type: ignore[attr-defined]
+    streams = [each.stream for each in registry.open_conversations.list_all()]
+    return [stream.reply.text for stream in streams if stream and stream.reply]
 
 
 def until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
@@ -118,8 +120,8 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
             stack.callback(store.close)
             server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None
             model = OpenAICompatible(server.url, "m", timeout=PATIENCE, retries=retries) if server else None
-            engine = Services(store, HashEmbedder(64), model, Default(), multi_process=several)
-            client = stack.enter_context(TestClient(create(engine, Settings(streams=streams)), HERE))
+            services = Services(store, HashEmbedder(64), model, Default(), multi_process=several)
+            client = stack.enter_context(TestClient(create(services, Settings(max_replies=streams)), HERE))
             store.corpus("alice")  # makes the bank
             return Site(client, store, server)
 
@@ -223,9 +225,9 @@ def test_a_reply_that_draws_on_another_bank_is_followed_only_by_a_key_that_may_r
     site = begin("Noted.", Reply("It is Mia who moved there.", delay=0.2))
     site.client.post("/api/v1/banks/bob/lines", json={"text": "My sister Mia moved to Lisbon in May."})
     site.say("Hello.")
-    keys = Keys(server_db.path(site.store))
+    keys = KeyStore(server_db.get_path(site.store))
     narrow, wide = (
-        {"Authorization": f"Bearer {keys.new(name, banks)}"}
+        {"Authorization": f"Bearer {keys.create(name, banks)}"}
         for name, banks in (("narrow", ["alice"]), ("wide", ["alice", "bob"]))
     )
     keys.close()
@@ -387,7 +389,7 @@ def site_model(site: Site) -> OpenAICompatible:
 
 
 def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
-    site = begin(Reply("One two three.", delay=0.2), streams=1)
+    site = begin(Reply("One two three.", delay=0.2), max_replies=1)
     thread = site.saying("Count.")
     busy = site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"})
     assert (busy.status_code, busy.json()["type"], busy.headers["retry-after"]) == (503, "urn:everthread:busy", "2")
@@ -398,13 +400,13 @@ def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
 
 def test_replies_that_wait_for_their_conversation_keep_nobody_else_out(begin: Begin) -> None:
     site = begin("Yes.", "Yes.")
-    talks = site.client.app.state.talks  # type: ignore[attr-defined]
+    conversations = site.client.app.state.conversations  # type: ignore[attr-defined]
     said = {"text": "Hello"}
     many = [threading.Thread(target=lambda: site.client.post(f"{CHAT}/reply", json=said)) for _ in range(80)]
-    with talks.using(talks.engine.memory("alice"), "current"):
+    with conversations.use(conversations.services.get_memory("alice"), "current"):
         for each in many:
             each.start()
-        until(lambda: talks.places.all.borrowed_tokens == 1)
+        until(lambda: conversations.start_limiter.threads.borrowed_tokens == 1)
         assert site.client.get("/api/v1/banks/alice").status_code == 200
         assert site.client.post(f"{CHAT.replace('alice', 'bob')}/reply", json=said).status_code == 200
     for each in many:
@@ -640,8 +642,8 @@ def test_the_end_of_the_page_answers_the_question_as_well(begin: Begin) -> None:
 
 def test_a_key_that_may_not_forget_has_no_named_conversation_forgotten_by_a_no(begin: Begin) -> None:
     site = begin("Aye.")
-    keys = Keys(server_db.path(site.store))
-    named = {"Authorization": f"Bearer {keys.new('guest', ['alice'], ['chat', 'write'])}"}
+    keys = KeyStore(server_db.get_path(site.store))
+    named = {"Authorization": f"Bearer {keys.create('guest', ['alice'], ['chat', 'write'])}"}
     keys.close()
     at = "/api/v1/banks/alice/chat/one/reply"
     for text in (MOVED, "bye"):

@@ -97,7 +97,7 @@ def test_both_stores_answer_alike(stores: list[Store], tmp_path: Path, monkeypat
         app = create(Services(store, HashEmbedder(64), None, Default()))
         with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
             said = [client.request(method, path, json=body) for method, path, body in ASKED]
-        app.state.once.close()
+        app.state.idempotency.close()
         answers.append([(each.status_code, told(each)) for each in said])
     for asked, one, other in zip(ASKED, *answers, strict=True):
         assert one[0] == other[0], asked

@@ -12,10 +12,10 @@ from server.problem import kind
 BANK = "banks/alice%2Fnemo"
 
 
-def test_hits_are_those_of_the_library(told: TestClient, engine: Services) -> None:
+def test_hits_are_those_of_the_library(told: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "k": 2, "where": {"session": ["one"]}}
     hits = told.post(f"{BANK}/recall", json=body).json()["items"]
-    found = engine.memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
+    found = services.get_memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
     assert [hit["line"]["seq"] for hit in hits] == [hit.line.seq for hit in found]
     assert [hit["signals"] for hit in hits] == [hit.signals for hit in found]
     assert [len(hit["passage"]) for hit in hits] == [len(hit.passage) for hit in found]
@@ -28,10 +28,12 @@ def test_hits_of_several_banks_name_them(told: TestClient) -> None:
     assert kind(told.post(f"{BANK}/recall", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
 
 
-def test_a_context_is_that_of_the_library(told: TestClient, engine: Services) -> None:
+def test_a_context_is_that_of_the_library(told: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "gate": False, "min_relevance": 0, "session": "two", "budget": 200}
     told_ = told.post(f"{BANK}/context", json=body).json()
-    found = engine.memory("alice/nemo").context("Where does Mia live?", 200, gate=False, min_relevance=0, session="two")
+    found = services.get_memory("alice/nemo").context(
+        "Where does Mia live?", 200, gate=False, min_relevance=0, session="two"
+    )
     assert (told_["text"], told_["tokens"], told_["relevance"]) == (found.text, found.tokens, found.relevance)
     assert told_["text"]
 
@@ -44,11 +46,11 @@ def test_a_context_names_the_position_of_each_corrected_line(told: TestClient) -
     assert told.post(f"{BANK}/context", json=body).json()["corrects"] == {str(line["seq"]): 1}
 
 
-def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, engine: Services) -> None:
+def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, services: Services) -> None:
     told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gate": False, "min_relevance": 0}
     found = told.post(f"{BANK}/context", json=body).json()
-    memory = engine.memory("alice/nemo")
+    memory = services.get_memory("alice/nemo")
     ours = memory.context("Who lives in Lisbon?", gate=False, min_relevance=0, banks=["bob", "alice/nemo"])
     assert found["text"] == ours.text
     assert [(other["bank"], len(other["hits"])) for other in found["others"]] == [("bob", 1)]

@@ -79,20 +79,22 @@ def test_a_bank_that_is_not_there_is_not_made_by_setting_it(api: TestClient) -> 
     assert api.get("banks").json()["items"] == []
 
 
-def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(told: TestClient, engine: Services) -> None:
-    engine.store.set_setting("alice/nemo", SETTING_RECIPE, {"name": "mine", "options": {}})
+def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(
+    told: TestClient, services: Services
+) -> None:
+    services.store.set_setting("alice/nemo", SETTING_RECIPE, {"name": "mine", "options": {}})
     assert kind(told.get(BANK), 422) == "config-error"
     assert "recipe 'mine' is unknown" in told.get(f"{BANK}/lines").json()["detail"]
     assert told.put(RECIPE, json={"name": "emi"}).json()["name"] == "emi"
     assert told.get(BANK).json()["recipe"] == "emi"
 
 
-def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(engine: Services) -> None:
-    other = Services(engine.store, engine.embedder, None, Default(neighbours=3))
-    other.memory("bob", make=True)
-    assert other.way("bob") == Default(neighbours=3)
-    engine.store.set_setting("bob", SETTING_RECIPE, {"name": "default", "options": {"hits": 7}})
-    assert other.way("bob") == Default(neighbours=3, max_hits=7)
+def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(services: Services) -> None:
+    other = Services(services.store, services.embedder, None, Default(neighbours=3))
+    other.get_memory("bob", create=True)
+    assert other.get_bank_recipe("bob") == Default(neighbours=3)
+    services.store.set_setting("bob", SETTING_RECIPE, {"name": "default", "options": {"hits": 7}})
+    assert other.get_bank_recipe("bob") == Default(neighbours=3, max_hits=7)
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
@@ -106,8 +108,10 @@ def test_a_request_can_have_no_other_model_loaded_and_no_other_host_asked(
     assert not told.get(RECIPE).json()["kept"]
 
 
-def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(told: TestClient, engine: Services) -> None:
-    engine._usual["goodai"] = changed(RECIPES["goodai"], {"matcher": "em:hash"})
+def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(
+    told: TestClient, services: Services
+) -> None:
+    services._recipes["goodai"] = changed(RECIPES["goodai"], {"matcher": "em:hash"})
     for model in ("em:minilm", "", "em:hash"):
         answer = told.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()
         assert values(answer)["matcher"] == model

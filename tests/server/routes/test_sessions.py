@@ -10,8 +10,8 @@ from server.problem import kind
 SESSIONS = "banks/alice%2Fnemo/sessions"
 
 
-def test_sessions_are_listed_the_newest_first_with_what_was_said(told: TestClient, engine: Services) -> None:
-    memory = engine.memory("alice/nemo")
+def test_sessions_are_listed_the_newest_first_with_what_was_said(told: TestClient, services: Services) -> None:
+    memory = services.get_memory("alice/nemo")
     last = next(memory.lines(Filter(session="two")))
     memory.add_unit(NewUnit("summary", "Ferns.", 4, 4, last.said_at, metadata={"session": "two"}))
     two, one = told.get(SESSIONS).json()["items"]

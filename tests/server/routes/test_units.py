@@ -14,8 +14,8 @@ AT = datetime(2024, 5, 6, 20, tzinfo=UTC)
 
 
 @pytest.fixture
-def written(told: TestClient, engine: Services) -> TestClient:
-    memory = engine.memory("alice/nemo")
+def written(told: TestClient, services: Services) -> TestClient:
+    memory = services.get_memory("alice/nemo")
     memory.add_unit(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT))
     memory.add_unit(NewUnit("note", "Ann has a sister.", 1, 3, AT))
     return told

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.server.sms.segments import BASIC, EXTENDED, MESSAGES, MOST, bounded, gsm, segments, split
+from everthread.server.sms.segments import (
+    BASIC,
+    EXTENDED,
+    MAX_MESSAGES,
+    MAX_SEGMENTS,
+    count_segments,
+    is_gsm,
+    split,
+    split_reply,
+)
 
 ALPHABET = "".join(sorted(BASIC)) + "".join(sorted(EXTENDED))
 TEXTS = st.one_of(
@@ -43,12 +52,14 @@ def test_the_alphabet_is_that_of_the_standard() -> None:
     ],
 )
 def test_segments_are_counted(text: str, number: int) -> None:
-    assert segments(text) == number
+    assert count_segments(text) == number
 
 
 def test_no_character_is_cut_in_two_by_the_end_of_a_segment() -> None:
-    assert segments("a" * 152 + "€" + "a" * 152) == 3  # 306 septets, but the euro sign begins a segment of its own
-    assert segments("ж" * 66 + "😀" + "ж" * 66) == 3  # 134 units, likewise
+    assert (
+        count_segments("a" * 152 + "€" + "a" * 152) == 3
+    )  # 306 septets, but the euro sign begins a segment of its own
+    assert count_segments("ж" * 66 + "😀" + "ж" * 66) == 3  # 134 units, likewise
 
 
 @settings(max_examples=150, deadline=None)
@@ -56,7 +67,7 @@ def test_no_character_is_cut_in_two_by_the_end_of_a_segment() -> None:
 def test_the_messages_joined_are_the_text_and_each_keeps_within_its_limit(text: str) -> None:
     parts = split(text)
     assert "".join(parts) == text
-    assert all(part and segments(part) <= MOST and len(part) <= 1600 for part in parts)
+    assert all(part and count_segments(part) <= MAX_SEGMENTS and len(part) <= 1600 for part in parts)
 
 
 @settings(max_examples=100, deadline=None)
@@ -79,17 +90,17 @@ def test_a_sign_of_several_characters_is_not_torn(sign: str) -> None:
 
 
 def test_a_longer_text_than_any_should_be_ends_in_dots() -> None:
-    parts = bounded("word " * 3000)
-    assert len(parts) == MESSAGES
+    parts = split_reply("word " * 3000)
+    assert len(parts) == MAX_MESSAGES
     assert parts[-1].endswith("word ...")
-    assert all(segments(part) <= MOST for part in parts)
-    assert all(map(gsm, parts))
+    assert all(count_segments(part) <= MAX_SEGMENTS for part in parts)
+    assert all(map(is_gsm, parts))
 
 
 def test_what_is_sent_neither_begins_nor_ends_blank_and_nothing_is_sent_for_nothing() -> None:
-    assert bounded("  hello\n") == ["hello"]
-    assert bounded(" \n ") == []
-    assert all(part == part.strip() for part in bounded("one two  three   " * 200))
+    assert split_reply("  hello\n") == ["hello"]
+    assert split_reply(" \n ") == []
+    assert all(part == part.strip() for part in split_reply("one two  three   " * 200))
 
 
 def test_combining_marks_go_with_their_letter() -> None:

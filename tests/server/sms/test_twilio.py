@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.server.sms import twilio as sms_twilio
-from everthread.server.sms.twilio import Sender, Unsubscribed, signature, signed, twiml
+from everthread.server.sms.twilio import RecipientOptedOut, TwilioSender, compute_signature, is_signed, render_twiml
 
 # The example of Twilio's documentation on validating requests, and of the tests of its own libraries.
 URL = "https://mycompany.com/myapp.php?foo=1&bar=2"
@@ -24,56 +24,56 @@ SIGNATURE = "RSOYDt4T1cUTdK1PDd93/VVr8B8="
 
 
 def test_the_signature_is_that_of_twilios_own_example() -> None:
-    assert signature("12345", URL, FIELDS) == SIGNATURE
-    assert signature("12345", URL, FIELDS[::-1]) == SIGNATURE
+    assert compute_signature("12345", URL, FIELDS) == SIGNATURE
+    assert compute_signature("12345", URL, FIELDS[::-1]) == SIGNATURE
 
 
 def test_it_fits_that_request_and_no_other() -> None:
-    assert signed("12345", URL, FIELDS, SIGNATURE)
-    assert not signed("54321", URL, FIELDS, SIGNATURE)
-    assert not signed("12345", URL.replace("foo=1", "foo=2"), FIELDS, SIGNATURE)
-    assert not signed("12345", URL, [*FIELDS, ("Extra", "1")], SIGNATURE)
-    assert not signed("12345", URL, FIELDS, "")
-    assert not signed("12345", URL, FIELDS, "ünsigned")
+    assert is_signed("12345", URL, FIELDS, SIGNATURE)
+    assert not is_signed("54321", URL, FIELDS, SIGNATURE)
+    assert not is_signed("12345", URL.replace("foo=1", "foo=2"), FIELDS, SIGNATURE)
+    assert not is_signed("12345", URL, [*FIELDS, ("Extra", "1")], SIGNATURE)
+    assert not is_signed("12345", URL, FIELDS, "")
+    assert not is_signed("12345", URL, FIELDS, "ünsigned")
 
 
 def test_the_port_of_the_scheme_may_be_named_or_not_and_a_fragment_is_not_signed() -> None:
     plain, named = "https://bot.example.com/sms", "https://bot.example.com:443/sms"
     for configured in (plain, named, f"{plain}#rc=3&rp=all"):
         for called in (plain, named):
-            assert signed("12345", configured, FIELDS, signature("12345", called, FIELDS))
-    assert not signed("12345", plain, FIELDS, signature("12345", "https://bot.example.com:8443/sms", FIELDS))
+            assert is_signed("12345", configured, FIELDS, compute_signature("12345", called, FIELDS))
+    assert not is_signed("12345", plain, FIELDS, compute_signature("12345", "https://bot.example.com:8443/sms", FIELDS))
 
 
 def test_a_field_that_comes_twice_counts_with_each_of_its_values() -> None:
     twice = [("x", "2"), ("x", "1"), ("x", "1")]
-    assert signature("t", URL, twice) == signature("t", URL, [("x", "1"), ("x", "2")])
-    assert signature("t", URL, twice) != signature("t", URL, [("x", "1")])
+    assert compute_signature("t", URL, twice) == compute_signature("t", URL, [("x", "1"), ("x", "2")])
+    assert compute_signature("t", URL, twice) != compute_signature("t", URL, [("x", "1")])
 
 
 @given(st.lists(st.text()))
 def test_whatever_is_said_is_sound_xml(texts: list[str]) -> None:
-    root = ET.fromstring(twiml(texts))
+    root = ET.fromstring(render_twiml(texts))
     assert len(root) == len(texts)
 
 
 def test_marks_of_xml_are_text() -> None:
-    assert ET.fromstring(twiml(["<b>1 & 2</b>"]))[0].text == "<b>1 & 2</b>"
-    assert twiml([]) == b'<?xml version="1.0" encoding="UTF-8"?><Response></Response>'
+    assert ET.fromstring(render_twiml(["<b>1 & 2</b>"]))[0].text == "<b>1 & 2</b>"
+    assert render_twiml([]) == b'<?xml version="1.0" encoding="UTF-8"?><Response></Response>'
 
 
 def test_a_message_is_sent_as_the_documentation_says() -> None:
     with twilio.api() as api:
-        assert Sender("AC1", "secret", api.url).send(["One.", "Two."], to="+1", sender="+2")
+        assert TwilioSender("AC1", "secret", api.url).send(["One.", "Two."], to="+1", sender="+2")
     assert api.asked == [("/2010-04-01/Accounts/AC1/Messages.json", "Basic QUMxOnNlY3JldA==")] * 2
     assert api.sent == [{"To": "+1", "From": "+2", "Body": text} for text in ("One.", "Two.")]
 
 
 def test_a_message_for_which_there_was_no_room_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sms_twilio, "WAITS", (0.01, 0.01))
+    monkeypatch.setattr(sms_twilio, "RETRY_DELAYS_S", (0.01, 0.01))
     with twilio.api() as api:
         api.statuses = [(429, 20429), (503, 0)]
-        assert Sender("AC1", "secret", api.url).send(["One."], to="+1", sender="+2")
+        assert TwilioSender("AC1", "secret", api.url).send(["One."], to="+1", sender="+2")
     assert len(api.asked) == 3
     assert len(api.sent) == 1
 
@@ -81,18 +81,18 @@ def test_a_message_for_which_there_was_no_room_is_sent_again(monkeypatch: pytest
 def test_what_is_wrong_is_not_sent_again_and_nothing_behind_it() -> None:
     with twilio.api() as api:
         api.statuses = [(400, 21211)]
-        assert not Sender("AC1", "secret", api.url).send(["One.", "Two."], to="+1", sender="+2")
+        assert not TwilioSender("AC1", "secret", api.url).send(["One.", "Two."], to="+1", sender="+2")
     assert len(api.asked) == 1
 
 
 def test_who_has_said_stop_to_twilio_is_told() -> None:
     with twilio.api() as api:
         api.statuses = [(400, 21610)]
-        with pytest.raises(Unsubscribed):
-            Sender("AC1", "secret", api.url).send(["One."], to="+1", sender="+2")
+        with pytest.raises(RecipientOptedOut):
+            TwilioSender("AC1", "secret", api.url).send(["One."], to="+1", sender="+2")
 
 
 def test_a_twilio_that_is_not_there_has_sent_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sms_twilio, "WAITS", (0.01, 0.01))
+    monkeypatch.setattr(sms_twilio, "RETRY_DELAYS_S", (0.01, 0.01))
     with closed_port() as port:
-        assert not Sender("AC1", "secret", f"http://127.0.0.1:{port}").send(["One."], to="+1", sender="+2")
+        assert not TwilioSender("AC1", "secret", f"http://127.0.0.1:{port}").send(["One."], to="+1", sender="+2")

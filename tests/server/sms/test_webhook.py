@@ -25,18 +25,18 @@ from everthread.recipes.default import Default
 from everthread.server.app import create
 from everthread.server.services import Services
 from everthread.server.settings import Settings
-from everthread.server.sms import store as sms_record
+from everthread.server.sms import store as sms_store
 from everthread.server.sms import twilio as sms_twilio
-from everthread.server.sms.keywords import phrase
-from everthread.server.sms.segments import MESSAGES, segments
-from everthread.server.sms.webhook import Sms
+from everthread.server.sms.keywords import render_text
+from everthread.server.sms.segments import MAX_MESSAGES, count_segments
+from everthread.server.sms.webhook import SmsService
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Line, now
 
 SETTINGS = Settings(sms_token=TOKEN, sms_url=URL)
-REMEMBER = phrase("remember?", 0)
-BYE = phrase("remember-this?", 0)
+REMEMBER = render_text("remember?", 0)
+BYE = render_text("remember-this?", 0)
 
 
 class Greeted(Phone):
@@ -53,7 +53,7 @@ class Bot:
 
     folder: Path
     app: TestClient
-    sms: Sms
+    sms: SmsService
     store: SQLiteStore
     clock: list[datetime] = field(default_factory=list)
     asked: list[llm.Request] = field(default_factory=list)  # of the model
@@ -95,17 +95,17 @@ def bot(
         server = stack.enter_context(llm.llm_server(*told))
         store = SQLiteStore(folder)
         stack.callback(store.close)
-        engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
+        services = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
         clock = [now()]
-        app = create(engine, settings)
-        service: Sms = app.state.sms
+        app = create(services, settings)
+        service: SmsService = app.state.sms
         service.close()
-        app.state.sms = service = Sms(
-            app.state.talks,
+        app.state.sms = service = SmsService(
+            app.state.conversations,
             settings,
             folder / "server.sqlite",
-            api=api or sms_twilio.API,
-            patience=patience,
+            api=api or sms_twilio.API_URL,
+            timeout_s=patience,
             clock=lambda: clock[0],
         )
         stack.callback(service.close)
@@ -177,9 +177,9 @@ def test_what_is_signed_and_yet_no_message_is_refused(nemo: Bot, change: dict[st
 
 
 def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
-    engine = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
+    services = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     assert (
-        TestClient(create(engine), base_url="http://127.0.0.1:7391")
+        TestClient(create(services), base_url="http://127.0.0.1:7391")
         .post("/sms", data=twilio.form("Hello", "SM1"))
         .status_code
         == 404
@@ -188,9 +188,9 @@ def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", ["", "bot.example.com/sms", "https://[bad", "https://", "https://bot:x/sms"])
 def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address: str) -> None:
-    engine = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
+    services = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     with pytest.raises(ConfigError, match=r"sms_url is '.*'; set it to"):
-        create(engine, replace(SETTINGS, sms_url=address))
+        create(services, replace(SETTINGS, sms_url=address))
 
 
 def test_twilio_comes_to_the_host_of_the_address_and_shows_no_key(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_people_have_a_bank_each_and_their_numbers_stand_nowhere(
         nemo.phone(ALICE).send("I keep bees.")
         nemo.phone("+442071838750").send("I keep goats.")
         nemo.phone("+442071838750").send("STOP")
-        alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.record.person(ALICE)}")
+        alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.record.hash_number(ALICE)}")
         assert alice.startswith("sms/")
         found = Memory(bob, nemo.store, HashEmbedder(64), Default()).recall("What do I keep?")
         assert "goats" in found[0].line.text
@@ -228,16 +228,16 @@ def test_people_have_a_bank_each_and_their_numbers_stand_nowhere(
 
 
 def test_the_hash_has_a_key_of_its_own_that_only_its_owner_reads(tmp_path: Path) -> None:
-    one, two = sms_record.Record(tmp_path / "one" / "r"), sms_record.Record(tmp_path / "two" / "r")
-    assert one.person(ALICE) != two.person(ALICE)
-    assert one.person(ALICE) == sms_record.Record(tmp_path / "one" / "r").person(ALICE)
+    one, two = sms_store.SmsStore(tmp_path / "one" / "r"), sms_store.SmsStore(tmp_path / "two" / "r")
+    assert one.hash_number(ALICE) != two.hash_number(ALICE)
+    assert one.hash_number(ALICE) == sms_store.SmsStore(tmp_path / "one" / "r").hash_number(ALICE)
     assert (tmp_path / "one" / "sms.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_damaged_key_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "sms.key").write_bytes(b"short")
     with pytest.raises(ConfigError, match="put the right one back"):
-        sms_record.Record(tmp_path / "r")
+        sms_store.SmsStore(tmp_path / "r")
 
 
 # --------------------------------------------------------------- answered once
@@ -263,11 +263,11 @@ def test_one_that_comes_again_while_it_is_being_answered_gets_the_same_answer(tm
 def test_one_whose_answering_was_cut_off_by_the_end_of_the_process_is_answered_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sms_record, "LEASE", 0.2)
+    monkeypatch.setattr(sms_store, "LEASE_S", 0.2)
     with bot(tmp_path, "One.") as nemo:
         nemo.phone().send("Hello.")
         nemo.sms.record.lease("SM2")  # it is taken up, its line is kept, and the process ends
-        message = sms_record._digest("SM2")
+        message = sms_store._digest("SM2")
         nemo.memory.observe("I am back.", session=nemo.lines[0].session, key=f"sms:{message}", speaker="user")
     with bot(tmp_path, "Welcome.") as nemo:
         assert nemo.phone().send("I am back.", sid="SM2") == ["Welcome."]
@@ -278,7 +278,7 @@ def test_keywords_that_come_again_are_answered_the_same(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
     gone = nemo.phone().send("yes", sid="SM1")
-    assert gone == [phrase("forgotten", 3)]
+    assert gone == [render_text("forgotten", 3)]
     assert nemo.phone().send("yes", sid="SM1") == gone
     assert nemo.store.banks() == []
 
@@ -299,15 +299,15 @@ def test_a_long_reply_comes_in_messages_within_the_limits(tmp_path: Path) -> Non
     said = " ".join(f"Word{n} and so on." for n in range(200))
     with bot(tmp_path, said) as nemo:
         came = nemo.phone().send("Tell me everything.")
-        assert 1 < len(came) <= MESSAGES
-        assert all(segments(each) <= 10 and len(each) <= 1600 for each in came)
+        assert 1 < len(came) <= MAX_MESSAGES
+        assert all(count_segments(each) <= 10 and len(each) <= 1600 for each in came)
         assert " ".join(came) == said
         assert nemo.texts[1] == said
 
 
 def test_the_greeting_comes_first_the_first_time(nemo: Bot) -> None:
-    engine = nemo.sms.talk.engine
-    memory = engine.memory(f"sms/{nemo.sms.record.person(ALICE)}", make=True)
+    services = nemo.sms.talk.services
+    memory = services.get_memory(f"sms/{nemo.sms.record.hash_number(ALICE)}", create=True)
     memory.set_setting("character", Character("Nemo", greeting="Welcome aboard.").to_json())
     assert nemo.phone().send("Hello") == ["Welcome aboard.", "Lisbon suits her."]
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
@@ -325,7 +325,7 @@ def test_without_a_model_the_person_is_shown_what_is_remembered(tmp_path: Path) 
 
 def test_a_model_that_fails_is_told_and_the_message_is_kept(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Status(400)) as nemo:
-        assert nemo.phone().send("Hello") == [phrase("failed", 0)]
+        assert nemo.phone().send("Hello") == [render_text("failed", 0)]
         assert nemo.texts == ["Hello"]
 
 
@@ -336,10 +336,10 @@ def test_of_a_reply_that_breaks_off_the_beginning_is_sent(tmp_path: Path) -> Non
 
 
 def test_pictures_can_not_be_read_and_what_is_written_beside_them_is(nemo: Bot) -> None:
-    assert nemo.phone().send("", NumMedia="1") == [phrase("pictures", 0)]
+    assert nemo.phone().send("", NumMedia="1") == [render_text("pictures", 0)]
     assert nemo.store.banks() == []
-    assert nemo.phone().send("My dog.", NumMedia="2") == ["Lisbon suits her.", phrase("pictures", 0)]
-    assert nemo.phone().send("  ") == [phrase("nothing", 0)]
+    assert nemo.phone().send("My dog.", NumMedia="2") == ["Lisbon suits her.", render_text("pictures", 0)]
+    assert nemo.phone().send("  ") == [render_text("nothing", 0)]
 
 
 # ------------------------------------------------------------------ stop and help
@@ -348,20 +348,20 @@ def test_pictures_can_not_be_read_and_what_is_written_beside_them_is(nemo: Bot) 
 @pytest.mark.parametrize("word", ["STOP", "StopAll", "unsubscribe", "Cancel", "END", "quit."])
 def test_after_stop_nothing_is_said_and_nothing_kept_until_start(tmp_path: Path, word: str) -> None:
     with bot(tmp_path, "Hello.") as nemo:
-        assert nemo.phone().send(word) == [phrase("stopped", 0)]
+        assert nemo.phone().send(word) == [render_text("stopped", 0)]
         assert nemo.phone().send(word) == []
     with bot(tmp_path, "Hello.") as nemo:
         assert [nemo.phone().send(text) for text in ("Are you there?", "HELP", "FORGET ME", word)] == [[]] * 4
         assert nemo.store.banks() == []
         assert nemo.phone("+15550001111").send("Hi") == ["Hello."]
-        assert nemo.phone().send("START") == [phrase("started", 0)]
+        assert nemo.phone().send("START") == [render_text("started", 0)]
         assert nemo.phone().send("Hi") == ["Hello."]
 
 
 @pytest.mark.parametrize("word", ["yes", "UNSTOP"])
 def test_other_ways_to_come_back(nemo: Bot, word: str) -> None:
     nemo.phone().send("STOP")
-    assert nemo.phone().send(word) == [phrase("started", 0)]
+    assert nemo.phone().send(word) == [render_text("started", 0)]
 
 
 def test_help_says_what_to_write(nemo: Bot) -> None:
@@ -383,7 +383,7 @@ def test_stop_is_heard_while_a_reply_is_awaited_and_the_reply_is_not_sent(tmp_pa
     with bot(tmp_path, llm.Reply("One.", first=0.5)) as nemo, ThreadPoolExecutor(1) as pool:
         first = pool.submit(nemo.phone().send, "Hello", sid="SM1")
         until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
-        assert nemo.phone().send("STOP", sid="SM2") == [phrase("stopped", 0)]
+        assert nemo.phone().send("STOP", sid="SM2") == [render_text("stopped", 0)]
         assert not first.done()
         assert first.result() == []
 
@@ -393,11 +393,11 @@ def test_stop_is_heard_while_a_reply_is_awaited_and_the_reply_is_not_sent(tmp_pa
 
 def test_forget_me_asks_back_and_on_a_yes_nothing_is_left(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
-    assert nemo.phone().send("Forget me, please!") == [phrase("forget?", 0)]
+    assert nemo.phone().send("Forget me, please!") == [render_text("forget?", 0)]
     assert nemo.phone().send("Yes.") == ["Forgotten, for good: 3 lines. I remember nothing of you now."]
     assert nemo.store.banks() == []
     assert not any(b"Lisbon" in file.read_bytes() for file in nemo.folder.rglob("*"))
-    assert nemo.phone().send("FORGET ME") == [phrase("stranger", 0)]
+    assert nemo.phone().send("FORGET ME") == [render_text("stranger", 0)]
     assert nemo.phone().send("Hello again") == ["Lisbon suits her."]
     assert nemo.texts == ["Hello again", "Lisbon suits her."]
 
@@ -418,7 +418,7 @@ def test_what_is_forgotten_over_rest_stops_the_reply_that_is_on_its_way(tmp_path
 def test_a_no_spares_everything(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
-    assert nemo.phone().send("no") == [phrase("spared", 0)]
+    assert nemo.phone().send("no") == [render_text("spared", 0)]
     assert len(nemo.lines) == 2
 
 
@@ -439,7 +439,7 @@ def test_after_an_hour_of_silence_consent_is_asked_with_the_next_reply(nemo: Bot
     assert nemo.phone().send("And I miss her.") == ["Lisbon suits her."]
     nemo.wait(1.1)
     assert nemo.phone().send("Good morning") == ["Lisbon suits her.", REMEMBER]
-    assert nemo.phone().send("yes please") == [phrase("remembered", 0)]
+    assert nemo.phone().send("yes please") == [render_text("remembered", 0)]
     assert any(work.kind == "summary" for work in nemo.memory.jobs())
     assert nemo.phone().send("What a day") == ["Lisbon suits her."]
     assert len(nemo.lines) == 8
@@ -449,7 +449,7 @@ def test_a_no_forgets_that_conversation_and_no_other(nemo: Bot) -> None:
     nemo.phone().send("My password is swordfish.")
     nemo.wait(2)
     nemo.phone().send("Good morning")
-    assert nemo.phone().send("No, thanks") == [phrase("dropped", 3)]
+    assert nemo.phone().send("No, thanks") == [render_text("dropped", 3)]
     assert nemo.texts == ["Good morning", "Lisbon suits her."]
 
 
@@ -462,7 +462,7 @@ def test_a_no_stops_a_reply_over_rest_that_is_on_its_way(tmp_path: Path) -> None
         with ThreadPoolExecutor() as pool:
             reply = pool.submit(nemo.app.post, at, json={"text": "What is it?"})
             until(lambda: len(nemo.asked) > 2)
-            assert nemo.phone().send("No, thanks") == [phrase("dropped", 3)]
+            assert nemo.phone().send("No, thanks") == [render_text("dropped", 3)]
             assert "word " * 200 not in reply.result(PATIENCE).text  # all of it takes ten seconds
 
 
@@ -473,7 +473,7 @@ def test_an_answer_that_is_not_clear_is_talk_and_it_is_asked_again(nemo: Bot, un
     nemo.phone().send("Good morning")
     assert nemo.phone().send(unclear) == ["Lisbon suits her.", REMEMBER]
     assert unclear in nemo.texts
-    assert nemo.phone().send("yes") == [phrase("remembered", 0)]
+    assert nemo.phone().send("yes") == [render_text("remembered", 0)]
 
 
 def test_who_never_answers_is_not_asked_for_ever(nemo: Bot) -> None:
@@ -487,7 +487,7 @@ def test_who_never_answers_is_not_asked_for_ever(nemo: Bot) -> None:
 def test_a_goodbye_is_answered_with_the_question(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("Good night!") == [BYE]
-    assert nemo.phone().send("no") == [phrase("dropped", 4)]
+    assert nemo.phone().send("no") == [render_text("dropped", 4)]
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
 
 
@@ -496,7 +496,7 @@ def test_a_goodbye_ends_the_conversation_whatever_is_answered(nemo: Bot) -> None
     nemo.phone().send("bye")
     assert nemo.phone().send("One more thing: she has a dog.") == ["Lisbon suits her.", REMEMBER]
     assert len(nemo.memory.sessions()) == 2
-    assert nemo.phone().send("yes") == [phrase("remembered", 0)]
+    assert nemo.phone().send("yes") == [render_text("remembered", 0)]
 
 
 def test_a_goodbye_where_nothing_was_said_is_talk(nemo: Bot) -> None:
@@ -506,7 +506,7 @@ def test_a_goodbye_where_nothing_was_said_is_talk(nemo: Bot) -> None:
 def test_who_wants_everything_remembered_is_not_asked(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.memory.set_setting("remember", "always")
-    assert nemo.phone().send("bye") == [phrase("goodbye", 0)]
+    assert nemo.phone().send("bye") == [render_text("goodbye", 0)]
     nemo.wait(2)
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
     nemo.wait(2)
@@ -526,7 +526,7 @@ def test_where_nothing_is_to_be_remembered_nothing_is_written(nemo: Bot) -> None
     nemo.wait(2)
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
     assert "swordfish" not in str(nemo.asked[-1].body)
-    assert nemo.phone().send("Bye!") == [phrase("goodbye", 0)]
+    assert nemo.phone().send("Bye!") == [render_text("goodbye", 0)]
     assert nemo.lines == []
     assert not any(b"swordfish" in file.read_bytes() for file in nemo.folder.rglob("*"))
 
@@ -565,9 +565,9 @@ def test_a_late_reply_that_twilio_did_not_take_comes_with_the_next_answer(tmp_pa
 
 def test_without_an_account_a_late_reply_is_promised_and_comes_with_the_next_answer(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("At last.", first=0.6), "Two.", patience=0.3) as nemo:
-        assert nemo.phone().send("Hello", sid="SM1") == [phrase("moment", 0)]
+        assert nemo.phone().send("Hello", sid="SM1") == [render_text("moment", 0)]
         until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
-        assert nemo.phone().send("Hello", sid="SM1") == [phrase("moment", 0)]
+        assert nemo.phone().send("Hello", sid="SM1") == [render_text("moment", 0)]
     with bot(tmp_path, "Two.") as nemo:
         assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
 
@@ -580,12 +580,12 @@ def test_who_has_said_stop_to_twilio_is_left_alone(tmp_path: Path) -> None:
     ):
         api.statuses = [(400, 21610)]
         assert nemo.phone().send("Hello") == []
-        until(lambda: nemo.sms.record.stopped(nemo.sms.record.person(ALICE)))
+        until(lambda: nemo.sms.record.has_opted_out(nemo.sms.record.hash_number(ALICE)))
 
 
 def test_what_is_being_answered_is_answered_before_the_server_ends(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("At last.", first=0.4), patience=0.05) as nemo:
-        assert nemo.phone().send("Hello") == [phrase("moment", 0)]
+        assert nemo.phone().send("Hello") == [render_text("moment", 0)]
     with bot(tmp_path, "Two.") as nemo:
         assert nemo.texts == ["Hello", "At last."]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import ConfigError
-from everthread.server.metrics import FOLDER
+from everthread.server.metrics import MULTIPROC_DIR_VARIABLE
 from everthread.server.problems import Problem
 from everthread.server.workers import bank_leases
 from everthread.server.workers.bank_leases import BankLeases
@@ -34,26 +34,26 @@ def test_a_bank_belongs_to_one_until_nothing_holds_it_there(tmp_path: Path) -> N
     one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
     assert one.acquire("alice", "reply")
     assert one.acquire("alice", "private")
-    assert (one.owner("alice"), other.owner("alice")) == (None, tmp_path / "1")
+    assert (one.find_owner("alice"), other.find_owner("alice")) == (None, tmp_path / "1")
     assert not other.acquire("alice", "reply", 0)
     one.release("alice", "reply")
     one.release("alice", "reply")
     assert not other.acquire("alice", "reply", 0)
     one.release("alice", "private")
     assert other.acquire("alice", "reply", 0)
-    assert one.owner("alice") == tmp_path / "2"
+    assert one.find_owner("alice") == tmp_path / "2"
     assert one.acquire("bob", "reply", 0), "another bank is another's"
 
 
 def test_who_claims_waits_a_little_and_is_told_then(tmp_path: Path) -> None:
     one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
     one.acquire("alice", "reply")
-    with pytest.raises(Problem, match="409"), other.holding("alice", 0.1):
+    with pytest.raises(Problem, match="409"), other.hold("alice", 0.1):
         raise AssertionError
     giving = threading.Timer(0.1, one.release, ("alice", "reply"))
     giving.start()
-    with other.holding("alice", 30):
-        assert one.owner("alice") == tmp_path / "2"
+    with other.hold("alice", 30):
+        assert one.find_owner("alice") == tmp_path / "2"
     giving.join()
     assert not links(tmp_path)
 
@@ -89,33 +89,33 @@ def test_what_one_that_was_killed_had_claimed_is_taken_over_by_one_of_those_that
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "True\n"
-        assert one.owner("alice") == tmp_path / "9"
+        assert one.find_owner("alice") == tmp_path / "9"
         assert not one.acquire("alice", "reply", 0)
         assert not one.reclaim("alice", tmp_path / "9"), "it lives"
         process.kill()
     assert one.acquire("alice", "reply", 0)
     assert other.reclaim("alice", tmp_path / "9")
-    assert other.owner("alice") == tmp_path / "1", "who comes later takes nothing from who lives"
+    assert other.find_owner("alice") == tmp_path / "1", "who comes later takes nothing from who lives"
 
 
 def test_one_process_alone_may_have_everything_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))  # Prometheus' folder may be there for other reasons
-    assert bank_leases.place() is None
+    monkeypatch.setenv(MULTIPROC_DIR_VARIABLE, str(tmp_path))  # Prometheus' folder may be there for other reasons
+    assert bank_leases.get_socket_path() is None
     alone = BankLeases()
-    with alone.holding("alice"), alone.holding("alice"):
-        assert alone.owner("alice") is None
+    with alone.hold("alice"), alone.hold("alice"):
+        assert alone.find_owner("alice") is None
     assert not list(tmp_path.iterdir())
 
 
 def test_the_folder_of_several_is_their_owners_alone_and_its_name_short_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bank_leases, "LONGEST", 300)
+    monkeypatch.setattr(bank_leases, "MAX_SOCKET_PATH_BYTES", 300)
     bank_leases.create_socket_folder(str(tmp_path))
-    monkeypatch.setenv(FOLDER, str(tmp_path))
-    own = bank_leases.place()
+    monkeypatch.setenv(MULTIPROC_DIR_VARIABLE, str(tmp_path))
+    own = bank_leases.get_socket_path()
     assert own is not None
     assert stat.S_IMODE(own.parent.stat().st_mode) == 0o700
     monkeypatch.undo()
@@ -131,4 +131,4 @@ def test_a_claim_is_not_taken_from_one_that_lives_where_its_file_was_cleaned_awa
     next(path for path in tmp_path.iterdir() if path.is_symlink()).unlink()
     assert other.acquire("alice", "reply", 0)
     one.release("alice", "reply")
-    assert one.owner("alice") == tmp_path / "2"
+    assert one.find_owner("alice") == tmp_path / "2"

@@ -13,10 +13,10 @@ from everthread.server.workers import runner
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_port_whose_workers_are_still_to_come_is_nobody_elses(host: str, workers: int) -> None:
-    with runner.listening(host, 0, 2) as held:
+    with runner.open_socket(host, 0, 2) as held:
         port = held.getsockname()[1]
         with pytest.raises(ConfigError, match="another program has it"):
-            runner.listening(host, port, workers)
+            runner.open_socket(host, port, workers)
         if runner.REUSEPORT_BALANCES:
             for _ in range(2):  # as the workers do
                 socket.create_server((host, port), family=held.family, reuse_port=True).close()

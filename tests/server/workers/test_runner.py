@@ -26,8 +26,8 @@ from hardship.web import get, post
 from uvicorn.server import ServerState
 
 from everthread.errors import ConfigError
-from everthread.server.http_protocol import Limits, TimeoutProtocol
-from everthread.server.keys import Keys
+from everthread.server.http_protocol import ConnectionLimits, TimeoutProtocol
+from everthread.server.keys import KeyStore
 from everthread.server.workers import runner as serving
 
 COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
@@ -81,7 +81,7 @@ def reachable(port: int) -> bool:
 
 def test_it_waits_for_them_only_so_long(tmp_path: Path) -> None:
     with (
-        served(tmp_path, {"stop": 0}) as running,
+        served(tmp_path, {"shutdown_timeout_s": 0}) as running,
         httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer,
     ):
         pieces = answer.iter_lines()
@@ -108,7 +108,7 @@ def test_where_others_can_come_in_it_does_not_begin_without_a_key(tmp_path: Path
 
 
 def test_with_a_key_it_does_and_lets_in_nobody_without(tmp_path: Path) -> None:
-    secret = Keys(tmp_path / "server.sqlite").new("phone")
+    secret = KeyStore(tmp_path / "server.sqlite").create("phone")
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         assert post(line, json={"text": "hello"}).status_code == 401
@@ -166,14 +166,14 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
             return runner.run(taken_up(held, ready, ended))
 
     ready, ended = threading.Barrier(3), threading.Event()
-    with serving.listening("127.0.0.1", 0, workers=2) as held, ThreadPoolExecutor(2) as pool:
+    with serving.open_socket("127.0.0.1", 0, workers=2) as held, ThreadPoolExecutor(2) as pool:
         found = [pool.submit(worker) for _ in range(2)]
         ready.wait(PATIENCE)
         assert serving.wait_until_listening(held)
         port = held.getsockname()[1]
         for workers in (1, 2):
             with pytest.raises(ConfigError, match="another program has it"):
-                serving.listening("127.0.0.1", port, workers)
+                serving.open_socket("127.0.0.1", port, workers)
         for _ in range(100):
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
                 client.settimeout(0.01)
@@ -187,20 +187,20 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
 
 def test_a_port_at_which_nobody_ever_listens_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "BEGIN", 0.2)
-    with serving.listening("127.0.0.1", 0, workers=2) as held:
+    with serving.open_socket("127.0.0.1", 0, workers=2) as held:
         assert not serving.wait_until_listening(held)
 
 
 def test_an_address_is_of_this_machine_or_is_told(tmp_path: Path) -> None:
-    assert serving.loopback("127.0.0.1")
-    assert serving.loopback("::1")
-    assert serving.loopback("127.8.8.8")
-    assert not serving.loopback("0.0.0.0")
-    assert not serving.loopback("192.0.2.1")
+    assert serving.is_loopback("127.0.0.1")
+    assert serving.is_loopback("::1")
+    assert serving.is_loopback("127.8.8.8")
+    assert not serving.is_loopback("0.0.0.0")
+    assert not serving.is_loopback("192.0.2.1")
     with pytest.raises(ConfigError, match=r"'no\.such\.host\.invalid'"):
-        serving.loopback("no.such.host.invalid")
+        serving.is_loopback("no.such.host.invalid")
     with pytest.raises(ConfigError, match="no address of this machine"):
-        serving.listening("192.0.2.1", 0)
+        serving.open_socket("192.0.2.1", 0)
 
 
 def test_the_browser_is_opened_at_the_page(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_the_browser_is_opened_at_the_page(tmp_path: Path) -> None:
 
 
 def test_threads_are_as_many_as_the_server_is_set_to(tmp_path: Path) -> None:
-    with served(tmp_path, threads=3) as running:
+    with served(tmp_path, max_threads=3) as running:
         busy = [threading.Thread(target=get, args=(f"{running.url}/sleep",)) for _ in range(6)]
         for thread in busy:
             thread.start()
@@ -239,10 +239,10 @@ def test_the_body_of_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -
         config.load()
 
         def make() -> TimeoutProtocol:
-            made.append(TimeoutProtocol(Limits(), {}, config, ServerState(), {}))
+            made.append(TimeoutProtocol(ConnectionLimits(), {}, config, ServerState(), {}))
             return made[-1]
 
-        with serving.listening("127.0.0.1", 0) as taken:
+        with serving.open_socket("127.0.0.1", 0) as taken:
             async with await asyncio.get_running_loop().create_server(make, sock=taken):
                 reader, writer = await asyncio.open_connection(*taken.getsockname())
                 while not made or made[0].transport is None:

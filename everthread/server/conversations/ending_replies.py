@@ -9,36 +9,36 @@ from everthread.server.chat_schemas import done_event, ending_event, line_event
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.problems import Problem
 
-KEPT = 256  # ended conversations whose last reply can be given again under its key
+MAX_SAVED = 256  # ended conversations whose last reply can be given again under its key
 
 
-class Conclusions:
+class EndingReplies:
     """Emits such replies. The answer that ends a conversation is no line, so its key is known only here."""
 
     def __init__(self) -> None:
         self._by_key = OrderedDict[str, ReplyStream]()
 
-    def of(self, key: str | None, said: str) -> ReplyStream | None:
+    def find(self, key: str | None, said: str) -> ReplyStream | None:
         """Returns the reply that ended a conversation under this key. Raises Problem if the key was another text's."""
         found = None if key is None else self._by_key.get(key)
-        return found if found is None or found.said == said else conflict()
+        return found if found is None or found.user_text == said else raise_key_conflict()
 
     def emit(self, running: ReplyStream, reply: Reply, told: bool) -> bool:
         """Emits all events of the reply; told: with the goodbye that was kept. Returns whether it is an ending."""
         if told and reply.goodbye is not None:
-            running.put("line", line_event(reply.goodbye))
+            running.emit("line", line_event(reply.goodbye))
         name, data = ending_event(reply)
-        running.put(name, data)
+        running.emit(name, data)
         deque(reply, 0).clear()
-        running.end("done", done_event(None, reply))
+        running.finish("done", done_event(None, reply))
         if name == "ended" and running.key is not None and reply.goodbye is None:
             self._by_key[running.key] = running
-            while len(self._by_key) > KEPT:
+            while len(self._by_key) > MAX_SAVED:
                 self._by_key.popitem(last=False)
         return name == "ended"
 
 
-def conflict() -> ReplyStream:
+def raise_key_conflict() -> ReplyStream:
     """Raises Problem: the key belongs to another text."""
     raise Problem(
         422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"

@@ -8,8 +8,8 @@ from urllib.parse import quote, unquote
 from pydantic import AfterValidator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-API = "/api/v1"
-SLASH = "\x00"  # stands for a / within a segment while the router looks; no name holds one
+API_PREFIX = "/api/v1"
+SLASH_PLACEHOLDER = "\x00"  # stands for a / within a segment while the router looks; no name holds one
 
 
 class EncodedSlashMiddleware:
@@ -22,14 +22,16 @@ class EncodedSlashMiddleware:
         if scope["type"] == "http":
             raw = scope.get("raw_path") or quote(scope["path"]).encode()
             parts = raw.decode("latin-1").partition("?")[0].split("/")
-            scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)  # no copy: what the router
+            scope["path"] = "/".join(
+                unquote(part).replace("/", SLASH_PLACEHOLDER) for part in parts
+            )  # no copy: what the router
             # finds out stays in the scope, and whoever counts requests by their routes looks there
         await self.app(scope, receive, send)
 
 
-def name(segment: str) -> str:
+def decode_segment(segment: str) -> str:
     """The name that a segment stands for."""
-    return segment.replace(SLASH, "/")
+    return segment.replace(SLASH_PLACEHOLDER, "/")
 
 
-Segment = Annotated[str, AfterValidator(name)]  # of a path, for a route: the name that it stands for
+PathSegment = Annotated[str, AfterValidator(decode_segment)]  # of a path, for a route: the name that it stands for

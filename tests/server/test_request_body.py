@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from everthread.server import server_db
-from everthread.server.bodies import AT_ONCE, BodyRequest, YieldingDecoder
-from everthread.server.keys import Keys
-from everthread.server.schemas import MOST_VALUES, Body, LineBody, RecallBody, holds_at_most
+from everthread.server.keys import KeyStore
+from everthread.server.request_body import MAX_INLINE_JSON_BYTES, BodyRequest, YieldingDecoder
+from everthread.server.schemas import MAX_METADATA_VALUES, LineBody, RecallBody, RequestBody, has_at_most
 from everthread.server.services import Services
 from server.problem import kind
 
@@ -34,10 +34,10 @@ LISTS = b"[" + b",".join([b"[]"] * 200_000) + b"]"
 
 
 @pytest.fixture
-def closed(api: TestClient, engine: Services) -> Iterator[tuple[TestClient, Keys]]:
+def closed(api: TestClient, services: Services) -> Iterator[tuple[TestClient, KeyStore]]:
     """A client of a server that requires keys, and its keys."""
-    api.app.state.access.required = True  # type: ignore[attr-defined]
-    keys = Keys(server_db.path(engine.store))
+    api.app.state.authenticator.key_required = True  # type: ignore[attr-defined]
+    keys = KeyStore(server_db.get_path(services.store))
     yield api, keys
     keys.close()
 
@@ -51,9 +51,9 @@ def operations(api: TestClient) -> Iterator[tuple[str, str, str]]:
                 yield method, re.sub(r"\{\w+\}", "one", rest), next(iter(operation["requestBody"]["content"]))
 
 
-def test_no_body_is_looked_at_before_the_key(closed: tuple[TestClient, Keys]) -> None:
+def test_no_body_is_looked_at_before_the_key(closed: tuple[TestClient, KeyStore]) -> None:
     api, keys = closed
-    other = {"Authorization": f"Bearer {keys.new('other', ['other'], ['read'])}"}
+    other = {"Authorization": f"Bearer {keys.create('other', ['other'], ['read'])}"}
     asked = list(operations(api))
     assert len(asked) > 15
     for method, path, kind_of_body in asked:
@@ -117,7 +117,7 @@ def test_a_large_body_is_parsed_like_a_small_one(value: Any, encoding: str) -> N
 )
 def test_a_large_body_that_is_no_json_is_refused_like_a_small_one(api: TestClient, broken: bytes) -> None:
     small = api.post("banks/alice/lines", content=broken, headers=JSON)
-    large = api.post("banks/alice/lines", content=b" " * AT_ONCE + broken, headers=JSON)
+    large = api.post("banks/alice/lines", content=b" " * MAX_INLINE_JSON_BYTES + broken, headers=JSON)
     assert small.status_code == large.status_code
     assert small.status_code in (400, 422)
     assert not api.get("banks").json()["items"]
@@ -140,7 +140,7 @@ def test_a_large_body_is_kept_whole(api: TestClient) -> None:
         (RecallBody, {"query": "x", "where": {"role": [1] * 1000}}),
     ],
 )
-def test_of_a_thousand_errors_the_first_is_enough(body: type[Body], given: dict[str, Any]) -> None:
+def test_of_a_thousand_errors_the_first_is_enough(body: type[RequestBody], given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as caught:
         body.model_validate(given)
     assert caught.value.error_count() <= 2
@@ -153,7 +153,7 @@ def test_a_field_that_is_unknown_is_named_also_among_many(api: TestClient) -> No
 
 
 def test_metadata_of_more_values_than_can_be_written_at_once_is_refused(api: TestClient) -> None:
-    many: dict[str, Any] = {"a": [[]] * MOST_VALUES}
+    many: dict[str, Any] = {"a": [[]] * MAX_METADATA_VALUES}
     answer = api.post("banks/alice/lines", json={"text": "x", "metadata": many})
     assert kind(answer, 422) == "bad-line"
     assert "100,000 values" in answer.json()["detail"]
@@ -168,4 +168,4 @@ def test_values_are_counted_through_all_of_json(value: Any, most: int) -> None:
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         return 1 + sum(map(count, inner))
 
-    assert holds_at_most(most, value) == (count(value) <= most)
+    assert has_at_most(most, value) == (count(value) <= most)

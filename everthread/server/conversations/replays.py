@@ -1,0 +1,28 @@
+"""Repeats the outcome of a request from the lines that were saved: its reply as a finished stream."""
+
+from __future__ import annotations
+
+from everthread.memory import Memory
+from everthread.server.chat_schemas import done_event, line_event
+from everthread.server.conversations.reply_stream import ReplyStream
+from everthread.types import Filter, Line
+
+
+def find_next_line(memory: Memory, line: Line) -> Line | None:
+    """Return the line after this one in its session, or None."""
+    return next(memory.lines(Filter(session=line.session), after=line.seq, limit=1), None)
+
+
+def replay_request(line: Line, following: Line | None) -> ReplyStream:
+    """Return the outcome of the request that saved `line`, given the line after it."""
+    is_answer = following is not None and following.parent == line.seq and following.role == "assistant"
+    return replay_answer(following if is_answer else None, line)
+
+
+def replay_answer(answer: Line | None, user_line: Line | None = None) -> ReplyStream:
+    """Return a finished stream of a saved answer, preceded by the person's line if it is given."""
+    stream = ReplyStream()
+    if user_line is not None:
+        stream.emit("line", line_event(user_line))
+    stream.finish("done", done_event(answer))
+    return stream

@@ -1,0 +1,53 @@
+"""Shares one scribe worker among all conversations of a bank."""
+
+from __future__ import annotations
+
+import threading
+import time
+from weakref import WeakValueDictionary
+
+from everthread.chat.scribe_worker import ScribeWorker
+from everthread.memory import Memory
+from everthread.recipes.options import identity
+from everthread.server.conversations.priority import PriorityGate
+from everthread.server.services import Services
+from everthread.server.workers.bank_leases import BankLeases
+
+MAX_WRITING = 4  # workers whose scribes write at once; replies come first
+
+
+class ScribeWorkers:
+    """The scribe workers of this process, by bank and recipe. Thread-safe."""
+
+    def __init__(self, services: Services, leases: BankLeases, priority: PriorityGate, lock: threading.Lock) -> None:
+        self._services, self._leases, self._priority = services, leases, priority
+        self._workers: WeakValueDictionary[tuple[object, ...], ScribeWorker] = WeakValueDictionary()
+        self._slots = threading.BoundedSemaphore(MAX_WRITING)
+        self._lock = lock
+
+    def get(self, memory: Memory) -> ScribeWorker:
+        """Return the worker of a memory, with the scribe that the bank is set to."""
+        at, scribe = (memory.bank, identity(memory.recipe)), self._services.get_bank_scribe(memory.bank)
+        with self._lock:
+            worker = self._workers.get(at)
+            if worker is None:
+                worker = self._workers[at] = ScribeWorker(
+                    memory,
+                    scribe,
+                    scribe_slot=lambda: self._leases.try_holding(memory.bank, self._slots),
+                    background_slot=lambda: self._leases.try_holding(memory.bank, self._priority.background()),
+                )
+            worker.scribe = scribe
+            return worker
+
+    def close_bank(self, bank: str) -> None:
+        """Stop the workers of a bank that is being forgotten; what they wrote would create it again."""
+        with self._lock:
+            workers = [self._workers.pop(at) for at in list(self._workers) if at[0] == bank]
+        for worker in workers:
+            worker.close(timeout=1.0)
+
+    def close(self, until: float) -> None:
+        """Stop all workers; each may finish what it is writing until this time (time.monotonic())."""
+        for worker in list(self._workers.values()):
+            worker.close(timeout=max(until - time.monotonic(), 0.1))
