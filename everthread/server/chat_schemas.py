@@ -13,7 +13,16 @@ from everthread.chat.chat import Chat
 from everthread.chat.offline_reply import without_label
 from everthread.chat.reply import Reply
 from everthread.common.keys import META_REPEATS
-from everthread.server.schemas import HitView, LineView, ReceiptView, Remember, View, corrected_positions
+from everthread.server.schemas import (
+    MAX_BATCH,
+    HitView,
+    LineView,
+    ReceiptView,
+    Remember,
+    RequestBody,
+    View,
+    corrected_positions,
+)
 from everthread.types import Context, Hit, Line, Sampling, Usage
 
 
@@ -166,9 +175,9 @@ def _context(found: Context) -> dict[str, object]:
         "text": found.text,
         "tokens": found.tokens,
         "relevance": found.relevance,
-        "hits_to_json": hits_to_json(found.hits_to_json),
-        "lines_to_json": lines_to_json(found.lines_to_json),
-        "corrects": corrected_positions(line for hit in found.hits_to_json for line in hit.passage),
+        "hits": hits_to_json(found.hits),
+        "lines": lines_to_json(found.lines),
+        "corrects": corrected_positions(line for hit in found.hits for line in hit.passage),
         "bank": found.bank,
         "others": list(map(_context, found.others)),
     }
