@@ -55,7 +55,7 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
 from everthread.stores.limits import LARGEST_SEQ
-from everthread.stores.shared_rows import missing
+from everthread.stores.problems import missing_line
 from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,
@@ -367,7 +367,7 @@ class Memory:
         new = corrections.correction(self.store, self.bank, seq, text, key)
         line = self.replace_lines([seq], [new], corrects=seq)[0]
         if line.text != keepable(text)[0]:  # the key was taken by another correction, just now
-            raise missing(self.bank, seq)
+            raise missing_line(self.bank, seq)
         return line
 
     def forget(

@@ -97,3 +97,34 @@ def places(ids: Seqs, wanted: Seqs) -> npt.NDArray[np.intp]:
     first = np.searchsorted(ids, wanted)
     count = np.searchsorted(ids, wanted, "right") - first
     return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+
+
+def max_by_id(wanted: Seqs, ids: Seqs, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Reduce the values of each wanted id to the greatest.
+
+    Args:
+        wanted: (C,) ascending.
+        ids: (N,) the id of each value; an id may have several.
+        values: (N,)
+
+    Returns:
+        (C,) the greatest value of each wanted id; NaN where it has none.
+    """
+    out = np.full(len(wanted), -np.inf, np.float32)
+    at = np.searchsorted(wanted, ids)
+    at[at == len(wanted)] = 0
+    ours = wanted[at] == ids if len(wanted) else np.zeros(len(ids), bool)
+    np.maximum.at(out, at[ours], values[ours])
+    out[np.isneginf(out)] = np.nan
+    return out
+
+
+def to_ranges(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Convert ascending numbers into the fewest inclusive ranges."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)

@@ -8,8 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from everthread.common.timestamps import moment
-from everthread.errors import BadLine, NotFound
+from everthread.errors import BadLine
 from everthread.stores.base import PreparedLine
+from everthread.stores.problems import missing_line
 from everthread.text.analyzer import TermCounts
 from everthread.types import Line, NewLine, Session
 
@@ -28,11 +29,6 @@ def gives_way(holder: Line, new: NewLine) -> bool:
     """Whether a line leaves its key to a new one: a retracted line does, to one that is not. The key of a request stays
     with what came of the request."""
     return holder.retracted_at is not None and new.retracted_at is None and source_key(holder) is not None
-
-
-def unknown_parent(parent: int | str) -> BadLine:
-    """What is wrong with a line that answers none of its bank's."""
-    return BadLine(f"parent {parent!r} is no line of this bank; give the seq or the key of a line that is there")
 
 
 def unchanged(found: Iterable[Line], of: Iterable[Line]) -> set[int]:
@@ -56,15 +52,8 @@ def heirs(bank: str, corrects: int | None, replaced: Collection[int], first: Lin
     if corrects is None or first is None:  # one that is known by its key was written before
         return {}
     if corrects not in replaced:
-        raise missing(bank, corrects)
+        raise missing_line(bank, corrects)
     return {corrects: first.seq}
-
-
-def missing(bank: str, seq: int) -> NotFound:
-    """What is said of a line that can't be corrected."""
-    return NotFound(
-        f"there is no line {seq} in bank {bank!r} that could be corrected; it was never said, or it was retracted"
-    )
 
 
 def session_name(at: int, like: Callable[[str], set[str]]) -> str:

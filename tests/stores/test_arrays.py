@@ -1,8 +1,21 @@
+from itertools import pairwise
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.stores.arrays import ArrayPatch, appended, distinct, member, places, repeats, union
+from everthread.stores.arrays import (
+    ArrayPatch,
+    appended,
+    distinct,
+    max_by_id,
+    member,
+    places,
+    repeats,
+    to_ranges,
+    union,
+)
 from everthread.types import Seqs
 
 numbers = st.lists(st.integers(0, 40), max_size=30)
@@ -75,3 +88,21 @@ def test_rows_are_spliced_as_a_list_would_be(old: list[int], data: st.DataObject
 def test_a_union_is_each_number_once_ascending(parts: list[list[int]]) -> None:
     found = union(*(np.array(part, np.int64) for part in parts))
     assert found.tolist() == sorted({number for part in parts for number in part})
+
+
+@given(st.sets(st.integers(1, 60)))
+def test_ranges_are_the_numbers_and_no_others(numbers: set[int]) -> None:
+    found = to_ranges(sorted(numbers))
+    assert [n for first, last in found for n in range(first, last + 1)] == sorted(numbers)
+
+
+@given(st.sets(st.integers(1, 60)))
+def test_ranges_are_as_few_as_can_be(numbers: set[int]) -> None:
+    found = to_ranges(sorted(numbers))
+    assert all(last + 1 < first for (_, last), (first, _) in pairwise(found))
+
+
+def test_the_greatest_value_of_each_id_is_found_and_missing_ids_have_nan() -> None:
+    found = max_by_id(np.array([2, 4, 9]), np.array([2, 2, 5, 9]), np.array([0.1, 0.3, 0.9, -0.5], np.float32))
+    assert found[[0, 2]].tolist() == pytest.approx([0.3, -0.5])
+    assert np.isnan(found[1])

@@ -21,7 +21,7 @@ from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody
 from everthread.stores.limits import LARGEST_SEQ
-from everthread.stores.shared_rows import unknown_parent
+from everthread.stores.problems import unknown_parent
 from everthread.types import Filter, Line, NewLine, Role, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=AuthFirstRoute)

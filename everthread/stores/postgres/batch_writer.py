@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from everthread.common.timestamps import micros, moment, offset
-from everthread.stores import postings
 from everthread.stores.base import LINE, PreparedLine
 from everthread.stores.filters import as_json
 from everthread.stores.postgres import deletion
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
-from everthread.stores.shared_rows import SESSION_GAP, gives_way, next_seq, pack_line, session_name, unknown_parent
+from everthread.stores.postings import group_by_term
+from everthread.stores.problems import unknown_parent
+from everthread.stores.shared_rows import SESSION_GAP, gives_way, next_seq, pack_line, session_name
 from everthread.stores.shared_rows import line as line_of
 from everthread.types import Line
 
@@ -147,7 +148,7 @@ class Batch:
         The model, if it has vectors of these lines."""
         if not self.written:
             return None
-        terms = postings.by_term((line.seq, entry.words) for line, entry, _ in self.written)
+        terms = group_by_term((line.seq, entry.words) for line, entry, _ in self.written)
         last = records.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
         known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None

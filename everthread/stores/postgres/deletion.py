@@ -38,11 +38,11 @@ def followed(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[in
     written again, of what is left of their sessions, and the lines are pinned no more. The block may put into the
     mapping which new lines correct which of them: those are pinned instead."""
     heirs: dict[int, int] = {}
-    before = units.summarised(db, bank, seqs) if seqs else set()
+    before = units.sessions_with_summary(db, bank, seqs) if seqs else set()
     yield heirs
-    if gone := before and before - units.summarised(db, bank, seqs):
-        units.summarise(db, bank, gone, now())
-    if seqs and (kept := units.setting(db, bank, SETTING_PINNED)) is not None:
+    if gone := before and before - units.sessions_with_summary(db, bank, seqs):
+        units.queue_summaries(db, bank, gone, now())
+    if seqs and (kept := units.get_setting(db, bank, SETTING_PINNED)) is not None:
         units.put_setting(db, bank, SETTING_PINNED, pinned.without(kept, seqs, heirs))
 
 

@@ -13,9 +13,10 @@ from everthread.common.timestamps import moment
 from everthread.stores.base import LINE, POSTING, CorpusStats, Speaker
 from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import Connection
-from everthread.stores.postings import by_term, estimate
+from everthread.stores.postings import estimate_df as estimate_from_blocks
+from everthread.stores.postings import group_by_term
+from everthread.stores.problems import bank_too_new
 from everthread.stores.shared_rows import line
-from everthread.stores.sqlite.schema import too_new
 from everthread.text.analyzer import ANALYSER, TermCounts, count_terms, without_quotes_json
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
@@ -250,7 +251,7 @@ def estimate_df(db: Connection, bank: str, terms: Sequence[str], among: Seqs) ->
         (list(terms), bank),
         binary=True,
     )
-    return {term: estimate(np.array(firsts), np.array(counts), among) for term, firsts, counts in rows}
+    return {term: estimate_from_blocks(np.array(firsts), np.array(counts), among) for term, firsts, counts in rows}
 
 
 # ----------------------------------------------------------------------- vectors
@@ -456,7 +457,7 @@ def ensure_analyzed(db: Connection, bank: str) -> None:
     them anew where an older one found them. BankTooNew where it was a later one."""
     have = hold(db, bank)
     if have is not None and have > ANALYSER:
-        raise too_new(bank, f"text analyser {have}", ANALYSER)
+        raise bank_too_new(bank, f"text analyser {have}", ANALYSER)
     if have is not None and have < ANALYSER:
         _reanalyse(db, bank)
 
@@ -472,7 +473,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
         last = int(rows[-1][0])
         found = [count_terms(without_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
         _put_lengths(db, bank, rows, found)
-        new = by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
+        new = group_by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
         put_words(db, bank, new, last_blocks(db, bank, list(new)))
         terms, head_terms = terms + sum(w.length for w in found), head_terms + sum(w.head_length for w in found)
     db.execute(

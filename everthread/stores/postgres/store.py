@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from everthread.common.timestamps import micros
 from everthread.errors import EverthreadError, NotFound
-from everthread.stores.arrays import member
+from everthread.stores.arrays import member, to_ranges
 from everthread.stores.base import (
     LINE,
     POSTING,
@@ -35,9 +35,8 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.limits import UNKEEPABLE, checked
-from everthread.stores.postgres import deletion, schema
+from everthread.stores.postgres import deletion, schema, units
 from everthread.stores.postgres import rows as records
-from everthread.stores.postgres import units as written_of
 from everthread.stores.postgres import vector_index as nearest
 from everthread.stores.postgres.batch_writer import Batch, written
 from everthread.stores.postgres.connections import CONNECTIONS, PATIENCE, Connection, Database
@@ -47,8 +46,7 @@ from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
 from everthread.stores.shared_rows import heirs, unchanged
 from everthread.stores.shared_rows import session as session_of
-from everthread.stores.sqlite import units
-from everthread.stores.sqlite.deletion import ranges
+from everthread.stores.units import JOB_COLUMNS, parse_job
 from everthread.text.analyzer import ANALYSER
 from everthread.types import (
     ROLES,
@@ -278,7 +276,7 @@ class PostgresStore:
             if scope != "bank":
                 records.ensure_analyzed(db, bank)  # else words could stay behind; the bank itself goes whoever wrote it
             seqs, tables = deletion.forget(db, bank, scope, name)
-            receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, ranges(seqs), len(seqs), at)
+            receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
             deletion.put_receipt(db, receipt, number)
             return receipt, tables
 
@@ -325,7 +323,7 @@ class PostgresStore:
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
-            written_of.put_setting(db, bank, name, value)
+            units.put_setting(db, bank, name, value)
 
         self._write(bank, write)
 
@@ -334,8 +332,8 @@ class PostgresStore:
     ) -> JSONValue | None:
         def write(db: Connection) -> JSONValue | None:
             records.lock(db, bank, micros(now()))
-            value = change(written_of.setting(db, bank, name))
-            written_of.put_setting(db, bank, name, value)
+            value = change(units.get_setting(db, bank, name))
+            units.put_setting(db, bank, name, value)
             return value
 
         return self._write(bank, write)
@@ -353,21 +351,21 @@ class PostgresStore:
     ) -> Unit:
         def write(db: Connection) -> Unit:
             last, _, _, models = records.lock(db, bank, micros(now()))
-            made = written_of.put(db, bank, unit, micros(at), supersedes, last)
+            made = units.put(db, bank, unit, micros(at), supersedes, last)
             by_unit = {} if vectors is None else {(made.kind, made.id): vectors}
-            written_of.put_vectors(db, bank, model, by_unit, models)
+            units.put_vectors(db, bank, model, by_unit, models)
             if done is not None:
-                db.execute(_DONE, (bank, *units.work_key(done)))
+                units.dequeue(db, bank, done)
             return made
 
         def kept(db: Connection, made: Unit) -> bool:
             records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
-            return written_of.has(db, bank, made)
+            return units.exists(db, bank, made)
 
         return self._write(bank, write, kept)
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
-        forget, gone = written_of.forget_one, written_of.gone
+        forget, gone = units.forget_chain, units.is_gone
         ids = self._write(bank, lambda db: forget(db, bank, kind, number), lambda db, ids: gone(db, bank, kind, ids))
         self._vacuum.after(["unit", "unit_vector"], bank=False)
         return ids
@@ -375,29 +373,29 @@ class PostgresStore:
     def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
             *_, models = records.lock(db, bank, micros(now()))
-            return written_of.rewrite(db, bank, change, model, micros(at), models)
+            return units.replace(db, bank, change, model, micros(at), models)
 
         def kept(db: Connection, value: JSONValue | None) -> bool:
             records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
-            return value is not None and written_of.setting(db, bank, change.setting) == value
+            return value is not None and units.get_setting(db, bank, change.setting) == value
 
         return self._write(bank, write, kept) is not None
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         def write(db: Connection) -> None:
             *_, models = records.lock(db, bank, micros(now()))
-            written_of.restore(db, bank, unit)
+            units.restore(db, bank, unit)
             by_unit = {} if vectors is None else {(unit.kind, unit.id): vectors}
-            written_of.put_vectors(db, bank, model, by_unit, models)
+            units.put_vectors(db, bank, model, by_unit, models)
 
         self._write(bank, write)
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         def write(db: Connection) -> None:
             *_, models = records.lock(db, bank, micros(now()))
-            there = {link.key for link in written_of.links(db, bank) if link.live}
+            there = {ref.key for ref in units.read_refs(db, bank) if ref.is_live}
             by_unit = {key: data for key, data in vectors.items() if key in there}
-            written_of.put_vectors(db, bank, model, by_unit, models)
+            units.put_vectors(db, bank, model, by_unit, models)
 
         self._write(bank, write)
 
@@ -407,14 +405,14 @@ class PostgresStore:
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
             if not db.execute(query, (bank, work.session)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
-            written_of.queue(db, bank, work)
+            units.enqueue(db, bank, work)
 
         self._write(bank, write)
 
     def dequeue(self, bank: str, work: ScribeJob) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
-            db.execute(_DONE, (bank, *units.work_key(work)))
+            units.dequeue(db, bank, work)
 
         self._write(bank, write)
 
@@ -574,26 +572,26 @@ class PostgresStore:
         condition += "" if retracted else " AND retracted_at IS NULL"
         chosen = None if ids is None else list(ids)
         values = (not kinds, list(kinds), chosen, chosen)
-        return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
+        return self._read(bank, lambda db: units.read(db, bank, condition, values))
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
-        found = self._read(bank, lambda db: written_of.spans(db, bank, kind, retracted))
+        found = self._read(bank, lambda db: units.spans(db, bank, kind, retracted))
         return np.array(found, np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
-        return self._read(bank, lambda db: written_of.cosines(db, bank, model, query, kinds, k))
+        return self._read(bank, lambda db: units.cosines(db, bank, model, query, kinds, k))
 
     def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
         condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
             WHERE has.bank_id = unit.bank_id AND has.model = {nearest.MODEL} AND has.kind = unit.kind
             AND has.unit_id = unit.unit_id)"""
         values = (bank, model, dim)
-        return self._read(bank, lambda db: written_of.read(db, bank, condition, values))
+        return self._read(bank, lambda db: units.read(db, bank, condition, values))
 
     def queued(self, bank: str) -> list[ScribeJob]:
-        query = f"""SELECT {units.WORK} FROM everthread.work WHERE bank_id = %s
+        query = f"""SELECT {JOB_COLUMNS} FROM everthread.work WHERE bank_id = %s
             ORDER BY queued_at, kind, session_id, first_seq"""
-        return self._read(bank, lambda db: [units.work(row) for row in db.execute(query, (bank,))])
+        return self._read(bank, lambda db: [parse_job(row) for row in db.execute(query, (bank,))])
 
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         return self._read(bank, lambda db: records.stats(db, bank, model, roles))
@@ -604,9 +602,6 @@ class PostgresStore:
     def close(self) -> None:
         self._vacuum.now()
         self.server.close()
-
-
-_DONE = "DELETE FROM everthread.work WHERE bank_id = %s AND kind = %s AND session_id = %s AND first_seq = %s"
 
 
 def _posting(records: npt.NDArray[np.void] | None, df: int, among: Seqs | None) -> Postings:

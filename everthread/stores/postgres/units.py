@@ -1,5 +1,5 @@
-"""Units on Postgres: what was written about lines of one bank, its vectors, and a scribe's work. What every store makes
-of them is in `stores.sqlite.units`."""
+"""Postgres rows of memory units, their vectors, settings and scribe jobs. `stores.units` holds the part that all stores
+share."""
 
 from __future__ import annotations
 
@@ -15,8 +15,26 @@ from everthread.stores.base import Key, Near, UnitReplacement
 from everthread.stores.filters import as_json
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection, Cursor
-from everthread.stores.sqlite import units
-from everthread.stores.sqlite.units import UnitRef
+from everthread.stores.units import (
+    JOB_COLUMNS,
+    SINGLE_KINDS,
+    UNIT_COLUMNS,
+    UNIT_REF_COLUMNS,
+    UnitRef,
+    build_unit,
+    build_unit_rows,
+    check_unit,
+    find_affected,
+    find_chain,
+    job_key,
+    job_row,
+    parse_unit,
+    plan_unlinking,
+    source_seqs,
+    summary_session,
+    unit_row,
+    vectors_by_key,
+)
 from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vector, Vectors
 
 _OF = "bank_id = %s AND kind = %s AND unit_id = %s"
@@ -31,19 +49,19 @@ def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None
         "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL",
         (bank, list(new.sources)),
     ).fetchall()
-    units.check(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
+    check_unit(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
     db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_OF}", (at, bank, new.kind, supersedes))
     row = db.execute(
         "SELECT coalesce(max(unit_id), 0) + 1 FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, new.kind)
     ).fetchone()
     assert row is not None
-    made = units.numbered(new, row[0], at, supersedes)
+    made = build_unit(new, row[0], at, supersedes)
     restore(db, bank, made)
     return read(db, bank, "kind = %s AND unit_id = %s", (made.kind, made.id))[0]
 
 
 def _current(db: Connection, bank: str, kind: str, supersedes: int | None) -> dict[int, str]:
-    if supersedes is None and kind not in units.SINGLE:
+    if supersedes is None and kind not in SINGLE_KINDS:
         return {}
     query = f"""SELECT unit_id, metadata FROM everthread.unit WHERE bank_id = %s AND kind = %s AND {_CURRENT}
         AND unit_id = coalesce(%s::bigint, unit_id)"""
@@ -52,24 +70,24 @@ def _current(db: Connection, bank: str, kind: str, supersedes: int | None) -> di
 
 def restore(db: Connection, bank: str, made: Unit) -> None:
     """Write a unit as it is, in place of one of its kind and number."""
-    values = units.row_of(made)
+    values = unit_row(made)
     db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, made.kind, made.id))
     db.execute(
-        f"INSERT INTO everthread.unit (bank_id, {units.COLUMNS}) VALUES (%s, {', '.join(['%s'] * len(values))})",
+        f"INSERT INTO everthread.unit (bank_id, {UNIT_COLUMNS}) VALUES (%s, {', '.join(['%s'] * len(values))})",
         (bank, *values),
     )
 
 
-def rewrite(db: Connection, bank: str, change: UnitReplacement, model: str, at: int, models: int) -> JSONValue | None:
+def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: int, models: int) -> JSONValue | None:
     """Units in the place of others, and the setting, if all is still as it was when this was thought out: what the
     setting has become, None where it has not. The bank is locked; `models` have been numbered."""
-    lines = units.sources(change)
+    lines = source_seqs(change)
     there = db.execute(
         """SELECT count(*) FROM everthread.line
            WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL""",
         (bank, lines),
     ).fetchone()
-    if setting(db, bank, change.setting) != change.before or there is None or there[0] < len(lines):
+    if get_setting(db, bank, change.setting) != change.before or there is None or there[0] < len(lines):
         return None
     highest = db.execute(
         "SELECT coalesce(max(unit_id), 0) FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, change.kind)
@@ -79,21 +97,21 @@ def rewrite(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
         "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
         (bank, change.kind, [int(number) for number in change.delete_ids]),
     )
-    records.insert(db, bank, f"unit (bank_id, {units.COLUMNS})", _KINDS, units.rows_of(change, first, at))
-    put_vectors(db, bank, model, units.embedded(change, first), models)
+    records.insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", _UNIT_TYPES, build_unit_rows(change, first, at))
+    put_vectors(db, bank, model, vectors_by_key(change, first), models)
     value = change.after(first)
     put_setting(db, bank, change.setting, value)
     return value
 
 
-# The types of units.COLUMNS.
-_KINDS = (
+# The types of UNIT_COLUMNS.
+_UNIT_TYPES = (
     *("bigint", "text", "text", "bigint", "bigint", "bigint", "int", "bigint", "bigint", "float8", "text"),
     *("text", "bigint", "bigint"),
 )
 
 
-def setting(db: Connection, bank: str, name: str) -> JSONValue | None:
+def get_setting(db: Connection, bank: str, name: str) -> JSONValue | None:
     """A setting of the bank; None where it is not set."""
     query = "SELECT value FROM everthread.setting WHERE bank_id = %s AND name = %s"
     row = db.execute(query, (bank, name)).fetchone()
@@ -113,27 +131,33 @@ def put_setting(db: Connection, bank: str, name: str, value: JSONValue | None) -
         )
 
 
-def queue(db: Connection, bank: str, work: ScribeJob) -> None:
+def enqueue(db: Connection, bank: str, job: ScribeJob) -> None:
     """Keep work that a scribe is to do, or what has changed of it."""
     db.execute(
-        f"""INSERT INTO everthread.work (bank_id, {units.WORK}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
+        f"""INSERT INTO everthread.work (bank_id, {JOB_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
             ON CONFLICT (bank_id, kind, session_id, first_seq) DO UPDATE SET
             last_seq = excluded.last_seq, tries = excluded.tries, error = excluded.error""",
-        (bank, *units.work_row(work)),
+        (bank, *job_row(job)),
     )
 
 
-def summarised(db: Connection, bank: str, seqs: Sequence[int]) -> set[str]:
+def dequeue(db: Connection, bank: str, job: ScribeJob) -> None:
+    """Remove a scribe job from the queue."""
+    query = "DELETE FROM everthread.work WHERE bank_id = %s AND kind = %s AND session_id = %s AND first_seq = %s"
+    db.execute(query, (bank, *job_key(job)))
+
+
+def sessions_with_summary(db: Connection, bank: str, seqs: Sequence[int]) -> set[str]:
     """The sessions with a current summary that may derive from these lines (ascending)."""
     rows = db.execute(
         f"""SELECT metadata FROM everthread.unit WHERE bank_id = %s AND kind = 'summary' AND {_CURRENT}
             AND first_seq <= %s AND last_seq >= %s""",
         (bank, seqs[-1], seqs[0]),
     )
-    return {session for (metadata,) in rows if (session := units.session_of(metadata)) is not None}
+    return {session for (metadata,) in rows if (session := summary_session(metadata)) is not None}
 
 
-def summarise(db: Connection, bank: str, sessions: Collection[str], at: datetime) -> None:
+def queue_summaries(db: Connection, bank: str, sessions: Collection[str], at: datetime) -> None:
     """Queue a summary of what is left of each of these sessions."""
     rows = db.execute(
         """SELECT session_id, min(line.seq), max(line.seq) FROM everthread.line JOIN everthread.session
@@ -143,10 +167,10 @@ def summarise(db: Connection, bank: str, sessions: Collection[str], at: datetime
         (bank, sorted(sessions)),
     )
     for session, first, last in rows.fetchall():
-        queue(db, bank, ScribeJob("summary", session, first, last, at))
+        enqueue(db, bank, ScribeJob("summary", session, first, last, at))
 
 
-def has(db: Connection, bank: str, made: Unit) -> bool:
+def exists(db: Connection, bank: str, made: Unit) -> bool:
     """Whether this very unit was written."""
     found = db.execute(
         f"SELECT 1 FROM everthread.unit WHERE {_OF} AND valid_from = %s AND text = %s",
@@ -157,21 +181,24 @@ def has(db: Connection, bank: str, made: Unit) -> bool:
 
 def read(db: Connection, bank: str, condition: str, values: Sequence[object] = ()) -> list[Unit]:
     """The units for which a condition holds, by kind and id."""
-    query = f"SELECT {units.COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id"
-    return [units.unit(row) for row in db.execute(query, (bank, *values))]
+    query = f"SELECT {UNIT_COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id"
+    return [parse_unit(row) for row in db.execute(query, (bank, *values))]
 
 
 def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[int, int, int]]:
     """Id, first and last seq of the units of a kind that are not retracted, or of those that are, by id."""
-    chosen = units.SPANS.replace("unit WHERE", "everthread.unit WHERE")
-    rows = db.execute(f"{chosen} %s AND bank_id = %s AND kind = %s ORDER BY unit_id", (retracted, bank, kind))
+    rows = db.execute(
+        """SELECT unit_id, first_seq, last_seq FROM everthread.unit
+           WHERE (retracted_at IS NOT NULL) = %s AND bank_id = %s AND kind = %s ORDER BY unit_id""",
+        (retracted, bank, kind),
+    )
     return [(number, first, last) for number, first, last in rows]
 
 
-def links(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[UnitRef]:
+def read_refs(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[UnitRef]:
     """In short all units; or those that may derive from these lines (ascending), and those that took the place of
     another."""
-    query = f"SELECT {units.LINK} FROM everthread.unit WHERE bank_id = %s"
+    query = f"SELECT {UNIT_REF_COLUMNS} FROM everthread.unit WHERE bank_id = %s"
     if seqs is None:
         return [UnitRef(*row) for row in db.execute(query, (bank,))]
     near = " AND (supersedes IS NOT NULL OR (first_seq <= %s AND last_seq >= %s))"
@@ -180,46 +207,44 @@ def links(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
     """Retract what derives from a line."""
-    every = links(db, bank, [seq])
-    gone = units.affected([link for link in every if link.live], [seq])
-    _unlink(db, bank, every, gone)
-    for link in gone:
-        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF}", (bank, *link.key))
-        db.execute(
-            f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_OF}", (at, bank, *link.key)
-        )
+    refs = read_refs(db, bank, [seq])
+    gone = find_affected([ref for ref in refs if ref.is_live], [seq])
+    _unlink(db, bank, refs, gone)
+    for ref in gone:
+        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF}", (bank, *ref.key))
+        db.execute(f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_OF}", (at, bank, *ref.key))
 
 
 def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
     """Remove what derives from any of these lines (ascending); the tables in which something was."""
-    every = links(db, bank, seqs)
-    gone = units.affected(every, seqs)
-    _unlink(db, bank, every, gone)
+    refs = read_refs(db, bank, seqs)
+    gone = find_affected(refs, seqs)
+    _unlink(db, bank, refs, gone)
     with db.pipeline():
-        for link in gone:
-            db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, *link.key))
+        for ref in gone:
+            db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, *ref.key))
     return ["unit", "unit_vector"] if gone else []
 
 
-def forget_one(db: Connection, bank: str, kind: str, number: int) -> list[int]:
+def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]:
     """Remove a unit and those whose place it took; their ids."""
     records.hold(db, bank)
-    every = [link for link in links(db, bank) if link.kind == kind]
-    gone = units.history(every, kind, number)
-    _unlink(db, bank, every, gone)
-    ids = [link.id for link in gone]
+    refs = [ref for ref in read_refs(db, bank) if ref.kind == kind]
+    gone = find_chain(refs, kind, number)
+    _unlink(db, bank, refs, gone)
+    ids = [ref.id for ref in gone]
     db.execute(f"DELETE FROM everthread.unit WHERE {_THESE}", (bank, kind, ids))
     return ids
 
 
-def gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
+def is_gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
     """Whether none of these units is there, once whoever writes to the bank has done."""
     records.hold(db, bank)
     return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_THESE}", (bank, kind, list(ids))).fetchone() is None
 
 
-def _unlink(db: Connection, bank: str, every: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
-    moved, freed = units.unlinked(every, gone)
+def _unlink(db: Connection, bank: str, refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
+    moved, freed = plan_unlinking(refs, gone)
     with db.pipeline():
         for key, to in moved.items():
             db.execute(f"UPDATE everthread.unit SET supersedes = %s WHERE {_OF}", (to, bank, *key))

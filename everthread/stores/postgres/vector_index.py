@@ -19,8 +19,7 @@ import numpy.typing as npt
 from pgvector import HalfVector
 from psycopg import errors, sql
 
-from everthread.stores import dense_index
-from everthread.stores.arrays import union
+from everthread.stores.arrays import max_by_id, union
 from everthread.stores.postgres.connections import Connection, ConnectionLost
 from everthread.stores.postgres.filters import array, seq_bitmap
 from everthread.types import Seqs, Vector
@@ -73,7 +72,7 @@ def _cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -
         binary=True,
     ).fetchone()
     ids, values = row if row and row[0] else ((), ())
-    return dense_index.best(seqs, np.array(ids, np.int64), np.array(values, np.float32))
+    return max_by_id(seqs, np.array(ids, np.int64), np.array(values, np.float32))
 
 
 def _walked(db: Connection, bank: str, model: int, query: Vector, k: int, among: Seqs | None) -> Seqs:

@@ -16,14 +16,12 @@ import numpy as np
 
 from everthread.common.keys import SETTING_PINNED
 from everthread.errors import NotFound
-from everthread.stores import pinned, postings
+from everthread.stores import pinned
 from everthread.stores.base import LINE, Scope
-from everthread.stores.sqlite import column_blocks, units
+from everthread.stores.sqlite import column_blocks, postings, units
 from everthread.stores.sqlite import rows as records
 from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import now
-
-Ranges = tuple[tuple[int, int], ...]
 
 _OF = {
     "line": "seq = ?",
@@ -63,11 +61,11 @@ def followed(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, 
     written again, of what is left of their sessions, and the lines are pinned no more. The block may put into the
     mapping which new lines correct which of them: those are pinned instead."""
     heirs: dict[int, int] = {}
-    before = units.summarised(db, seqs) if seqs else set()
+    before = units.sessions_with_summary(db, seqs) if seqs else set()
     yield heirs
     if before:
-        units.summarise(db, before - units.summarised(db, seqs), now())
-    if seqs and (kept := units.setting(db, SETTING_PINNED)) is not None:
+        units.queue_summaries(db, before - units.sessions_with_summary(db, seqs), now())
+    if seqs and (kept := units.get_setting(db, SETTING_PINNED)) is not None:
         units.put_setting(db, SETTING_PINNED, pinned.without(kept, seqs, heirs))
 
 
@@ -134,14 +132,3 @@ def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     postings.remove(db, by_term)
     column_blocks.remove(db, column_blocks.LINES, LINE, np.array(seqs, np.int64))
     records.remove_vectors(db, seqs)
-
-
-def ranges(seqs: Sequence[int]) -> Ranges:
-    """Ascending numbers as inclusive ranges."""
-    found: list[tuple[int, int]] = []
-    for seq in seqs:
-        if found and found[-1][1] == seq - 1:
-            found[-1] = (found[-1][0], seq)
-        else:
-            found.append((seq, seq))
-    return tuple(found)

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from everthread.common.timestamps import moment
 from everthread.errors import StoreUnavailable
-from everthread.stores import dense_index, postings
 from everthread.stores.arrays import distinct, member, repeats
 from everthread.stores.base import LINE, POSTING, CorpusStats, Rows, Speaker
-from everthread.stores.line_columns import Columns
-from everthread.stores.shared_rows import SESSION_GAP, pack_line, session_name, unknown_parent
-from everthread.stores.sqlite import column_blocks
+from everthread.stores.postings import group_by_term
+from everthread.stores.problems import unknown_parent
+from everthread.stores.shared_rows import SESSION_GAP, pack_line, session_name
+from everthread.stores.sqlite import column_blocks, dense_index, postings
+from everthread.stores.sqlite.line_columns import Columns
 from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import ROLES, Role, Seqs, Stats, Vectors
 
@@ -243,7 +244,7 @@ def reanalyse(db: sqlite3.Connection) -> None:
         page = lines[start : start + 1000]
         rows = db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
         found = [(seq, count_terms(without_quotes_json(text, metadata))) for seq, text, metadata in rows]
-        postings.add(db, postings.by_term(found))
+        postings.add(db, group_by_term(found))
         page["length"] = [here.length for _, here in found]
         page["head_length"] = [here.head_length for _, here in found]
     column_blocks.put(db, column_blocks.LINES, lines)

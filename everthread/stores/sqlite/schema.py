@@ -10,8 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from everthread.common.installation import upgrade
-from everthread.errors import BankTooNew
+from everthread.stores.problems import bank_too_new
 from everthread.stores.sqlite import rows
 from everthread.text.analyzer import ANALYSER
 
@@ -124,14 +123,6 @@ def version(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]) if known else 0
 
 
-def too_new(bank: str, what: str, known: int) -> BankTooNew:
-    """What is said of a bank that a later version wrote."""
-    return BankTooNew(
-        f"bank {bank!r} was written by a later version of Everthread ({what}, this one knows {known}); "
-        f"upgrade with: {upgrade()}"
-    )
-
-
 def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     """Bring a bank's file up to date, inside the caller's transaction; its words too, where the analyser has changed.
 
@@ -139,7 +130,7 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     """
     have = version(db)
     if have > VERSION:
-        raise too_new(bank, f"schema {have}", VERSION)
+        raise bank_too_new(bank, f"schema {have}", VERSION)
     if have == 0:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
     for number, apply in enumerate(MIGRATIONS[have:], have + 1):
@@ -149,7 +140,7 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
         db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYSER))
     analyser = db.execute("SELECT analyser FROM bank").fetchone()[0]
     if analyser > ANALYSER:
-        raise too_new(bank, f"text analyser {analyser}", ANALYSER)
+        raise bank_too_new(bank, f"text analyser {analyser}", ANALYSER)
     if analyser < ANALYSER:
         rows.reanalyse(db)
         db.execute("UPDATE bank SET analyser = ?", (ANALYSER,))

@@ -20,9 +20,8 @@ import numpy.typing as npt
 
 from everthread.common.timestamps import micros, offset
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.stores import dense_index as vectors
-from everthread.stores import postings
-from everthread.stores.arrays import member, places
+from everthread.stores import units as shared_units
+from everthread.stores.arrays import max_by_id, member, places, to_ranges
 from everthread.stores.base import (
     LINE,
     REMAINS,
@@ -34,10 +33,12 @@ from everthread.stores.base import (
     Scope,
     UnitReplacement,
 )
-from everthread.stores.filters import as_json, choice, clause
+from everthread.stores.filters import as_json
+from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import gives_way, heirs, next_seq, pack_line, session, unchanged
 from everthread.stores.shared_rows import line as _line
-from everthread.stores.sqlite import column_blocks, deletion, schema, unit_vectors, units
+from everthread.stores.sqlite import column_blocks, deletion, postings, schema, unit_vectors, units
+from everthread.stores.sqlite import dense_index as vectors
 from everthread.stores.sqlite import rows as records
 from everthread.stores.sqlite.bank_file import (
     ERASE_PENDING,
@@ -50,6 +51,7 @@ from everthread.stores.sqlite.bank_file import (
     sync,
 )
 from everthread.stores.sqlite.cache import BankCache
+from everthread.stores.sqlite.filters import choice, clause
 from everthread.stores.sqlite.fork_guard import GUARD
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
@@ -208,7 +210,7 @@ class SQLiteStore:
         return pack_line(seq, at, away, number, speaker, words, entry.marks)
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, PreparedLine]], model: str) -> None:
-        postings.add(db, postings.by_term((seq, entry.words) for seq, entry in written))
+        postings.add(db, group_by_term((seq, entry.words) for seq, entry in written))
         vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
         records.put_vectors(db, model, vectors, fresh=True)
         words = [entry.words for _, entry in written]
@@ -256,7 +258,7 @@ class SQLiteStore:
                 db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         with GUARD, held.lock:
             held.pictures.clear()
-        receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, deletion.ranges(seqs), len(seqs), at)
+        receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
         try:
             self._keep(receipt)  # the lines are gone for everyone, whatever becomes of their bytes
         finally:
@@ -298,7 +300,7 @@ class SQLiteStore:
         self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
     ) -> JSONValue | None:
         with self._bank(bank).file.writing() as db:
-            value = change(units.setting(db, name))
+            value = change(units.get_setting(db, name))
             units.put_setting(db, name, value)
             return value
 
@@ -317,20 +319,20 @@ class SQLiteStore:
             made = units.put(db, bank, unit, micros(at), supersedes)
             unit_vectors.put(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
             if done is not None:
-                db.execute(_DONE, units.work_key(done))
+                units.dequeue(db, done)
             return made
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
         file = self._bank(bank).file
         with file.writing() as db:
-            gone = units.forget_one(db, kind, number)
+            gone = units.forget_chain(db, kind, number)
             db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         file.erase()
         return gone
 
     def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
         with self._bank(bank).file.writing() as db:
-            return units.rewrite(db, change, model, micros(at))
+            return units.replace(db, change, model, micros(at))
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         with self._bank(bank).file.writing() as db:
@@ -346,11 +348,11 @@ class SQLiteStore:
         with self._bank(bank).file.writing() as db:
             if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (work.session,)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
-            units.queue(db, work)
+            units.enqueue(db, work)
 
     def dequeue(self, bank: str, work: ScribeJob) -> None:
         with self._bank(bank).file.writing() as db:
-            db.execute(_DONE, units.work_key(work))
+            units.dequeue(db, work)
 
     # ------------------------------------------------------------------ reading
 
@@ -430,7 +432,7 @@ class SQLiteStore:
             if index.data is not None:
                 return index.cosines(query, seqs)
             found, data = records.whole(db, number, dim, index.ids[places(index.ids, seqs)])
-        return vectors.best(seqs, found, vectors.cosines(data, query))
+        return max_by_id(seqs, found, vectors.cosines(data, query))
 
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
@@ -489,7 +491,11 @@ class SQLiteStore:
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         with self._bank(bank).file.read_once() as db:
-            rows = db.execute(f"{units.SPANS} ? AND kind = ? ORDER BY unit_id", (retracted, kind)).fetchall()
+            rows = db.execute(
+                """SELECT unit_id, first_seq, last_seq FROM unit
+                   WHERE (retracted_at IS NOT NULL) = ? AND kind = ? ORDER BY unit_id""",
+                (retracted, kind),
+            ).fetchall()
         return np.array(rows, np.int64).reshape(-1, 3)
 
     def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
@@ -508,9 +514,9 @@ class SQLiteStore:
     def queued(self, bank: str) -> list[ScribeJob]:
         with self._bank(bank).file.read_once() as db:
             rows = db.execute(
-                f"SELECT {units.WORK} FROM work ORDER BY queued_at, kind, session_id, first_seq"
+                f"SELECT {shared_units.JOB_COLUMNS} FROM work ORDER BY queued_at, kind, session_id, first_seq"
             ).fetchall()
-        return list(map(units.work, rows))
+        return list(map(shared_units.parse_job, rows))
 
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         held = self._bank(bank)
@@ -535,9 +541,6 @@ class SQLiteStore:
             banks, self._open = list(self._open.values()), OrderedDict()
         for held in banks:
             held.file.close()
-
-
-_DONE = "DELETE FROM work WHERE kind = ? AND session_id = ? AND first_seq = ?"
 
 
 def _by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores import dense_index
 from everthread.stores.arrays import appended
 from everthread.stores.base import Key, Near
-from everthread.stores.sqlite import column_blocks
+from everthread.stores.sqlite import column_blocks, dense_index
 from everthread.stores.sqlite import rows as records
 from everthread.types import Vector, Vectors
 

@@ -57,7 +57,7 @@ def tell(memory: Memory) -> None:
 
 
 def test_no_statistics_tell_of_a_text(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_index, "EXACT", 1)
+    monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 1)
     tell(opened(store))
     opened(store).observe_many([NewLine(f"Line {n} of the {CANARY}.", key=f"{CANARY}{n}") for n in range(30)])
     store.index("alice")

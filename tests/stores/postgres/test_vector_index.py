@@ -21,7 +21,7 @@ MANY = 120
 
 @pytest.fixture
 def url(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(vector_index, "EXACT", 60)
+    monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 60)
     with postgres.database(postgres_server) as made:
         yield made
 
@@ -162,7 +162,7 @@ def test_vectors_of_thousands_of_dimensions_are_kept(url: str, store: PostgresSt
 def test_a_role_bound_to_one_bank_uses_the_index_that_the_owner_makes(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(vector_index, "EXACT", 60)
+    monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 60)
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as owned:
         schema.init(Database(owned))
         schema.secure(Database(owned), role)

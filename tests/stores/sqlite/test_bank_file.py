@@ -325,8 +325,8 @@ def test_an_erasing_that_was_put_off_is_tried_again_by_the_same_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: object
 ) -> None:
     assert callable(use)
-    monkeypatch.setattr(files, "BRIEFLY", 0.05)
-    monkeypatch.setattr(files, "PUT_OFF", 0.3)
+    monkeypatch.setattr(files, "OPEN_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(files, "ERASE_RETRY_S", 0.3)
     say(opened(tmp_path), "one")
     file = opened(tmp_path)
     with closing(sqlite3.connect(file.path, isolation_level=None)) as reader:

@@ -8,9 +8,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from everthread.stores import dense_index
 from everthread.stores.base import LINE
-from everthread.stores.sqlite import column_blocks, rows, schema
+from everthread.stores.sqlite import column_blocks, dense_index, rows, schema
 from everthread.stores.sqlite.cache import BankCache
 from everthread.types import Vectors
 
@@ -107,7 +106,7 @@ def test_whole_vectors_are_held_from_the_second_time_on_that_they_are_wanted(
     pictures = BankCache()
     assert pictures.dense(db, "m", DIM, exact=True).data is None
     assert pictures.dense(db, "m", DIM, exact=True).data is not None
-    monkeypatch.setattr(dense_index, "RESIDENT", 999)
+    monkeypatch.setattr(dense_index, "MAX_RESIDENT_VECTORS", 999)
     large = BankCache()
     assert [large.dense(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
 
@@ -146,7 +145,7 @@ def test_an_older_state_of_the_bank_is_read_anew(db: sqlite3.Connection) -> None
 def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
     db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense_index, "RESIDENT", 1000)
+    monkeypatch.setattr(dense_index, "MAX_RESIDENT_VECTORS", 1000)
     pictures = BankCache()
     assert [pictures.dense(db, "m", DIM, exact=True).data is None for _ in range(2)] == [True, False]
     embed(db, range(1001, 1002))

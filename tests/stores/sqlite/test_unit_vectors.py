@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
-from everthread.stores import dense_index
 from everthread.stores.base import Near, UnitReplacement
+from everthread.stores.sqlite import dense_index
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.stores.sqlite.unit_vectors import UnitVectors
@@ -217,7 +217,7 @@ def test_more_than_are_held_are_read_each_time(
     ask()
     with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
         (rows,) = db.execute("SELECT count(*) FROM unit_vector").fetchone()
-    monkeypatch.setattr(dense_index, "RESIDENT", rows)
+    monkeypatch.setattr(dense_index, "MAX_RESIDENT_VECTORS", rows)
     put(store, seed=3)
     for _ in range(2):
         assert sum(reads(store, monkeypatch, ask)) > rows

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import ArrayPatch, member, places, union
+from everthread.stores.arrays import ArrayPatch, max_by_id, member, places, union
 from everthread.types import Seqs, Vector, Vectors
 
 Codes = npt.NDArray[np.uint64]  # (W, N): one column a vector, W words of 64 bits
@@ -77,7 +77,7 @@ class DenseIndex:
         """(C,) the greatest cosine of each id's vectors to the query, NaN where it has none. Needs `data`."""
         assert self.data is not None
         rows = places(self.ids, ids)
-        return best(ids, self.ids[rows], cosines(self.data[rows], query))
+        return max_by_id(ids, self.ids[rows], cosines(self.data[rows], query))
 
 
 def cosines(data: npt.NDArray[np.float16], query: Vector) -> npt.NDArray[np.float32]:
@@ -108,14 +108,3 @@ def hamming(codes: Codes, query: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint1
         for word, ours in zip(codes[:, start : start + STRETCH], query, strict=True):
             here += np.bitwise_count(word ^ ours)
     return apart
-
-
-def best(wanted: Seqs, ids: Seqs, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """(C,) the greatest value of each wanted id (ascending), NaN where it has none."""
-    out = np.full(len(wanted), -np.inf, np.float32)
-    at = np.searchsorted(wanted, ids)
-    at[at == len(wanted)] = 0
-    ours = wanted[at] == ids if len(wanted) else np.zeros(len(ids), bool)
-    np.maximum.at(out, at[ours], values[ours])
-    out[np.isneginf(out)] = np.nan
-    return out

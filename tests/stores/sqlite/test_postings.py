@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.stores import postings
 from everthread.stores.base import POSTING
-from everthread.stores.sqlite import schema
+from everthread.stores.sqlite import postings, schema
 
 Model = dict[str, dict[int, tuple[int, int]]]  # term -> seq -> (tf, head)
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.stores.arrays import ArrayPatch
-from everthread.stores.dense_index import DenseIndex, best, columns, cosines, encode, hamming
+from everthread.stores.sqlite.dense_index import DenseIndex, columns, cosines, encode, hamming
 from everthread.types import Seqs, Vector, Vectors
 
 
@@ -112,12 +112,6 @@ def test_cosines_are_those_of_numpy(pieces: list[int], wanted: set[int]) -> None
     np.testing.assert_allclose(
         index(ids, vectors).cosines(asked, seqs), [exact[seq] for seq in seqs.tolist()], atol=2e-3
     )
-
-
-def test_the_best_of_a_line_is_its_greatest_and_what_is_missing_is_none() -> None:
-    found = best(np.array([2, 4, 9]), np.array([2, 2, 5, 9]), np.array([0.1, 0.3, 0.9, -0.5], np.float32))
-    assert found[[0, 2]].tolist() == pytest.approx([0.3, -0.5])
-    assert np.isnan(found[1])
 
 
 def test_the_codes_find_what_exact_search_finds() -> None:

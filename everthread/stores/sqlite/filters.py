@@ -1,0 +1,69 @@
+"""Translates a `Filter` into SQL over the tables `line`, `session` and `speaker`, and into a filter over columns."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+
+from everthread.common.timestamps import micros
+from everthread.stores.filters import any_of, as_json, checked, metadata_json, of_units
+from everthread.stores.sqlite.line_columns import ColumnFilter
+from everthread.types import Filter
+
+Clause = tuple[str, list[object]]
+
+
+def clause(where: Filter | None, as_of: datetime | None = None) -> Clause:
+    """The condition (joined by AND, never empty) and its values."""
+    parts: list[str] = ["line.retracted_at IS NULL"]
+    values: list[object] = []
+
+    def add(part: str, *these: object) -> None:
+        parts.append(part)
+        values.extend(these)
+
+    where = checked(where, as_of)
+    for column, wanted in (
+        ("session.session_id", where.session),
+        ("speaker.name", where.speaker),
+        ("speaker.role", where.role),
+    ):
+        if wanted is not None:
+            add(f"{column} IN (SELECT value FROM json_each(?))", as_json(any_of(wanted, column)))
+    if of_units(where):
+        add("0")
+    if where.since is not None:
+        add("line.said_at >= ?", micros(where.since))
+    if where.until is not None:
+        add("line.said_at < ?", micros(where.until))
+    if as_of is not None:
+        add("line.said_at <= ?", micros(as_of))
+    for key, value in where.metadata.items():
+        add(
+            "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
+            " AND pair.value IS json_extract(?, '$'))",
+            *(key, metadata_json(value), metadata_json(value)),
+        )
+    return " AND ".join(parts), values
+
+
+def choice(db: sqlite3.Connection, where: Filter, as_of: datetime | None) -> ColumnFilter:
+    """The same filter over columns, for a `where` whose values are sound and which asks for no metadata."""
+    sessions = speakers = None
+    if where.session is not None:
+        sessions = _numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)
+    if of_units(where):
+        sessions = []
+    if where.speaker is not None:
+        speakers = _numbers(db, "speaker WHERE name IN (SELECT value FROM json_each(?))", where.speaker)
+    if where.role is not None:
+        speaking = _numbers(db, "speaker WHERE role IN (SELECT value FROM json_each(?))", where.role)
+        speakers = speaking if speakers is None else sorted({*speakers} & {*speaking})
+    ends = [micros(where.until)] if where.until is not None else []
+    ends += [micros(as_of) + 1] if as_of is not None else []
+    since = micros(where.since) if where.since is not None else None
+    return ColumnFilter(sessions, speakers, since, min(ends, default=None))
+
+
+def _numbers(db: sqlite3.Connection, these: str, wanted: object) -> list[int]:
+    return [number for (number,) in db.execute(f"SELECT number FROM {these}", (as_json(any_of(wanted, "")),))]

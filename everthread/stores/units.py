@@ -1,0 +1,248 @@
+"""Memory units (summaries, notes, facts) and scribe jobs, independent of any database: rows, checks and links.
+
+A unit derives from a span of lines and is removed with any of them. A unit that supersedes another stores its id, so
+the units of a kind form chains. When a unit is removed, its neighbours in the chain are linked, and its predecessor
+becomes current again if the removed unit was current.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from everthread.common.timestamps import micros, moment, offset
+from everthread.errors import NotFound
+from everthread.stores.base import Key, UnitReplacement
+from everthread.stores.filters import as_json
+from everthread.types import NewUnit, ScribeJob, Unit, Vectors
+
+UNIT_COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance,
+    category, metadata, retracted_at, supersedes"""
+UNIT_REF_COLUMNS = "kind, unit_id, first_seq, last_seq, supersedes, retracted_at IS NULL"
+JOB_COLUMNS = "kind, session_id, first_seq, last_seq, queued_at, tries, error"
+SINGLE_KINDS = ("note", "summary")  # kinds with one current unit at a time: per bank, and per session
+
+
+def parse_unit(row: tuple[Any, ...]) -> Unit:
+    """Build a unit from a row of `UNIT_COLUMNS`."""
+    number, kind, text, first, last, said_at, away, since, until, importance, category, metadata, gone, before = row
+    return Unit(
+        id=number,
+        kind=kind,
+        text=text,
+        first_seq=first,
+        last_seq=last,
+        said_at=moment(said_at, away),
+        valid_from=moment(since),
+        valid_to=None if until is None else moment(until),
+        importance=importance,
+        category=category,
+        metadata=json.loads(metadata),
+        retracted_at=None if gone is None else moment(gone),
+        supersedes=before,
+    )
+
+
+def unit_row(unit: Unit) -> tuple[Any, ...]:
+    """Build the row of `UNIT_COLUMNS` for a unit."""
+    return (
+        unit.id,
+        unit.kind,
+        unit.text,
+        unit.first_seq,
+        unit.last_seq,
+        micros(unit.said_at),
+        offset(unit.said_at),
+        micros(unit.valid_from),
+        None if unit.valid_to is None else micros(unit.valid_to),
+        unit.importance,
+        unit.category,
+        as_json(unit.metadata),
+        None if unit.retracted_at is None else micros(unit.retracted_at),
+        unit.supersedes,
+    )
+
+
+def build_unit(new: NewUnit, number: int, at: int, supersedes: int | None) -> Unit:
+    """Build the stored unit: current from `at` (microseconds since 1970), with `number` as its id."""
+    return Unit(
+        id=number,
+        kind=new.kind,
+        text=new.text,
+        first_seq=new.first_seq,
+        last_seq=new.last_seq,
+        said_at=new.said_at,
+        valid_from=moment(at),
+        importance=new.importance,
+        category=new.category,
+        metadata=new.metadata,
+        supersedes=supersedes,
+    )
+
+
+def check_unit(
+    bank: str,
+    new: NewUnit,
+    last_seq: int,
+    existing_seqs: Collection[int],
+    supersedes: int | None,
+    current: Mapping[int, str],
+) -> None:
+    """Check that a unit may be written.
+
+    Args:
+        bank: The bank, for the message.
+        new: The unit to write.
+        last_seq: The bank's highest line number.
+        existing_seqs: Those of the unit's source lines that exist and are not retracted.
+        supersedes: The id of the unit to supersede.
+        current: Metadata (JSON) by id of the current units that `supersedes` names; without it, of all current units of
+            the kind if that is one of `SINGLE_KINDS`.
+
+    Raises:
+        NotFound: A source line is missing, the superseded unit is not current, or there is a current unit of a kind
+            that allows only one.
+    """
+    if new.last_seq > last_seq:
+        raise NotFound(f"bank {bank!r} has no line {new.last_seq}, of which a {new.kind} was to be written")
+    if gone := sorted(set(new.sources).difference(existing_seqs)):
+        raise NotFound(
+            f"bank {bank!r} has no line {gone[0]} any more, of which a {new.kind} was written; nothing was kept, as it "
+            "may tell what is gone. Write it again from the lines that are there"
+        )
+    if supersedes is not None and supersedes not in current:
+        raise NotFound(
+            f"bank {bank!r} has no current {new.kind} {supersedes} that could be superseded; it was retracted, "
+            "forgotten or superseded meanwhile. Read the current one and write again"
+        )
+    if supersedes is None and (rival := _find_rival(new, current)) is not None:
+        raise NotFound(
+            f"bank {bank!r} has a current {new.kind} {rival} already, which was to be the first; it was written "
+            "meanwhile. Read it and write again in its place"
+        )
+
+
+def _find_rival(new: NewUnit, current: Mapping[int, str]) -> int | None:
+    """Return the current unit that excludes a new one: a bank has one note, and a session has one summary."""
+    if new.kind == "note":
+        return max(current, default=None)
+    session = new.metadata.get("session")
+    return next((number for number, text in current.items() if summary_session(text) == session is not None), None)
+
+
+def summary_session(metadata: str) -> str | None:
+    """Return the session that a summary's metadata (JSON) name."""
+    session = json.loads(metadata).get("session")
+    return session if isinstance(session, str) else None
+
+
+def build_unit_rows(change: UnitReplacement, first_id: int, at: int) -> list[tuple[Any, ...]]:
+    """Build the rows of `UNIT_COLUMNS` for the new units of a replacement, numbered from `first_id`."""
+    return [unit_row(build_unit(new, number, at, None)) for number, new in enumerate(change.units, first_id)]
+
+
+def source_seqs(change: UnitReplacement) -> list[int]:
+    """Return the numbers of the lines from which the new units of a replacement derive, ascending and distinct."""
+    return sorted({seq for new in change.units for seq in new.sources})
+
+
+def vectors_by_key(change: UnitReplacement, first_id: int) -> dict[Key, Vectors]:
+    """Return the vectors of a replacement's new units by kind and id, numbered from `first_id`."""
+    return {(change.kind, number): data for number, data in enumerate(change.vectors, first_id)}
+
+
+# --------------------------------------------------------------------------- links
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRef:
+    """A unit without its text: its key, the span of lines from which it derives, and the unit that it supersedes."""
+
+    kind: str
+    id: int
+    first_seq: int
+    last_seq: int
+    supersedes: int | None
+    is_live: bool  # not retracted
+
+    @property
+    def key(self) -> Key:
+        return self.kind, self.id
+
+    @property
+    def predecessor(self) -> Key | None:
+        """The key of the unit that this one supersedes."""
+        return None if self.supersedes is None else (self.kind, self.supersedes)
+
+
+def find_affected(refs: Sequence[UnitRef], seqs: Sequence[int]) -> list[UnitRef]:
+    """Return the units that derive from any of these lines (ascending)."""
+    spans = np.array([(ref.first_seq, ref.last_seq) for ref in refs], np.int64).reshape(-1, 2)
+    lines = np.asarray(seqs, np.int64)
+    hit = np.searchsorted(lines, spans[:, 0]) < np.searchsorted(lines, spans[:, 1], "right")
+    return [ref for ref, each in zip(refs, hit.tolist(), strict=True) if each]
+
+
+def plan_unlinking(refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> tuple[dict[Key, int | None], set[Key]]:
+    """Compute how the chains change when some units are removed.
+
+    Args:
+        refs: All units of the chains concerned.
+        gone: The units to remove.
+
+    Returns:
+        The new `supersedes` of the units that need another one, and the keys of the units that become current again.
+    """
+    by_key = {ref.key: ref for ref in refs if ref.is_live}
+    going = {ref.key for ref in gone}
+
+    def find_predecessor(ref: UnitRef) -> Key | None:
+        while ref.predecessor in going and ref.predecessor in by_key:
+            ref = by_key[ref.predecessor]
+        return ref.predecessor
+
+    left = [ref for key, ref in by_key.items() if key not in going]
+    now = {ref.key: find_predecessor(ref) for ref in left}
+    moved = {ref.key: found and found[1] for ref in left if (found := now[ref.key]) != ref.predecessor}
+    freed = {find_predecessor(ref) for ref in gone if ref.is_live} - set(now.values())
+    return moved, {key for key in freed if key is not None}
+
+
+def find_chain(refs: Sequence[UnitRef], kind: str, number: int) -> list[UnitRef]:
+    """Return a unit and, newest first, the units that it superseded.
+
+    Raises:
+        NotFound: There is no such unit, or it is retracted.
+    """
+    by_key = {ref.key: ref for ref in refs if ref.is_live}
+    found: list[UnitRef] = []
+    key: Key | None = (kind, number)
+    while key is not None and key in by_key:
+        found.append(by_key[key])
+        key = found[-1].predecessor
+    if not found:
+        raise NotFound(f"there is no {kind} {number}; nothing was forgotten")
+    return found
+
+
+# ---------------------------------------------------------------------- scribe jobs
+
+
+def parse_job(row: tuple[Any, ...]) -> ScribeJob:
+    """Build a scribe job from a row of `JOB_COLUMNS`."""
+    kind, session, first, last, queued_at, tries, error = row
+    return ScribeJob(kind, session, first, last, moment(queued_at), tries, error)
+
+
+def job_row(job: ScribeJob) -> tuple[Any, ...]:
+    """Build the row of `JOB_COLUMNS` for a scribe job."""
+    return job.kind, job.session, job.first_seq, job.last_seq, micros(job.queued_at), job.tries, job.error
+
+
+def job_key(job: ScribeJob) -> tuple[str, str, int]:
+    """Return the primary key of a scribe job: kind, session and first line."""
+    return job.kind, job.session, job.first_seq
