@@ -151,7 +151,7 @@ def test_the_conversation_stays_while_a_reply_comes_in_incognito(page: Page, url
     assert page.evaluate("fewest") == 2
     page.locator(".from-person").first.get_by_label("Edit message").evaluate("each => each.click()")
     page.get_by_label("Message text").fill("Tell me otherwise, and slowly.")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".streaming")).to_contain_text("piece3")
     expect(page.locator(".from-person .line-text")).to_have_text(["Tell me otherwise, and slowly."])
     expect(page.locator(".line")).to_have_count(2)
