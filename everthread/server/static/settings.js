@@ -91,7 +91,7 @@ function slider([name, label, min, max, step, initial, hint]) {
   };
   const draw = (value) => {
     range.value = value ?? initial;
-    shown.textContent = value ?? "default";
+    shown.textContent = value ?? "Default";
     reset.hidden = value === null;
   };
   range.addEventListener("input", () => set(Number(range.value)));
