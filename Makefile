@@ -26,6 +26,7 @@ check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 # The documentation as a site, in site/. A link or a reference that leads nowhere is an error.
 docs: $(VENV)/installed-test

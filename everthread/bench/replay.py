@@ -120,8 +120,8 @@ class _Session:
 class Replay:
     """One conversation on its way into a bank.
 
-    Where the recipe finds notes, what leaves the window of a chat (`Recipe.leaving`) is noted; where it finds notes or
-    summaries, each session is ended behind its last line, as a chat ends it when the person agrees.
+    Where the recipe finds notes, the lines that leave the window of a chat (`Recipe.lines_to_evict`) are noted; where
+    it finds notes or summaries, each session is ended after its last line, as a chat ends it when the person agrees.
     """
 
     def __init__(self, memory: Memory, lines: Sequence[NewLine], scribe: Scribe) -> None:

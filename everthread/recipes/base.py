@@ -12,13 +12,13 @@ from datetime import datetime
 from typing import ClassVar
 
 from everthread.bank.validation import check_at_least
-from everthread.chat.prompt_builder import RULES, leaving, lines_told
 from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
 from everthread.recall.results import ContextBudget, Query, SearchResult
 from everthread.recipes.options import check, option
+from everthread.recipes.prompt_parts import RULES, lines_to_evict, render_lines
 from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
 from everthread.types import ROLES, Context, Line, Role, Sampling
@@ -105,7 +105,7 @@ class Recipe:
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """The part of a character's prompt that holds what is remembered, with its heading."""
-        return lines_told(context, name, now)
+        return render_lines(context, name, now)
 
     def narrowed(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
         """Returns what of a summary is kept; None for nothing. Raises ModelError, and then nothing is kept for now."""
@@ -117,7 +117,7 @@ class Recipe:
 
     def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
         """How many of the lines in a conversation's window, of so many tokens each, go out of it, oldest first."""
-        return leaving(costs, room)
+        return lines_to_evict(costs, room)
 
     def memory_budget(self, context: int) -> int:
         """Tokens of what is remembered in a prompt, for a model with a context of so many."""

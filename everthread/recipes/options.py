@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from reprlib import repr as shortly
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from everthread.errors import BadInput
 from everthread.types import JSONValue
 
-if TYPE_CHECKING:
-    from everthread.recipes.base import Recipe
 
+class HasOptions(Protocol):
+    """A dataclass with a name whose fields are options, as every recipe is."""
+
+    name: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+R = TypeVar("R", bound=HasOptions)
 T = TypeVar("T")
-R = TypeVar("R", bound="Recipe")
 Type = Literal["bool", "int", "float", "str", "texts"]
 Value = bool | int | float | str | tuple[str, ...] | None
 
@@ -160,7 +165,7 @@ def _texts(value: object) -> tuple[str, ...]:
 # ----------------------------------------------------------------- of a recipe
 
 
-def options(recipe: Recipe | type[Recipe]) -> dict[str, Option]:
+def options(recipe: HasOptions | type[HasOptions]) -> dict[str, Option]:
     """List the options of a recipe by name, in the order of its declaration."""
     found = {}
     for each in fields(recipe):
@@ -178,7 +183,7 @@ def _of(default: Value) -> Type:
     return "texts" if isinstance(default, tuple) else TYPES[type(default).__name__]
 
 
-def values(recipe: Recipe) -> dict[str, Value]:
+def values(recipe: HasOptions) -> dict[str, Value]:
     """Read the present values of a recipe's options; the default in place of an object that Python gave."""
     found: dict[str, Any] = {
         name: getattr(recipe, name) if _plain(getattr(recipe, name)) else each.default
@@ -191,7 +196,7 @@ def _plain(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str | tuple | list)
 
 
-def described(recipe: Recipe) -> list[dict[str, JSONValue]]:
+def described(recipe: HasOptions) -> list[dict[str, JSONValue]]:
     """Describe a recipe's options for programs and for the page: type, limits, meaning, default and present value."""
     present = values(recipe)
     return [
@@ -210,7 +215,7 @@ def described(recipe: Recipe) -> list[dict[str, JSONValue]]:
     ]
 
 
-def identity(recipe: Recipe) -> tuple[object, ...]:
+def identity(recipe: HasOptions) -> tuple[object, ...]:
     """Identify a recipe with its options among others: equal for two that remember in the same way."""
     return recipe.name, *values(recipe).items()
 
@@ -236,7 +241,7 @@ def changed(recipe: R, given: Mapping[str, object]) -> R:
     return replace(recipe, **read) if read else recipe
 
 
-def check_remote(usual: Recipe, given: Mapping[str, object]) -> None:
+def check_remote(usual: HasOptions, given: Mapping[str, object]) -> None:
     """Check that a request may set these options: to what a server's recipe has, or to a value that is safe.
 
     Args:
@@ -263,7 +268,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"the nearest is {near[0]!r}" if near else f"it has {', '.join(names) or 'none'}"
 
 
-def check(recipe: Recipe) -> None:
+def check(recipe: HasOptions) -> None:
     """Check the options of a recipe that was made in Python. Raises BadInput, which names option, value and limits."""
     for each in options(recipe).values():
         value = getattr(recipe, each.name)

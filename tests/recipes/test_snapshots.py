@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from everthread import Filter, Memory, factory
 from everthread.chat.chat import Chat
-from everthread.chat.prompt_builder import leaving
 from everthread.errors import BadInput, BadQuery, ScribeFailed
 from everthread.recall.results import Query
+from everthread.recipes.prompt_parts import lines_to_evict
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
@@ -173,7 +173,7 @@ def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
     assert gone or len(costs) < 16
     if gone and len(costs) < 16:
         assert sum(costs) > room
-        assert gone == max(leaving(costs, room), overlap + 1)
+        assert gone == max(lines_to_evict(costs, room), overlap + 1)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], complaint:
 def test_of_sixteen_lines_eight_go_and_of_fifteen_none() -> None:
     assert Snapshots().lines_to_evict([9] * 15, 8000) == 0
     assert Snapshots().lines_to_evict([9] * 16, 8000) == 8
-    assert Snapshots().lines_to_evict([9] * 16, 30) == leaving([9] * 16, 30) > 8
+    assert Snapshots().lines_to_evict([9] * 16, 30) == lines_to_evict([9] * 16, 30) > 8
 
 
 @pytest.mark.parametrize("times", [1, 3, 99])
