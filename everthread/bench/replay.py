@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from everthread.chat.character import DEFAULT_CHARACTER
-from everthread.chat.chat import DEFAULT_CONTEXT, NOTES_RESERVE_TOKENS, REPLY_RESERVE_TOKENS
 from everthread.chat.prompt_builder import build_prefix, count_line_tokens
 from everthread.chat.scribe_worker import ScribeWorker, make_job
+from everthread.chat.window import DEFAULT_CONTEXT, NOTES_RESERVE_TOKENS, REPLY_RESERVE_TOKENS
 from everthread.embedders.base import Embedder
 from everthread.errors import BadLine
 from everthread.memory import Memory

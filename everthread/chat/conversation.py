@@ -1,8 +1,10 @@
-"""A conversation: the lines of one session that stand. Edited, regenerated and undone ones are retracted in the bank,
-so that what stands is always one path through the tree of messages, in the order of the lines' numbers.
+"""The lines of one session that were not discarded, and sessions to resume.
 
-In private nothing is written: its lines are nowhere but in this object, under numbers below zero, and what is discarded
-meanwhile is only hidden. When it ends, what stood before stands again.
+Lines that are edited, regenerated or undone are retracted in the bank; the others form one path through the tree of
+messages, in the order of their numbers.
+
+Incognito, nothing is written: new lines exist only in the `Conversation`, under negative numbers, and a stored line
+that is discarded is only hidden. When the conversation leaves incognito, its earlier state is back.
 """
 
 from __future__ import annotations
@@ -14,25 +16,37 @@ from datetime import datetime
 
 from everthread.bank.corrections import in_position_order
 from everthread.bank.line_validation import clean_line
-from everthread.common.keys import META_REPEATS
+from everthread.chat.prompt_builder import is_character_line
+from everthread.common.keys import META_NEEDS_CONSENT, META_REPEATS
+from everthread.common.timestamps import micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
-from everthread.stores.shared_rows import SESSION_GAP, source_key
-from everthread.types import Filter, Line, Metadata, NewLine, Session, now
+from everthread.stores.shared_rows import SESSION_GAP, session_name, source_key
+from everthread.types import Filter, Line, Metadata, NewLine, Role, Session, now
 
 
 class Conversation:
-    """One session of a bank, as far as it stands."""
+    """The current lines of one session of a bank."""
 
-    def __init__(self, memory: Memory, session: str) -> None:
-        """The session as the bank has it; one without lines begins with the first that is added."""
+    def __init__(self, memory: Memory, session: str, *, private: bool = False) -> None:
+        """Load a session; one without lines begins with the first that is added. `private`: write nothing."""
         self.session = session
-        self.private = False
-        self.hidden_seqs: set[int] = set()  # the numbers of lines that were discarded in private
+        self.private = private
+        self.hidden_seqs: set[int] = set()  # stored lines that were discarded incognito
         self.memory = memory
-        self.lines: list[Line] = in_position_order(list(memory.lines(Filter(session=session))))
+        self.lines: list[Line] = self._load()
 
-    # ------------------------------------------------------------------ keeping
+    def _load(self) -> list[Line]:
+        return in_position_order(list(self.memory.lines(Filter(session=self.session))))
+
+    # ------------------------------------------------------------------- adding
+
+    def new_line(
+        self, text: str, speaker: str, role: Role, said_at: datetime, metadata: Metadata | None = None
+    ) -> NewLine:
+        """Build a line, marked if the recipe asks for consent to summarise it."""
+        consent: Metadata = {META_NEEDS_CONSENT: True} if self.memory.recipe.needs_consent else {}
+        return NewLine(text, speaker, role, said_at, metadata={**(metadata or {}), **consent})
 
     def add(
         self,
@@ -43,32 +57,41 @@ class Conversation:
         defer_embedding: bool = False,
         corrects: Line | None = None,
     ) -> Line:
-        """Keep a line after the others, or instead of some of them, which are discarded: all at once or not at all.
-        A refused one is kept as retracted: it is not shown, and nothing is discarded for it. late and corrects as for
-        `Memory.replace`, as which it raises."""
-        gone = {line.seq for line in replacing}
-        before = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in gone), None)
-        new = replace(new, session=self.session, parent=before, retracted_at=new.said_at if refused else None)
-        discarded = () if refused else gone
+        """Store a line after the others, in one transaction with discarding those that it replaces.
+
+        Args:
+            new: the line; its session and parent are set here.
+            refused: store it as retracted, discard nothing, and don't show it.
+            replacing: the lines to discard.
+            defer_embedding: as for `Memory.replace_lines`.
+            corrects: the line that this is a new version of.
+
+        Raises:
+            EverthreadError: as `Memory.replace_lines`. Nothing is changed.
+        """
+        replaced = {line.seq for line in replacing}
+        parent = next((line.seq for line in reversed(self.lines) if line.seq > 0 and line.seq not in replaced), None)
+        new = replace(new, session=self.session, parent=parent, retracted_at=new.said_at if refused else None)
+        discarded = () if refused else replaced
         if self.private:
-            line = self._unwritten(new)
+            line = self._build_private_line(new)
         else:
             seq = None if corrects is None else corrects.seq
             line = self.memory.replace_lines(discarded, [new], defer_embedding=defer_embedding, corrects=seq)[0]
         self._drop(discarded)
-        if not refused and line not in self.lines:  # one with a key may stand already
+        if not refused and line not in self.lines:  # a line with a known key is there already
             self.lines.append(line)
         return line
 
-    def _unwritten(self, new: NewLine) -> Line:
+    def _build_private_line(self, new: NewLine) -> Line:
         at = new.said_at or now()
-        kept = clean_line(replace(new, parent=None), at)
+        clean = clean_line(replace(new, parent=None), at)
         seq = min([0, *(line.seq for line in self.lines)]) - 1
-        return Line(seq, self.session, kept.role, kept.speaker, kept.text, at, None, kept.metadata)
+        return Line(seq, self.session, clean.role, clean.speaker, clean.text, at, metadata=clean.metadata)
 
     def edit(self, position: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
-        """Put a text in place of a line's, which stays pinned if it was; what came after it is discarded. The line that
-        now stands there. Raises BadLine, with nothing changed."""
+        """Replace the text of the line at a position, and discard those after it; return the new line, which is pinned
+        if the old one was. Raises BadLine, with nothing changed."""
         old = self.lines[position]
         new = NewLine(text, old.speaker, old.role, said_at, metadata=metadata, key=source_key(old))
         return self.add(new, replacing=self.lines[position:], corrects=old)
@@ -76,108 +99,162 @@ class Conversation:
     # --------------------------------------------------------------- discarding
 
     def truncate(self, position: int) -> list[Line]:
-        """Discard the lines from this place on, all at once or not at all."""
-        gone = self.lines[position:]
-        if gone and not self.private:
-            self.memory.replace_lines([line.seq for line in gone])
-        self._drop({line.seq for line in gone})
-        return gone
+        """Discard the lines from a position on, in one transaction, and return them."""
+        discarded = self.lines[position:]
+        if discarded and not self.private:
+            self.memory.replace_lines([line.seq for line in discarded])
+        self._drop({line.seq for line in discarded})
+        return discarded
 
-    def _drop(self, gone: Collection[int]) -> None:
-        if gone:
-            self.lines = [line for line in self.lines if line.seq not in gone]
+    def _drop(self, seqs: Collection[int]) -> None:
+        if seqs:
+            self.lines = [line for line in self.lines if line.seq not in seqs]
         if self.private:
-            self.hidden_seqs.update(seq for seq in gone if seq > 0)
+            self.hidden_seqs.update(seq for seq in seqs if seq > 0)
 
     def forget(self, seq: int) -> None:
-        """Leave out a line that stands nowhere else any more."""
+        """Leave out a line that was forgotten in the bank."""
         self.lines = [line for line in self.lines if line.seq != seq]
 
     def end_private(self) -> None:
-        """End what was private: its lines go, and those that it hid are there again."""
+        """Leave incognito: drop its lines, and show those that it hid."""
         self.private = False
         self.hidden_seqs.clear()
-        self.lines = in_position_order(list(self.memory.lines(Filter(session=self.session))))
+        self.lines = self._load()
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def refresh(self) -> None:
-        """See what has been retracted, forgotten or, but in private, said meanwhile, by whomever."""
+        """Load what others retracted, forgot or, unless this is incognito, added since."""
         found = self.memory.store.filter_seqs(self.memory.bank, Filter(session=self.session), None)
-        there = [] if found is None else found.tolist()
+        stored = [] if found is None else found.tolist()
         known = [line.seq for line in self.lines]
-        if there == known:
+        if stored == known:
             return
-        standing = set(there)
-        self.lines = [line for line in self.lines if line.seq < 0 or line.seq in standing]
-        if not self.private and (new := sorted(standing.difference(known))):
-            said = self.memory.store.get(self.memory.bank, new)
-            self.lines = in_position_order(sorted([*self.lines, *said], key=lambda line: line.seq))
+        current = set(stored)
+        self.lines = [line for line in self.lines if line.seq < 0 or line.seq in current]
+        if not self.private and (new := sorted(current.difference(known))):
+            added = self.memory.store.get(self.memory.bank, new)
+            self.lines = in_position_order(sorted([*self.lines, *added], key=lambda line: line.seq))
 
     def index(self, seq: int) -> int:
-        """Where the line stands among the lines. NotFound if it is none of them."""
-        for place, line in enumerate(self.lines):
+        """Return the position of a line. Raises NotFound if the conversation has no such line."""
+        for position, line in enumerate(self.lines):
             if line.seq == seq:
-                return place
+                return position
         raise NotFound(
             f"this conversation has no line {seq!r}; see /lines, or `lines` of the conversation "
             f"(/correct {seq} TEXT changes a line of any conversation)"
         )
 
+    def alternatives(self) -> list[Line]:
+        """Return the replies to the user's last line, oldest first, the current one among them; each once, also if it
+        was gone back to. Empty if the last line is no reply."""
+        lines = self.lines
+        last = lines[-1] if lines else None
+        if last is None or not is_character_line(last):
+            return []
+        if last.parent is None or last.seq < 0:  # a greeting has no alternatives, and incognito none are stored
+            return [last]
+        found: dict[int, Line] = {}  # by the number under which each was said first
+        first_seqs: dict[object, int] = {}
+        for line in self.memory.lines(Filter(session=self.session), after=last.parent, retracted=True):
+            if line.parent == last.parent and is_character_line(line) and not line.metadata.get("refused"):
+                first = first_seqs[line.seq] = first_seqs.get(line.metadata.get(META_REPEATS), line.seq)
+                found[first] = line
+        return list(found.values())
+
     # ---------------------------------------------------------------- branching
 
     def branch(self, seq: int) -> list[Line]:
-        """Go on from this line: what came after it is discarded. The line may be a discarded one itself; it and those
-        that led to it are then said again, as they were. What was discarded. Raises NotFound and BadQuery."""
+        """Continue from a line, and return the lines after it, which are discarded.
+
+        The line may be a discarded one: copies of it and of those that led to it are then added.
+
+        Raises:
+            NotFound: the session has no such line.
+            BadQuery: a line that led to it was forgotten.
+        """
         if any(line.seq == seq for line in self.lines):
             return self.truncate(self.index(seq) + 1)
         if self.private:
-            raise NotFound(f"no line {seq!r} stands in this conversation, and in private nothing else is kept")
-        chain, place = self._chain(seq)
-        gone = self.truncate(place)
-        for line in chain:
-            again = {**line.metadata, META_REPEATS: line.seq}
-            key = source_key(line)
-            self.add(NewLine(line.text, line.speaker, line.role, line.said_at, metadata=again, key=key))
-        return gone
+            raise NotFound(f"this conversation has no line {seq!r}; incognito, discarded lines are not stored")
+        branch, position = self._find_branch(seq)
+        discarded = self.truncate(position)
+        for line in branch:
+            metadata, key = {**line.metadata, META_REPEATS: line.seq}, source_key(line)
+            self.add(NewLine(line.text, line.speaker, line.role, line.said_at, metadata=metadata, key=key))
+        return discarded
 
-    def _chain(self, seq: int) -> tuple[list[Line], int]:
-        """The discarded lines that lead to a discarded one, itself the last, and the place where they leave what
-        stands."""
+    def _find_branch(self, seq: int) -> tuple[list[Line], int]:
+        """Return the discarded lines up to this one, and the position at which they branch off the current lines."""
         record = {line.seq: line for line in self.memory.lines(Filter(session=self.session), retracted=True)}
         if seq not in record:
             raise NotFound(f"there is no line {seq!r} in the session {self.session!r}")
-        places = {line.seq: place for place, line in enumerate(self.lines)}
-        roots = [line.seq for line in record.values() if line.seq in places or line.parent is None]  # ascending
-        chain = [record[seq]]
-        while (before := self._before(chain[-1], roots)) is not None and before not in places:
-            if before not in record:
-                raise BadQuery(f"line {seq} can't be gone back to: line {before}, which led to it, is forgotten")
-            chain.append(record[before])
-        return chain[::-1], 0 if before is None else places[before] + 1
+        positions = {line.seq: position for position, line in enumerate(self.lines)}
+        roots = [line.seq for line in record.values() if line.seq in positions or line.parent is None]  # ascending
+        branch = [record[seq]]
+        while (parent := self._find_parent(branch[-1], roots)) is not None and parent not in positions:
+            if parent not in record:
+                raise BadQuery(f"line {seq} can't be gone back to: line {parent}, which led to it, is forgotten")
+            branch.append(record[parent])
+        return branch[::-1], 0 if parent is None else positions[parent] + 1
 
-    def _before(self, line: Line, roots: Sequence[int]) -> int | None:
-        """The line that led to a discarded one. Imported ones often don't tell; they came one after the other. A first
-        line does not tell, either, but when it was said, none of those before it stood any more."""
+    def _find_parent(self, line: Line, roots: Sequence[int]) -> int | None:
+        """Return the number of the line before a discarded one.
+
+        Imported lines often have no parent; each follows the one before. The session's first line has none either, but
+        then the current lines begin after it.
+        """
         if line.parent is not None or not self.lines or self.lines[0].seq > line.seq:
             return line.parent
         return roots[bisect_left(roots, line.seq) - 1]
 
 
+def open_session(
+    memory: Memory, session: str | None, at: datetime, *, private: bool, resume: bool
+) -> tuple[Conversation, Session | None]:
+    """Open a session.
+
+    Args:
+        memory: the bank.
+        session: its name; None: the session to resume, if `resume`, else a new one.
+        at: the present time.
+        private: write nothing.
+        resume: whether the current session may be resumed.
+
+    Returns:
+        The conversation, and the session in which something was said last, if any.
+    """
+    sessions = memory.sessions()
+    last = current_session(sessions, at)
+    if session is None and resume:
+        session = find_resumable(last, at)
+    session = session or session_name(micros(at), lambda name: {each.id for each in sessions})
+    return Conversation(memory, session, private=private), last
+
+
 def find_resumable(last: Session | None, at: datetime) -> str | None:
-    """Name the session that goes on, if it is the latest: one that was not ended, with a line of the last hour."""
+    """Return the name of the current session if it was not ended and has a line of the last hour."""
     return last.id if last and is_open(last) and at - last.last_at <= SESSION_GAP else None
 
 
+def is_abandoned(session: Session, at: datetime) -> bool:
+    """Return whether a session was never ended and has no line of the last hour."""
+    return is_open(session) and at - session.last_at > SESSION_GAP
+
+
 def is_open(session: Session) -> bool:
-    """Tell whether a session was not ended, or went on afterwards."""
+    """Return whether a session was not ended, or continued after its end."""
     return session.ended_at is None or session.ended_at < session.last_at
 
 
 def current_session(sessions: list[Session], at: datetime) -> Session | None:
-    """The session in which something was said last: of those of this hour the one last written to, for a clock may go
-    back a little, and rather one that was not ended. One that is to come was said by a clock that was wrong, and counts
-    for nothing."""
+    """Return the session in which something was said last.
+
+    Of the sessions of the last hour it is an open one rather than an ended one, and then the one with the newest line,
+    for a clock may go back a little. Sessions more than an hour in the future come from a wrong clock and are ignored.
+    """
     past = [each for each in sessions if each.last_at - at <= SESSION_GAP]
     recent = [each for each in past if at - each.last_at <= SESSION_GAP]
     if recent:

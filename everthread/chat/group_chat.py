@@ -63,7 +63,7 @@ class GroupChat:
         """What this character says to the scene as it stands, piece by piece. The others have heard it once it is over,
         as far as it came; a refusal they don't hear. Raises as `Reply`, and NotFound."""
         chat = self.chat(name)
-        chat.participants = [name for name in self.names if name != chat.character.name]
+        chat.responder.participants = [name for name in self.names if name != chat.character.name]
         return self._overheard(chat, chat.answer())
 
     def _overheard(self, chat: Chat, reply: Reply) -> Generator[str]:

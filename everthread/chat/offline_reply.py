@@ -1,20 +1,27 @@
-"""What a chat without a language model says in place of a reply: what it remembers. It is labelled as such, and never
-kept, or the memory would fill with echoes of itself.
+"""Replies of a chat without a language model: they show what is remembered.
+
+They are labelled as such, and never saved: recall would find them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
-
-from everthread.types import Context, Usage
+from everthread.chat.reply import Reply
+from everthread.chat.static_reply import build_static_reply
+from everthread.types import Context
 
 LABEL = "(no language model configured)"
+BUDGET_TOKENS = 150  # of recalled lines: half a dozen, as many as a person reads at a glance
+MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
 
 
-def render(context: Context, first: bool, private: bool) -> str:
-    """What is remembered, in place of a reply, and labelled as such."""
-    if first:
+def build_reply(context: Context, is_first: bool, private: bool) -> Reply:
+    """Build the reply that shows a context. `is_first`: nothing was said before in the bank."""
+    return build_static_reply(render(context, is_first, private), context)
+
+
+def render(context: Context, is_first: bool, private: bool) -> str:
+    """Render what is remembered, or that nothing is."""
+    if is_first:
         return f"{LABEL} I remember nothing yet; this is the first thing you have told me."
     if not context.text:
         will = "" if private else " I will remember that you said it."
@@ -26,41 +33,3 @@ def render(context: Context, first: bool, private: bool) -> str:
 def without_label(text: str) -> str:
     """Return a recall-only reply without the label that it opens with."""
     return text.removeprefix(f"{LABEL} ")
-
-
-class PassthroughFilter:
-    """In place of `Speech`: every word is shown."""
-
-    is_over = False
-    stop_reason: Literal["", "person", "long"] = ""
-
-    def feed(self, piece: str) -> str:
-        return piece
-
-    def end(self) -> str:
-        return ""
-
-
-class StaticStream:
-    """A stream of what is known already: what a chat without a model says."""
-
-    usage = Usage()
-    finish: str | None = "stop"
-
-    def __init__(self, text: str) -> None:
-        self._left = [text] if text else []
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if not self._left:
-            raise StopIteration
-        return self._left.pop()
-
-    def close(self) -> None:
-        self._left = []
-
-
-def discard(text: str, *, truncation: str, refused: bool) -> None:
-    """What is shown in place of a reply is nobody's line."""

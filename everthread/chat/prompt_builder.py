@@ -33,6 +33,7 @@ PROTECTED_LINES = (
     6  # lines of the window that stay longer than what is remembered: without them nobody knows what is talked of
 )
 OPENING_MESSAGE = "(The conversation begins.)"  # some models want the person to speak first
+MIN_USER_CHARS = 20  # characters of a user's line for which a character must leave room
 ELLIPSIS = "\n[…]\n"  # where the middle of a line is left out
 
 Told = Callable[[Context, str, datetime], str]  # a context, the character's name, the moment: a part of the prompt
@@ -79,6 +80,12 @@ def build_prompt(character: Character, turn: Turn, budget: int, count: Counter =
                 f"{budget} for a prompt; shorten them, or take a model with a larger context"
             )
         cut.append(what)
+
+
+def check_fits(character: Character, budget: int, now: datetime, count: Counter) -> None:
+    """Raise BadQuery if a character leaves no room for a short line in `budget` tokens."""
+    line = Line(0, "", "user", character.person, "…" * MIN_USER_CHARS, now)
+    build_prompt(character, Turn((), line, now), budget, count)
 
 
 def count_tokens(messages: Sequence[Message], count: Counter) -> int:

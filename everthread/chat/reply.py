@@ -6,9 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
-from everthread.chat.offline_reply import PassthroughFilter
 from everthread.chat.prompt_builder import Prompt
-from everthread.chat.reply_filter import ReplyFilter
 from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
 from everthread.llms.base import PushStream, Stream
@@ -27,6 +25,17 @@ def reply_metadata(model: str, truncation: Truncation, refused: bool) -> dict[st
     """What a reply's metadata say: which model gave it, and whether it was cut short or a refusal."""
     partial: dict[str, JSONValue] = {"partial": True, "cut": truncation} if truncation else {}
     return {"model": model, **partial, **({"refused": True} if refused else {})}
+
+
+class TextFilter(Protocol):
+    """Decides which text of a stream is shown. `ReplyFilter` is the usual one."""
+
+    is_over: bool  # nothing more is shown
+    stop_reason: Literal["", "person", "long"]
+
+    def feed(self, piece: str) -> str: ...
+
+    def end(self) -> str: ...
 
 
 class SaveReply(Protocol):
@@ -52,7 +61,7 @@ class Reply(Iterator[str]):
         context: Context,
         prompt: Prompt | None,
         start: Callable[[], Stream],
-        reply_filter: ReplyFilter | PassthroughFilter,
+        reply_filter: TextFilter,
         save: SaveReply,
     ) -> None:
         self.context = context  # what was recalled for it

@@ -1,69 +1,106 @@
-"""Window: the notes and the lines of a conversation that a prompt holds word for word."""
+"""The window: the lines of a conversation that a prompt holds verbatim, and the notes on those that have left it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
+from everthread.chat import pins
 from everthread.chat.conversation import Conversation
 from everthread.chat.prompt_builder import count_line_tokens
 from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.text.tokens import Counter
 from everthread.types import Line, Unit
 
+DEFAULT_CONTEXT = 8192  # tokens of context, without a model
+NOTES_RESERVE_TOKENS = 250  # notes and one reminder, with their headings
+REPLY_RESERVE_TOKENS = 512  # left free for a reply
+NOTES_REBUILD_CONTEXTS = 4  # contexts full of lines to note again, after a forgotten line took the notes along
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """Divides the context of a model, in tokens."""
+
+    context: int  # the model's context length
+    reply: int  # left free for the reply
+    memories: int  # recalled memories in a prompt
+
+    @property
+    def prompt(self) -> int:
+        """The tokens of a prompt."""
+        return self.context - self.reply
+
+    def window(self, prefix: int) -> int:
+        """Return the tokens of the window, after a prompt prefix of `prefix` tokens.
+
+        That is the context without the prefix, the parts that change every turn and the reply, less an eighth for the
+        window to grow in while notes are written on the lines that leave it.
+        """
+        fixed = prefix + pins.PINS_BUDGET_TOKENS + NOTES_RESERVE_TOKENS + self.memories + self.reply
+        return max(self.context - fixed - self.context // 8, self.context // 8)
+
 
 class Window:
-    """Selects the lines and notes of a conversation that a prompt holds."""
+    """Selects the notes and the lines of a conversation that a prompt holds."""
 
     def __init__(self, conversation: Conversation, scribe_worker: ScribeWorker, count: Counter) -> None:
-        self.conversation, self.scribe_worker, self._count = conversation, scribe_worker, count
-        self._noted_in: tuple[int, datetime] | None = None
-        self._noted_last = 0
+        self._conversation, self._scribe_worker, self._count = conversation, scribe_worker, count
+        self._notes_version: tuple[int, datetime] | None = None  # the notes for which _last_noted_seq was looked up
+        self._last_noted_seq = 0
 
     def notes(self, replaces: Line | None) -> Unit | None:
-        """Returns the latest notes that hold nothing of a reply that is to be replaced, nor of lines discarded in
-        private; None without notes."""
-        if not self.conversation.memory.recipe.notes:
+        """Return the latest notes that cover neither a reply that is to be replaced nor a line discarded incognito."""
+        if not self._conversation.memory.recipe.notes:
             return None
-        gone = {*self.conversation.hidden_seqs, *([replaces.seq] if replaces else [])}
-        current = self.scribe_worker.notes()
-        if current is None or not any(current.first_seq <= seq <= current.last_seq for seq in gone):
+        excluded = {*self._conversation.hidden_seqs, *([replaces.seq] if replaces else [])}
+        current = self._scribe_worker.notes()
+        if current is None or not _covers(current, excluded):
             return current
-        older = (unit for unit in reversed(self.conversation.memory.units("note")))
-        return next((unit for unit in older if not any(unit.first_seq <= seq <= unit.last_seq for seq in gone)), None)
+        older = reversed(self._conversation.memory.units("note"))
+        return next((unit for unit in older if not _covers(unit, excluded)), None)
 
     def lines(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[Line]:
-        """Returns the lines that are not in the notes yet, at most as many as the recipe wants, in `most` tokens."""
-        waiting, wanted = self.lines_since_notes(lines, notes, max_tokens), self.conversation.memory.recipe.window
-        return waiting if wanted is None else waiting[max(len(waiting) - wanted, 0) :]
+        """Return the lines after the notes: at most as many as the recipe wants, in about `max_tokens` tokens."""
+        recent, wanted = self.lines_since_notes(lines, notes, max_tokens), self._conversation.memory.recipe.window
+        return recent if wanted is None else recent[max(len(recent) - wanted, 0) :]
 
     def lines_since_notes(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[Line]:
-        """Returns the lines that are not in the notes yet, and the recipe's overlap; of many the last, in `most`
-        tokens."""
-        noted, left, first = self._noted(notes), max_tokens, len(lines)
+        """Return the last lines after the notes, in about `max_tokens` tokens, and the recipe's overlap before them."""
+        noted, left, first = self._find_last_noted(notes), max_tokens, len(lines)
         while first and not 0 < lines[first - 1].seq <= noted and left > 0:
             first -= 1
             left -= count_line_tokens(lines[first], self._count)
-        return list(lines[max(first - self.conversation.memory.recipe.overlap, 0) :])
+        return list(lines[max(first - self._conversation.memory.recipe.overlap, 0) :])
 
-    def queue_notes(self, budget: int, max_tokens: int) -> None:
-        """Queue notes on the oldest lines if the window has more than `room` tokens; of many lines the last are
-        considered, in `most` tokens."""
-        memory, gone, window = self.conversation.memory, 0, list[Line]()
+    def queue_notes(self, tokens: TokenBudget, prefix: int) -> None:
+        """Queue notes on the oldest lines if the window is over its budget, and start the work that is queued.
+
+        Args:
+            tokens: the budget of a prompt.
+            prefix: the tokens of the prompt's prefix.
+        """
+        memory, evicted, window = self._conversation.memory, 0, list[Line]()
         if memory.recipe.notes:
-            window = self.lines_since_notes(self.conversation.lines, self.scribe_worker.notes(), max_tokens)
-            gone = memory.recipe.lines_to_evict([count_line_tokens(line, self._count) for line in window], budget)
-        if gone and not any(waiting.kind == "notes" for waiting in memory.jobs()):
-            self.scribe_worker.submit(make_job("notes", window[:gone]))
+            max_tokens = NOTES_REBUILD_CONTEXTS * tokens.context
+            window = self.lines_since_notes(self._conversation.lines, self._scribe_worker.notes(), max_tokens)
+            costs = [count_line_tokens(line, self._count) for line in window]
+            evicted = memory.recipe.lines_to_evict(costs, tokens.window(prefix))
+        if evicted and not any(job.kind == "notes" for job in memory.jobs()):
+            self._scribe_worker.submit(make_job("notes", window[:evicted]))
         else:
-            self.scribe_worker.start()
+            self._scribe_worker.start()
 
-    def _noted(self, notes: Unit | None) -> int:
-        """Returns the last line of the conversation that is in the notes. Looked up when other notes are current."""
-        current = None if notes is None else (notes.id, notes.valid_from)
-        if current != self._noted_in:
-            self._noted_in, self._noted_last = (
-                current,
-                self.scribe_worker.last_noted_seq(self.conversation.lines) if notes else 0,
-            )
-        return self._noted_last
+    def _find_last_noted(self, notes: Unit | None) -> int:
+        """Return the number of the conversation's last line that the notes cover, looked up once for each version."""
+        version = None if notes is None else (notes.id, notes.valid_from)
+        if version != self._notes_version:
+            lines = self._conversation.lines
+            self._notes_version = version
+            self._last_noted_seq = self._scribe_worker.last_noted_seq(lines) if notes else 0
+        return self._last_noted_seq
+
+
+def _covers(unit: Unit, seqs: set[int]) -> bool:
+    return any(unit.first_seq <= seq <= unit.last_seq for seq in seqs)

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from pydantic import Field, TypeAdapter
 
 from everthread.bank.settings import remember_policy
-from everthread.chat.alternatives import alternatives
 from everthread.chat.chat import Chat
 from everthread.chat.offline_reply import without_label
 from everthread.chat.reply import Reply
@@ -143,7 +142,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool) -> StateView:
             "session": chat.session,
             "lines": lines,
             "repeats": {line.seq: line.metadata[META_REPEATS] for line in lines if META_REPEATS in line.metadata},
-            "swipes": [] if replying else alternatives(chat.memory, lines),
+            "swipes": [] if replying else chat.alternatives(),
             "greeting": chat.greeting,
             "offer": chat.offer,
             "notes": chat.notes,

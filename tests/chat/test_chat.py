@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from everthread.chat.character import DEFAULT_CHARACTER, Character
-from everthread.chat.chat import QUESTION, Chat
+from everthread.chat.chat import Chat
+from everthread.chat.end_dialogue import QUESTION
 from everthread.chat.offline_reply import LABEL
 from everthread.chat.prompt_builder import Turn, build_prompt, shared_prefix_ratio
 from everthread.common.keys import META_ECHO

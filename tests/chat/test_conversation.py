@@ -5,8 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from everthread import Filter, Memory, NewLine
+from everthread.chat.chat import Chat
 from everthread.chat.conversation import Conversation
 from everthread.errors import BadLine, BadQuery, NotFound
+from everthread.scribes.extractive import ExtractiveScribe
+from everthread.testing import ScriptedLLM
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -163,3 +166,41 @@ def test_many_lines_are_taken_back_at_once(memory: Memory) -> None:
     assert memory.stats().retracted == before.retracted + 290
     assert memory.store.check(memory.bank) == []
     assert all(hit.line.seq <= 10 for hit in memory.recall("line 200", where=Filter(session="s")))
+
+
+def test_each_alternative_is_listed_once_in_its_order_however_often_it_is_gone_back_to(
+    memory: Memory,
+) -> None:
+    model = ScriptedLLM(["One.", "Two.", "Three."])
+    with Chat(memory, llm=model, scribe=ExtractiveScribe()) as chat:
+        list(chat.reply("Say something."))
+        list(chat.regenerate())
+        list(chat.regenerate())
+        for wanted in ("One.", "Three.", "One.", "Two."):
+            seq = next(line.seq for line in chat.alternatives() if line.text == wanted)
+            chat.branch(seq)
+            assert chat.lines[-1].text == wanted
+            assert [line.text for line in chat.alternatives()] == ["One.", "Two.", "Three."]
+
+
+def test_a_users_line_has_no_alternatives_and_a_greeting_only_itself(memory: Memory) -> None:
+    with Chat(memory, llm=ScriptedLLM(["One."]), scribe=ExtractiveScribe()) as chat:
+        assert chat.alternatives() == []
+        chat.reply("Hello.")
+        assert chat.alternatives() == []
+        chat.undo()
+        assert [line.seq for line in chat.alternatives()] == [1]
+
+
+def test_a_reply_to_a_line_that_was_edited_since_is_no_alternative(memory: Memory) -> None:
+    with Chat(memory, llm=ScriptedLLM(["To Tom.", "To Tim."]), scribe=ExtractiveScribe()) as chat:
+        list(chat.reply("I am Tom."))
+        list(chat.edit(chat.lines[-2].seq, "I am Tim.") or ())
+        assert [line.text for line in chat.alternatives()] == ["To Tim."]
+
+
+def test_incognito_a_reply_has_no_alternative_but_itself(memory: Memory) -> None:
+    with Chat(memory, llm=ScriptedLLM(["One.", "Two."]), scribe=ExtractiveScribe(), incognito=True) as chat:
+        list(chat.reply("Say something."))
+        list(chat.regenerate())
+        assert [line.text for line in chat.alternatives()] == ["Two."]

@@ -19,7 +19,7 @@ from hardship.terminal import Terminal
 
 from everthread.chat import card, character_library
 from everthread.chat.character import Character
-from everthread.chat.chat import QUESTION
+from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.chat import character_bank
 from everthread.cli.main import main
 from everthread.memory import Memory

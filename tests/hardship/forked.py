@@ -121,7 +121,7 @@ def talking(store: str) -> None:
         next(reply)
 
         def work() -> None:
-            chat.llm = ScriptedLLM(["Hello from the child."])
+            chat.responder.llm = ScriptedLLM(["Hello from the child."])
             assert list(reply) == []
             assert "".join(chat.reply("She works there as a nurse.")) == "Hello from the child."
             chat.end(remember=True)

@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from everthread.chat.character import Character
-from everthread.chat.chat import QUESTION, Chat
+from everthread.chat.chat import Chat
+from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.repl import ChatRepl
 from everthread.embedders.base import Embedder
 from everthread.embedders.onnx import OnnxEmbedder

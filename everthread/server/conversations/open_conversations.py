@@ -38,7 +38,7 @@ class OpenConversation:
 
     def forget_reply(self) -> None:
         """Drop the latest reply, whose events repeat what was said and recalled."""
-        self.stream = self.chat.last_reply = None
+        self.stream = self.chat.responder.last_reply = None
 
 
 class OpenConversations:

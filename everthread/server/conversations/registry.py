@@ -345,8 +345,9 @@ class ConversationRegistry:
         if options.recipe is not None and not chat.incognito:
             self.services.save_recipe(memory.bank, memory.recipe)
         self._follow_recipe(chat, memory)
-        chat.llm, chat.sampling, chat.budget = llm, options.sampling(), options.budget
-        chat.banks = multi_bank.existing_banks(memory.store, options.banks) if options.banks else ()
+        responder = chat.responder
+        responder.llm, responder.sampling, responder.budget = llm, options.sampling(), options.budget
+        responder.banks = multi_bank.existing_banks(memory.store, options.banks) if options.banks else ()
 
     def _follow_recipe(self, chat: Chat, memory: Memory) -> None:
         """Switch a chat to the recipe of this memory and to the bank's scribe."""

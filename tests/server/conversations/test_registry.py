@@ -100,12 +100,12 @@ def test_the_conversations_of_a_bank_share_a_desk_that_outlives_each_of_them(sto
     said(registry, memory, "Hello", "one")
     said(registry, memory, "Hello", "two")
     one, two = registry.open_conversations.list_bank("alice")
-    assert one.chat._desk is two.chat._desk
+    assert one.chat._scribe_worker is two.chat._scribe_worker
     first = one.chat
     first.close()
-    assert first._desk._closed is False
+    assert first._scribe_worker._closed is False
     registry.close()
-    assert first._desk._closed is True
+    assert first._scribe_worker._closed is True
 
 
 def test_a_bank_that_is_to_be_forgotten_is_let_go(store: SQLiteStore) -> None:

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from hardship import PATIENCE, llm
 from hardship.llm import Behaviour, Cut, Reply, Stall, Status
 
-from everthread.chat.chat import QUESTION
+from everthread.chat.end_dialogue import QUESTION
 from everthread.chat.offline_reply import LABEL
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from everthread.chat.character import Character
-from everthread.chat.chat import QUESTION, Chat
+from everthread.chat.chat import Chat
+from everthread.chat.end_dialogue import QUESTION
 from everthread.cli.repl import ChatRepl
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe

@@ -1,0 +1,58 @@
+"""Ends a conversation: the question whether to remember it, and the replies that ask it or report the end."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from everthread.bank.settings import remember_policy
+from everthread.chat.conversation import Conversation
+from everthread.chat.reply import Reply
+from everthread.chat.scribe_worker import ScribeWorker
+from everthread.chat.static_reply import build_static_reply
+from everthread.common.keys import SETTING_ASKED_AT
+from everthread.types import EndResult, Filter, Line
+
+QUESTION = "Shall I remember this conversation?"
+
+
+def end_conversation(
+    conversation: Conversation, scribe_worker: ScribeWorker, remember: bool | None, at: datetime
+) -> EndResult:
+    """End a conversation in its bank: queue its summary, or forget it.
+
+    Args:
+        remember: True to remember it, False to forget it, None to follow the bank's setting `remember`.
+        at: the time of the end.
+
+    Returns:
+        How it ended. If the user has to be asked first, nothing is changed, and `question` is the question.
+    """
+    memory, session = conversation.memory, conversation.session
+    settings = memory.settings()
+    if remember is None and remember_policy(settings):
+        remember = True
+    has_lines = next(memory.lines(Filter(session=session), limit=1), None) is not None
+    if remember is None and has_lines:
+        return EndResult(session, None, QUESTION)
+    receipt = None
+    if settings.get(SETTING_ASKED_AT) is not None:
+        memory.set_setting(SETTING_ASKED_AT, None)
+    if next(memory.lines(Filter(session=session), limit=1, retracted=True), None) is not None:
+        if remember is False:
+            receipt = memory.forget(session=session)
+        else:
+            scribe_worker.end_session(session, at)
+    return EndResult(session, bool(remember) and has_lines, receipt=receipt)
+
+
+def build_consent_question(session: str, goodbye: Line | None) -> Reply:
+    """Build the reply that asks whether to remember the conversation: to a goodbye, or to an unclear answer."""
+    lead = "Goodbye!" if goodbye else "Please answer yes or no, or go on talking."
+    return build_ending_reply(EndResult(session, None, QUESTION), goodbye, f"{lead} {QUESTION}")
+
+
+def build_ending_reply(ending: EndResult, goodbye: Line | None = None, text: str = "") -> Reply:
+    """Build a reply that reports how the conversation ended. It is never saved as a line."""
+    reply = build_static_reply(text or ("I will remember it." if ending.remembered else "Nothing of it is left."))
+    reply.ending, reply.goodbye = ending, goodbye
+    return reply

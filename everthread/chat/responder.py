@@ -1,0 +1,277 @@
+"""Answers for the character: recalls memories, fills the prompt, asks the model, and saves the reply.
+
+recall ─ notes and window ─ pins ─ one reminder ─ prompt ─ stream ─ save ─ queue notes
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from functools import lru_cache
+
+from everthread.chat import character_library, offline_reply, pins, style_sample
+from everthread.chat.character import Character
+from everthread.chat.conversation import Conversation
+from everthread.chat.prompt_builder import Turn, build_prefix, build_prompt, check_fits
+from everthread.chat.reminders import Reminders
+from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_metadata
+from everthread.chat.reply_filter import ReplyFilter
+from everthread.chat.scribe_worker import ScribeWorker
+from everthread.chat.window import DEFAULT_CONTEXT, REPLY_RESERVE_TOKENS, TokenBudget, Window
+from everthread.common.keys import META_OFFERED, SETTING_CHARACTER, SETTING_SAMPLE
+from everthread.errors import StoreUnavailable
+from everthread.llms.base import LLM
+from everthread.memory import Memory
+from everthread.recall import multi_bank
+from everthread.text.tokens import Counter
+from everthread.types import Context, JSONValue, Line, Sampling, Unit
+
+log = logging.getLogger("everthread")
+
+TOKEN_CACHE_SIZE = 2048  # texts; the lines of a window are counted again at every turn
+
+
+class Responder:
+    """The character's side of a conversation. Its public attributes may be changed between two replies."""
+
+    llm: LLM | None  # None: a reply shows what is remembered
+    sampling: Sampling  # overrides the recipe's
+    budget: int | None  # tokens of recalled memories in a prompt; None: the recipe's
+    banks: Collection[str]  # further banks of the store to recall from
+    participants: Collection[str]  # other speakers, for whom the character must not speak
+    last_reply: Reply | None
+
+    def __init__(
+        self,
+        memory: Memory,
+        character: Character | str | None,
+        llm: LLM | None,
+        now: Callable[[], datetime],
+        *,
+        sampling: Sampling | None,
+        budget: int | None,
+        banks: Collection[str],
+        count: Counter | None,
+        recalls_as_of_now: bool,
+    ) -> None:
+        """Take the character that is given, else the bank's own. The other arguments are as for `Chat`.
+
+        Args:
+            now: returns the time.
+            recalls_as_of_now: recall what was known at `now()`, for a clock other than this machine's.
+        """
+        self.llm, self.budget, self.participants, self.last_reply = llm, budget, (), None
+        self.sampling = sampling or Sampling()
+        self.banks = multi_bank.existing_banks(memory.store, banks) if banks else ()
+        self._memory, self._now, self._recalls_as_of_now = memory, now, recalls_as_of_now
+        self._count = lru_cache(TOKEN_CACHE_SIZE)(count or memory.count)
+        self._reminders = Reminders(memory)
+        self._settings: Mapping[str, JSONValue] = memory.settings()  # as of the last refresh
+        self._character = character_library.open_character(character, self._settings)
+        self._saved_character = self._settings.get(SETTING_CHARACTER)
+        self._fitting_character: Character | None = None  # the one that was found to leave room for a conversation
+
+    def join(self, conversation: Conversation, scribe_worker: ScribeWorker, last_seen: datetime | None) -> None:
+        """Answer in this conversation from now on. `last_seen` is when the two spoke last before it."""
+        self._conversation, self._scribe_worker, self._last_seen = conversation, scribe_worker, last_seen
+        self._window = Window(conversation, scribe_worker, self._count)
+
+    def use_memory(self, memory: Memory, scribe_worker: ScribeWorker) -> None:
+        """Continue in the same bank with another recipe."""
+        self._memory, self._reminders = memory, Reminders(memory)
+        self.join(self._conversation, scribe_worker, self._last_seen)
+
+    def refresh(self, settings: Mapping[str, JSONValue]) -> None:
+        """Load the character if another process changed it; `settings` are the bank's current ones."""
+        self._settings = settings
+        if (saved := settings.get(SETTING_CHARACTER)) != self._saved_character:
+            self._character, self._saved_character = character_library.open_character(None, settings), saved
+
+    # ------------------------------------------------------------------- character
+
+    @property
+    def character(self) -> Character:
+        """The character. Setting it saves it as the bank's own, except incognito."""
+        return self._character
+
+    @character.setter
+    def character(self, character: Character) -> None:
+        self._character = character
+        if not self._conversation.private:
+            self._saved_character = character.to_json()
+            self._memory.set_setting(SETTING_CHARACTER, self._saved_character)
+
+    def find_sample(self, replaces: Line | None = None) -> str:
+        """Return the sample of the character's style: the card's or the user's own, else the first reply that is long
+        enough, other than `replaces`."""
+        exclude = () if replaces is None else (replaces.seq,)
+        return self._character.sample or style_sample.find_sample(self._memory, self._settings, exclude)
+
+    def build_greeting(self) -> str:
+        """Return the greeting of a bank's first conversation; empty later on, and without a model to speak for the
+        character."""
+        if self.llm is None or self._conversation.lines or not self._character.greeting.strip():
+            return ""
+        met = any(speaker.role == "assistant" for speaker in self._memory.store.corpus(self._memory.bank).speakers)
+        return "" if met else self._character.fill_names(self._character.greeting.strip())
+
+    def find_opening(self) -> str:
+        """Return an event that the character could ask about as the conversation begins; else empty."""
+        if self._conversation.lines or not self._memory.recipe.offers:
+            return ""
+        found = self._reminders.next_event(self._last_seen, self._now())
+        return found[1] if found else ""
+
+    def check_fits(self) -> None:
+        """Raise BadQuery if the character alone is too long for the model. Checked once for each character."""
+        if self.llm is not None and self._fitting_character is not self._character:
+            check_fits(self._character, self._tokens.prompt, self._now(), self._count)
+            self._fitting_character = self._character
+
+    # --------------------------------------------------------------------- replying
+
+    def respond(self, replaces: Line | None = None) -> Reply:
+        """Return a reply to the conversation, or another one in place of the last, which saving it then discards.
+
+        Raises:
+            BadQuery: the character alone is too long for the model.
+        """
+        notes = self._window.notes(replaces)
+        lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
+        newest = lines.pop() if lines else None
+        if self.llm is None:
+            self.last_reply = self._respond_offline(newest)
+        else:
+            window = self._window.lines(lines, notes, self._tokens.context)
+            self.last_reply = self._respond(self.llm, newest, window, notes, replaces)
+        return self.last_reply
+
+    def stop(self) -> None:
+        """Stop a reply that was not read to its end; what has arrived is saved."""
+        if self.last_reply is not None:
+            self.last_reply.stop()
+
+    def discard_reminders(self, removed: list[Line]) -> list[Line]:
+        """Record which reminders the conversation holds now that lines were discarded or came back."""
+        if removed and not self._conversation.private:
+            self._reminders.record(self._conversation.lines, removed)
+        return removed
+
+    def _respond(
+        self, llm: LLM, newest: Line | None, window: list[Line], notes: Unit | None, replaces: Line | None
+    ) -> Reply:
+        hidden, character, recipe = self._conversation.hidden_seqs, self._character, self._memory.recipe
+        pinned = [line for line in pins.list_pins(self._memory, self._settings) if line.seq not in hidden]
+        seen = [*window, *pinned, *([replaces] if replaces else [])]
+        context = self._recall(newest, seen, notes, self._tokens.memories)
+        sample = self.find_sample(replaces)
+        offered, offer = self._find_offer(context, replaces)
+        turn = Turn(
+            window=window,
+            newest=newest,
+            now=self._now(),
+            notes=notes.text if notes else "",
+            context=context,
+            offer=offer,
+            sample=sample,
+            render_memories=recipe.render,
+            memories_last=recipe.memories_last,
+            pinned=pins.render(pinned, self._count),
+            rules=recipe.rules,
+        )
+        prompt, sampling = build_prompt(character, turn, self._tokens.prompt, self._count), self._sampling
+        others = {*self.participants, character.person, *(line.speaker for line in self._conversation.lines)}
+
+        def save(text: str, truncation: Truncation, refused: bool) -> Line:
+            return self._save(text, reply_metadata(llm.name, truncation, refused), replaces, offered)
+
+        reply = Reply(
+            context,
+            prompt,
+            lambda: llm.stream(prompt.messages, sampling),
+            ReplyFilter(character.name, others - {character.name}, MAX_REPLY_CHARS),
+            save,
+        )
+        reply.offer, reply.notes = turn.offer, turn.notes
+        return reply
+
+    def _respond_offline(self, newest: Line | None) -> Reply:
+        context = self._recall(newest, [], None, offline_reply.BUDGET_TOKENS, offline_reply.MIN_RELEVANCE)
+        is_first = newest is not None and newest.seq == 1
+        reply = offline_reply.build_reply(context, is_first, self._conversation.private)
+        self.queue_notes()
+        return reply
+
+    def _recall(
+        self,
+        newest: Line | None,
+        seen: list[Line],
+        notes: Unit | None,
+        budget: int,
+        min_relevance: float | None = None,
+    ) -> Context:
+        """Recall what bears on the newest line, without lines that the prompt holds anyway."""
+        private, lines = self._conversation.private, [*seen, *([newest] if newest else [])]
+        context = self._memory.context(
+            newest.text if newest else "",
+            budget,
+            min_relevance=min_relevance,
+            exclude=self._conversation.hidden_seqs.union(line.seq for line in lines if line.seq > 0),
+            as_of=self._now() if self._recalls_as_of_now else None,
+            session=self._conversation.session if self._memory.recipe.uses_buffer and not private else None,
+            notes=notes,
+            count=self._count,
+            banks=multi_bank.with_own_bank(self._memory.store, self._memory.bank, self.banks),
+        )
+        if not private:  # notes must not show what was recalled incognito
+            self._scribe_worker.background_lines = context.lines
+        self._scribe_worker.quotes.add(line.text for each in (context, *context.others) for line in each.lines)
+        return context
+
+    def _find_offer(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
+        """Return one thing that the character could bring up now: the number of its line, and its text."""
+        if self._conversation.private or not self._memory.recipe.offers:
+            return None, ""
+        lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
+        return self._reminders.next(lines, context, self._last_seen, self._now(), replaces) or (None, "")
+
+    # ----------------------------------------------------------------------- saving
+
+    def _save(self, text: str, metadata: dict[str, JSONValue], replaces: Line | None, offered: int | None) -> Line:
+        """Save a reply, and discard the one that it replaces. A refused reply replaces none."""
+        refused, removed = bool(metadata.get("refused")), [replaces] if replaces else []
+        metadata |= self._scribe_worker.quotes.metadata(text)
+        metadata |= {} if offered is None else {META_OFFERED: offered}
+        new = self._conversation.new_line(text, self._character.name, "assistant", self._now(), metadata)
+        line = self._conversation.add(new, refused=refused, replacing=removed, defer_embedding=True)
+        self._after_reply(line, removed if not refused else [])
+        return line
+
+    def _after_reply(self, line: Line, removed: list[Line]) -> None:
+        """Update reminders, style sample and notes. The reply is saved already: if this fails, a later turn does it."""
+        try:
+            if not self._conversation.private:
+                self._reminders.record([] if line.retracted_at else [line], removed)
+                if style_sample.is_sample(line) and not style_sample.find_sample(self._memory, self._settings):
+                    self._memory.set_setting(SETTING_SAMPLE, line.seq)
+                    self._settings = self._memory.settings()
+            self.queue_notes()
+        except StoreUnavailable as error:
+            log.warning("a reply is saved, and its notes are postponed: %s", error)
+
+    def queue_notes(self) -> None:
+        """Have notes written on lines for which the window has no more room; they leave it once that is done."""
+        if not self._conversation.private:
+            prefix = self._count(build_prefix(self._character, self.find_sample()))
+            self._window.queue_notes(self._tokens, prefix)
+
+    @property
+    def _tokens(self) -> TokenBudget:
+        context = self.llm.context if self.llm else DEFAULT_CONTEXT
+        memories = self._memory.recipe.memory_budget(context) if self.budget is None else self.budget
+        return TokenBudget(context, self._sampling.max_tokens or REPLY_RESERVE_TOKENS, memories)
+
+    @property
+    def _sampling(self) -> Sampling:
+        return self.sampling.over(self._memory.recipe.sampling)
