@@ -919,7 +919,7 @@ def test_a_clock_that_goes_back_a_little_changes_nothing(talk: Talk, clock: Cloc
 
 
 def test_a_clock_without_a_zone_is_refused(memory: Memory) -> None:
-    with pytest.raises(BadInput, match="invalid clock: got .*, expected a time with a UTC offset"):
+    with pytest.raises(BadInput, match=r"invalid clock: got .*, expected a time with a UTC offset"):
         Chat(memory, CAPTAIN, None, clock=lambda: datetime(2026, 11, 20, 12))
 
 
