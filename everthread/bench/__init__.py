@@ -1,1 +1,4 @@
-"""Measuring: how much of what was said is found again, how fast, and how often the wrong thing comes to mind."""
+"""Benchmarks: how well each recipe finds what was said, how fast, and how often it recalls something irrelevant.
+
+The package is the topmost one and may import every other; no other imports it.
+"""

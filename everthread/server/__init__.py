@@ -1,1 +1,4 @@
-"""The server: REST, the page, SMS. One process over one store; everything it does, the library does."""
+"""The server: REST API, web page and text messages over one store, in one or several processes.
+
+The package may import `chat`, `transfer` and what lies below them. Whatever a route does, the library does.
+"""

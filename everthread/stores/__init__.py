@@ -1,1 +1,4 @@
-"""Where banks are kept. `base` is the protocol; `sqlite` is the embedded default."""
+"""Storage of banks: `base` has the interface, `sqlite` and `postgres` implement it, the rest is what both share.
+
+The package may import `text`, `common` and `types`; it knows nothing of models, queries or scores.
+"""

@@ -1,6 +1,5 @@
-"""Ways in and out of a bank: one format a file.
+"""Import and export: one module a format, `formats` to choose among them, `importing` and `copy_bank` to write a bank.
 
-A reader is `read(path, ...) -> Iterator[NewLine]`. It streams, gives the same lines each time, stores nothing and
-knows no bank: run it once to validate the whole file, and again to remember. A line's key names it at its source;
-`into.py` tells a bank's own lines from strange ones.
+The module of a format has `read(path, ...) -> Iterator[NewLine]`, which streams, returns the same lines each time and
+knows no bank. The package may import `memory` and what lies below it.
 """

@@ -1,1 +1,4 @@
-"""The REST API, one noun a file. A route checks who asks, calls the library, and says what came of it."""
+"""The REST API, one noun a module: a route checks the caller's key, calls the library and renders the result.
+
+No other module of the server imports a route, except `app`.
+"""
