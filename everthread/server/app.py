@@ -80,7 +80,7 @@ def create(services: Services, settings: Settings | None = None, *, closes: bool
         api.include_router(routes.router)
     app.include_router(api)
     app.include_router(about.health)
-    app.include_router(static_files.router())
+    app.include_router(static_files.build_router())
     app.state.sms = webhook.install(app, app.state.conversations, settings)
     problems.install(app)
     openapi.install(app)

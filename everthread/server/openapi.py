@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 from everthread.server.path_segments import API_PREFIX
 from everthread.server.problems import MEDIA_TYPE
 from everthread.server.schemas import ProblemView
-from everthread.server.static_files import File
+from everthread.server.static_files import StaticFile
 
 COMMON_ERRORS = {  # of every route
     "400": "The body is no JSON",
@@ -49,8 +49,8 @@ def install(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
     @cache
-    def rendered() -> File:
-        return File.of("application/json", json.dumps(app.openapi()).encode(), packs=True)
+    def rendered() -> StaticFile:
+        return StaticFile.from_bytes("application/json", json.dumps(app.openapi()).encode(), compress=True)
 
     @app.get(f"{API_PREFIX}/openapi.json", include_in_schema=False)
     def served(request: Request) -> Response:

@@ -1,5 +1,9 @@
-"""The page: its files, read once when the server starts. What is asked for is looked up by name in that table, so that
-no path from outside reaches the file system."""
+"""The page's files: read and compressed once, when the server starts, and served from memory.
+
+Files are looked up by name in a table, so no path of a request reaches the file system. `StaticFiles` of the framework
+would need a worker thread for every request, compress each response again, ignore `gzip;q=0`, and derive ETags from
+modification times, which installers may set to a constant.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from everthread.server.problems import Problem
 
 FOLDER = Path(__file__).parent / "static"
 INDEX = "index.html"
-TYPES = {
+CONTENT_TYPES = {  # by suffix; the table of the operating system may be incomplete or wrong
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".ico": "image/x-icon",
@@ -26,44 +30,47 @@ TYPES = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-PACKED = {".css", ".html", ".js", ".json", ".svg", ".webmanifest"}  # what gzip makes smaller
+COMPRESSIBLE = {".css", ".html", ".js", ".json", ".svg", ".webmanifest"}
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """One file, as it goes out. etag is a hash of what is in it."""
+class StaticFile:
+    """A response body with its content type, its ETag (a hash of the body), and its gzip form if it has one."""
 
-    type: str
+    content_type: str
     body: bytes
     etag: str
-    packed: bytes | None  # by gzip
+    gzipped: bytes | None
 
     @classmethod
-    def read(cls, path: Path) -> File:
-        """A file of a known kind."""
-        return cls.of(TYPES[path.suffix], path.read_bytes(), packs=path.suffix in PACKED)
+    def read(cls, path: Path) -> StaticFile:
+        """Read a file, whose suffix must be one of `CONTENT_TYPES`."""
+        return cls.from_bytes(CONTENT_TYPES[path.suffix], path.read_bytes(), compress=path.suffix in COMPRESSIBLE)
 
     @classmethod
-    def of(cls, type: str, body: bytes, *, packs: bool) -> File:
-        """A file of this content; packs: whether gzip makes it smaller."""
-        packed = gzip.compress(body, mtime=0) if packs else None
-        return cls(type, body, f'"{sha256(body).hexdigest()[:32]}"', packed)
+    def from_bytes(cls, content_type: str, body: bytes, *, compress: bool) -> StaticFile:
+        """Build a file of this content. compress: whether to keep a gzip form as well."""
+        gzipped = gzip.compress(body, mtime=0) if compress else None
+        return cls(content_type, body, f'"{sha256(body).hexdigest()[:32]}"', gzipped)
 
     def response(self, request: Request) -> Response:
-        """The file, or that the browser has it already; packed if the browser can unpack it."""
-        packed = self.packed if self.packed is not None and takes_gzip(request) else None
-        etag = f'{self.etag[:-1]}-gzip"' if packed is not None else self.etag
-        headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}  # asked for anew, not sent
+        """Return the file, compressed if the client accepts gzip, or 304 if the client has it already.
+
+        `no-cache` lets browsers store it, but they must revalidate it each time.
+        """
+        gzipped = self.gzipped if self.gzipped is not None and accepts_gzip(request) else None
+        etag = f'{self.etag[:-1]}-gzip"' if gzipped is not None else self.etag
+        headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
         if etag in known or "*" in known:
             return Response(status_code=304, headers=headers)
-        if packed is not None:
+        if gzipped is not None:
             headers["Content-Encoding"] = "gzip"
-        return Response(self.body if packed is None else packed, headers=headers, media_type=self.type)
+        return Response(self.body if gzipped is None else gzipped, headers=headers, media_type=self.content_type)
 
 
-def takes_gzip(request: Request) -> bool:
-    """Whether Accept-Encoding names gzip, and not to say no."""
+def accepts_gzip(request: Request) -> bool:
+    """Return whether Accept-Encoding allows gzip: named, or by `*`, and not with a weight of 0."""
     for each in request.headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = each.partition(";")
         if name.strip() in ("gzip", "*"):
@@ -71,26 +78,26 @@ def takes_gzip(request: Request) -> bool:
     return False
 
 
-def table(folder: Path) -> dict[str, File]:
-    """The files of a folder, by name; none where there is no folder."""
-    return {path.name: File.read(path) for path in folder.glob("*") if path.suffix in TYPES}
+def load_files(folder: Path) -> dict[str, StaticFile]:
+    """Read the files of known types in a folder, by name; an absent folder has none."""
+    return {path.name: StaticFile.read(path) for path in folder.glob("*") if path.suffix in CONTENT_TYPES}
 
 
-def router(folder: Path = FOLDER) -> APIRouter:
-    """The routes of the page. They are no part of the API, and not in its description."""
-    files, routes = table(folder), APIRouter(include_in_schema=False)
+def build_router(folder: Path = FOLDER) -> APIRouter:
+    """Build the page's routes. They are not part of the API and not in its description."""
+    files, router = load_files(folder), APIRouter(include_in_schema=False)
 
-    @routes.api_route("/", methods=["GET", "HEAD"])
+    @router.api_route("/", methods=["GET", "HEAD"])
     async def index(request: Request) -> Response:
-        return found(INDEX, request)
+        return respond(INDEX, request)
 
-    @routes.api_route("/static/{name}", methods=["GET", "HEAD"])
+    @router.api_route("/static/{name}", methods=["GET", "HEAD"])
     async def static(request: Request, name: str) -> Response:
-        return found(name, request)
+        return respond(name, request)
 
-    def found(name: str, request: Request) -> Response:
+    def respond(name: str, request: Request) -> Response:
         if name not in files:
             raise Problem(404, "not-found", "there is no such file")
         return files[name].response(request)
 
-    return routes
+    return router

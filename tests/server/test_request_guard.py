@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from everthread.recipes.default import Default
-from everthread.server import logs, request_guard, server_db, static_files
+from everthread.server import logs, request_guard, server_db
 from everthread.server.app import create
 from everthread.server.keys import KeyStore
 from everthread.server.problems import Problem
@@ -298,59 +297,6 @@ def test_every_answer_tells_the_browser_to_run_nothing_of_others(client: TestCli
         if status >= 400:
             assert kind(answer)
     assert SAID["text"] not in answers[500].text
-
-
-# ---------------------------------------------------------------------------- pages
-
-
-@pytest.fixture
-def page(tmp_path: Path) -> TestClient:
-    static = tmp_path / "static"
-    static.mkdir()
-    (static / "index.html").write_text("<!doctype html>" + "<p>hello</p>" * 100, encoding="utf-8")
-    (static / "picture.png").write_bytes(b"png")
-    (static / "notes.txt").write_text("of no known kind", encoding="utf-8")
-    (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
-    app = FastAPI()
-    app.include_router(static_files.router(static))
-    return TestClient(app)
-
-
-def test_the_page_goes_out_packed_where_the_browser_can_unpack_it(page: TestClient) -> None:
-    packed = page.get("/", headers={"Accept-Encoding": "br, gzip"})
-    plain = page.get("/", headers={"Accept-Encoding": "gzip;q=0, identity"})
-    assert packed.headers["content-encoding"] == "gzip"
-    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 5
-    assert "content-encoding" not in plain.headers
-    assert packed.text == plain.text
-    assert gzip.compress(plain.content, mtime=0)
-    assert packed.headers["etag"] != plain.headers["etag"]
-    assert packed.headers["vary"] == "Accept-Encoding"
-    assert page.head("/").status_code == 200
-
-
-def test_what_the_browser_has_is_not_sent_again(page: TestClient) -> None:
-    for headers in ({"Accept-Encoding": "gzip"}, {"Accept-Encoding": "identity"}):
-        etag = page.get("/", headers=headers).headers["etag"]
-        for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
-            again = page.get("/", headers={**headers, "If-None-Match": known})
-            assert (again.status_code, again.content) == (304, b"")
-            assert again.headers["etag"] == etag
-        assert page.get("/", headers={**headers, "If-None-Match": '"other"'}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["../secret.js", "..%2Fsecret.js", "%2e%2e%2fsecret.js", "..\\secret.js", "notes.txt", "", ".", "a/b", "C:x"],
-)
-def test_only_files_of_the_table_are_found(page: TestClient, name: str) -> None:
-    assert page.get(f"/static/{name}").status_code in (404, 307)
-    assert "secret" not in page.get(f"/static/{name}").text
-    assert page.get("/static/picture.png").content == b"png"
-
-
-def test_a_folder_that_is_not_there_has_no_files(tmp_path: Path) -> None:
-    assert static_files.table(tmp_path / "nowhere") == {}
 
 
 # --------------------------------------------------------------------- metrics, logs

@@ -1,0 +1,60 @@
+"""The page's files: compression, ETags, and which names are served."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from everthread.server import static_files
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> TestClient:
+    static = tmp_path / "static"
+    static.mkdir()
+    (static / "index.html").write_text("<!doctype html>" + "<p>hello</p>" * 100, encoding="utf-8")
+    (static / "picture.png").write_bytes(b"png")
+    (static / "notes.txt").write_text("of no known kind", encoding="utf-8")
+    (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
+    app = FastAPI()
+    app.include_router(static_files.build_router(static))
+    return TestClient(app)
+
+
+def test_a_file_is_compressed_if_the_client_accepts_gzip(page: TestClient) -> None:
+    compressed = page.get("/", headers={"Accept-Encoding": "br, gzip"})
+    plain = page.get("/", headers={"Accept-Encoding": "gzip;q=0, identity"})
+    assert compressed.headers["content-encoding"] == "gzip"
+    assert int(compressed.headers["content-length"]) < int(plain.headers["content-length"]) / 5
+    assert "content-encoding" not in plain.headers
+    assert compressed.text == plain.text
+    assert compressed.headers["content-length"] == str(len(gzip.compress(plain.content, mtime=0)))
+    assert compressed.headers["etag"] != plain.headers["etag"]
+    assert compressed.headers["vary"] == "Accept-Encoding"
+    assert page.head("/").status_code == 200
+
+
+def test_a_file_that_the_client_has_is_not_sent_again(page: TestClient) -> None:
+    for headers in ({"Accept-Encoding": "gzip"}, {"Accept-Encoding": "identity"}):
+        etag = page.get("/", headers=headers).headers["etag"]
+        for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+            again = page.get("/", headers={**headers, "If-None-Match": known})
+            assert (again.status_code, again.content) == (304, b"")
+            assert again.headers["etag"] == etag
+        assert page.get("/", headers={**headers, "If-None-Match": '"other"'}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.js", "..%2Fsecret.js", "%2e%2e%2fsecret.js", "..\\secret.js", "notes.txt", "", ".", "a/b", "C:x"],
+)
+def test_only_files_of_known_types_in_the_folder_are_served(page: TestClient, name: str) -> None:
+    assert page.get(f"/static/{name}").status_code in (404, 307)
+    assert "secret" not in page.get(f"/static/{name}").text
+    assert page.get("/static/picture.png").content == b"png"
+
+
+def test_an_absent_folder_has_no_files(tmp_path: Path) -> None:
+    assert static_files.load_files(tmp_path / "nowhere") == {}
