@@ -14,7 +14,7 @@ serve: $(VENV)/installed-server
 
 # The tests that need neither Postgres, a browser nor another process: a minute on two cores.
 unit: $(VENV)/installed-unit
-	$(BIN)/pytest -m unit --dist worksteal --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count() or 1, 6))')
+	$(BIN)/pytest -m unit --hypothesis-profile unit --dist worksteal --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count() or 1, 6))')
 
 # A worker for each core and one more, for many tests wait; six at most (each has a Postgres server of its own). The
 # tests of a file stay together.

@@ -15,6 +15,7 @@ from everthread import Memory
 from everthread.testing import HashEmbedder
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("unit", settings.get_profile("patient"), max_examples=25)
 settings.load_profile("patient")  # how fast the machine is decides no test
 
 PROCESS_STARTED = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")  # audit events

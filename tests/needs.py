@@ -23,6 +23,9 @@ PACKAGES = {  # imported by a test's module, directly or through modules of the 
     "playwright": "browser",
     "axe_core_python": "browser",
     "schemathesis": "fuzzing",
+    "fastapi": "server",
+    "starlette": "server",
+    "uvicorn": "server",
 }
 FIXTURES = {"postgres_server": "postgres", "browser": "browser"}
 PROCESSES = frozenset(("subprocess", "multiprocessing", "Popen", "fork", "forkpty"))  # names that start a process

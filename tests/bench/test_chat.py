@@ -14,6 +14,8 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
 
+pytestmark = pytest.mark.slow  # it runs the benchmark
+
 
 @pytest.fixture(autouse=True)
 def _temporary_files_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ from everthread.errors import BadInput
 from everthread.recall.relevance_gate import EVIDENCE
 from everthread.types import NewLine, Role
 
+pytestmark = pytest.mark.slow  # it fits weights
+
 THINGS = (
     "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike orchestra midwife "
     "kitchen lentil compass glacier orchard violin lantern harbour meadow bicycle"

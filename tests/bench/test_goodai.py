@@ -138,6 +138,7 @@ def test_the_command_tells_of_a_missing_file(tmp_path: Path) -> None:
     assert "nowhere.json" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not STRATEGYQA.is_dir(), reason="StrategyQA's files are not beside the project")
 def test_the_shipped_model_finds_most_facts_of_the_real_file() -> None:
     found = evaluate("strategyqa", strategyqa(STRATEGYQA, 100))

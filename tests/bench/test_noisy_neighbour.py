@@ -7,6 +7,8 @@ from everthread.bench.noisy_neighbour import measure_noisy_neighbour
 from everthread.errors import BadInput
 from everthread.stores.sqlite.store import SQLiteStore
 
+pytestmark = pytest.mark.slow  # it runs the benchmark
+
 
 def test_small_banks_are_asked_without_and_with_a_large_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"CHUNK": 200, "ASKED": 80, "QUERIES": 20}.items():

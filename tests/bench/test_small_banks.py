@@ -21,6 +21,8 @@ from everthread.errors import BadInput
 from everthread.testing import HashEmbedder
 from everthread.types import NewLine
 
+pytestmark = pytest.mark.slow  # it runs the benchmark
+
 THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()
 SESSIONS = 4
 BEGUN = datetime(2026, 3, 2, tzinfo=UTC)

@@ -32,6 +32,7 @@ def test_the_baseline_finds_a_line_by_its_words(tmp_path: Path) -> None:
     assert plain.close() > 200 * 384 * 4
 
 
+@pytest.mark.slow
 def test_a_small_run_measures_everything() -> None:
     steps: list[str] = []
     (row,) = measure_speed([300], embedder="hash", progress=steps.append)

@@ -40,6 +40,7 @@ def test_the_scripted_model_takes_its_style_from_the_sample_in_its_prompt() -> N
     assert 15 < sum(shown) < 35  # half of fifty
 
 
+@pytest.mark.slow
 def test_a_style_fades_over_a_long_talk_and_the_sample_in_the_prompt_holds_it() -> None:
     found = compare_samples(replies=60, window=20)
     held, faded = found["with the sample"][-1], found["without"][-1]

@@ -157,6 +157,7 @@ FULL = Turn(
 )
 
 
+@pytest.mark.slow
 def test_over_the_budget_things_are_cut_in_the_documented_order() -> None:
     everything = build_prompt(CAPTAIN, FULL, 100_000).tokens
     bare = build_prompt(replace(CAPTAIN, examples=""), Turn([], line(21, "And now?"), NOW), 100_000).tokens

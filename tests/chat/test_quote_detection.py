@@ -43,6 +43,7 @@ def test_spans_are_inside_ascending_and_apart(texts: list[str], reply: str) -> N
     assert not edges or (edges[0] >= 0 and edges[-1] <= len(reply))
 
 
+@pytest.mark.slow
 @given(st.lists(TEXT, max_size=4), TEXT, TEXT, TEXT)
 def test_a_text_that_is_long_enough_is_covered_wherever_it_is_embedded(
     others: list[str], text: str, before: str, after: str
@@ -159,6 +160,7 @@ def test_a_text_that_is_recalled_again_is_the_latest_again() -> None:
     assert not seen.find_spans(texts(2)[1])
 
 
+@pytest.mark.slow
 def test_long_texts_are_kept_while_there_is_room() -> None:
     long = [" ".join(f"w{number}x{word}" for word in range(MAX_RUNS // 2)) for number in range(3)]
     seen = recalled(*long)

@@ -25,6 +25,8 @@ from everthread.stores.shared_rows import SESSION_GAP
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
 from everthread.types import Filter, Line, Message
 
+pytestmark = pytest.mark.slow  # long conversations
+
 CONTEXT = 2400
 REPLY = 512
 CAPTAIN = Character("Captain", "Sails.", person="Nora")

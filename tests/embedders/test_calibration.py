@@ -57,6 +57,7 @@ def test_a_model_of_narrow_cosines_is_spread_to_those_of_the_shipped_one() -> No
     assert found.shipped(np.array([0.7 + 0.3 * 0.42], np.float32)) == pytest.approx(0.42, abs=0.01)
 
 
+@pytest.mark.slow
 def test_with_such_a_model_the_gate_opens_and_shuts_as_with_the_shipped_one(tmp_path: Path) -> None:
     alike = total = 0
     for bank in load_first_facts()[:5]:

@@ -102,6 +102,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=6),

@@ -181,6 +181,7 @@ def test_a_message_with_half_a_letter_can_be_sent() -> None:
     assert server.bodies[0]["messages"][0]["content"] == "half \ufffd"
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(pieces=st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0")), max_size=5))
 def test_whatever_is_sent_is_what_arrives(pieces: list[str]) -> None:

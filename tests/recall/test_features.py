@@ -179,6 +179,7 @@ def banks(draw: st.DrawFn) -> list[NewLine]:
     return lines
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     lines=banks(),

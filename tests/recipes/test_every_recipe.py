@@ -21,6 +21,8 @@ from everthread.types import Context, Hit, Line
 from recipes.talking import EVERY, LATER, asked, talk, written_up
 from recipes.twenty import SESSIONS, TWENTY
 
+pytestmark = pytest.mark.slow  # every recipe on every bank
+
 SUMMER = SESSIONS["summer"]
 ODD = (
     "",

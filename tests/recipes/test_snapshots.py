@@ -336,6 +336,7 @@ def test_the_notes_stand_first_and_their_earlier_states_by_their_dates(bank: Ope
     assert context.tokens == estimate(context.text)
 
 
+@pytest.mark.slow
 @given(budget=st.integers(1, 700))
 def test_no_context_is_longer_than_its_budget_and_the_notes_come_into_it_first(
     twenty_noted: Memory, budget: int

@@ -117,6 +117,7 @@ def do(memory: Memory, what: str, value: Any) -> None:
         Memory(memory.bank, memory.store, memory.embedder, Default()).observe_many(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8), overlap=st.sampled_from([0.5, 0.25, 0.0]))
 def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(

@@ -180,6 +180,7 @@ def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
     return sorted((text, lead(session, first), last, session) for text, first, last, session in cut)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8))
 def test_whatever_is_done_the_rewritten_chunks_are_those_of_the_standing_lines(steps: list[tuple[str, Any]]) -> None:
