@@ -1,0 +1,93 @@
+"""Docstrings, comments, messages, docs and test names are plain technical English.
+
+`prose.json` lists how many faults each file may still have. The numbers may only go down: `python tests/test_prose.py`
+writes the present ones, for files that have fewer, and prints the sum of each package.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ALLOWED = Path(__file__).with_name("prose.json")
+FOLDERS = ("everthread", "tests", "examples", "docs")
+EXEMPT = ("tests/test_prose.py", "docs/cli.md")  # the list of words itself; a page that is generated from help texts
+BANNED = re.compile(
+    r"\b(?:whoever|whom|whence|anew|afresh|besides|so many|told|tells|stands|behind(?! (?:a|the) \w*proxy)|shall|seldom"
+    r"|(?-i:is none|are none)|reckon(?:s|ed)?|mend(?:s|ed)?|somebody|nobody|everybody|but for|of itself|in mind)\b",
+    re.IGNORECASE,
+)
+HEADLESS = re.compile(r"(?:\A|[.:!?]\s+)(?:What|Who|Whose|Whoever|Those|Where|Whether)\s[^.!?:]*(?![^.!?:]|\?)")
+NO_VERB = re.compile(
+    r"(?:What|Who|Whose|Whoever|Those|These|Where|Whether|How|When|The|A|An|Its|All|Each|Every|It|As)\b"
+)
+QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"\n]*\"|“[^”]*”", re.DOTALL)  # code, and what people say
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def files() -> list[str]:
+    """Return the paths of all files with prose."""
+    found = [path for folder in FOLDERS for end in ("py", "md") for path in (ROOT / folder).rglob(f"*.{end}")]
+    names = {path.relative_to(ROOT).as_posix() for path in (*found, *ROOT.glob("*.md"))}
+    return sorted(names.difference(EXEMPT))
+
+
+def faults(file: str) -> list[str]:
+    """Return the banned words, headless sentences and public functions' docstrings without a verb in a file."""
+    source = (ROOT / file).read_text(encoding="utf-8")
+    python = file.endswith(".py")
+    texts = [QUOTED.sub("…", text) for text in (prose_of(source) if python else [source])]
+    found = [match[0] for text in texts for rule in (BANNED, HEADLESS) for match in rule.finditer(text)]
+    return found + [text for text in docstrings_of_functions(source) if NO_VERB.match(text)] if python else found
+
+
+def prose_of(source: str) -> Iterator[str]:
+    """Yield docstrings, comments, the texts of errors and of help, and the names of tests."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string.strip("#- ")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (*FUNCTION, ast.ClassDef, ast.Module)):
+            yield ast.get_docstring(node) or ""
+        if isinstance(node, FUNCTION) and node.name.startswith("test_"):
+            yield node.name.replace("_", " ")
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg == "help"):
+            yield " ".join(str(each.value) for each in ast.walk(node) if isinstance(each, ast.Constant))
+
+
+def docstrings_of_functions(source: str) -> Iterator[str]:
+    """Yield the docstrings of public functions; not of properties, which are nouns."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, FUNCTION) and not (node.name.startswith("_") or is_property(node)):
+            yield ast.get_docstring(node) or ""
+
+
+def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a method is read as an attribute."""
+    return any("property" in ast.unparse(each) for each in node.decorator_list)
+
+
+@pytest.mark.parametrize("file", files())
+def test_no_file_has_more_faults_than_are_listed(file: str) -> None:
+    found = faults(file)
+    assert len(found) <= json.loads(ALLOWED.read_text(encoding="utf-8")).get(file, 0), found
+
+
+if __name__ == "__main__":
+    counts = {file: count for file in files() if (count := len(faults(file)))}
+    ALLOWED.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+    packages = Counter[str]()
+    for file, count in counts.items():
+        packages["/".join(file.split("/")[:2]) if file.startswith(("everthread", "tests")) else file] += count
+    print(
+        *(f"{count:5} {package}" for package, count in packages.most_common()), f"{packages.total():5} in all", sep="\n"
+    )
