@@ -1,4 +1,4 @@
-"""The app: routes, what stands before them, and what they share."""
+"""Builds the app: routes, middleware, and what they share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from everthread.server.sms import webhook
 from everthread.server.workers.bank_leases import BankLeases, get_socket_path
 from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
-SILENT: TelemetryConfig = {  # FastAPI would hand bodies and errors to whatever OpenTelemetry is set up beside us
+SILENT: TelemetryConfig = {  # FastAPI would send bodies and errors to any OpenTelemetry of the process
     "tracing": False,
     "metrics": False,
     "logs": False,
@@ -52,17 +52,25 @@ SILENT: TelemetryConfig = {  # FastAPI would hand bodies and errors to whatever 
 
 
 def create(services: Services, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
-    """The server's app over an services. Its store stays the caller's to close, unless `closes` leaves it to the app.
-    Raises ConfigError for what text messages can't be taken with."""
+    """Build the server's app.
+
+    Args:
+        services: the shared objects; their store is closed by the caller unless `closes`.
+        settings: limits and addresses.
+        closes: whether the app closes the store.
+
+    Raises:
+        ConfigError: for invalid settings of text messages.
+    """
     settings = settings or Settings()
     app = FastAPI(
         title="Everthread",
         description="Long-term memory for chatbots.",
         version=__version__,
-        openapi_url=None,  # `described` serves it
+        openapi_url=None,  # `openapi` serves it
         docs_url=None,
         redoc_url=None,
-        redirect_slashes=False,  # it would tell of a path with our own mark for an escaped /
+        redirect_slashes=False,  # a redirect would contain SLASH_PLACEHOLDER
         generate_unique_id_function=openapi.get_operation_id,
         lifespan=lifespan,
         telemetry=SILENT,
@@ -89,7 +97,10 @@ def create(services: Services, settings: Settings | None = None, *, closes: bool
 
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:
-    """What each request passes, the last first. What is unforeseen is told of inside the guard, who dresses it too."""
+    """Add the middleware; the last one added runs first.
+
+    Unexpected errors are handled inside the guard, so that their responses get its headers.
+    """
     app.add_middleware(ServerErrorMiddleware, handler=problems.render_unexpected)
     app.add_middleware(EncodedSlashMiddleware)
     app.add_middleware(RequestGuard, settings=settings, access=app.state.authenticator)
@@ -101,7 +112,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """While the app runs."""
+    """Run the app's start-up and shutdown."""
     current_default_thread_limiter().total_tokens = app.state.settings.max_threads
     ready = threading.Thread(target=_ready, args=[app], name="everthread ready", daemon=True)
     ready.start()
@@ -119,9 +130,11 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _ready(app: FastAPI) -> None:
-    """Removes what a killed process left, and loads what the first reply would wait for. If the process does nothing
-    but serve, the objects that are there by then stay: the garbage collector skips them from now on, which saves pauses
-    of 0.2 s."""
+    """Clean up after killed processes, and load what the first reply would otherwise wait for.
+
+    In a process that only serves, objects that exist by then are excluded from garbage collection, which saves pauses
+    of 0.2 s.
+    """
     uploads.sweep()
     app.state.services.warm_up()
     if app.state.closes_store:

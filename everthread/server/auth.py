@@ -1,7 +1,7 @@
-"""Checks keys: one dependency for every route. What a key allows, `keys` knows.
+"""Authentication and authorization: dependencies for all routes. `keys` defines what a key allows.
 
-A key is checked before the store and the body of the request are read (see `bodies`): a caller who may not use a bank
-gets the same answer whether it exists or not.
+A key is checked before the store and the body of the request are read (see `request_body`): a caller without access to
+a bank gets the same answer whether it exists or not.
 """
 
 from __future__ import annotations
@@ -21,27 +21,29 @@ from everthread.server.problems import Problem
 from everthread.server.services import Services
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
-PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # what a proxy says of whoever asked it
-FORBIDDEN_DETAIL = (
-    "this key is not for that; `everthread keys list` shows what it is for"  # the same for whatever it is not for
-)
+PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # a proxy names its client in one of these
+# The same for every bank and verb, so that it reveals nothing.
+FORBIDDEN_DETAIL = "this key is not for that; `everthread keys list` shows what it is for"
 
 
 class Authenticator:
-    """Who may come in. Without `required`, whoever asks on this machine and shows no key may do everything."""
+    """Finds the key of a request. Unless a key is required, a caller on this machine without one may do everything."""
 
     def __init__(self, keys: KeyStore, required: bool) -> None:
         self.keys, self.key_required = keys, required
 
     def find_key(self, authorization: str | None) -> ApiKey | None:
-        """The key that a header shows, if it is one."""
+        """Return the key in an Authorization header, or None if it holds no valid key."""
         scheme, _, secret = (authorization or "").partition(" ")
         return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
 
     def authenticate(self, request: Request) -> ApiKey | None:
-        """The key of whoever asks; None who needs none. Problem 401 for whoever shows none, or a wrong one.
+        """Return the caller's key, or None if none is needed.
 
-        A proxy on this machine asks for others: who comes through it is not on this machine.
+        A key is always needed behind a proxy, which may forward requests from other machines.
+
+        Raises:
+            Problem: 401 if a needed key is missing, or the key is invalid.
         """
         shown = request.headers.get("authorization")
         if (key := self.find_key(shown)) is not None:
@@ -54,25 +56,33 @@ class Authenticator:
 
 
 def get_services(request: Request) -> Services:
-    """What the requests share."""
+    """Return the objects that all requests share."""
     return request.app.state.services  # type: ignore[no-any-return]
 
 
 def get_key(request: Request) -> ApiKey | None:
-    """The key of whoever asks, looked up once a request; None who needs none. Problem 401."""
+    """Return the caller's key, looked up once a request; None if none is needed.
+
+    Raises:
+        Problem: 401 if a needed key is missing, or the key is invalid.
+    """
     if not hasattr(request.state, "key"):
         request.state.key = request.app.state.authenticator.authenticate(request)
     return request.state.key  # type: ignore[no-any-return]
 
 
 def require(request: Request, verb: Verb, bank: str) -> None:
-    """Problem 403 unless whoever asks may do this with the bank; for a bank that a body names, and not the path."""
+    """Check that the caller may do this with a bank that the body names.
+
+    Raises:
+        Problem: 401 or 403.
+    """
     if (key := get_key(request)) is not None and not key.allows(verb, bank):
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
 
 
 def permitted_banks(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
-    """Those of the banks with which whoever asks may do this, in their order."""
+    """Return those of the banks with which the caller may do this, in their order."""
     key = get_key(request)
     return [bank for bank in banks if key is None or key.allows(verb, bank)]
 
@@ -81,17 +91,21 @@ BankId = Annotated[path_segments.PathSegment, Path(description="A bank's id; a /
 
 
 class PermissionCheck:
-    """What a route requires of a key."""
+    """The permission that a route requires; here: for the bank in the path."""
 
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
 
     def check(self, request: Request) -> None:
-        """Raises Problem 401 or 403 unless the caller's key allows the verb. Here: with the bank in the path."""
+        """Check the caller's key.
+
+        Raises:
+            Problem: 401 or 403.
+        """
         require(request, self.verb, path_segments.decode_segment(request.path_params["bank"]))
 
     async def check_async(self, request: Request) -> None:
-        """Runs `check`, in a thread where a key has to be looked up."""
+        """Run `check`, in a thread if a key has to be looked up."""
         if "authorization" in request.headers:
             await run_in_threadpool(self.check, request)
         else:
@@ -99,7 +113,7 @@ class PermissionCheck:
 
 
 class RequirePermission(PermissionCheck):
-    """The memory of the bank in the path, if the key permits the action: a route's `Annotated[Memory, Needs(…)]`."""
+    """Dependency: the memory of the bank in the path, if the key permits the verb."""
 
     def __call__(self, request: Request, bank: BankId, _: Annotated[object, Depends(BEARER)]) -> Memory:
         self.check(request)
@@ -107,7 +121,7 @@ class RequirePermission(PermissionCheck):
 
 
 class RequireBankPermission(PermissionCheck):
-    """What is shared, for a route of a bank that is not opened."""
+    """Dependency: the shared objects, for a route that doesn't open its bank."""
 
     def __call__(self, request: Request, bank: BankId, _: Annotated[object, Depends(BEARER)]) -> Services:
         self.check(request)
@@ -115,25 +129,32 @@ class RequireBankPermission(PermissionCheck):
 
 
 class LazyMemory:
-    """The memory of a bank that may not be there yet. Called, it is; what is to be kept in it is seen to be good
-    before, so that nothing is made for what is refused."""
+    """The memory of a bank that may not exist yet. Calling it creates the bank, after the request was validated."""
 
     def __init__(self, services: Services, bank: str) -> None:
         self.services, self.bank = services, bank
 
     def __call__(self, validate: Callable[[], object]) -> Memory:
-        """The memory. Raises what `see` raises, and nothing was made."""
+        """Return the memory.
+
+        Args:
+            validate: called before a bank is created; if it raises, none is.
+        """
         if not self.services.store.exists(self.bank):
             validate()
         return self.services.get_memory(self.bank, create=True)
 
     def get_existing(self) -> Memory:
-        """The memory, if the bank is there. NotFound."""
+        """Return the memory of an existing bank.
+
+        Raises:
+            NotFound: if there is none.
+        """
         return self.services.get_memory(self.bank)
 
 
 class RequireNewBankPermission(PermissionCheck):
-    """The memory of the bank in the path, once it is called, for whoever may do this with it."""
+    """Dependency: the memory of the bank in the path, created when it is called."""
 
     async def __call__(self, request: Request, bank: BankId, _: Annotated[object, Depends(BEARER)]) -> LazyMemory:
         await self.check_async(request)
@@ -141,10 +162,14 @@ class RequireNewBankPermission(PermissionCheck):
 
 
 class RequireAllBanksPermission(PermissionCheck):
-    """What is shared, for a route of no bank in particular: whoever has a key must have one for all banks."""
+    """Dependency: the shared objects, for a route of no particular bank; the key must be valid for all banks."""
 
     def check(self, request: Request) -> None:
-        """Raises Problem 401 or 403 unless the caller's key allows the verb with all banks."""
+        """Check that the caller's key allows the verb with all banks.
+
+        Raises:
+            Problem: 401 or 403.
+        """
         if (key := get_key(request)) is not None and not key.allows_everywhere(self.verb):
             raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
 
@@ -154,10 +179,14 @@ class RequireAllBanksPermission(PermissionCheck):
 
 
 class RequireAnyBankPermission(PermissionCheck):
-    """What is shared, for a route of no bank in particular: any key will do that may do this with some bank."""
+    """Dependency: the shared objects, for a route of no particular bank; the key must be valid for some bank."""
 
     def check(self, request: Request) -> None:
-        """Raises Problem 401 or 403 unless the caller's key allows the verb with some bank."""
+        """Check that the caller's key allows the verb with some bank.
+
+        Raises:
+            Problem: 401 or 403.
+        """
         if (key := get_key(request)) is not None and self.verb not in key.verbs:
             raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
 
@@ -167,7 +196,7 @@ class RequireAnyBankPermission(PermissionCheck):
 
 
 async def get_conversations(request: Request) -> ConversationRegistry:
-    """The conversations that are open."""
+    """Return the open conversations."""
     return request.app.state.conversations  # type: ignore[no-any-return]
 
 

@@ -1,7 +1,7 @@
-"""Embedding for many at once: so many texts are read at a time, and the others wait.
+"""Limits how many callers embed at once.
 
-More at once than there are processors takes as long and keeps everyone waiting for everyone; in turn, the first have
-theirs early. Texts of several callers are not put together: a batch reads no faster, and pads.
+More than there are processors take as long together and delay each other; in turn, the first are done early. Texts of
+several callers are not put into one batch: a batch is no faster, and needs padding.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from everthread.embedders.base import Embedder
 from everthread.types import Vector, Vectors
 
-MAX_CONCURRENT = 2  # where there are more processors, the rest is left to what else a server does
+MAX_CONCURRENT = 2  # further processors are left to the other work of a server
 
 
 class BoundedEmbedder:
-    """An Embedder that lets at most `at_once` callers embed, whatever calls it. Each embeds in its own thread."""
+    """An embedder that lets at most `max_concurrent` callers embed, each in its own thread."""
 
     def __init__(self, embedder: Embedder, max_concurrent: int | None = None) -> None:
         self._embedder = embedder

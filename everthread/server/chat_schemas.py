@@ -1,4 +1,4 @@
-"""What goes over the wire of a conversation: its state, what a reply is asked with, and the data of its events."""
+"""Request and response models of a conversation: its state, the options of a reply, and the data of its events."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from everthread.types import Context, Hit, Line, Sampling, Usage
 
 
 class OptionsBody(RequestBody):
-    """How a reply is made; what is not given is as the server has it. budget: tokens of what is remembered; banks:
-    others on which the reply may draw."""
+    """Options of a reply; missing ones default to the server's.
+
+    budget: tokens of recalled text. banks: further banks to recall from.
+    """
 
     model: str | None = None
     recipe: str | None = None
@@ -40,13 +42,15 @@ class OptionsBody(RequestBody):
     banks: list[str] | None = Field(default=None, max_length=MAX_BATCH)
 
     def sampling(self) -> Sampling:
-        """How the model chooses its words."""
+        """Return the sampling options."""
         return Sampling(self.temperature, self.top_p, self.frequency_penalty, self.presence_penalty, self.max_tokens)
 
 
 class AskBody(RequestBody):
-    """A reply to what stands. incognito: whoever asks takes it that nothing is written, and is refused where it would
-    be."""
+    """A request for a reply to the conversation as it is.
+
+    incognito: whether the caller expects that nothing is written; the request is refused if it would be.
+    """
 
     options: OptionsBody = OptionsBody.model_validate({})
     incognito: bool = False
@@ -59,38 +63,38 @@ class ReplyBody(AskBody):
 
 
 class EditBody(ReplyBody):
-    """What a line says instead."""
+    """A new text for a line."""
 
     seq: int
 
 
 class BranchBody(RequestBody):
-    """The line to go on from."""
+    """The line to continue from."""
 
     seq: int
 
 
 class IncognitoBody(RequestBody):
-    """Whether nothing is written from now on."""
+    """Whether incognito is on."""
 
     on: bool
 
 
 class EndBody(RequestBody):
-    """Whether the conversation is remembered; null asks, where the bank is not set to always."""
+    """Whether the conversation is remembered; null asks the person, unless the bank is set to always."""
 
     remember: bool | None = None
 
 
 class SwipeView(View):
-    """A reply that stood where the last one stands."""
+    """An earlier generation of the conversation's last reply."""
 
     seq: int
     text: str
 
 
 class UsageView(View):
-    """Tokens of a language model. cost is in the currency of the configured prices."""
+    """Tokens that a language model used. cost is in the currency of the configured prices."""
 
     prompt: int
     completion: int
@@ -99,7 +103,7 @@ class UsageView(View):
 
 
 class StateView(View):
-    """The state of a conversation. repeats: for each line that repeats a discarded one, the number of that one."""
+    """The state of a conversation."""
 
     session: str
     lines: list[LineView]
@@ -120,7 +124,7 @@ class StateView(View):
 
 
 class EndingView(View):
-    """How a conversation ended. remembered is null where `question` is to be answered first."""
+    """The result of ending a conversation. remembered is null if `question` has to be answered first."""
 
     session: str
     remembered: bool | None
@@ -135,7 +139,7 @@ REMEMBER_NAMES: dict[bool | None, Remember] = {True: "always", None: "ask", Fals
 
 
 def build_state(chat: Chat, usage: Usage, replying: bool) -> StateView:
-    """A conversation as it stands."""
+    """Return the state of a conversation."""
     lines = list(chat.lines)
     return StateView.model_validate(
         {
@@ -160,12 +164,12 @@ def build_state(chat: Chat, usage: Usage, replying: bool) -> StateView:
 
 
 def line_event(line: Line) -> dict[str, object]:
-    """The data of `line`: what the person said, as it is kept."""
+    """Return the data of `line`: the person's line, as it was stored."""
     return {"line": lines_to_json([line])[0]}
 
 
 def context_event(reply: Reply) -> dict[str, object]:
-    """The data of `context`: what was remembered for a reply."""
+    """Return the data of `context`: what was recalled for a reply."""
     return {**_context(reply.context), "offer": reply.offer, "notes": reply.notes}
 
 
@@ -209,7 +213,7 @@ def _kind(reply: Reply | None) -> Literal["reply", "recall_only", "ending"]:
 
 
 def ending_event(reply: Reply) -> tuple[str, dict[str, Any]]:
-    """Returns the name and the data of `question`, or of `ended` where a conversation has ended with a reply."""
+    """Return the name and the data of `question`, or of `ended` if the conversation has ended with the reply."""
     ending = EndingView.model_validate(reply.ending)
     if ending.remembered is None:
         return "question", {"question": ending.question}
@@ -217,7 +221,7 @@ def ending_event(reply: Reply) -> tuple[str, dict[str, Any]]:
 
 
 def lines_to_json(given: Iterable[Line]) -> list[dict[str, Any]]:
-    """Lines as JSON has them."""
+    """Convert lines to JSON."""
     found: list[dict[str, Any]] = LINE_LIST.dump_python(
         LINE_LIST.validate_python(list(given), from_attributes=True), mode="json"
     )
@@ -225,7 +229,7 @@ def lines_to_json(given: Iterable[Line]) -> list[dict[str, Any]]:
 
 
 def hits_to_json(given: Iterable[Hit]) -> list[dict[str, Any]]:
-    """Hits as JSON has them."""
+    """Convert hits to JSON."""
     found: list[dict[str, Any]] = HIT_LIST.dump_python(
         HIT_LIST.validate_python(list(given), from_attributes=True), mode="json"
     )

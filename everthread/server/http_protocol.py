@@ -1,8 +1,8 @@
-"""Connections: how long a client may take over what it sends, and how many may hold on to one.
+"""HTTP connections with timeouts, and a limit on their number.
 
-uvicorn waits for ever for a request whose head began and never ends, and for a reader who has stopped reading. Whoever
-opens enough of such connections would shut everybody else out (slow loris). So each has its time, and when there are
-too many, the one that has waited longest without asking anything makes room.
+uvicorn waits indefinitely for a request whose head never ends, and for a reader who has stopped reading. Enough of such
+connections would lock everyone out (slow loris). So each has a timeout, and when there are too many, the one that has
+been idle for longest is closed.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from uvicorn.server import ServerState
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Times in seconds."""
+    """Limits of one process's connections."""
 
     head_timeout_s: float = 10.0  # for a request's head, from its first byte or from the connection on
     idle_timeout_s: int = 30  # between two requests
-    write_timeout_s: float = 60.0  # for a reader who takes nothing of what waits for him
-    max_connections: int = 4096  # at a time; beyond them, those go first that have not asked for anything
-    shutdown_timeout_s: int = 30  # for what is being answered when the server is told to stop
+    write_timeout_s: float = 60.0  # for a client that reads nothing of the response
+    max_connections: int = 4096  # at a time; beyond them, idle ones are closed
+    shutdown_timeout_s: int = 30  # for requests that are being answered at shutdown
 
 
 class TimeoutProtocol(H11Protocol):
-    """uvicorn's protocol with an end to its patience."""
+    """uvicorn's protocol with timeouts."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class TimeoutProtocol(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.limits = limits
-        self._waiting = waiting  # connections on which nothing is asked just now, the oldest first
-        self._begun = False  # whether a head has begun that has not ended
+        self._waiting = waiting  # idle connections, the oldest first
+        self._begun = False  # whether a request's head is incomplete
         self._head: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
@@ -69,7 +69,7 @@ class TimeoutProtocol(H11Protocol):
             self._begin()
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()  # which may begin with the next request
+        super().on_response_complete()  # this may start the next request
         if not self.is_answering:
             self._waiting[self] = None
 
@@ -105,9 +105,12 @@ class TimeoutProtocol(H11Protocol):
 
 
 def _without_delay(transport: asyncio.Transport) -> None:
-    """Send each piece at once. An answer's head and its body are two writes, and the second would wait until the client
-    has acknowledged the first, 40 ms on Linux (Nagle's algorithm, RFC 896; delayed acknowledgements, RFC 1122). asyncio
-    does it by itself, but only for sockets that say that they are TCP's, and none says so that Python has made."""
+    """Send each write at once.
+
+    A response's head and body are two writes, and the second would wait until the client has acknowledged the first, 40
+    ms on Linux (Nagle's algorithm, RFC 896; delayed acknowledgements, RFC 1122). asyncio does this itself, but only for
+    sockets that declare TCP as their protocol, and those that Python creates declare none.
+    """
     taken = transport.get_extra_info("socket")
     if taken is not None and taken.family in (socket.AF_INET, socket.AF_INET6):
         with suppress(OSError):  # it is gone already
@@ -115,7 +118,7 @@ def _without_delay(transport: asyncio.Transport) -> None:
 
 
 class ProtocolFactory:
-    """Makes the protocol of each connection of a process, as uvicorn asks for it."""
+    """Creates the protocol of each connection of a process for uvicorn."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits

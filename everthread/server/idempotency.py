@@ -1,8 +1,8 @@
-"""Idempotency keys: a write that is asked for twice, because its answer was lost, is done once.
+"""Idempotency keys: a write that is repeated because its response was lost is done once.
 
-A record says by digests which request it was, and by numbers what came of it: it holds no text. The digest of a request
-begins with its key, which is kept nowhere, so that short texts can't be guessed from it. A line is known by its
-key in its bank as well, so that it is kept once even where the record is gone.
+A record identifies the request by digests, and its outcome by numbers; it contains no text. The digest of a request
+begins with its key, which isn't stored, so that short texts can't be guessed from it. A line also has a key in its
+bank, so that it is stored once even if the record is gone.
 """
 
 from __future__ import annotations
@@ -20,27 +20,37 @@ from everthread.server.problems import Problem
 from everthread.server.server_db import ServerDatabase
 from everthread.stores.shared_rows import REQUEST
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS once (
     name TEXT PRIMARY KEY, request TEXT NOT NULL, begun_at REAL NOT NULL, outcome TEXT) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS once_begun ON once (begun_at);
 """
-RECORD_LIFETIME_S = 86_400.0  # seconds that a record is kept
-MAX_REQUEST_S = 600.0  # seconds after which a request of which nothing was heard has ended with its process
+RECORD_LIFETIME_S = 86_400.0
+MAX_REQUEST_S = 600.0  # a request without an outcome after this time has ended with its process
 
 
 class IdempotencyStore:
-    """What was asked for lately under a key, and what came of it."""
+    """Recent requests with a key, and their outcomes."""
 
     def __init__(self, beside: ServerDatabase, clock: Callable[[], float] = time.time) -> None:
         self._beside, self._clock = beside, clock
 
     def begin(self, name: str, request: str, safe: bool) -> tuple[Any] | None:
-        """What came of this request, alone in a tuple, for it may be nothing; None where it is now to be done. Problem
-        where the name is another request's, and where it is being done just now, unless it is `safe` to do it twice at
-        a time."""
+        """Record that a request begins.
+
+        Args:
+            name: the digest of the caller and the key.
+            request: the digest of the request.
+            safe: whether two copies of the request may run at the same time.
+
+        Returns:
+            The outcome of an earlier copy in a tuple, for it may be None; None if the request is to be done now.
+
+        Raises:
+            Problem: 422 if the key belongs to another request, 409 if a copy is in progress.
+        """
         at = self._clock()
         with self._beside.write() as db:
             db.execute("DELETE FROM once WHERE begun_at < ?", (at - RECORD_LIFETIME_S,))
@@ -50,27 +60,27 @@ class IdempotencyStore:
             if row is not None and row[2] is not None:
                 return (json.loads(row[2]),)
             if row is not None and not safe and abs(at - row[1]) < MAX_REQUEST_S:  # the clock may have been set back
-                raise Problem(409, "in-progress", "the first request of this Idempotency-Key is still being done; wait")
+                raise Problem(409, "in-progress", "the first request with this Idempotency-Key is in progress; wait")
             db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, at))
         return None
 
     def complete(self, name: str, outcome: Any) -> None:
-        """Keep what came of it."""
+        """Record the outcome of a request."""
         with self._beside.write() as db:
             db.execute("UPDATE once SET outcome = ? WHERE name = ?", (json.dumps(outcome), name))
 
     def discard(self, name: str) -> None:
-        """It came to nothing, and may be tried again."""
+        """Remove the record of a request that failed, so that it can be repeated."""
         with self._beside.write() as db:
             db.execute("DELETE FROM once WHERE name = ? AND outcome IS NULL", (name,))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._beside.close()
 
 
 def key_conflict() -> Problem:
-    """Of a key that stands for another request."""
+    """Return the problem of a key that was used for another request."""
     return Problem(
         422, "idempotency-conflict", "this Idempotency-Key was used for another request; take a new key for a new one"
     )
@@ -78,40 +88,54 @@ def key_conflict() -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class IdempotentRequest:
-    """One request that writes, by digests: of whoever asks and its key (None without one), and of what is asked."""
+    """One request that writes.
+
+    name is the digest of the caller and the key, None without a key; request is the digest of method, path, query and
+    body.
+    """
 
     records: IdempotencyStore
     name: str | None
     request: str
 
     def line_key(self, number: int = 0) -> str | None:
-        """The key of a line that is kept for this request and has none of its own."""
+        """Return the key of a line that this request stores, for one that has none of its own; None without a name."""
         return None if self.name is None else f"{REQUEST}{_digest(self.name, str(number))}"
 
     def with_body_digest(self, content: str) -> IdempotentRequest:
-        """The same with the digest of its body."""
+        """Return the same request with the digest of its body."""
         return replace(self, request=_digest(self.request, content))
 
     def run_once(
         self,
-        do: Callable[[], Made],
-        told: Callable[[Made], Any],
-        again: Callable[[Any], Made],
+        do: Callable[[], Result],
+        to_outcome: Callable[[Result], Any],
+        from_outcome: Callable[[Any], Result],
         *,
         safe: bool = False,
-    ) -> Made:
-        """What `do` makes, the first time. Numbers are `told` of it and kept; later, it is made `again` of them."""
+    ) -> Result:
+        """Do the request, or restore the outcome of an earlier copy.
+
+        Args:
+            do: does the request.
+            to_outcome: converts the result to an outcome in JSON.
+            from_outcome: restores the result from the outcome.
+            safe: whether two copies of the request may run at the same time.
+
+        Raises:
+            Problem: 422 if the key belongs to another request, 409 if a copy is in progress.
+        """
         if self.name is None:
             return do()
         found = self.records.begin(self.name, self.request, safe)
         if found is not None:
-            return again(*found)
+            return from_outcome(*found)
         try:
             made = do()
         except BaseException:
             self.records.discard(self.name)
             raise
-        self.records.complete(self.name, told(made))
+        self.records.complete(self.name, to_outcome(made))
         return made
 
 
@@ -120,18 +144,18 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern="^[!-~]{1,200}$",
-        description="A name of your own for this request: asked for again, it has the same outcome, once.",
+        description="A name of your own for this request: repeated under the same name, it is done once.",
     ),
 ]
 
 
 async def get_request(request: Request, key: IdempotencyKey = None) -> IdempotentRequest:
-    """The request, with its body."""
+    """Return the request with its body."""
     return (await get_streamed_request(request, key)).with_body_digest(hashlib.sha256(await request.body()).hexdigest())
 
 
 async def get_streamed_request(request: Request, key: IdempotencyKey = None) -> IdempotentRequest:
-    """The request, but for a body that is still to be read."""
+    """Return the request without its body, which is read later."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     asked = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
     name = None if key is None else _digest(request.headers.get("authorization", ""), key)

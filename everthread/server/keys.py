@@ -1,7 +1,7 @@
-"""Keys: who may do what with which banks. A key is shown once, and kept as a hash.
+"""API keys: which verbs they allow, for which banks. A key is shown once and stored as a hash.
 
-A key is 256 bits of chance, so that nobody can guess one from its hash, however fast the hash: SHA-256 will do, where a
-password, which people choose, would want a slow one.
+A key is 256 random bits, so nobody can guess one from its hash, however fast the hash is: SHA-256 is sufficient, where
+a password, which people choose, would need a slow one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from everthread.types import now
 
 Verb = Literal["read", "write", "chat", "forget"]
 VERBS: tuple[Verb, ...] = get_args(Verb)
-KEY_PREFIX = "et_"  # by which a key that got into a log or a repository is known for one
-ALL_BANKS = "*"  # every bank, also those to come
+KEY_PREFIX = "et_"  # makes a key that leaked into a log or a repository recognizable
+ALL_BANKS = "*"  # including future ones
 SUBTREE_SUFFIX = "/*"
-SECRET_BYTES = 32  # of chance in a key
-MAX_NAME_CHARS = 100  # characters
+SECRET_BYTES = 32  # random
+MAX_NAME_CHARS = 100
 
 SCHEMA = """CREATE TABLE IF NOT EXISTS key (
     hash BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, banks TEXT NOT NULL, verbs TEXT NOT NULL,
@@ -37,7 +37,7 @@ SCHEMA = """CREATE TABLE IF NOT EXISTS key (
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What a key is good for. banks are ids, `alice/*` for all below alice, or `*` for all there are."""
+    """What a key allows. banks are ids, `alice/*` for all below alice, or `*` for all."""
 
     name: str
     banks: tuple[str, ...]
@@ -46,31 +46,42 @@ class ApiKey:
     used_on: date | None = None
 
     def allows(self, verb: Verb, bank: str) -> bool:
-        """Whether it may do this with the bank. It says nothing of whether there is such a bank."""
+        """Return whether the key allows the verb for the bank, which need not exist."""
         return verb in self.verbs and any(_covers(scope, bank) for scope in self.banks)
 
     def allows_everywhere(self, verb: Verb) -> bool:
-        """Whether it may do this with all banks, and so with what belongs to none."""
+        """Return whether the key allows the verb for all banks, and so for what belongs to no bank."""
         return verb in self.verbs and ALL_BANKS in self.banks
 
 
 class KeyStore:
-    """The keys of a server. What one process makes or revokes, the others see at their next request."""
+    """The keys of a server. Keys that one process creates or revokes, the others see at their next request."""
 
     def __init__(self, file: Path) -> None:
         self._file = ServerDatabase(file, SCHEMA)
 
     def create(self, name: str, banks: Sequence[str] = (ALL_BANKS,), verbs: Sequence[str] = VERBS) -> str:
-        """Make a key, and give the secret, which nothing can show again. BadInput for a name that is taken or blank, a
-        scope that can't be one, and an unknown verb."""
+        """Create a key.
+
+        Args:
+            name: unique; 1 to 100 printable characters.
+            banks: scopes.
+            verbs: what the key allows.
+
+        Returns:
+            The secret, which can't be shown again.
+
+        Raises:
+            BadInput: for an invalid or existing name, an invalid scope, or an unknown verb.
+        """
         if not name.strip() or len(name) > MAX_NAME_CHARS or not name.isprintable():
             raise BadInput(
-                f"a key's name is 1 to {MAX_NAME_CHARS} printable characters, got {name[:40]!r}; try 'phone'"
+                f"invalid name of a key: got {name[:40]!r}, expected 1 to {MAX_NAME_CHARS} printable characters"
             )
         if unknown := [verb for verb in verbs if verb not in VERBS]:
-            raise BadInput(f"{unknown[0]!r} is nothing that a key may do; choose of {', '.join(VERBS)}")
+            raise BadInput(f"unknown verb {unknown[0]!r}; expected {', '.join(VERBS)}")
         if not verbs or not banks:
-            raise BadInput(f"key {name!r} would be good for nothing; name at least one bank and one verb")
+            raise BadInput(f"key {name!r} would allow nothing; name at least one bank and one verb")
         secret = KEY_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         scopes = json.dumps(sorted({_scope(bank) for bank in banks}))
         row = (_hash(secret), name, scopes, json.dumps([verb for verb in VERBS if verb in verbs]), _today())
@@ -81,19 +92,23 @@ class KeyStore:
         return secret
 
     def list_keys(self) -> list[ApiKey]:
-        """The keys that are good, by name."""
+        """List the valid keys by name."""
         with self._file.read() as db:
             rows = db.execute("SELECT * FROM key ORDER BY name").fetchall() if db else []
         return [_key(row) for row in rows]
 
     def revoke(self, name: str) -> None:
-        """Have a key be good for nothing from now on. NotFound if there is none of the name."""
+        """Revoke a key.
+
+        Raises:
+            NotFound: if there is no key of this name.
+        """
         with self._file.write() as db:
             if not db.execute("DELETE FROM key WHERE name = ?", (name,)).rowcount:
-                raise NotFound(f"there is no key {name!r}; `everthread keys list` shows those there are")
+                raise NotFound(f"there is no key {name!r}; `everthread keys list` shows all keys")
 
     def find(self, secret: str) -> ApiKey | None:
-        """What a secret is good for; None for one that is none, or revoked. The day of its use is kept."""
+        """Return the key with this secret, and record the day of its use; None if it is unknown or revoked."""
         wanted = _hash(secret)
         with self._file.read() as db:
             row = db.execute("SELECT * FROM key WHERE hash = ?", (wanted,)).fetchone() if db else None
@@ -104,11 +119,11 @@ class KeyStore:
         return _key(row)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _used(self, wanted: bytes) -> None:
-        with suppress(StoreUnavailable), self._file.read() as db:  # a disk that is full keeps nobody out
+        with suppress(StoreUnavailable), self._file.read() as db:  # a full disk locks nobody out
             if db:
                 db.execute("UPDATE key SET used_on = ? WHERE hash = ?", (_today(), wanted))
 
@@ -118,11 +133,11 @@ def _covers(scope: str, bank: str) -> bool:
 
 
 def _scope(bank: str) -> str:
-    """A scope as it is kept. BadInput for one that would not mean what it looks like."""
+    """Check a scope. Raises BadInput for one that would not mean what it looks like."""
     if bank == ALL_BANKS:
         return bank
     if ALL_BANKS in bank.removesuffix(SUBTREE_SUFFIX):
-        raise BadInput(f"a key can't be scoped to {bank!r}: a * stands alone, or at the end as in alice/*")
+        raise BadInput(f"invalid scope {bank!r} of a key: expected a bank's id, * alone, or * at the end as in alice/*")
     checked(bank.removesuffix(SUBTREE_SUFFIX))
     return bank
 

@@ -1,4 +1,4 @@
-"""The language models that may be asked: the configured one, and those that its server has beside it."""
+"""The language models that can be chosen: the configured one, and the others of the same server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from everthread.errors import ConfigError
 from everthread.llms.base import LLM
 from everthread.llms.openai_compatible import OpenAICompatible
 
-LIST_LIFETIME_S = 30.0  # seconds for which a server's list of models is taken as it was
-MAX_NAMES_IN_ERROR = 20  # names in an error
+LIST_LIFETIME_S = 30.0  # how long the server's list of models is cached
+MAX_NAMES_IN_ERROR = 20
 
 
 class LLMCatalog:
-    """Safe from many threads. No other server is ever asked than the configured one."""
+    """Lists models and opens them by name. Thread-safe.
+
+    Only the configured server is asked.
+    """
 
     def __init__(self, llm: LLM | None) -> None:
         self.llm = llm
@@ -24,12 +27,12 @@ class LLMCatalog:
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
-        """Load what the first reply would wait for."""
+        """Load what the first reply would otherwise wait for."""
         if isinstance(self.llm, OpenAICompatible):
             self.llm.warm_up()
 
     def list_names(self) -> list[str]:
-        """The names of the models at the configured server, the configured one first."""
+        """List the models of the configured server, the configured one first."""
         if self.llm is None:
             return []
         if isinstance(self.llm, OpenAICompatible) and time.monotonic() >= self._until:
@@ -37,12 +40,21 @@ class LLMCatalog:
         return [self.llm.name, *(name for name in self._names if name != self.llm.name)]
 
     def get(self, name: str | None) -> LLM | None:
-        """The model of that name, or the configured one; None where there is none. ConfigError for one that the server
-        doesn't have."""
+        """Return a model by name.
+
+        Args:
+            name: the model's name; None is the configured one.
+
+        Returns:
+            The model, or None if no model is configured and no name is given.
+
+        Raises:
+            ConfigError: if the server doesn't have the model.
+        """
         if name is None or (self.llm is not None and name == self.llm.name):
             return self.llm
         if self.llm is None:
-            raise ConfigError(f"no language model is configured, so there is no {name[:100]!r}; leave the model out")
+            raise ConfigError(f"unknown model {name[:100]!r}: no language model is configured; leave the model out")
         with self._lock:
             if name not in self._named:
                 self._named[name] = self._open(name)
@@ -52,5 +64,5 @@ class LLMCatalog:
         names = self.list_names()
         if not isinstance(self.llm, OpenAICompatible) or name not in names:
             some = ", ".join(names[:MAX_NAMES_IN_ERROR]) + (" …" if len(names) > MAX_NAMES_IN_ERROR else "")
-            raise ConfigError(f"there is no language model {name[:100]!r} at the configured server; it has {some}")
+            raise ConfigError(f"unknown model {name[:100]!r}; the configured server has {some}")
         return self.llm.with_model(name)

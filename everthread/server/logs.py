@@ -1,8 +1,8 @@
-"""Logs as JSON, one object on a line of standard error: what was asked, how it ended, how long it took.
+"""Logs as JSON, one object a line on standard error: each request, its outcome and its duration.
 
-Nothing that was said is in them: no text, no query, no body, no message of an unforeseen error (it may quote what it
-stumbled over). A bank is named by the beginning of the SHA-256 of its id, as in receipts: whoever knows the id finds
-its lines, and whoever does not sees only which belong together.
+They contain nothing that was said: no text, query or body, and no message of an unexpected error, which may quote its
+input. A bank is named by the beginning of the SHA-256 of its id, as in receipts: with the id its entries can be found,
+and without it one sees only which belong together.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ access_log = logging.getLogger("everthread.access")
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-NO_ROUTE = "-"  # for paths that lead nowhere: whoever makes them up must not make up labels
+NO_ROUTE = "-"  # the label of unknown paths, so that clients can't create labels
 
 
 class JSONFormatter(logging.Formatter):
-    """A record as JSON. Of an error it tells the kind, and where in the code it was, never its message."""
+    """Formats a record as JSON. Of an error it contains the type and the position in the code, never the message."""
 
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, object] = {
@@ -45,7 +45,7 @@ class JSONFormatter(logging.Formatter):
 
 
 def install(level: str) -> None:
-    """Have all loggers of this process write so, from this level on."""
+    """Make all loggers of this process write JSON, from this level on."""
     handler = logging.StreamHandler()
     handler.setFormatter(JSONFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -53,7 +53,7 @@ def install(level: str) -> None:
 
 
 def hash_bank_id(bank: str) -> str:
-    """A bank as logs name it."""
+    """Return the name of a bank in logs."""
     return sha256(bank.encode()).hexdigest()[:16]
 
 
@@ -97,11 +97,13 @@ class AccessLogMiddleware:
 
 
 def route_template(scope: Scope) -> str:
-    """The route that a request took, as it is written: /api/v1/banks/{bank}/lines."""
+    """Return the route of a request as it is declared: /api/v1/banks/{bank}/lines."""
     route = str(getattr(scope.get("route"), "path", NO_ROUTE))
     within = (
         scope["path"].startswith(f"{path_segments.API_PREFIX}/")
         and route.startswith("/")
         and not route.startswith(path_segments.API_PREFIX)
     )
-    return path_segments.API_PREFIX + route if within else route  # late FastAPIs leave it to the router above
+    return (
+        path_segments.API_PREFIX + route if within else route
+    )  # recent versions of FastAPI leave out the outer prefix

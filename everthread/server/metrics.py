@@ -1,6 +1,6 @@
-"""What is counted, for Prometheus. No label names a bank, a key or an address.
+"""Metrics for Prometheus. No label contains a bank, a key or an address.
 
-Several processes of one server count together, in a folder that `serving` sets aside for them.
+Several processes of one server count together, in a folder that `workers.runner` creates.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ DURATION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 1
 
 
 class Metrics:
-    """The numbers of one app. They are its own, so that several can be in one process."""
+    """The metrics of one app; several apps can be in one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = self._counter("requests", "Requests answered.", ("route", "method", "status"))
         self.durations = Histogram(
             "everthread_request_seconds",
-            "Seconds from a request's head to the end of its answer.",
+            "Seconds from a request's head to the end of its response.",
             ("route", "method"),
             buckets=DURATION_BUCKETS_S,
             registry=self.registry,
         )
         self.streams = Gauge(
             "everthread_streams",
-            "Streams that are open now.",
+            "Open streams.",
             multiprocess_mode="livesum",
             registry=self.registry,
         )
-        self.lines = self._counter("lines_kept", "Lines kept over the API.")
-        self.recalls = self._counter("recalls", "Questions asked of a memory over the API.")
+        self.lines = self._counter("lines_kept", "Lines stored over the API.")
+        self.recalls = self._counter("recalls", "Recall requests over the API.")
 
     def _counter(self, name: str, about: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(f"everthread_{name}", about, labels, registry=self.registry)
 
     def render(self) -> bytes:
-        """All of them, in Prometheus' text format."""
+        """Render all metrics in Prometheus' text format."""
         if MULTIPROC_DIR_VARIABLE not in os.environ:
             return generate_latest(self.registry)
         together = CollectorRegistry()
@@ -50,8 +50,8 @@ class Metrics:
 
 
 def get_metrics(request: Request) -> Metrics:
-    """The metrics of the app."""
+    """Return the metrics of the app."""
     return request.app.state.metrics  # type: ignore[no-any-return]
 
 
-RequestMetrics = Annotated[Metrics, Depends(get_metrics)]  # a route counts with `counted.lines.inc(n)`
+RequestMetrics = Annotated[Metrics, Depends(get_metrics)]  # a route counts with `metrics.lines.inc(n)`

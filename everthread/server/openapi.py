@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI tells of the routes, with our errors for its own."""
+"""Builds the OpenAPI document: FastAPI's, with problem documents instead of FastAPI's errors."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from everthread.server.schemas import ProblemView
 from everthread.server.static_files import StaticFile
 
 COMMON_ERRORS = {  # of every route
-    "400": "The body is no JSON",
-    "401": "A key is needed, or another one",
-    "403": "This key is not for that",
-    "404": "There is no such thing",
-    "413": "Too large",
-    "422": "What was given can't be used, and why",
-    "429": "Too often; wait",
-    "503": "Not available just now; try again",
+    "400": "The body is not JSON",
+    "401": "A key is missing or invalid",
+    "403": "The key doesn't permit this",
+    "404": "Not found",
+    "413": "The body is too large",
+    "422": "An invalid argument; `detail` says which",
+    "429": "Too many requests; wait",
+    "503": "Temporarily unavailable; try again",
 }
 WRITE_ERRORS = {
-    "409": "The same is being done just now",
-    "415": "The body's Content-Type is not one that is taken",
+    "409": "In progress, or in conflict with a reply in progress",
+    "415": "The body's Content-Type is not accepted",
 }  # and of those that write
 WRITE_METHODS = {"post", "put", "patch", "delete"}
 REMOVED_SCHEMAS = ("HTTPValidationError", "ValidationError")  # FastAPI's, which we don't use
 
 
 def get_operation_id(route: APIRoute) -> str:
-    """The operation's id: the name of its function, as the library calls it."""
+    """Return the operation's id: the name of its function, which is that of the library's method."""
     return route.name
 
 
 def install(app: FastAPI) -> None:
-    """Makes the app describe itself so, and serve the description, which is rendered once."""
+    """Make the app use this document and serve it; it is rendered once."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -59,7 +59,7 @@ def install(app: FastAPI) -> None:
 
 
 def build_document(app: FastAPI) -> dict[str, Any]:
-    """The document."""
+    """Build the document."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for dropped in REMOVED_SCHEMAS:

@@ -1,4 +1,4 @@
-"""Names in paths. A bank is called `alice/captain-nemo`, and in a path it is one segment: alice%2Fcaptain-nemo."""
+"""Decodes names in paths. The bank `alice/captain-nemo` is one segment of a path: alice%2Fcaptain-nemo."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import AfterValidator
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 API_PREFIX = "/api/v1"
-SLASH_PLACEHOLDER = "\x00"  # stands for a / within a segment while the router looks; no name holds one
+SLASH_PLACEHOLDER = "\x00"  # replaces an escaped slash while the request is routed; no name contains it
 
 
 class EncodedSlashMiddleware:
-    """Takes a path apart before its escapes are undone, so that an escaped / does not part segments."""
+    """Splits a path before its escapes are decoded, so that an escaped slash doesn't separate segments."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -22,16 +22,14 @@ class EncodedSlashMiddleware:
         if scope["type"] == "http":
             raw = scope.get("raw_path") or quote(scope["path"]).encode()
             parts = raw.decode("latin-1").partition("?")[0].split("/")
-            scope["path"] = "/".join(
-                unquote(part).replace("/", SLASH_PLACEHOLDER) for part in parts
-            )  # no copy: what the router
-            # finds out stays in the scope, and whoever counts requests by their routes looks there
+            # In place: the router adds its findings to this scope, and the metrics read them there.
+            scope["path"] = "/".join(unquote(part).replace("/", SLASH_PLACEHOLDER) for part in parts)
         await self.app(scope, receive, send)
 
 
 def decode_segment(segment: str) -> str:
-    """The name that a segment stands for."""
+    """Return the name that a segment encodes."""
     return segment.replace(SLASH_PLACEHOLDER, "/")
 
 
-PathSegment = Annotated[str, AfterValidator(decode_segment)]  # of a path, for a route: the name that it stands for
+PathSegment = Annotated[str, AfterValidator(decode_segment)]  # a parameter of a route: the decoded name

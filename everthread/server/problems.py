@@ -21,8 +21,8 @@ log = logging.getLogger("everthread.server")
 
 MEDIA_TYPE = "application/problem+json"
 UNKNOWN_ADDRESS = "there is nothing at this address; the API is below /api/v1, and /api/v1/openapi.json describes it"
-CLIENT_CLOSED_STATUS = 499  # the status in logs and metrics of a request whose client hung up while it sent the body
-RETRY_AFTER_S = 2  # seconds after which what is only just now unavailable may be tried again
+CLIENT_CLOSED_STATUS = 499  # in logs and metrics: the client disconnected while it sent the body
+RETRY_AFTER_S = 2
 
 STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that fits
     errors.NotFound: 404,
@@ -35,33 +35,41 @@ STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that f
 }
 
 
-PUBLIC_DETAILS: dict[
-    type[errors.EverthreadError], str
-] = {  # those that tell where something lies on the disk; the first fits
-    errors.StoreUnavailable: "the store can't be used just now, or was cut short; try again",
+# For errors whose own messages contain paths; the first that fits.
+PUBLIC_DETAILS: dict[type[errors.EverthreadError], str] = {
+    errors.StoreUnavailable: "the store is temporarily unavailable; try again",
     errors.BankDamaged: "the bank is damaged",
     errors.BankTooNew: "the bank was written by a later version of Everthread",
-    errors.StoreError: "the store could not do it",
+    errors.StoreError: "the store failed",
     errors.ModelNotFound: "a model is missing",
 }
 DOCTOR_HINT = "; see `everthread doctor` where the server runs"
 
 
 class Problem(HTTPException):
-    """What is told as a problem document, where the library has no error of its own for it. An HTTPException, for only
-    such a one passes unchanged through the reading of a body."""
+    """An error of the server that the library has no class for, reported as a problem document.
+
+    It is an HTTPException, because FastAPI passes only those on unchanged while it reads a body.
+    """
 
     def __init__(self, status: int, name: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, detail, headers)
         self.status, self.name = status, name
 
     def response(self) -> JSONResponse:
-        """The same as an answer."""
+        """Return the problem as a response."""
         return build_response(self.status, self.name, self.detail, self.headers)
 
 
 def build_document(status: int, name: str, detail: str, **more: object) -> dict[str, object]:
-    """A problem document. name is the kind of problem, the same wherever it occurs."""
+    """Build a problem document.
+
+    Args:
+        status: the HTTP status.
+        name: the kind of problem, the same wherever it occurs.
+        detail: what is wrong, and what to do about it.
+        **more: further members of the document.
+    """
     return {
         "type": f"urn:everthread:{name}",
         "title": HTTPStatus(status).phrase,
@@ -74,29 +82,29 @@ def build_document(status: int, name: str, detail: str, **more: object) -> dict[
 def build_response(
     status: int, name: str, detail: str, headers: Mapping[str, str] | None = None, **more: object
 ) -> JSONResponse:
-    """The same as an answer."""
+    """Build the response with a problem document. Args as `build_document`, and headers."""
     return JSONResponse(build_document(status, name, detail, **more), status, headers, media_type=MEDIA_TYPE)
 
 
 def from_error(error: errors.EverthreadError) -> dict[str, object]:
-    """An error of the library as a problem document, which tells nothing of where files or a model's server are."""
+    """Build the problem document of an error of the library, without the location of files or model servers."""
     public = error.public if isinstance(error, errors.ModelError) else str(error)
     placed = next((words + DOCTOR_HINT for kind, words in PUBLIC_DETAILS.items() if isinstance(error, kind)), public)
     return build_document(get_status(error), to_kebab_case(type(error).__name__), placed)
 
 
 def get_status(error: errors.EverthreadError) -> int:
-    """The status that tells of an error of the library."""
+    """Return the HTTP status for an error of the library."""
     return next((number for kind, number in STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
 
 
 def to_kebab_case(name: str) -> str:
-    """BadLine as bad-line, LLMDenied as llm-denied."""
+    """Return BadLine as bad-line, LLMDenied as llm-denied."""
     return re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 def install(app: FastAPI) -> None:
-    """Have every error of the app told so, but for those that nobody thought of: see `unexpected`."""
+    """Register handlers that return every expected error as a problem document (see also `render_unexpected`)."""
 
     @app.exception_handler(Problem)
     async def problem(request: Request, error: Problem) -> JSONResponse:
@@ -125,24 +133,25 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         nowhere = error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase
-        headers = await with_allowed_methods(request, error.headers) if error.status_code == 405 else error.headers
+        wrong_method = error.status_code == 405
+        headers = await with_allowed_methods(request, error.headers) if wrong_method else error.headers
         return build_response(error.status_code, "http", UNKNOWN_ADDRESS if nowhere else str(error.detail), headers)
 
 
 async def with_allowed_methods(request: Request, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """The headers of a 405 with all methods of its path; the router names those of one of its routes."""
+    """Return the headers of a 405 with all methods of its path; the router names those of one route only."""
     document = await run_in_threadpool(request.app.openapi)
     methods = document["paths"].get(route_template(request.scope))
     return {**(headers or {}), "Allow": ", ".join(sorted(map(str.upper, methods)))} if methods else headers
 
 
 async def render_unexpected(request: Request, error: Exception) -> JSONResponse:
-    """What is told of an error that nobody thought of: nothing."""
-    return build_response(500, "internal", "something went wrong inside the server; its log says more")
+    """Return a problem document for an unexpected error, which reveals nothing about it."""
+    return build_response(500, "internal", "internal error; see the server's log")
 
 
 def incognito_lost() -> Problem:
-    """Returns the problem that what is said in incognito would be written down."""
+    """Return the problem that a text would be written although the caller expects incognito."""
     return Problem(
         409,
         "not-incognito",
@@ -152,7 +161,7 @@ def incognito_lost() -> Problem:
 
 
 def one_process_required() -> Problem:
-    """Returns the problem that incognito needs one process."""
+    """Return the problem that incognito needs a single process."""
     return Problem(
         409,
         "one-process",

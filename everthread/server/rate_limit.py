@@ -1,4 +1,4 @@
-"""How often somebody may ask: as many requests at once as a minute has, and from then on as they come back."""
+"""Rate limiting per caller, as a token bucket: bursts up to one minute's quota, refilled continuously."""
 
 from __future__ import annotations
 
@@ -8,19 +8,29 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 MINUTE_S = 60.0
-MAX_CALLERS = 10_000  # that are remembered; who has not asked for longest is forgotten, and may ask anew
-IPV6_PREFIX_BITS = 64  # bits of an IPv6 address that are one subscriber's; the rest he chooses as he likes (RFC 6177)
+MAX_CALLERS = 10_000  # buckets; beyond them the least recently used is dropped, and starts full again
+IPV6_PREFIX_BITS = 64  # a subscriber's prefix; the rest of the address can be chosen freely (RFC 6177)
 
 
 class RateLimiter:
-    """A bucket for each caller, which fills with time (a token bucket). a_minute: what it holds."""
+    """One bucket for each caller."""
 
     def __init__(self, requests_per_minute: int) -> None:
+        """Args:
+        requests_per_minute: the size of a bucket."""
         self._a_minute = requests_per_minute
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when they were counted
 
     def acquire(self, caller: str, at: float) -> int:
-        """Seconds to wait, 0 if the caller may ask now, which is then counted. at is in seconds, and only grows."""
+        """Take a token from a caller's bucket.
+
+        Args:
+            caller: a name.
+            at: the time in seconds, which never decreases.
+
+        Returns:
+            0, or if the bucket is empty the seconds until it has a token.
+        """
         left, then = self._left.pop(caller, (float(self._a_minute), at))
         left = min(left + (at - then) * self._a_minute / MINUTE_S, self._a_minute)
         allowed = left >= 1
@@ -31,7 +41,7 @@ class RateLimiter:
 
 
 def client_address(scope: Mapping[str, object]) -> str:
-    """Whence a request comes, as far as nobody can choose it freely."""
+    """Return the address that requests are limited by: IPv6 addresses by their /64 prefix."""
     client = scope.get("client")
     said = str(client[0]) if isinstance(client, tuple | list) else ""
     try:

@@ -1,7 +1,7 @@
-"""Reads the bodies of requests: only after the key was checked, and without holding up other requests.
+"""Reads the bodies of requests: after the key was checked, and without blocking other requests.
 
 FastAPI parses a body before it runs a route's dependencies, and parses it on the event loop, where a few megabytes of
-`[],[],…` keep all others waiting for a second.
+`[],[],…` block all other requests for a second.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class AuthFirstRoute(APIRoute):
     """A route that checks the key before it reads the body."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Wraps FastAPI's own handler."""
+        """Wrap FastAPI's own handler."""
         handle = super().get_route_handler()
         called: list[object] = [each.call for each in self.dependant.dependencies]
         needs = [call for call in called if isinstance(call, PermissionCheck)]
@@ -44,7 +44,13 @@ class BodyRequest(Request):
     """A request that parses a large body in a thread."""
 
     async def json(self) -> Any:
-        """The body, parsed. Raises json.JSONDecodeError, UnicodeDecodeError and RecursionError."""
+        """Return the parsed body.
+
+        Raises:
+            json.JSONDecodeError: if it is not JSON.
+            UnicodeDecodeError: if it is not text.
+            RecursionError: if it is nested too deeply.
+        """
         body = await self.body()
         return (
             json.loads(body)
@@ -54,12 +60,12 @@ class BodyRequest(Request):
 
 
 class YieldingDecoder(json.JSONDecoder):
-    """Decodes JSON by Python's own scanner, not by the one in C, which lets no other thread run until it is done."""
+    """Decodes JSON with the scanner written in Python; the one in C lets no other thread run until it is done."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scan_once = py_make_scanner(self)
 
     def parse(self, body: bytes) -> Any:
-        """What `json.loads` returns."""
+        """Return what `json.loads` returns."""
         return self.decode(body.decode(json.detect_encoding(body), "surrogatepass"))

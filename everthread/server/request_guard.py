@@ -1,10 +1,11 @@
-"""What stands before the app: requests that no honest client sends are refused before anything looks at them, and every
-answer says to the browser what it may do with it. It knows no route but by the beginning of its path.
+"""Middleware that rejects malformed and forged requests, and adds security headers to every response.
 
-A page of another site that is open in the same browser can send requests here. It can't lie about the Host to which it
-sends them, nor about its own Origin, nor send JSON without asking first; so these three are looked at (OWASP,
-Cross-Site Request Forgery Prevention; W3C, Fetch Metadata). A name that is made to lead to this machine (DNS rebinding)
-is still the name in Host.
+It knows no route, except by the beginning of its path.
+
+A page of another site that is open in the same browser can send requests here. It can't forge the Host that it sends
+them to or its own Origin, and it can't send JSON without asking first; so these three are checked (OWASP, Cross-Site
+Request Forgery Prevention; W3C, Fetch Metadata). A name that is made to resolve to this machine (DNS rebinding) is
+still the name in Host.
 """
 
 from __future__ import annotations
@@ -28,9 +29,7 @@ from everthread.server.settings import Settings
 
 API = "/api/"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in any browser on it
-MAX_TARGET_BYTES = (
-    8_000  # bytes of path and query: two names of 200 characters, each of 12 bytes once escaped, and more
-)
+MAX_TARGET_BYTES = 8_000  # path and query: two names of 200 characters, each of 12 bytes when escaped, and more
 MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as it does on a line that is this slow
 HOST_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -48,7 +47,7 @@ SECURITY_HEADERS = {
 
 
 class BodyLimits(NamedTuple):
-    """The bodies that a path takes: which types, and how many bytes; None is what the server is set to."""
+    """The bodies that a path accepts: their types and size. max_bytes None: the server's setting."""
 
     types: frozenset[str]
     max_bytes: int | None
@@ -69,7 +68,7 @@ MAX_FILE_BYTES = max(takes.max_bytes or 0 for takes in FILE_ROUTES.values())
 
 
 class RequestGuard:
-    """Refuses, limits, and dresses the answers."""
+    """Rejects requests, limits their rate and size, and adds headers to responses."""
 
     def __init__(self, app: ASGIApp, settings: Settings, access: Authenticator) -> None:
         self.app, self.settings, self.access = app, settings, access
@@ -91,7 +90,14 @@ class RequestGuard:
         await self.app(scope, with_body_limit(receive, taken, self.settings.body_timeout_s), send)
 
     def check_request(self, scope: Scope) -> int:
-        """The bytes that the request's body may have. Problem for a request that is refused as it is."""
+        """Check a request by its head.
+
+        Returns:
+            The maximum size of its body in bytes.
+
+        Raises:
+            Problem: if the request is rejected.
+        """
         headers = Headers(scope=scope)
         check_path(scope)
         host = self._check_host(headers, scope)
@@ -101,22 +107,25 @@ class RequestGuard:
         return self._check_body(headers, scope)
 
     def _check_host(self, headers: Headers, scope: Scope) -> str:
-        """The host as the request names it. The address at which the connection came in will do: a name that leads
-        there by a trick is no address."""
+        """Return the host that the request names.
+
+        The address to which the connection was made is accepted as well, for a name that was made to resolve to it is
+        not an address.
+        """
         said = headers.get("host", "").lower()
         found = HOST_PATTERN.fullmatch(said)
         if not found:
             raise Problem(
-                400, "bad-host", f"Host is {said[:100]!r}; it must be the name at which the server is reached"
+                400, "bad-host", f"invalid Host: got {said[:100]!r}, expected the name at which the server is reached"
             )
         arrived = (scope.get("server") or ("", 0))[0]
         if found[1] not in self.known_hosts and found[1].strip("[]") != arrived:
             what = f"this server is not reached as {found[1][:100]!r}"
-            raise Problem(421, "wrong-host", f"{what}; if it shall be, set server_hosts in its configuration")
+            raise Problem(421, "wrong-host", f"{what}; to allow the name, add it to server_hosts in the configuration")
         return said
 
     def _check_origin(self, headers: Headers, host: str) -> None:
-        """A browser says which page sends what; only our own may."""
+        """Reject requests from pages of other sites, which browsers name in Origin."""
         for origin in headers.getlist("origin"):
             if not self._is_own_origin(origin.lower(), host):
                 raise Problem(403, "foreign-origin", f"requests of pages at {origin[:100]!r} are not answered here")
@@ -134,7 +143,8 @@ class RequestGuard:
         )  # a proxy may put its own Host in place of theirs
 
     def _check_fetch_site(self, headers: Headers, scope: Scope) -> None:
-        """The same, where a browser sends no Origin: an image or a form of another page. Its links may lead here."""
+        """Reject requests without an Origin that another site's page caused, such as an image or a form; links are
+        allowed."""
         if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
             return
         link = scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
@@ -145,11 +155,11 @@ class RequestGuard:
         if not self.settings.requests_per_minute:
             return
         key = None
-        with suppress(StoreUnavailable):  # which is told of where the key is needed
+        with suppress(StoreUnavailable):  # reported when the key is checked
             key = self.access.find_key(headers.get("authorization"))
         wait = self.rate_limiter.acquire(f"key {key.name}" if key else client_address(scope), time.monotonic())
         if wait:
-            what = f"more than {self.settings.requests_per_minute} requests a minute"
+            what = f"more than {self.settings.requests_per_minute} requests per minute"
             raise Problem(429, "too-many-requests", f"{what}; try again in {wait} s", {"Retry-After": str(wait)})
 
     def _check_body(self, headers: Headers, scope: Scope) -> int:
@@ -159,33 +169,42 @@ class RequestGuard:
         most = self.settings.max_body_bytes if takes.max_bytes is None else takes.max_bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal():
-            raise Problem(400, "bad-length", f"Content-Length is {length[:40]!r}; it must be a number of bytes")
+            raise Problem(400, "bad-length", f"invalid Content-Length: got {length[:40]!r}, expected a number of bytes")
         if int(length) > most:
             raise body_too_large(most)
         if scope["method"] in METHODS_WITH_BODY and (int(length) or "transfer-encoding" in headers):
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind not in takes.types:
                 wanted = " or ".join(sorted(takes.types))
-                raise Problem(415, "wrong-type", f"the body's Content-Type is {kind[:100]!r}; it must be {wanted}")
+                raise Problem(415, "wrong-type", f"invalid Content-Type: got {kind[:100]!r}, expected {wanted}")
         return most
 
 
 def check_framing(headers: Headers) -> None:
-    """Raises Problem for a body whose length is given in two ways: a proxy and a server could disagree where the next
-    request begins. The connection is closed (RFC 9112, 6.1)."""
+    """Reject a body whose length is given in two ways, and close the connection (RFC 9112, 6.1).
+
+    A proxy and a server could disagree where the next request begins.
+
+    Raises:
+        Problem: 400.
+    """
     if "content-length" in headers and "transfer-encoding" in headers:
         detail = "Content-Length and Transfer-Encoding exclude each other; send one of them"
         raise Problem(400, "bad-length", detail, {"Connection": "close"})
 
 
 def raw_path(scope: Mapping[str, object]) -> bytes:
-    """The path as it was sent, in which an escaped / parts no segments."""
+    """Return the path as it was sent, in which an escaped slash doesn't separate segments."""
     raw = scope.get("raw_path")
     return raw if isinstance(raw, bytes) else str(scope["path"]).encode()
 
 
 def check_path(scope: Mapping[str, object]) -> None:
-    """Problem for a path that nobody writes who means well, or that two could read in two ways."""
+    """Reject a path that is too long, or that two readers could interpret in two ways.
+
+    Raises:
+        Problem: 400 or 414.
+    """
     target = raw_path(scope)
     query = scope.get("query_string", b"")
     if len(target) + len(query if isinstance(query, bytes) else b"") > MAX_TARGET_BYTES:
@@ -203,11 +222,12 @@ def check_path(scope: Mapping[str, object]) -> None:
 
 
 def body_too_large(most: int) -> Problem:
+    """Return the problem of a body of more than `most` bytes."""
     return Problem(413, "too-large", f"the body has more than {most:,} bytes; send less, or in parts")
 
 
 def with_security_headers(send: Send) -> Send:
-    """The same, where each answer says what a browser may do with it."""
+    """Return a `send` that adds headers for the browser to every response."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -221,7 +241,16 @@ def with_security_headers(send: Send) -> Send:
 
 
 def with_body_limit(receive: Receive, max_bytes: int, timeout_s: float) -> Receive:
-    """The same, as long as the body has at most so many bytes, and comes in its time. Problem 413 and 408 else."""
+    """Return a `receive` that limits the size of the body and the time that it takes.
+
+    Args:
+        receive: of the request.
+        max_bytes: of the body.
+        timeout_s: for the body, plus the time that it needs at MIN_BODY_BYTES_PER_S.
+
+    Raises:
+        Problem: 413 or 408, from the returned function.
+    """
     took, whole, began = 0, False, 0.0
 
     async def within() -> Message:

@@ -1,5 +1,7 @@
-"""What goes over the wire. The nouns of `types` go out field by field, as views; what comes in is checked here for its
-shape alone: what it means, the library checks."""
+"""Request and response models of the REST API.
+
+Views mirror the fields of `types`. Request bodies are checked for their form only; the library checks their content.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,19 @@ from everthread.types import Filter, Line, NewLine, Role
 
 Item = TypeVar("Item")
 
-LineNumber = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # of a line or a unit, in a body
+LineNumber = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # in a body
 PathSeq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a line.")]
 Span = Annotated[list[LineNumber], Field(min_length=2, max_length=2)]  # the first and the last line
 NonEmptyText = Annotated[str, Field(min_length=1)]
-Remember = Literal["always", "ask", "never"]  # whether a bank's conversations are
-NameList = Annotated[list[str], Field(fail_fast=True)]  # stops at the first error: a list may hold a million
+Remember = Literal["always", "ask", "never"]  # whether a bank's conversations are remembered
+NameList = Annotated[list[str], Field(fail_fast=True)]  # stops at the first error, for there may be a million
 RoleList = Annotated[list[Role], Field(fail_fast=True)]
-MAX_BATCH = 1000  # lines of a batch, hits of a question
-MAX_METADATA_VALUES = 100_000  # in metadata: what is written as JSON in one go, while no other request is served
+MAX_BATCH = 1000  # lines of a batch, hits of a query
+MAX_METADATA_VALUES = 100_000  # in metadata, which is serialized at once and blocks other requests
 
 
 class View(BaseModel):
-    """What goes out: made of an object of the library's by its fields."""
+    """A response, built from the attributes of an object of the library's."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -51,7 +53,7 @@ class LineView(View):
 
 
 class Page(View, Generic[Item]):
-    """Part of a list. next: what `after` wants for the part behind it; null at the end."""
+    """Part of a list. next: the value of `after` for the next part; null at the end."""
 
     items: list[Item]
     next: str | None
@@ -112,8 +114,7 @@ def corrected_positions(lines: Iterable[Line | LineView]) -> dict[int, int]:
 
 
 class StatsView(View):
-    """What a bank holds. pending counts lines that the recipe embeds and that have no vector of the present
-    model yet."""
+    """Counts of a bank. pending counts lines to be embedded that have no vector of the current model yet."""
 
     bank: str
     lines: int
@@ -141,7 +142,7 @@ class BankView(View):
 
 
 class ReceiptView(View):
-    """Proof that something was forgotten: numbers alone. bank is the SHA-256 of its id; seqs are inclusive ranges."""
+    """Proof that something was forgotten, in numbers. bank is the SHA-256 of its id; seqs are inclusive ranges."""
 
     bank: str
     scope: Literal["line", "session", "speaker", "bank"]
@@ -151,15 +152,15 @@ class ReceiptView(View):
 
 
 class SettingsView(View):
-    """What a bank is set to. remember: whether conversations are, or the person is asked at their end. scribe: the
-    model that writes notes and summaries, missing where it is the server's."""
+    """The settings of a bank. remember: whether conversations are remembered, or the person is asked at their end.
+    scribe: the model that writes notes and summaries, missing for the server's."""
 
     remember: Remember
     scribe: str | None = None
 
 
 class MonthView(View):
-    """What was said in a month, written like 2024-05."""
+    """Counts of a month, written like 2024-05."""
 
     month: str
     lines: int
@@ -167,8 +168,8 @@ class MonthView(View):
 
 
 class SessionView(View):
-    """One conversation. lines counts those that stand; opening is the first by the person, cut; summary as a scribe
-    wrote it."""
+    """One conversation. lines counts the active ones; opening is the beginning of the person's first line; summary is a
+    scribe's."""
 
     id: str
     started_at: datetime
@@ -182,7 +183,7 @@ class SessionView(View):
 
 
 class PassageView(View):
-    """A span of the relevance buffer, and its lines as far as they stand."""
+    """A span of the relevance buffer, with its active lines."""
 
     first_seq: int
     last_seq: int
@@ -190,7 +191,7 @@ class PassageView(View):
 
 
 class UnitView(View):
-    """A text written about lines. It is current until another supersedes it: then valid_to says when."""
+    """A text written about lines. It is current until another supersedes it; valid_to is the time of that."""
 
     id: int
     kind: str
@@ -207,7 +208,7 @@ class UnitView(View):
 
 
 class UnitReceiptView(View):
-    """Proof that a unit was removed, and with it those whose place it took."""
+    """Proof that a unit was removed, with those that it superseded."""
 
     kind: str
     id: int
@@ -215,14 +216,14 @@ class UnitReceiptView(View):
 
 
 class NotesView(View):
-    """The notes as they stand; empty where there are none, and id is null then."""
+    """The current notes. Without any, text is empty and id is null."""
 
     text: str
     id: int | None
 
 
 class ImportView(View):
-    """What came of an import. skipped counts what holds no line, by its kind."""
+    """The result of an import. skipped counts, by kind, what was not a line."""
 
     read: int
     added: int
@@ -231,7 +232,7 @@ class ImportView(View):
 
 
 class CharacterItem(View):
-    """A character in short. builtin: it comes with Everthread, and is kept nowhere."""
+    """A character in short. builtin: it comes with Everthread and has no file."""
 
     name: str
     description: str
@@ -240,7 +241,7 @@ class CharacterItem(View):
 
 
 class CharacterFields(BaseModel):
-    """A character's fields, on the way out and in. In every text {{char}} and {{user}} stand for the names."""
+    """A character's fields. In every text {{char}} and {{user}} are replaced by the names."""
 
     name: NonEmptyText
     description: str = ""
@@ -257,18 +258,18 @@ class CharacterFields(BaseModel):
 
 
 class CharacterView(View, CharacterFields):
-    """A character: its name, and whatever else is set. In every text {{char}} and {{user}} stand for the names."""
+    """A character: its name and the fields that are set. {{char}} and {{user}} in its texts are the names."""
 
 
 class RequestBody(BaseModel):
-    """What comes in: an unknown field is an error, so that a mistyped one is not passed over."""
+    """A request body. Unknown fields are errors, so that a misspelt one is not ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _one_unknown(cls, given: Any) -> Any:
-        """Keeps one of many unknown fields: a third of a million of them would make as many errors."""
+        """Keep only one of many unknown fields: a million of them would make as many errors."""
         if not isinstance(given, dict) or len(given) <= len(cls.model_fields):
             return given
         unknown = next(name for name in given if name not in cls.model_fields)
@@ -276,8 +277,8 @@ class RequestBody(BaseModel):
 
 
 class LineBody(RequestBody):
-    """A line to be kept. session: the bank's current one, if not given; key: its name where it comes from, under which
-    it is kept once."""
+    """A line to store. session: by default the bank's current one. key: its ID in the source system; a line with a
+    known key is not stored again."""
 
     text: str
     speaker: str | None = None
@@ -289,7 +290,11 @@ class LineBody(RequestBody):
     key: str | None = None
 
     def to_new_line(self) -> NewLine:
-        """The line as the library takes it. Raises BadLine for metadata of too many values."""
+        """Convert to a line.
+
+        Raises:
+            BadLine: for metadata with too many values.
+        """
         if not has_at_most(MAX_METADATA_VALUES, self.metadata):
             raise BadLine(
                 f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; keep large data elsewhere"
@@ -301,26 +306,26 @@ class LineBody(RequestBody):
 
 
 class LinesBody(RequestBody):
-    """Lines to be kept, in their order."""
+    """Lines to store, in order."""
 
     lines: list[LineBody] = Field(min_length=1, max_length=MAX_BATCH)
 
 
 class TextBody(RequestBody):
-    """What is to stand there."""
+    """A new text."""
 
     text: NonEmptyText
 
 
 class NotesBody(RequestBody):
-    """The notes as they shall be; a blank text means none."""
+    """New notes; a blank text removes them."""
 
     text: str
 
 
 class SettingsBody(RequestBody):
-    """What the bank is to be set to; what is missing stays. scribe: a model of the configured server, `none`, or
-    null for the server's."""
+    """Changes to a bank's settings; missing fields are not changed. scribe: a model of the configured server, `none`,
+    or null for the server's."""
 
     remember: Remember = "ask"
     scribe: str | None = None
@@ -328,7 +333,7 @@ class SettingsBody(RequestBody):
     @model_validator(mode="after")
     def _sets_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("nothing is set; give remember, scribe or both")
+            raise ValueError("no setting is given; expected remember, scribe or both")
         return self
 
 
@@ -339,11 +344,11 @@ class BufferBody(RequestBody):
 
 
 class CharacterBody(RequestBody, CharacterFields):
-    """A character. What is not given is left empty."""
+    """A character. Missing fields are empty."""
 
 
 class CharacterChanges(RequestBody):
-    """Some fields of a character. What is not given stays."""
+    """Some fields of a character. Missing fields are not changed."""
 
     name: str | None = None
     description: str | None = None
@@ -359,12 +364,12 @@ class CharacterChanges(RequestBody):
     nickname: str | None = None
 
     def get_changes(self) -> dict[str, Any]:
-        """The fields that are to be changed."""
+        """Return the fields to change."""
         return {name: value for name in self.model_fields_set if (value := getattr(self, name)) is not None}
 
 
 class FilterBody(RequestBody):
-    """Which lines may be recalled: every field that is given must hold."""
+    """Which lines may be recalled: all given fields must match."""
 
     session: str | NameList | None = None
     speaker: str | NameList | None = None
@@ -376,7 +381,11 @@ class FilterBody(RequestBody):
     category: str | NameList | None = None
 
     def to_filter(self) -> Filter:
-        """The same as the library takes it. Raises BadQuery for metadata of too many values."""
+        """Convert to a filter.
+
+        Raises:
+            BadQuery: for metadata with too many values.
+        """
         if not has_at_most(MAX_METADATA_VALUES, self.metadata):
             raise BadQuery(f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; expected a few")
         given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind", "category")}
@@ -385,7 +394,7 @@ class FilterBody(RequestBody):
 
 
 class QueryBody(RequestBody):
-    """A question to a bank. as_of: what was known then; exclude: lines that are in the prompt already."""
+    """A query to a bank. as_of: recall what was known then. exclude: lines that are in the prompt already."""
 
     query: str
     where: FilterBody | None = None
@@ -393,21 +402,21 @@ class QueryBody(RequestBody):
     exclude: Annotated[list[int], Field(fail_fast=True)] = Field(default_factory=list)
 
     def to_filter(self) -> Filter | None:
-        """The filter as the library takes it."""
+        """Convert to a filter, or None if there is none."""
         return None if self.where is None else self.where.to_filter()
 
 
 class RecallBody(QueryBody):
-    """A question to one bank, or to the banks that are named instead of it."""
+    """A query to one bank, or to the banks that are named instead of it."""
 
     k: int = Field(10, ge=1, le=MAX_BATCH)
     banks: list[str] | None = Field(None, min_length=1, max_length=MAX_BATCH)
 
 
 class ContextBody(QueryBody):
-    """A question whose answer is laid out for a prompt. gate: nothing where nothing is relevant; min_relevance: the
-    least relevance of a hit; session: passages that were recalled for its earlier turns stay in view; banks: those that
-    are asked instead of this one."""
+    """A query whose result is formatted for a prompt. gate: whether the result is empty if nothing is relevant.
+    min_relevance: the minimum relevance of a hit. session: keep passages in view that were recalled for its earlier
+    turns. banks: query these instead of this one."""
 
     banks: list[str] | None = Field(None, min_length=1, max_length=MAX_BATCH)
     budget: int = Field(1000, ge=1, le=1_000_000)
@@ -417,7 +426,7 @@ class ContextBody(QueryBody):
 
 
 def has_at_most(limit: int, value: Any) -> bool:
-    """Whether a value of JSON consists of at most this many values."""
+    """Return whether a JSON value consists of at most this many values."""
     waiting, found = [value], 1
     while waiting:
         each = waiting.pop()

@@ -1,4 +1,4 @@
-"""server.sqlite: what the server keeps of its own, beside the banks. It holds keys' hashes and numbers, and no text."""
+"""server.sqlite: the server's own data, next to the banks: hashes of keys, digests and counters, and no text."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from everthread.stores.sqlite.fork_guard import GUARD
 from everthread.stores.sqlite.store import SQLiteStore
 
 FILE_NAME = "server.sqlite"
-LOCK_TIMEOUT_S = 5.0  # seconds to wait for another process; what is written here takes milliseconds
+LOCK_TIMEOUT_S = 5.0  # to wait for another process; writing takes milliseconds
 
 
 def get_path(store: Store) -> Path:
-    """Where it is: in the folder of the banks, or in the data folder of whoever has them in a database."""
+    """Return the path of the file: in the folder of the banks or, with a database, in the user's data folder."""
     folder = store.folder if isinstance(store, SQLiteStore) else Path(platformdirs.user_data_dir("everthread"))
     return folder / FILE_NAME
 
 
 class ServerDatabase:
-    """The file, open as soon as somebody writes, or it is there. Safe from many threads and processes.
-
-    schema: statements that make the tables of its user, and change nothing where they are there.
-    """
+    """A connection to the file, opened when it is first needed. Safe for use by several threads and processes."""
 
     def __init__(self, file: Path, schema: str) -> None:
+        """Args:
+        file: the path.
+        schema: statements that create the user's tables unless they exist."""
         self.file, self._schema = file, schema
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
@@ -40,13 +40,21 @@ class ServerDatabase:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection | None]:
-        """The connection, or None while there is no file: whoever only reads makes none."""
+        """Yield the connection, or None while there is no file; reading doesn't create it.
+
+        Raises:
+            StoreUnavailable: if the file can't be read.
+        """
         with GUARD, self._lock, self._map_errors():
             yield self._open() if self._db or self.file.exists() else None
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """The connection, in a transaction that is kept if nothing goes wrong. StoreUnavailable else."""
+        """Yield the connection in a transaction, which is committed unless the block raises.
+
+        Raises:
+            StoreUnavailable: if the file can't be written.
+        """
         with GUARD, self._lock, self._map_errors():
             db = self._open()
             with db:
@@ -54,13 +62,13 @@ class ServerDatabase:
                 yield db
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with GUARD, self._lock:
             self._close_connection()
 
     def let_go(self) -> None:
-        """Close the file, as the process is to be forked; it is opened again at the next use."""
-        if self._lock.acquire(blocking=False):  # else this very thread is using it
+        """Close the file before the process is forked; it is opened again at the next use."""
+        if self._lock.acquire(blocking=False):  # otherwise this thread is using it
             try:
                 self._close_connection()
             finally:
@@ -76,7 +84,7 @@ class ServerDatabase:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             create_private(self.file)
             db = sqlite3.connect(self.file, LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA journal_mode = WAL")  # whoever reads never waits for whoever writes
+            db.execute("PRAGMA journal_mode = WAL")  # readers don't wait for writers
             db.executescript(self._schema)
             self._db = db
         return self._db
@@ -86,5 +94,5 @@ class ServerDatabase:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            remedy = "see that its folder can be written and has room, and try again"
-            raise StoreUnavailable(f"{self.file} can't be used: {error}; {remedy}") from error
+            remedy = "check that its folder is writable and has free space, and try again"
+            raise StoreUnavailable(f"cannot use {self.file}: {error}; {remedy}") from error

@@ -1,4 +1,4 @@
-"""What all requests share: one store, one embedder, one language model, and the memories that are open."""
+"""The objects that all requests share: store, embedder, language model, and the open memories."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_OPEN_MEMORIES = (
 
 
 class Services:
-    """Safe from many threads. The store stays the caller's to close. several: other processes serve the same store."""
+    """The shared objects of one process. Thread-safe."""
 
     def __init__(
         self,
@@ -43,6 +43,13 @@ class Services:
         multi_process: bool = False,
         scribe: Scribe | None = None,
     ) -> None:
+        """Args:
+        store: closed by the caller.
+        embedder: of all banks.
+        llm: the configured language model, or None.
+        recipe: of banks that have none of their own.
+        multi_process: whether other processes serve the same store.
+        scribe: writes notes and summaries; None: by the language model or, without one, extractively."""
         self.store, self.embedder, self.llm, self.recipe = store, BoundedEmbedder(embedder), llm, recipe
         self.multi_process = multi_process
         self.count: Counter = estimate  # the tokens of a text
@@ -56,20 +63,26 @@ class Services:
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
-        """Load what the first reply would wait for."""
+        """Load what the first reply would otherwise wait for."""
         self.llms.warm_up()
-        with suppress(*FAILURES):  # whoever then talks hears of it
+        with suppress(*FAILURES):  # the first reply reports it
             self.embedder.embed_query("hello")
 
     def get_scribe(self, name: str | None = None) -> Scribe:
-        """Find the scribe that writes with a model of the configured server; `none`: without a model; None: as the
-        server is set. Raises ConfigError."""
+        """Return a scribe.
+
+        Args:
+            name: a model of the configured server; `none`: without a model; None: the configured scribe.
+
+        Raises:
+            ConfigError: for an unknown model.
+        """
         if name not in self._scribes:
             self._scribes[name] = factory.scribe_by(self.llms.get(name))
         return self._scribes[name]
 
     def get_bank_scribe(self, bank: str) -> Scribe:
-        """Find the scribe that a bank is set to; the server's, where its model is gone."""
+        """Return the scribe that a bank is set to, or the server's if its model no longer exists."""
         name = self.store.settings(bank).get(SETTING_SCRIBE) if self.store.exists(bank) else None
         try:
             return self.get_scribe(name if isinstance(name, str) else None)
@@ -78,18 +91,29 @@ class Services:
             return self.get_scribe()
 
     def list_recipes(self) -> list[Recipe]:
-        """List the recipes that a bank may have, as the server has them."""
+        """List the recipes that a bank can have, with the server's options."""
         return list(self._recipes.values())
 
     def get_recipe(self, name: str) -> Recipe:
-        """Find a recipe by name, as the server has it. Raises ConfigError."""
+        """Return a recipe by name, with the server's options.
+
+        Raises:
+            ConfigError: for an unknown name.
+        """
         if name not in self._recipes:
             raise ConfigError(f"recipe {name[:100]!r} is unknown; known are {', '.join(self._recipes)}")
         return self._recipes[name]
 
     def get_bank_recipe(self, bank: str, name: str | None = None) -> Recipe:
-        """Find the recipe of a bank, which may not be there yet: its own, or the one named, with the options that the
-        bank keeps. Raises ConfigError."""
+        """Return the recipe of a bank, which need not exist, with the options that the bank has saved.
+
+        Args:
+            bank: its id.
+            name: another recipe than the bank's own.
+
+        Raises:
+            ConfigError: for an unknown name.
+        """
         kept = SavedRecipe.of(self.store, bank)
         if name is None:
             name = kept.name if kept else self.recipe.name
@@ -97,7 +121,7 @@ class Services:
         return kept.apply(usual) if kept and kept.name == name else usual
 
     def save_recipe(self, bank: str, recipe: Recipe | None) -> None:
-        """Have a bank keep a recipe; None: the server's, whatever that is. Raises as `Store.set_setting`."""
+        """Save a bank's recipe; None: use the server's. Raises as `Store.set_setting`."""
         save_recipe(self.store, bank, recipe, None if recipe is None else self.get_recipe(recipe.name))
 
     def _get_open(self, at: tuple[object, ...]) -> Memory | None:
@@ -108,10 +132,20 @@ class Services:
             return held
 
     def get_memory(self, bank: str, *, create: bool = False, recipe: str | None = None) -> Memory:
-        """The memory of a bank. One that isn't there is made, or is NotFound. Raises as `Memory`, and ConfigError for
-        an unknown recipe."""
+        """Return the memory of a bank.
+
+        Args:
+            bank: its id.
+            create: whether to create a bank that doesn't exist.
+            recipe: another recipe than the bank's own.
+
+        Raises:
+            NotFound: if the bank doesn't exist.
+            ConfigError: for an unknown recipe.
+            EverthreadError: as `Memory`.
+        """
         if not create and not self.store.exists(bank):
-            raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
+            raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
         way = self.get_bank_recipe(bank, recipe)
         at = bank, identity(way)
         held = self._get_open(at)

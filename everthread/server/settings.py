@@ -1,4 +1,4 @@
-"""What the server is set to, as far as requests feel it. Values only, so that every worker can be handed them."""
+"""Settings of the server that affect requests. Plain values, so that they can be passed to every worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DEFAULT_MAX_BODY_BYTES = 4_000_000  # bytes: a thousand lines of four kilobytes,
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The limits of an app. Each has its place in `everthread.config`, but for patience, which is for tests."""
+    """The limits of an app. All but body_timeout_s, which is for tests, come from `everthread.config`."""
 
     key_required: bool = False  # also of whoever asks from this machine
     host: str = "127.0.0.1"  # where it serves

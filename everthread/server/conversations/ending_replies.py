@@ -1,4 +1,4 @@
-"""Conclusions: the replies that ask whether a conversation is to be remembered, or that have ended it, as events."""
+"""Replies that end a conversation, or ask whether to remember it, as events."""
 
 from __future__ import annotations
 
@@ -9,22 +9,35 @@ from everthread.server.chat_schemas import done_event, ending_event, line_event
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.problems import Problem
 
-MAX_SAVED = 256  # ended conversations whose last reply can be given again under its key
+MAX_SAVED = 256  # ended conversations whose last reply can be repeated under its key
 
 
 class EndingReplies:
-    """Emits such replies. The answer that ends a conversation is no line, so its key is known only here."""
+    """Emits such replies. The answer that ends a conversation is not a line, so its key is stored only here."""
 
     def __init__(self) -> None:
         self._by_key = OrderedDict[str, ReplyStream]()
 
     def find(self, key: str | None, said: str) -> ReplyStream | None:
-        """Returns the reply that ended a conversation under this key. Raises Problem if the key was another text's."""
+        """Return the reply that ended a conversation under this key.
+
+        Raises:
+            Problem: if the key belongs to another text.
+        """
         found = None if key is None else self._by_key.get(key)
         return found if found is None or found.user_text == said else raise_key_conflict()
 
     def emit(self, running: ReplyStream, reply: Reply, told: bool) -> bool:
-        """Emits all events of the reply; told: with the goodbye that was kept. Returns whether it is an ending."""
+        """Emit all events of a reply.
+
+        Args:
+            running: the stream.
+            reply: the reply.
+            told: whether the goodbye, if it was stored, is the first event.
+
+        Returns:
+            Whether the conversation has ended.
+        """
         if told and reply.goodbye is not None:
             running.emit("line", line_event(reply.goodbye))
         name, data = ending_event(reply)
@@ -39,7 +52,7 @@ class EndingReplies:
 
 
 def raise_key_conflict() -> ReplyStream:
-    """Raises Problem: the key belongs to another text."""
+    """Raise the problem that the key belongs to another text."""
     raise Problem(
         422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"
     )

@@ -1,4 +1,4 @@
-"""Who goes first: a reply that somebody waits for, and then what nobody does."""
+"""Gives the preparation of replies priority over background work."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MAX_BACKGROUND_WAIT_S = 10.0  # seconds after which what nobody waits for is done all the same
+MAX_BACKGROUND_WAIT_S = 10.0  # background work proceeds after this time in any case
 
 
 class PriorityGate:
-    """Safe from many threads."""
+    """Admits replies and background work. Thread-safe."""
 
     def __init__(self, max_interactive: int) -> None:
-        """at_once is how many replies are prepared side by side, in the order they came: all at once, everybody waits
-        for everybody."""
-        self._free = threading.BoundedSemaphore(max_interactive)
-        self._awaited = 0
-        self._calm = threading.Condition()
-        self._one = threading.Lock()
+        """Args:
+        max_interactive: replies prepared at once, in order of arrival; with more, all would finish late."""
+        self._places = threading.BoundedSemaphore(max_interactive)
+        self._waiting = 0
+        self._changed = threading.Condition()
+        self._background = threading.Lock()
 
     @contextmanager
     def interactive(self) -> Iterator[None]:
-        """While a reply is prepared."""
-        with self._calm:
-            self._awaited += 1
+        """Hold a place for the preparation of a reply."""
+        with self._changed:
+            self._waiting += 1
         try:
-            with self._free:
+            with self._places:
                 yield
         finally:
-            with self._calm:
-                self._awaited -= 1
-                if not self._awaited:
-                    self._calm.notify_all()
+            with self._changed:
+                self._waiting -= 1
+                if not self._waiting:
+                    self._changed.notify_all()
 
     @contextmanager
     def background(self) -> Iterator[None]:
-        """While something is done that nobody waits for: one at a time, once no reply is being prepared; and after a
-        while in any case."""
+        """Hold the place for background work: one caller at a time, when no reply is being prepared, or after
+        MAX_BACKGROUND_WAIT_S."""
         until = time.monotonic() + MAX_BACKGROUND_WAIT_S
-        alone = self._one.acquire(timeout=MAX_BACKGROUND_WAIT_S)
+        alone = self._background.acquire(timeout=MAX_BACKGROUND_WAIT_S)
         try:
-            with self._calm:
-                self._calm.wait_for(lambda: not self._awaited, max(until - time.monotonic(), 0.0))
+            with self._changed:
+                self._changed.wait_for(lambda: not self._waiting, max(until - time.monotonic(), 0.0))
             yield
         finally:
             if alone:
-                self._one.release()
+                self._background.release()

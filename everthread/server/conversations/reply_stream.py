@@ -1,7 +1,6 @@
-"""A reply on its way, as events: written by one thread, read by any number of readers, each from the beginning.
+"""A reply in progress as server-sent events: one writer, and any number of readers, each from the beginning.
 
-The events are server-sent ones, ready to go out. Who writes waits for no reader, and a reader is no thread: it is woken
-in its own event loop.
+The writer doesn't wait for readers. A reader is not a thread: it is woken in its own event loop.
 
 Source: HTML Living Standard, "Server-sent events".
 """
@@ -18,44 +17,47 @@ from weakref import WeakKeyDictionary, ref
 
 from everthread.chat.reply import Reply
 
-KEEP_ALIVE_S = 15.0  # seconds without an event after which a comment keeps the connection; proxies cut at 30 and more
+KEEP_ALIVE_S = 15.0  # without an event for this long a comment is sent; proxies close connections after 30 s and more
 COMMENT = b":\n\n"
 
 Future = asyncio.Future[None]
 
-_as_json = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would make an encoder for every piece
+_as_json = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would create an encoder for every piece
 
 
 def encode_event(name: str, data: Mapping[str, object]) -> bytes:
-    """One event. data is JSON on one line."""
+    """Encode one event. data is JSON on one line."""
     return f"event: {name}\ndata: {_as_json(data)}\n\n".encode()
 
 
 class Waker:
-    """Wakes those who wait in one event loop. Who is woken while the loop is still on its way to others goes with them:
-    to wake a loop costs a system call, and with many replies at once several pieces come in the meantime."""
+    """Wakes the readers in one event loop.
+
+    Readers that are woken while the loop is on its way to others are woken with them: waking a loop costs a system
+    call, and with many replies at once several pieces arrive in the meantime.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = ref(loop)
         self._woken: deque[Future] = deque()
-        self._rung = False
+        self._is_scheduled = False
 
     @classmethod
     def for_loop(cls, loop: asyncio.AbstractEventLoop) -> Waker:
-        """The one of a loop."""
+        """Return the waker of a loop."""
         return _wakers.get(loop) or _wakers.setdefault(loop, cls(loop))
 
     def wake(self, future: Future) -> None:
-        """Wake one, from any thread."""
+        """Wake one reader, from any thread."""
         self._woken.append(future)
         loop = self._loop()
-        if loop is not None and not self._rung:
-            self._rung = True
-            with suppress(RuntimeError):  # the loop is closed, and its readers gone
+        if loop is not None and not self._is_scheduled:
+            self._is_scheduled = True
+            with suppress(RuntimeError):  # the loop is closed, and has no readers
                 loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        self._rung = False  # first, so that who comes while the others are woken rings again
+        self._is_scheduled = False  # first, so that a reader that is added in the meantime wakes the loop again
         while self._woken:
             _wake(self._woken.popleft())
 
@@ -64,10 +66,16 @@ _wakers: WeakKeyDictionary[asyncio.AbstractEventLoop, Waker] = WeakKeyDictionary
 
 
 class ReplyStream:
-    """The events of one reply. key is the name of the request that it answers, and said what was asked. Several may end
-    it, as whoever reads it and whoever stops it; the first does."""
+    """The events of one reply.
+
+    Several threads may try to end it, such as the reader of the model and a request to stop it; the first one does.
+    """
 
     def __init__(self, reply: Reply | None = None, *, key: str | None = None, user_text: str | None = None) -> None:
+        """Args:
+        reply: the reply, or None for a stream that is written by hand.
+        key: the idempotency key of the request.
+        user_text: the text that is replied to."""
         self.reply, self.key, self.user_text = reply, key, user_text
         self._events: list[bytes] = []
         self._waiting: list[tuple[Waker, Future]] = []
@@ -77,16 +85,16 @@ class ReplyStream:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is kept, and all is told."""
+        """Whether the reply is saved and its last event was emitted."""
         return self._over.is_set()
 
     @property
     def other_banks(self) -> list[str]:
-        """The other banks of which its events show lines."""
+        """The other banks whose lines the events contain."""
         return [found.bank for found in self.reply.context.others] if self.reply else []
 
     def emit(self, name: str, data: Mapping[str, object]) -> None:
-        """Tell an event to whoever reads. Nothing comes behind the end."""
+        """Emit an event, unless the last one was emitted."""
         told = encode_event(name, data)
 
         def add() -> None:
@@ -96,13 +104,13 @@ class ReplyStream:
         self._change(add)
 
     def claim_end(self) -> bool:
-        """Whether it is the caller who ends it."""
+        """Claim the right to end the stream. Return whether the caller has it."""
         with self._lock:
             claimed, self._claimed = self._claimed, True
         return not claimed
 
     def finish(self, name: str, data: Mapping[str, object]) -> None:
-        """Tell the last event."""
+        """Emit the last event."""
         told = encode_event(name, data)
 
         def add() -> None:
@@ -112,7 +120,7 @@ class ReplyStream:
         self._change(add)
 
     def wait(self, timeout: float) -> bool:
-        """Wait until it is over; False where that takes longer than so many seconds."""
+        """Wait up to `timeout` seconds until the stream is finished. Return whether it is."""
         return self._over.wait(timeout)
 
     def _change(self, change: Callable[[], None]) -> None:
@@ -123,7 +131,11 @@ class ReplyStream:
             bell.wake(future)
 
     async def read_events(self, keep_alive: float = KEEP_ALIVE_S) -> AsyncIterator[bytes]:
-        """The events from the first one on, as they come; comments where none does."""
+        """Yield the events from the first one on, as they arrive.
+
+        Args:
+            keep_alive: seconds without an event after which a comment is sent.
+        """
         told = 0
         while True:
             if told < len(self._events):
@@ -136,7 +148,7 @@ class ReplyStream:
                 yield COMMENT
 
     async def _more(self, told: int, timeout: float) -> bool:
-        """Whether there is more within so many seconds."""
+        """Wait up to `timeout` seconds for further events. Return whether there are any."""
         loop = asyncio.get_running_loop()
         future: Future = loop.create_future()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Places: where replies are begun. Whoever waits for one holds no thread."""
+"""Limits how many replies are started at once. A waiting request holds no thread."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from anyio.to_thread import run_sync
 
 Result = TypeVar("Result")
 
-MAX_STARTING = 16  # threads: more wait for each other longer than they work
+MAX_STARTING = 16  # threads; more would mostly wait for each other
 
 
 class StartLimiter:
-    """Those of one event loop. A bank has one of them at a time: what its talkers wait for (the end of a forgetting, a
-    worker that has the bank) keeps nobody else out."""
+    """The limits of one event loop: one request a bank at a time, and MAX_STARTING in all.
+
+    What a bank's requests wait for (the end of a deletion, another worker) doesn't delay other banks.
+    """
 
     def __init__(self) -> None:
         self.threads = CapacityLimiter(MAX_STARTING)
         self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
     async def run(self, bank: str, begin: Callable[[], Result]) -> Result:
-        """What `begin` gives, in a thread, once there is a place."""
+        """Run `begin` in a thread, as soon as the limits allow, and return its result."""
         own = self._own.setdefault(bank, CapacityLimiter(1))
         async with own:
             return await run_sync(begin, limiter=self.threads)

@@ -1,7 +1,7 @@
-"""What is answered to a text message. It knows nothing of Twilio, and of a person nothing but a hash.
+"""Answers text messages. It knows nothing of Twilio, and of a person nothing but a hash.
 
-An answer is made of parts: lines of the bank, by their numbers, and phrases of ours. So it can be given again word for
-word, without a word of it being kept anywhere but in the bank.
+An answer consists of parts: lines of the bank, by their numbers, and the bot's own texts. So it can be repeated word
+for word although its text is stored nowhere but in the bank.
 """
 
 from __future__ import annotations
@@ -34,17 +34,20 @@ from everthread.types import Filter, JSONValue, Line, Session, now
 
 log = logging.getLogger("everthread.server")
 
-BANK_PREFIX = "sms/"  # and the person's hash
-MAX_QUESTIONS = 3  # times that one question is asked at most: who never answers it does not want to
-MAX_PRIVATE_CHATS = 256  # conversations kept open of which nothing is written
-MAX_UNWRITTEN_TEXTS = 256  # texts in memory that stand in no bank, so that an answer can be given again
+BANK_PREFIX = "sms/"  # followed by the person's hash
+MAX_QUESTIONS = 3  # times that one question is asked
+MAX_PRIVATE_CHATS = 256  # open conversations of which nothing is written
+MAX_UNWRITTEN_TEXTS = 256  # texts held only in memory, so that an answer can be repeated
 
-LINE_PART, TEXT_PART = "line", "said"  # parts: a line of the bank, and a text that stands in none
+LINE_PART, TEXT_PART = "line", "said"  # parts: a line of the bank, and a text that is in no bank
 
 
 @dataclass(frozen=True, slots=True)
 class SmsMessage:
-    """A text message. sid is its name at Twilio; heeded says that Twilio has answered the keyword that it is."""
+    """A text message.
+
+    sid is Twilio's id; answered_by_twilio: whether Twilio has answered the keyword that it consists of.
+    """
 
     sid: str
     person: str
@@ -54,14 +57,17 @@ class SmsMessage:
 
     @property
     def key(self) -> str:
-        """The key of its line."""
+        """The key of the person's line."""
         return f"sms:{sha256(self.sid.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
 class PersonState:
-    """What is still open with a person. ask is the question that was put, about a session; owed, what could not be sent
-    in time; settled, the last line of the sessions of which nothing is to be asked any more."""
+    """What is pending with a person, stored in their bank under these names.
+
+    ask: the question that was asked, about `session`, `times` times. owed: parts that could not be sent in time.
+    settled: the last line of the sessions about which nothing will be asked.
+    """
 
     ask: str = ""
     session: str = ""
@@ -71,42 +77,49 @@ class PersonState:
 
     @classmethod
     def load(cls, memory: Memory) -> PersonState:
-        """As the bank has it."""
+        """Read the state from a bank."""
         kept = memory.settings().get(SETTING_SMS)
         if not isinstance(kept, dict):
             return cls()
         return cls(**{**kept, "owed": tuple((kind, number) for kind, number in kept.get("owed", ()))})
 
     def save(self, memory: Memory) -> None:
-        """Have the bank keep it. Raises StoreUnavailable."""
+        """Write the state to the bank. Raises StoreUnavailable."""
         told: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
         memory.set_setting(SETTING_SMS, {**told, "settled": self.settled, "owed": self.owed})
 
     def with_question(self, question: str, session: str = "") -> PersonState:
-        """With a question put, perhaps not for the first time."""
+        """Return the state with a question asked, perhaps again."""
         again = (question, session) == (self.ask, self.session)
         return replace(self, ask=question, session=session, times=self.times + 1 if again else 1)
 
     def without_question(self, settled: int = 0) -> PersonState:
-        """Without the question."""
+        """Return the state without the question."""
         return replace(self, ask="", session="", times=0, settled=max(self.settled, settled))
 
 
 class SmsConversation:
-    """The conversations by text message. One message of a person is answered at a time; the caller sees to it."""
+    """The conversations by text message. The caller answers one message of a person at a time."""
 
     def __init__(
         self, conversations: ConversationRegistry, record: SmsStore, clock: Callable[[], datetime] | None = None
     ) -> None:
         self.services, self.conversations, self.store = conversations.services, conversations, record
         self._clock = clock
-        self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank: what was said in them is nowhere else
-        self._unwritten: OrderedDict[int, tuple[str, str]] = OrderedDict()  # whose, and the text
+        self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank; their lines exist nowhere else
+        self._unwritten: OrderedDict[int, tuple[str, str]] = OrderedDict()  # by number: the bank, and the text
 
     # ----------------------------------------------------------------- answering
 
     def answer(self, message: SmsMessage) -> AnswerParts:
-        """What is answered to a message, which is kept if it is talk. Raises StoreError."""
+        """Answer a message, and store it unless it is a command.
+
+        Returns:
+            The parts of the answer.
+
+        Raises:
+            StoreError: if the store fails.
+        """
         word = keywords.find_keyword(message.text)
         if word == "stop":
             return self._stop(message)
@@ -117,15 +130,17 @@ class SmsConversation:
             word = "start"
         if word in ("start", "help"):
             return () if message.answered_by_twilio else (("started" if word == "start" else "help", 0),)
-        return self._heed(message)
+        return self._answer_text(message)
 
-    def _heed(self, message: SmsMessage) -> AnswerParts:
-        """The answer to what is no keyword."""
+    def _answer_text(self, message: SmsMessage) -> AnswerParts:
+        """Answer a message that is not a keyword."""
         asks = keywords.find_forget_request(message.text)
         memory = self._memory(message.person)
         if asks == "me":
             return self._ask_to_forget(memory)
-        if memory is not None and (parts := self._settled(memory, message.text) or self._parting(memory, message.text)):
+        if memory is not None and (
+            parts := self._answer_forget(memory, message.text) or self._answer_goodbye(memory, message.text)
+        ):
             return parts
         if asks == "everything":
             return self._ask_to_forget(memory)
@@ -143,7 +158,7 @@ class SmsConversation:
         return () if already or message.answered_by_twilio else (("stopped", 0),)
 
     def _memory(self, person: str) -> Memory | None:
-        """The person's bank, if there is one."""
+        """Return the memory of the person's bank, or None if there is none."""
         bank = f"{BANK_PREFIX}{person}"
         return self.services.get_memory(bank) if self.services.store.exists(bank) else None
 
@@ -155,30 +170,30 @@ class SmsConversation:
         PersonState.load(memory).with_question("forget").save(memory)
         return (("forget?", 0),)
 
-    def _settled(self, memory: Memory, answer: str) -> AnswerParts:
-        """Return the reply to an answer to the question whether to forget everything; nothing for any other text."""
+    def _answer_forget(self, memory: Memory, answer: str) -> AnswerParts:
+        """Answer a yes or no to the question whether to forget everything; nothing for any other text."""
         state = PersonState.load(memory)
         if state.ask != "forget":
             return ()
-        state.without_question().save(memory)  # it is asked once: what is no yes goes on
+        state.without_question().save(memory)  # it is asked once
         said = parse_yes_no(answer)
         if said:
-            return (("forgotten", self._forgotten(memory)),)
+            return (("forgotten", self._forget_person(memory)),)
         return () if said is None else (("spared", 0),)
 
-    def _answered(self, memory: Memory, remember: bool) -> AnswerParts:
-        """What is said to a yes or a no to the question whether to remember a conversation."""
+    def _answer_remember(self, memory: Memory, remember: bool) -> AnswerParts:
+        """Answer a yes or no to the question whether to remember a conversation."""
         state = PersonState.load(memory)
         session = next((each for each in memory.sessions() if each.id == state.session), None)
         state.without_question(session.last_seq if session else 0).save(memory)
-        if session is None:  # it is forgotten already
+        if session is None:  # it was forgotten already
             return (("dropped", 0),)
         with nullcontext() if remember else self.conversations.pause_bank(memory.bank, timeout_s=SMS_LEASE_TIMEOUT_S):
             ending = self._chat(memory, session.id).end(remember)
         return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
 
-    def _forgotten(self, memory: Memory) -> int:
-        """Forget a person; how many lines that were."""
+    def _forget_person(self, memory: Memory) -> int:
+        """Forget a person. Return the number of lines."""
         self._private.pop(memory.bank, None)
         for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
             self._unwritten.pop(number, None)
@@ -187,8 +202,8 @@ class SmsConversation:
 
     # --------------------------------------------------------------------- talking
 
-    def _parting(self, memory: Memory, text: str) -> AnswerParts:
-        """The answer to a goodbye, and to a yes or a no to the question whether to remember; nothing for talk."""
+    def _answer_goodbye(self, memory: Memory, text: str) -> AnswerParts:
+        """Answer a goodbye, or a yes or no to the question whether to remember; nothing for any other text."""
         chat, remember = self._chat(memory), remember_policy(memory.settings())
         step: Step = next_step(
             text,
@@ -198,8 +213,8 @@ class SmsConversation:
             policy=remember,
         )
         if step in ("remember", "forget"):
-            return self._answered(memory, step == "remember")
-        if step not in ("ask", "part"):  # what is unclear is talk, and the question comes again after the reply
+            return self._answer_remember(memory, step == "remember")
+        if step not in ("ask", "part"):  # an unclear answer gets a reply, and the question is repeated after it
             return ()
         if remember is False:
             self._private.pop(memory.bank, None)
@@ -213,23 +228,26 @@ class SmsConversation:
         return (("remember-this?", 0),)
 
     def _talk(self, memory: Memory, message: SmsMessage) -> AnswerParts:
-        """The character's reply, after what is owed, and before the question that is due."""
+        """Return the character's reply, after what is owed and before a question that is due."""
         before, last = PersonState.load(memory), current_session(memory.sessions(), self._now())
         chat = self._chat(memory)
-        parts = self._replied(chat, message)
-        if not self.services.store.exists(memory.bank):  # it was forgotten meanwhile, and would be there again
+        parts = self._reply(chat, message)
+        if not self.services.store.exists(
+            memory.bank
+        ):  # it was forgotten in the meantime; saving would create it again
             self._private.pop(memory.bank, None)
             return ()
-        state = self._questioning(memory, PersonState.load(memory), last)
+        state = self._with_due_question(memory, PersonState.load(memory), last)
         question: AnswerParts = (("remember?", 0),) if state.ask == "remember" else ()
         replace(state, owed=()).save(memory)
         return (*before.owed, *parts, *question)
 
-    def _replied(self, chat: Chat, message: SmsMessage) -> AnswerParts:
-        """The reply to a message, as far as it came. One that was cut off by the end of the process is given now."""
+    def _reply(self, chat: Chat, message: SmsMessage) -> AnswerParts:
+        """Return the reply to a message, as far as it came. If the process ended during the first try, the reply is
+        created now."""
         memory = chat.memory
         known = memory.store.get_by_key(memory.bank, [message.key]).get(message.key)
-        if known is not None and (given := self._reply_to(memory, known)):
+        if known is not None and (given := self._find_reply(memory, known)):
             return (self._part(memory, given),)
         greets = known is None and bool(chat.greeting)
 
@@ -238,53 +256,59 @@ class SmsConversation:
 
         try:
             reply = self.conversations.reply_detached(chat, act)
-        except (EverthreadError, Problem) as error:  # the latter where another worker has the bank
-            log.warning("a text message could not be kept: %s", type(error).__name__)
+        except (EverthreadError, Problem) as error:  # Problem: another worker holds the bank
+            log.warning("a text message could not be stored: %s", type(error).__name__)
             return (("unkept", 0),)
         if not reply.text:
             return (("unkept" if chat.incognito else "failed", 0),)
         greeting = (self._part(memory, chat.lines[0]),) if greets else ()
         return (
             *greeting,
-            self._part(memory, reply.line) if reply.line else (TEXT_PART, self._held(memory, reply.text)),
+            self._part(memory, reply.line) if reply.line else (TEXT_PART, self._hold(memory, reply.text)),
         )
 
     def _part(self, memory: Memory, line: Line) -> AnswerPart:
-        """A line as a part of an answer; one that is in no bank by its text."""
-        return (LINE_PART, line.seq) if line.seq > 0 else (TEXT_PART, self._held(memory, line.text))
+        """Return a line as a part of an answer; an unwritten one by its text."""
+        return (LINE_PART, line.seq) if line.seq > 0 else (TEXT_PART, self._hold(memory, line.text))
 
-    def _reply_to(self, memory: Memory, line: Line) -> Line | None:
-        """The reply that a line has got."""
+    def _find_reply(self, memory: Memory, line: Line) -> Line | None:
+        """Return the reply to a line, or None."""
         following = memory.lines(Filter(session=line.session), after=line.seq, retracted=True)
         return next((each for each in following if each.parent == line.seq and each.role == "assistant"), None)
 
-    def _questioning(self, memory: Memory, state: PersonState, last: Session | None) -> PersonState:
-        """With the question whether to remember the conversation before this one, if it was left without a goodbye or
-        the answer could not be understood. last is the one that was talked in last, before now."""
+    def _with_due_question(self, memory: Memory, state: PersonState, last: Session | None) -> PersonState:
+        """Return the state with a question whether to remember the conversation before this one, if it ended without a
+        goodbye or the answer was not understood.
+
+        Args:
+            memory: of the bank.
+            state: of the person.
+            last: the latest session before this message.
+        """
         if remember_policy(memory.settings()) is not None:
             return state.without_question(last.last_seq if last else 0)
         if state.ask == "remember":
             return (
                 state.with_question("remember", state.session)
                 if state.times < MAX_QUESTIONS
-                else self._given_up(memory, state)
+                else self._give_up(memory, state)
             )
         if last is not None and last.first_seq > state.settled and self._now() - last.last_at > SESSION_GAP:
             return state.with_question("remember", last.id)
         return state
 
-    def _given_up(self, memory: Memory, state: PersonState) -> PersonState:
+    def _give_up(self, memory: Memory, state: PersonState) -> PersonState:
         found = next((each for each in memory.sessions() if each.id == state.session), None)
         return state.without_question(found.last_seq if found else 0)
 
     # ----------------------------------------------------------------------- words
 
     def render_messages(self, person: str, parts: AnswerParts) -> list[str]:
-        """The messages that an answer is made of, as far as its lines are still there."""
+        """Render the messages of an answer, as far as its lines still exist."""
         return [text for part in parts for text in split_reply(self._text(person, part))]
 
     def save_owed(self, person: str, parts: AnswerParts) -> None:
-        """Keep that this could not be sent: it comes before the next answer. Raises StoreError."""
+        """Save that these parts could not be sent; they precede the next answer. Raises StoreError."""
         if (memory := self._memory(person)) is not None:
             state = PersonState.load(memory)
             replace(state, owed=(*state.owed, *parts)).save(memory)
@@ -299,8 +323,8 @@ class SmsConversation:
         found = memory.lines(after=number - 1, limit=1, retracted=True) if memory else ()
         return next((line.text for line in found if line.seq == number), "")
 
-    def _held(self, memory: Memory, text: str) -> int:
-        """The number of a text that stands in no bank: it is in memory alone, and not for ever."""
+    def _hold(self, memory: Memory, text: str) -> int:
+        """Hold an unwritten text in memory for a while, and return its number."""
         number = time.time_ns()
         self._unwritten[number] = memory.bank, text
         while len(self._unwritten) > MAX_UNWRITTEN_TEXTS:
@@ -311,7 +335,7 @@ class SmsConversation:
         return self._clock() if self._clock else now().astimezone()
 
     def _chat(self, memory: Memory, session: str | None = None) -> Chat:
-        """A conversation of the bank: this one, or the current one."""
+        """Return a chat of the bank: with this session, or with the current one."""
         private = (
             self._private.get(memory.bank) if session is None and remember_policy(memory.settings()) is False else None
         )

@@ -1,9 +1,9 @@
-"""How long a text is on its way to a phone, and where to part it. Pure.
+"""Counts the segments of a text message, and splits long texts. Pure.
 
-A text of the GSM 03.38 alphabet goes in segments of 160 septets, 153 each where it takes several (the rest says in
-which order they belong); one with any other character in segments of 70 UTF-16 units, then of 67. Of the alphabet's
-second page each character takes two septets, and of what lies beyond the basic plane, emoji for instance, two units;
-neither is ever cut in two by a segment's end, which then stays empty (3GPP TS 23.038 and 23.040).
+A text in the GSM 03.38 alphabet is sent in segments of 160 septets, or of 153 each if there are several (the rest
+contains their order); one with any other character in segments of 70 UTF-16 units, or 67. Each character of the
+alphabet's extension table takes two septets, and each outside the basic plane, such as an emoji, two units; neither is
+split across segments, and the end of a segment remains empty instead (3GPP TS 23.038 and 23.040).
 """
 
 from __future__ import annotations
@@ -15,33 +15,32 @@ BASIC = frozenset(
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§"
     "¿abcdefghijklmnopqrstuvwxyzäöñüà"
 )
-EXTENDED = frozenset("\f^{}\\[~]|€")  # of the second page: behind an escape, so two septets
+EXTENDED = frozenset("\f^{}\\[~]|€")  # of the extension table: after an escape, so two septets
 
-SINGLE_SEGMENT_UNITS, JOINED_SEGMENT_UNITS = (
-    (160, 70),
-    (153, 67),
-)  # septets and UTF-16 units of a segment that is the only one, and of one of several
-MAX_SEGMENTS = 10  # segments of a message: at most 1,530 characters, and Twilio takes 1,600
-MAX_MESSAGES = 3  # of one reply: some 700 words, at the price of thirty texts
+# Septets, and UTF-16 units.
+SINGLE_SEGMENT_UNITS = (160, 70)
+JOINED_SEGMENT_UNITS = (153, 67)
+MAX_SEGMENTS = 10  # of a message: at most 1,530 characters; Twilio accepts 1,600
+MAX_MESSAGES = 3  # of a reply: some 700 words, at the price of thirty texts
 
-_STOPS = frozenset("。！？；，、：…")  # behind which a text without blanks may be parted
-_JOINERS = frozenset("\u200d\ufe0e\ufe0f")  # make one sign of the characters around them
+_STOPS = frozenset("。！？；，、：…")  # a text without spaces may be split after one of these
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")  # combine the characters around them into one sign
 
 
 def is_gsm(text: str) -> bool:
-    """Whether the GSM alphabet has all of it."""
+    """Return whether the GSM alphabet has all characters of a text."""
     return all(c in BASIC or c in EXTENDED for c in text)
 
 
 def count_segments(text: str) -> int:
-    """How many segments a text takes as one message."""
+    """Return how many segments a text takes as one message."""
     wide = not is_gsm(text)
     total = sum(_width(c, wide) for c in text)
     return 1 if total <= SINGLE_SEGMENT_UNITS[wide] else _joined(text, wide)
 
 
 def _joined(text: str, wide: bool) -> int:
-    """Segments of a text that takes several: none of its characters is cut in two."""
+    """Count the segments of a text that takes several."""
     count, room = 0, 0
     for c in text:
         width = _width(c, wide)
@@ -56,8 +55,10 @@ def _width(c: str, wide: bool) -> int:
 
 
 def split(text: str) -> list[str]:
-    """A text in messages of at most ten segments each, parted between words where there are any. Joined they are the
-    text again: the blanks at which it was parted stand at an end."""
+    """Split a text into messages of at most MAX_SEGMENTS segments each, between words if possible.
+
+    Joined they are the text again; the spaces between them are at the ends.
+    """
     parts = []
     while text:
         at = _parting(text, _fitting(text))
@@ -67,7 +68,7 @@ def split(text: str) -> list[str]:
 
 
 def split_reply(text: str) -> list[str]:
-    """A reply in messages; of one that is longer than any should be, the beginning."""
+    """Split a reply into at most MAX_MESSAGES messages; a longer one is cut."""
     parts = [part for each in split(text.strip()) if (part := each.strip())]
     if len(parts) <= MAX_MESSAGES:
         return parts
@@ -78,8 +79,8 @@ def split_reply(text: str) -> list[str]:
 
 
 def _fitting(text: str) -> int:
-    """How many of the first characters fit into one message."""
-    used, room, wide = [0, 0], [0, 0], False  # segments, and what is free in the last: in septets, in UTF-16 units
+    """Return how many of the first characters fit into one message."""
+    used, room, wide = [0, 0], [0, 0], False  # segments, and the free units of the last one
     for at, c in enumerate(text):
         wide = wide or not is_gsm(c)
         for way in (False, True):
@@ -92,8 +93,11 @@ def _fitting(text: str) -> int:
 
 
 def _parting(text: str, most: int) -> int:
-    """Where to part a text of which so many characters fit: behind a word, else behind a mark, else within a word, but
-    within no sign that is made of several characters."""
+    """Return where to split a text of which `most` characters fit.
+
+    After a word, otherwise after a punctuation mark, otherwise within a word, but not within a sign that is made of
+    several characters.
+    """
     if most == len(text) or text[most].isspace():
         return most
     rules: tuple[Callable[[int], bool], ...] = (
@@ -109,6 +113,6 @@ def _parting(text: str, most: int) -> int:
 
 
 def _together(c: str, following: str) -> bool:
-    """Whether two characters are, or may be, parts of one sign."""
+    """Return whether two characters are, or may be, parts of one sign."""
     joined = c == "\u200d" or following in _JOINERS or unicodedata.category(following) in ("Mn", "Me", "Mc")
-    return joined or "\U0001f3fb" <= following <= "\U0001f3ff"  # the colours of a skin
+    return joined or "\U0001f3fb" <= following <= "\U0001f3ff"  # skin tones

@@ -1,9 +1,8 @@
-"""What the text messages need to be answered once, and to be left alone: rows in server.sqlite, without a word of what
-was said and without a telephone number.
+"""The state of text messages in server.sqlite, without any text or telephone number.
 
-They tell which messages were answered (by the hash of their names at Twilio) and of what the answers were made: lines
-of the bank, by their numbers, and phrases of ours; and who has said STOP, by the hash of their number. The key of that
-hash lies in a file of its own, which only its owner can read.
+It records which messages were answered (by a hash of Twilio's id) and the parts of the answers: lines of the bank, by
+their numbers, and phrases of ours; and who has said STOP, by a hash of their number. The key of that hash is in a file
+of its own, which only its owner can read.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from pathlib import Path
 from everthread.errors import ConfigError
 from everthread.server.server_db import ServerDatabase
 
-AnswerPart = tuple[str, int]  # a line of the bank ("line", its number), or a phrase and the number in it
+AnswerPart = tuple[str, int]  # ("line", its number) of the bank, or a phrase and the number in it
 AnswerParts = tuple[AnswerPart, ...]
 
-KEY_FILE = "sms.key"  # a file beside the banks
-LEASE_S = 20.0  # seconds in which whoever took a message up answers it or says that it will be late
-ANSWER_LIFETIME_S = 86_400.0  # seconds that an answer is known: Twilio tries again within minutes
+KEY_FILE = "sms.key"  # next to the banks
+LEASE_S = 20.0  # the holder answers a message within this time, or publishes that the answer will be late
+ANSWER_LIFETIME_S = 86_400.0  # Twilio repeats a request within minutes
 
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS sms_answered (message TEXT PRIMARY KEY, parts TEXT, at REAL NOT NULL) WITHOUT ROWID;
@@ -35,26 +34,36 @@ _SCHEMA = """
 
 
 class SmsStore:
-    """Safe from many threads and processes of one machine."""
+    """The rows of one file. Safe for use by several threads, and processes of one machine."""
 
     def __init__(self, file: Path) -> None:
-        """The rows in this file, and the key beside it, which is made. ConfigError where it can't be."""
+        """Open the rows in a file, and the key next to it, which is created if it is missing.
+
+        Raises:
+            ConfigError: if the key can't be created.
+        """
         self._beside = ServerDatabase(file, _SCHEMA)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._secret = _secret(file.with_name(KEY_FILE))
         except OSError as error:
-            raise ConfigError(f"text messages need a key in {file.parent}, and none can be kept: {error}") from error
+            raise ConfigError(f"text messages need a key in {file.parent}, which can't be created: {error}") from error
 
     def hash_number(self, number: str) -> str:
-        """Who has that telephone number: HMAC-SHA256 of it, of which nobody without the key can guess it."""
+        """Return the id of a person: HMAC-SHA256 of the telephone number, which can't be guessed without the key."""
         return hmac.digest(self._secret, number.strip().encode(), "sha256").hex()[:40]
 
     # -------------------------------------------------------------- answered once
 
     def lease(self, message: str) -> AnswerParts | bool:
-        """Take a message up: True, if it is this caller's to answer now, and False while another does. What was
-        answered, where that is done. Raises StoreUnavailable."""
+        """Lease a message to be answered.
+
+        Returns:
+            True if the caller is to answer it now, False if another does; the parts of the answer if it was answered.
+
+        Raises:
+            StoreUnavailable: if the file can't be written.
+        """
         name, at = _digest(message), time.time()
         with self._beside.write() as db:
             db.execute("DELETE FROM sms_answered WHERE at < ?", (at - ANSWER_LIFETIME_S,))
@@ -67,7 +76,7 @@ class SmsStore:
             return True
 
     def save_answer(self, message: str, parts: Sequence[AnswerPart]) -> None:
-        """Keep of what the answer to a message was made. Raises StoreUnavailable."""
+        """Save the parts of the answer to a message. Raises StoreUnavailable."""
         with self._beside.write() as db:
             told = json.dumps([list(part) for part in parts])
             db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, ?, ?)", (_digest(message), told, time.time()))
@@ -75,23 +84,23 @@ class SmsStore:
     # ------------------------------------------------------------------ left alone
 
     def opt_out(self, person: str) -> None:
-        """Write nothing to this person any more. Raises StoreUnavailable."""
+        """Record that a person wants no more messages. Raises StoreUnavailable."""
         with self._beside.write() as db:
             db.execute("INSERT OR REPLACE INTO sms_stopped VALUES (?, ?)", (person, time.time()))
 
     def opt_in(self, person: str) -> None:
-        """Write to this person again. Raises StoreUnavailable."""
+        """Record that a person wants messages again. Raises StoreUnavailable."""
         with self._beside.write() as db:
             db.execute("DELETE FROM sms_stopped WHERE person = ?", (person,))
 
     def has_opted_out(self, person: str) -> bool:
-        """Whether this person wants to be left alone. Raises StoreUnavailable."""
+        """Return whether a person wants no messages. Raises StoreUnavailable."""
         with self._beside.read() as db:
             asked = "SELECT 1 FROM sms_stopped WHERE person = ?"
             return db is not None and db.execute(asked, (person,)).fetchone() is not None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._beside.close()
 
 
@@ -100,7 +109,7 @@ def _digest(message: str) -> str:
 
 
 def _secret(path: Path) -> bytes:
-    """The key in a file; a new one, where there is none. It appears whole or not at all, whoever else begins now."""
+    """Read the key from a file, which is created atomically if it is missing."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
@@ -112,5 +121,5 @@ def _secret(path: Path) -> bytes:
         draft.unlink()
     found = path.read_bytes()
     if len(found) != 32:
-        raise OSError(f"{path} holds {len(found)} bytes, and a key has 32; put the right one back")
+        raise OSError(f"invalid key in {path}: got {len(found)} bytes, expected 32; restore the original file")
     return found

@@ -1,4 +1,4 @@
-"""What Twilio says and wants to hear: its signature, its XML, its REST API. Knows nothing of banks.
+"""Twilio's protocol: signatures, TwiML, and the REST API. It knows nothing of banks.
 
 Sources: "Secure webhooks", "TwiML for Programmable Messaging" and "Messages resource" of https://www.twilio.com/docs.
 """
@@ -21,27 +21,32 @@ from everthread.errors import ConfigError
 log = logging.getLogger("everthread.server")
 
 API_URL = "https://api.twilio.com"
-UNSUBSCRIBED_CODE = 21610  # Twilio's number for: this person has said STOP
-RETRY_DELAYS_S = (0.5, 2.0)  # seconds before a message is sent again that Twilio had no room for
-TIMEOUT_S = 10.0  # seconds for it to take a message
+UNSUBSCRIBED_CODE = 21610  # Twilio's error code for a person who has said STOP
+RETRY_DELAYS_S = (0.5, 2.0)  # before a message is sent again that Twilio did not accept
+TIMEOUT_S = 10.0  # for Twilio to accept a message
 
-_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0 has no way to write them
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not representable in XML 1.0
 
 FormFields = Sequence[tuple[str, str]]  # of a form, in its order
 
 
 def compute_signature(token: str, url: str, fields: FormFields) -> str:
-    """The X-Twilio-Signature of a request: Base64 of the HMAC-SHA1, by the account's auth token, of the URL and of
-    every field's name and value behind it, sorted by name. What stands there twice counts once, as in Twilio's own
-    libraries."""
+    """Compute the X-Twilio-Signature of a request.
+
+    It is the Base64 of the HMAC-SHA1, by the account's auth token, of the URL followed by each field's name and value,
+    sorted by name. Repeated fields count once, as in Twilio's own libraries.
+    """
     signed = url + "".join(name + value for name, value in sorted(set(fields)))
     return base64.b64encode(hmac.digest(token.encode(), signed.encode("utf-8", "replace"), "sha1")).decode()
 
 
 def is_signed(token: str, url: str, fields: FormFields, given: str) -> bool:
-    """Whether that is the signature of a request to this URL, which is the one Twilio was told: with or without the
-    port of its scheme, which Twilio names or doesn't, and without a fragment, which is for Twilio alone."""
-    # Compared whether one fits already or not, and each in constant time.
+    """Return whether a request to this URL has a valid signature.
+
+    The URL is the one that Twilio is configured with. Twilio may add or omit the default port, and leaves out the
+    fragment.
+    """
+    # All variants are compared, each in constant time.
     fits = [
         hmac.compare_digest(compute_signature(token, each, fields).encode(), given.encode())
         for each in _url_variants(url)
@@ -50,15 +55,19 @@ def is_signed(token: str, url: str, fields: FormFields, given: str) -> bool:
 
 
 def get_host(url: str) -> str:
-    """The name of the host that Twilio calls. ConfigError for what is no such address."""
+    """Return the host of the webhook's URL.
+
+    Raises:
+        ConfigError: if it isn't a URL.
+    """
     try:
         parts = urlsplit(url)
-        if parts.scheme in ("https", "http") and parts.hostname and parts.port != 0:  # which raises for what is none
+        if parts.scheme in ("https", "http") and parts.hostname and parts.port != 0:  # raises ValueError if invalid
             return parts.hostname
     except ValueError:
         pass
     raise ConfigError(
-        f"sms_url is {url!r}; set it to the address that Twilio calls, such as https://bot.example.com/sms, for it is "
+        f"invalid sms_url: got {url!r}, expected the URL that Twilio calls, such as https://bot.example.com/sms; it is "
         "part of Twilio's signature"
     )
 
@@ -71,7 +80,7 @@ def _url_variants(url: str) -> list[str]:
 
 
 def render_twiml(messages: Iterable[str]) -> bytes:
-    """The answer to a webhook: these messages to whoever wrote. None of them: nothing is sent."""
+    """Render the response to a webhook: these messages to the sender, or nothing."""
     told = "".join(f"<Message>{escape(_ILLEGAL.sub('', each))}</Message>" for each in messages)
     return f'<?xml version="1.0" encoding="UTF-8"?><Response>{told}</Response>'.encode()
 
@@ -81,15 +90,26 @@ class RecipientOptedOut(Exception):
 
 
 class TwilioSender:
-    """Sends messages through Twilio's REST API. Safe from many threads."""
+    """Sends messages through Twilio's REST API. Thread-safe."""
 
     def __init__(self, account: str, token: str, api: str = API_URL) -> None:
         self._url = f"{api}/2010-04-01/Accounts/{account}/Messages.json"
         self._auth = httpx.BasicAuth(account, token)
 
     def send(self, messages: Iterable[str], *, to: str, sender: str) -> bool:
-        """Send these, one behind the other; False where Twilio did not take one of them. What it may have taken is not
-        sent again. Raises Unsubscribed."""
+        """Send messages in order. A message that Twilio may have accepted is not sent again.
+
+        Args:
+            messages: the texts.
+            to: the recipient's number.
+            sender: the number to send from.
+
+        Returns:
+            Whether Twilio accepted all of them.
+
+        Raises:
+            RecipientOptedOut: if the person has said STOP.
+        """
         with httpx.Client(auth=self._auth, timeout=TIMEOUT_S) as client:
             return all(self._sent(client, {"To": to, "From": sender, "Body": each}) for each in messages)
 
@@ -100,7 +120,7 @@ class TwilioSender:
             except httpx.ConnectError as error:
                 told = type(error).__name__
             except httpx.HTTPError as error:
-                log.warning("Twilio did not say whether it sent a late reply: %s", type(error).__name__)
+                log.warning("Twilio did not confirm a late reply: %s", type(error).__name__)
                 return True
             else:
                 told = str(answer.status_code)
@@ -117,7 +137,7 @@ class TwilioSender:
 
 
 def _number(answer: httpx.Response) -> int | None:
-    """Twilio's own number of an error."""
+    """Return the error code in Twilio's response, or None."""
     try:
         told = answer.json()
     except ValueError:

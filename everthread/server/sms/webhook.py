@@ -1,7 +1,7 @@
-"""POST /sms: the webhook that Twilio calls with each text message, and what becomes of an answer that is late.
+"""POST /sms: the webhook that Twilio calls with each text message.
 
-Twilio waits 15 seconds, and asks again where the line broke; so a message is taken up once, and its answer can be given
-again. An answer that takes longer is sent behind, through Twilio's REST API.
+Twilio waits 15 seconds, and repeats a request if the connection breaks; so a message is leased once, and its answer can
+be repeated. An answer that takes longer is sent later, through Twilio's REST API.
 """
 
 from __future__ import annotations
@@ -43,26 +43,29 @@ from everthread.server.sms.twilio import (
 
 log = logging.getLogger("everthread.server")
 
-ANSWER_TIMEOUT_S = 12.0  # seconds until an answer is late: Twilio waits 15, and the way there and back takes its time
-POLL_INTERVAL_S = 0.1  # seconds between two looks whether another has answered
-MAX_CONCURRENT = 64  # messages that are answered at a time; the others wait, and are late
+ANSWER_TIMEOUT_S = 12.0  # Twilio waits 15 s, transmission included
+POLL_INTERVAL_S = 0.1  # while another thread or process answers
+MAX_CONCURRENT = 64  # messages that are answered at a time
 MAX_FIELDS = 200
-Given = TypeVar("Given")
+Argument = TypeVar("Argument")
 
 _NUMBER = re.compile(r"(?:[a-z]+:)?\+?[0-9]{1,20}", re.ASCII)
 
 
 @dataclass
 class PendingMessage:
-    """A message that is being answered. Whoever waits for the answer, and whoever makes it, agree here whether it is
-    late; number and sender are known for as long as that takes."""
+    """A message that is being answered.
+
+    The request that waits for the answer and the thread that creates it agree here whether it is late. number and
+    sender are held only for as long as that takes.
+    """
 
     message: SmsMessage
     number: str = field(repr=False)
     sender: str = field(repr=False)
     done: Future[None] = field(default_factory=Future)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    parts: AnswerParts = (("unkept", 0),)  # unless something better is found
+    parts: AnswerParts = (("unkept", 0),)  # replaced by the answer
     late: bool = False
 
 
@@ -79,39 +82,60 @@ class SmsService:
         timeout_s: float = ANSWER_TIMEOUT_S,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        """file is where `Record` keeps its rows. Raises ConfigError."""
+        """Args:
+            conversations: of the server.
+            settings: with Twilio's token and URL.
+            file: of `SmsStore`.
+            api: the URL of Twilio's REST API.
+            timeout_s: after which an answer is late.
+            clock: returns the current time.
+
+        Raises:
+            ConfigError: for an invalid URL, or if the store's key can't be created.
+        """
         get_host(settings.sms_url)
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = TwilioSender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
         self.record = SmsStore(file)
         self.talk = SmsConversation(conversations, self.record, clock)
-        self._patience = timeout_s
+        self._timeout_s = timeout_s
         self._pool = ThreadPoolExecutor(MAX_CONCURRENT, "everthread sms")
         self._waiting: dict[str, deque[PendingMessage]] = {}  # by person: one message after the other is answered
         self._changed = threading.Condition()
 
     async def receive(self, body: bytes, given: str) -> bytes:
-        """The XML that answers a webhook. It holds no thread while it waits. Problem 403 where its signature is not
-        Twilio's, and 400 where it is no message. Raises StoreError."""
-        turn = self._turn(body, given)
-        parts = await self._parts(turn)
+        """Answer a webhook. No thread is held while it waits.
+
+        Args:
+            body: of the request.
+            given: its signature.
+
+        Returns:
+            The TwiML.
+
+        Raises:
+            Problem: 403 for an invalid signature, 400 for an invalid message.
+            StoreError: if the store fails.
+        """
+        turn = self._read_message(body, given)
+        parts = await self._get_answer(turn)
         return render_twiml(await run_in_threadpool(self.talk.render_messages, turn.message.person, parts))
 
-    def _turn(self, body: bytes, given: str) -> PendingMessage:
-        """The message of a request."""
+    def _read_message(self, body: bytes, given: str) -> PendingMessage:
+        """Read the message of a request."""
         fields = _fields(body)
         if not is_signed(self._token, self._url, fields, given):
             raise Problem(403, "bad-signature", "this request was not signed by Twilio for this address; see sms_url")
         said = dict(fields)
         number, sid = said.get("From", ""), said.get("MessageSid") or said.get("SmsSid", "")
         if not sid or not _NUMBER.fullmatch(number):
-            raise Problem(400, "no-message", "a text message has a MessageSid and comes From a number; this is none")
+            raise Problem(400, "no-message", "invalid message: expected a MessageSid, and a number in From")
         person, pictures = self.record.hash_number(number), said.get("NumMedia", "0") not in ("", "0")
         message = SmsMessage(sid, person, said.get("Body", ""), pictures, bool(said.get("OptOutType")))
         return PendingMessage(message, number, self._from or said.get("To", ""))
 
     def close(self) -> None:
-        """Answer what has come, and no more."""
+        """Answer the messages that have arrived, and stop."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting)
         self._pool.shutdown()
@@ -119,21 +143,21 @@ class SmsService:
 
     # ----------------------------------------------------------------- answering
 
-    async def _parts(self, turn: PendingMessage) -> AnswerParts:
-        """The answer to a message, made once, or what is said where it is late."""
-        until = time.monotonic() + self._patience
+    async def _get_answer(self, turn: PendingMessage) -> AnswerParts:
+        """Return the answer to a message, which is created once, or what is said if it is late."""
+        until = time.monotonic() + self._timeout_s
         while not isinstance(claimed := await run_in_threadpool(self.record.lease, turn.message.sid), tuple):
             if claimed:
-                self._take_up(turn)
+                self._enqueue(turn)
                 await asyncio.wait([asyncio.wrap_future(turn.done)], timeout=max(until - time.monotonic(), 0))
-                return await run_in_threadpool(self._given, turn)
+                return await run_in_threadpool(self._get_or_postpone, turn)
             if time.monotonic() > until:
-                return ()  # whoever answers it sends it behind
+                return ()  # the other one sends it later
             await asyncio.sleep(POLL_INTERVAL_S)
         return claimed
 
-    def _given(self, turn: PendingMessage) -> AnswerParts:
-        """The answer, or what is said where it is late from now on."""
+    def _get_or_postpone(self, turn: PendingMessage) -> AnswerParts:
+        """Return the answer, or what is said if it is late from now on."""
         with turn.lock:
             if turn.done.done():
                 return turn.parts
@@ -142,19 +166,19 @@ class SmsService:
             self.record.save_answer(turn.message.sid, told)
             return told
 
-    def _take_up(self, turn: PendingMessage) -> None:
-        """Have it answered: behind the person's other messages, but who wants to be left alone does not wait."""
-        if not _talks(turn.message):
+    def _enqueue(self, turn: PendingMessage) -> None:
+        """Queue the message after the person's other ones; a keyword is not queued."""
+        if not _is_conversation(turn.message):
             self._submit(self._answer, turn)
             return
         with self._changed:
             waiting = self._waiting.setdefault(turn.message.person, deque())
             waiting.append(turn)
             if len(waiting) == 1:
-                self._submit(self._next, turn.message.person)
+                self._submit(self._answer_next, turn.message.person)
 
-    def _next(self, person: str) -> None:
-        """Answer the message of this person that has waited for longest."""
+    def _answer_next(self, person: str) -> None:
+        """Answer the person's message that has waited for longest."""
         waiting = self._waiting[person]
         try:
             self._answer(waiting[0])
@@ -162,19 +186,19 @@ class SmsService:
             with self._changed:
                 waiting.popleft()
                 if waiting:
-                    self._submit(self._next, person)
+                    self._submit(self._answer_next, person)
                 else:
                     del self._waiting[person]
                     self._changed.notify_all()
 
-    def _submit(self, do: Callable[[Given], None], what: Given) -> None:
-        self._pool.submit(do, what).add_done_callback(_told)
+    def _submit(self, do: Callable[[Argument], None], what: Argument) -> None:
+        self._pool.submit(do, what).add_done_callback(_log_error)
 
     def _answer(self, turn: PendingMessage) -> None:
-        """Make the answer, in a thread of its own."""
+        """Create the answer, in a thread of its own."""
         try:
             turn.parts = self.talk.answer(turn.message)
-            if _talks(turn.message) and self.record.has_opted_out(turn.message.person):
+            if _is_conversation(turn.message) and self.record.has_opted_out(turn.message.person):
                 turn.parts = ()
         except (EverthreadError, Problem) as error:
             log.error("a text message could not be answered: %s", type(error).__name__)
@@ -184,14 +208,14 @@ class SmsService:
             self._send(turn)
 
     def _publish(self, turn: PendingMessage) -> None:
-        """Let whoever waits have the answer, unless it is late."""
+        """Publish the answer, unless it is late."""
         with turn.lock:
             if not turn.late:
                 turn.done.set_result(None)
                 self.record.save_answer(turn.message.sid, turn.parts)
 
     def _send(self, turn: PendingMessage) -> None:
-        """Send what is late, or keep that it is owed."""
+        """Send a late answer, or save that it is owed."""
         person, texts = turn.message.person, self.talk.render_messages(turn.message.person, turn.parts)
         try:
             if self._sender is None or not self._sender.send(texts, to=turn.number, sender=turn.sender):
@@ -200,23 +224,23 @@ class SmsService:
             self.record.opt_out(person)
 
 
-def _talks(message: SmsMessage) -> bool:
-    """Whether a message is more than a keyword; a yes may be an answer."""
+def _is_conversation(message: SmsMessage) -> bool:
+    """Return whether a message is more than a keyword; a yes may answer a question."""
     return keywords.find_keyword(message.text) in (None, "yes")
 
 
-def _told(done: Future[None]) -> None:
-    """What nobody foresaw is told in the log, by its kind alone."""
+def _log_error(done: Future[None]) -> None:
+    """Log the type of an unexpected error."""
     if (error := done.exception()) is not None:
         log.error("a text message could not be answered: %s", type(error).__name__)
 
 
 def _fields(body: bytes) -> FormFields:
-    """The fields of a form. Problem 400 where it is none."""
+    """Return the fields of a form. Raises Problem 400 if it isn't one."""
     try:
         return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise Problem(400, "no-form", "the body is no application/x-www-form-urlencoded form in UTF-8") from None
+        raise Problem(400, "no-form", "the body is not an application/x-www-form-urlencoded form in UTF-8") from None
 
 
 # --------------------------------------------------------------------- the route
@@ -226,13 +250,17 @@ router = APIRouter(tags=["sms"])
 
 @router.post("/sms", include_in_schema=False)
 async def sms(request: Request, x_twilio_signature: Annotated[str, Header()] = "") -> Response:
-    """Twilio's webhook for an incoming message."""
+    """Handle an incoming message: Twilio's webhook."""
     service: SmsService = request.app.state.sms
     return Response(await service.receive(await request.body(), x_twilio_signature), media_type="text/xml")
 
 
 def install(app: FastAPI, conversations: ConversationRegistry, settings: Settings) -> SmsService | None:
-    """Have the app answer text messages, where Twilio's token is set. Raises ConfigError."""
+    """Add the webhook to the app if Twilio's token is set.
+
+    Raises:
+        ConfigError: for invalid settings.
+    """
     if not settings.sms_token:
         return None
     app.include_router(router)

@@ -1,9 +1,9 @@
-"""Claims: which of several workers a bank belongs to, while something of it is in the memory of one alone.
+"""Leases: record which worker holds in-memory state for a bank.
 
-A worker has a socket and a file in the folder that `serving` makes for all of them. A claim is a symbolic link there,
-named by a digest of the bank, to the socket of the worker that has claimed it: to make one either succeeds or tells
-that another has it (symlink(2), EEXIST). The file is locked for as long as its worker lives, so whoever can lock it
-knows that the worker is gone, and is alone in removing what it claimed.
+Each worker has a socket and a file in a folder that `runner` creates. A lease is a symbolic link there, named by a
+digest of the bank, to the socket of the worker that holds it: creating the link either succeeds or fails with EEXIST if
+another worker holds the bank (symlink(2)). A worker locks its file while it lives; a process that can lock the file
+knows that the worker has ended, and is alone in removing its leases.
 """
 
 from __future__ import annotations
@@ -23,47 +23,52 @@ from everthread.server.problems import Problem
 
 try:
     import fcntl
-except ImportError:  # Windows, which has no such sockets either
+except ImportError:  # Windows, which doesn't have such sockets either
     fcntl = None  # type: ignore[assignment]
 
-SOCKET_DIR = "workers"  # the folder of the sockets, in that of the numbers
-MAX_SOCKET_PATH_BYTES = 100  # bytes of a socket's path; macOS takes 103, Linux 107
-ACQUIRE_TIMEOUT_S = 1.0  # seconds to wait for a claim: most are given back within milliseconds
-RETRY_DELAY_S = 0.05  # seconds between two tries
+SOCKET_DIR = "workers"  # the folder of the sockets, in that of the metrics
+MAX_SOCKET_PATH_BYTES = 100  # macOS accepts 103, Linux 107
+ACQUIRE_TIMEOUT_S = 1.0  # most leases are released within milliseconds
+RETRY_DELAY_S = 0.05
 
 
 def create_socket_folder(folder: str) -> None:
-    """Have the workers that are to come know of each other, where the system can. ConfigError for a folder whose name
-    is too long for sockets in it."""
+    """Create the folder of the workers' sockets, if the system has such sockets.
+
+    Raises:
+        ConfigError: if the path of the folder is too long for sockets in it.
+    """
     if fcntl is None or not hasattr(socket, "AF_UNIX"):
         return
     within = Path(folder, SOCKET_DIR)
     if len(os.fsencode(within / "1234567890")) > MAX_SOCKET_PATH_BYTES:
-        raise ConfigError(f"the name of {folder} is too long for a socket in it; set TMPDIR to a shorter one, as /tmp")
+        raise ConfigError(
+            f"the path {folder} is too long for a socket in it; set TMPDIR to a shorter one, such as /tmp"
+        )
     within.mkdir(mode=0o700)
 
 
 def get_socket_path() -> Path | None:
-    """The socket of this process, at which its neighbours reach it; None of a process that has none."""
+    """Return the path of this process's socket, or None if it is the only process."""
     within = Path(os.environ.get(MULTIPROC_DIR_VARIABLE, ""), SOCKET_DIR)
     return within / str(os.getpid()) if MULTIPROC_DIR_VARIABLE in os.environ and within.is_dir() else None
 
 
 class BankLeases:
-    """Those of one process. Safe from many threads. Where a process is alone, it may have everything, and nothing is
-    written."""
+    """The leases of one process. Thread-safe. A process that is alone holds every bank, and nothing is written."""
 
     def __init__(self, own_socket: Path | None = None) -> None:
-        """own is the process's `place`."""
+        """Args:
+        own_socket: the path of this process's socket; see `get_socket_path`."""
         self.own_socket = own_socket
-        self._held: dict[str, set[Hashable]] = {}  # by bank, and by what it is held
+        self._held: dict[str, set[Hashable]] = {}  # the holders, by bank
         self._lock = threading.Lock()
         if own_socket is not None:
             self._alive = os.open(_file(own_socket), os.O_CREAT | os.O_RDWR, 0o600)  # until the process ends
             fcntl.flock(self._alive, fcntl.LOCK_EX)
 
     def find_owner(self, bank: str) -> Path | None:
-        """The socket of the other worker that a bank belongs to."""
+        """Return the socket of the other worker that holds a bank, or None."""
         name = self._owner_name(bank)
         return (
             None
@@ -72,8 +77,16 @@ class BankLeases:
         )
 
     def acquire(self, bank: str, by: Hashable, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
-        """Have a bank belong to this worker while `by` holds it, or longer where something else does, too. False where
-        another worker has it for longer than so many seconds."""
+        """Hold a bank in this worker until `release`, for one of possibly several holders.
+
+        Args:
+            bank: its id.
+            by: the holder.
+            timeout_s: how long to wait if another worker holds the bank.
+
+        Returns:
+            Whether this worker holds the bank.
+        """
         until = time.monotonic() + timeout_s
         while not self._try_acquire(bank, by):
             if (owner := self.find_owner(bank)) is None or self.reclaim(bank, owner):
@@ -84,19 +97,27 @@ class BankLeases:
         return True
 
     def release(self, bank: str, by: Hashable) -> None:
-        """What held a bank holds it no more."""
+        """End a holder's hold of a bank; the bank is free after the last one."""
         with self._lock:
             held = self._held.get(bank, set())
             held.discard(by)
             if self.own_socket is not None and bank in self._held and not held:
                 del self._held[bank]
-                with suppress(FileNotFoundError):  # the folder goes when the server has ended
+                with suppress(FileNotFoundError):  # the folder is removed when the server ends
                     if self._owner_name(bank) == self.own_socket.name:
                         os.unlink(self._link_path(self.own_socket, bank))
 
     @contextmanager
     def hold(self, bank: str, timeout_s: float = ACQUIRE_TIMEOUT_S) -> Iterator[None]:
-        """While a bank belongs to this worker. Problem where it is another's for longer than so many seconds."""
+        """Hold a bank in this worker for the duration of the block.
+
+        Args:
+            bank: its id.
+            timeout_s: how long to wait if another worker holds the bank.
+
+        Raises:
+            Problem: 409 if another worker holds the bank for longer.
+        """
         by = object()
         if not self.acquire(bank, by, timeout_s):
             raise reply_in_progress()
@@ -107,7 +128,7 @@ class BankLeases:
 
     @contextmanager
     def try_holding(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
-        """While what nobody waits for takes its turn: the bank belongs to this worker, if it is no other's."""
+        """Take a turn of background work, and hold the bank if no other worker does."""
         by = object()
         with turn:
             self.acquire(bank, by, 0)
@@ -117,9 +138,9 @@ class BankLeases:
                 self.release(bank, by)
 
     def reclaim(self, bank: str, owner: Path) -> bool:
-        """Take a bank from a worker that is gone. False where it isn't."""
+        """Remove a lease of a worker that has ended. Return whether it had."""
         try:
-            file = os.open(_file(owner), os.O_RDWR)  # one that isn't there tells nothing
+            file = os.open(_file(owner), os.O_RDWR)  # a missing file is no evidence
         except OSError:
             return False
         try:
@@ -140,7 +161,9 @@ class BankLeases:
                 try:
                     os.symlink(self.own_socket.name, self._link_path(self.own_socket, bank))
                 except FileExistsError:
-                    if self._owner_name(bank) != self.own_socket.name:  # it may be of one that had our number
+                    if (
+                        self._owner_name(bank) != self.own_socket.name
+                    ):  # the link may be that of an earlier process with the same number
                         return False
                 self._held[bank] = set()
             self._held[bank].add(by)
@@ -157,9 +180,9 @@ class BankLeases:
 
 
 def reply_in_progress() -> Problem:
-    """Of a conversation in which nothing else can be begun."""
+    """Return the problem that a reply is in progress in this conversation."""
     return Problem(
-        409, "replying", "a reply is running in this conversation; wait for it, or stop it", {"Retry-After": "1"}
+        409, "replying", "a reply is in progress in this conversation; wait for it, or stop it", {"Retry-After": "1"}
     )
 
 

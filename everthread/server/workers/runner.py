@@ -1,4 +1,4 @@
-"""Serving: a socket, one process or several, and a stop that lets everybody finish. It knows uvicorn, and no route."""
+"""Runs the server: its socket, one process or several, and a graceful shutdown. It knows uvicorn, and no route."""
 
 from __future__ import annotations
 
@@ -43,13 +43,11 @@ except ImportError:  # Windows, which has no such limit
 
 log = logging.getLogger("everthread.server")
 
-BACKLOG = 2048  # connections that the system holds until they are taken up
-REUSEPORT_BALANCES = sys.platform == "linux"  # whether the system deals connections out among sockets of one address
-START_TIMEOUT_S = (
-    60  # seconds without a word after which a worker counts as hung; on a busy machine one needs ten to begin
-)
-POLL_INTERVAL_S = 0.05  # seconds between two looks whether workers have begun
-TRUSTED_PROXIES = "127.0.0.1,::1"  # who is believed when it says for whom it asks: a proxy on this machine
+BACKLOG = 2048  # connections that the system queues until they are accepted
+REUSEPORT_BALANCES = sys.platform == "linux"  # whether the system balances connections among sockets of one address
+START_TIMEOUT_S = 60  # an unresponsive worker counts as hung after this; on a busy machine one needs ten to start
+POLL_INTERVAL_S = 0.05
+TRUSTED_PROXIES = "127.0.0.1,::1"  # may name their clients: proxies on this machine
 KEY_REQUIRED_MESSAGE = (
     "{} can be reached from other machines, and there is no key: make one with `everthread keys new`, or serve at "
     "127.0.0.1, where none is needed"
@@ -58,7 +56,7 @@ KEY_REQUIRED_MESSAGE = (
 
 @dataclass(frozen=True, slots=True)
 class AppFactory:
-    """What an app is made of, as names, so that every worker can make its own of it."""
+    """The parts of an app by name, so that every worker can build its own."""
 
     store: str | None
     embedder: str | None
@@ -72,7 +70,7 @@ class AppFactory:
     tokens: str | None = None  # how they are counted
 
     def __call__(self) -> FastAPI:
-        """The app of one process."""
+        """Build the app of one process."""
         logs.install(self.log_level)
         if self.multi_process:
             _exit_with_parent()
@@ -93,38 +91,54 @@ class AppFactory:
 
 
 def resolve_address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
-    """The address of a host on this machine. ConfigError for a name that is none."""
+    """Return the family and the address of a host on this machine.
+
+    Raises:
+        ConfigError: if it isn't one.
+    """
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise ConfigError(f"host {host!r} is no address of this machine ({error}); 127.0.0.1 always is") from None
+        raise ConfigError(f"host {host!r} is not an address of this machine ({error}); 127.0.0.1 always is") from None
     family, _, _, _, place = found[0]
     return family, str(place[0])
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what is served there. ConfigError for a name that is none."""
+    """Return whether a host can be reached only from this machine.
+
+    Raises:
+        ConfigError: if it isn't an address of this machine.
+    """
     return ipaddress.ip_address(resolve_address(host, 0)[1].partition("%")[0]).is_loopback
 
 
 def open_socket(host: str, port: int, workers: int = 1) -> socket.socket:
-    """A socket that takes connections from now on; with several workers, from when they do. Port 0 is any that is free.
-    ConfigError where it can't be had."""
+    """Open the socket to serve at.
+
+    Args:
+        host: a name or an address.
+        port: 0 for any free one.
+        workers: with several, connections are refused until the workers accept them.
+
+    Raises:
+        ConfigError: if the address is unavailable.
+    """
     family, place = resolve_address(host, port)
     try:
         alone = socket.create_server((place, port), family=family, backlog=BACKLOG)
-        return alone if workers == 1 or not REUSEPORT_BALANCES else _held(alone)
+        return alone if workers == 1 or not REUSEPORT_BALANCES else _reserve_address(alone)
     except OSError as error:
         remedy = {
-            errno.EADDRINUSE: "another program has it, maybe an Everthread that runs; choose another with --port",
-            errno.EACCES: "ports below 1024 are the system's; choose another with --port",
-            errno.EADDRNOTAVAIL: "it is no address of this machine; choose another with --host",
+            errno.EADDRINUSE: "another program uses it, perhaps another Everthread; choose another with --port",
+            errno.EACCES: "ports below 1024 are reserved; choose another with --port",
+            errno.EADDRNOTAVAIL: "it is not an address of this machine; choose another with --host",
         }.get(error.errno or 0, str(error))
-        raise ConfigError(f"port {port} of {host} can't be had: {remedy}") from None
+        raise ConfigError(f"port {port} of {host} is unavailable: {remedy}") from None
 
 
-def _held(alone: socket.socket) -> socket.socket:
-    """The same address, which was seen to be free, held for the workers that are to come."""
+def _reserve_address(alone: socket.socket) -> socket.socket:
+    """Reserve the address, which was just found to be free, for the workers."""
     with alone:
         held = socket.socket(alone.family)
         place = alone.getsockname()
@@ -133,20 +147,22 @@ def _held(alone: socket.socket) -> socket.socket:
     if held.family == socket.AF_INET6:
         held.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     held.bind(place)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # or another server could listen before the workers do
+    held.setsockopt(
+        socket.SOL_SOCKET, socket.SO_REUSEADDR, 0
+    )  # otherwise another server could listen before the workers do
     return held
 
 
-def local_url(taken: socket.socket) -> str:
-    """The address at which a browser on this machine reaches it."""
-    host, port = taken.getsockname()[:2]
+def local_url(listener: socket.socket) -> str:
+    """Return the URL at which a browser on this machine reaches the server."""
+    host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def wait_until_listening(taken: socket.socket) -> bool:
-    """Wait until connections are taken up there; False where none is, for so long that none will be."""
-    place = urlsplit(local_url(taken))
+def wait_until_listening(listener: socket.socket) -> bool:
+    """Wait until connections are accepted. Return whether they are within START_TIMEOUT_S."""
+    place = urlsplit(local_url(listener))
     until = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection((place.hostname, place.port), timeout=START_TIMEOUT_S):
@@ -163,9 +179,14 @@ def run(
     workers: int = 1,
     on_listening: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then nobody new is let in, and what is being answered is finished, for so long as
-    the limits say. Returns when all is done. Several workers make the app each, so it must be picklable then. told is
-    called once connections are taken.
+    """Serve until SIGTERM or SIGINT, then finish the requests in progress within the limits' shutdown timeout.
+
+    Args:
+        create_app: builds the app; with several workers it must be picklable, and each calls it.
+        listener: from `open_socket`.
+        limits: of connections.
+        workers: number of processes.
+        on_listening: called once connections are accepted.
     """
     _raise_open_file_limit()
     config = build_config(create_app, limits or ConnectionLimits(), workers)
@@ -186,7 +207,7 @@ def run(
 
 
 def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, workers: int = 1) -> uvicorn.Config:
-    """How uvicorn serves."""
+    """Build uvicorn's configuration. Args as `run`."""
     return uvicorn.Config(
         create_app,
         factory=True,
@@ -195,7 +216,7 @@ def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, wo
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,  # `logs` writes one without paths, which hold names
+        access_log=False,  # `logs` writes one without paths, which contain names
         server_header=False,
         forwarded_allow_ips=TRUSTED_PROXIES,
         backlog=BACKLOG,
@@ -207,15 +228,18 @@ def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, wo
 
 
 class WorkerEventLoop(asyncio.SelectorEventLoop):
-    """The event loop of one worker of several. Where the system deals connections out, it listens at the address with a
-    socket of its own; of one that all had, the first worker to wake would take most. Its neighbours reach it at another
-    one, until the last that it does is done."""
+    """The event loop of one of several workers.
 
-    _near: asyncio.Server | None = None
+    Where the system balances connections among sockets of one address, the worker listens with a socket of its own;
+    with a shared one, the first worker to wake would get most of them. Other workers reach it at another socket, until
+    its last request is done.
+    """
+
+    _worker_server: asyncio.Server | None = None
 
     async def create_server(self, protocol_factory: Any, *given: Any, **named: Any) -> asyncio.Server:
         if (place := bank_leases.get_socket_path()) is not None:
-            self._near = await self.create_unix_server(protocol_factory, place, backlog=BACKLOG)
+            self._worker_server = await self.create_unix_server(protocol_factory, place, backlog=BACKLOG)
         held: socket.socket = named["sock"]
         if REUSEPORT_BALANCES:
             at = held.getsockname()[:2]
@@ -223,42 +247,44 @@ class WorkerEventLoop(asyncio.SelectorEventLoop):
         return await super().create_server(protocol_factory, *given, **named)
 
     def close(self) -> None:
-        if self._near is not None:
-            self._near.close()
+        if self._worker_server is not None:
+            self._worker_server.close()
         super().close()
 
 
 class LoggingSupervisor(Multiprocess):
-    """uvicorn's workers. Of one that has died, and is replaced, the log tells."""
+    """uvicorn's supervisor; it logs when a worker has ended and was replaced."""
 
     def keep_subprocess_alive(self) -> None:
         for each in self.processes:
-            each.child_conn.close()  # theirs: while we have it, one that dies when it is asked seems to think it over
+            each.child_conn.close()  # theirs: while we hold it too, a worker that dies during a health check seems slow
         before = list(self.processes)
         super().keep_subprocess_alive()
         for old, new in zip(before, self.processes, strict=True):
             if old is not new:
-                log.warning("worker %s has ended with %s; %s is in its place", old.pid, old.exitcode, new.pid)
+                log.warning("worker %s has ended with %s; %s replaces it", old.pid, old.exitcode, new.pid)
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn's server, which tells a person at a terminal what it waits for when it is told to stop."""
+    """uvicorn's server; it tells a person at a terminal what the shutdown waits for."""
 
     def request_exit(self, sig: int, frame: FrameType | None) -> None:
-        """What a signal does before uvicorn heeds it: have it stop as soon as it has begun. And after, for uvicorn
-        raises it again once it has stopped: nothing."""
+        """Handle a signal before uvicorn does: stop as soon as the server has started.
+
+        uvicorn raises the signal again after it has stopped; then this has no effect.
+        """
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         waiting = len(self.server_state.tasks)
         if waiting and not self.should_exit and sys.stderr.isatty():
             answers = "an answer" if waiting == 1 else f"{waiting} answers"
-            print(f"\nfinishing {answers}; Ctrl-C again ends at once", file=sys.stderr)
+            print(f"\nfinishing {answers}; press Ctrl-C again to stop at once", file=sys.stderr)
         super().handle_exit(sig, frame)
 
 
 def _exit_with_parent() -> None:
-    """Stop where the process that watches over the workers is gone: they would hold the port for nobody."""
+    """Stop this worker when the supervising process has ended, so that the port is free."""
     parent = multiprocessing.parent_process()
 
     def outlive() -> None:
@@ -270,8 +296,8 @@ def _exit_with_parent() -> None:
 
 
 def _raise_open_file_limit() -> None:
-    """Have this process hold as many connections open as the system lets it; by default it is often few."""
+    """Raise the limit of open files, which bounds the number of connections; its default is often low."""
     if resource is not None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        with suppress(ValueError, OSError):  # macOS says that there is no limit, and then has one
+        with suppress(ValueError, OSError):  # macOS reports no limit, and has one
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

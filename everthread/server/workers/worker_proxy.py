@@ -1,8 +1,8 @@
-"""Neighbours: what is asked of a bank that belongs to another worker is passed on to it.
+"""Forwards requests for a bank to the worker that holds it.
 
-It stands before everything else, and looks at nothing but the bank's name: whoever answers also guards, counts and
-logs. Bodies and answers go through as they come. Who passes a request on says for whom in a header, which is believed
-of what comes in at the worker's own socket alone: that is in a folder which nobody else may enter.
+It is the outermost middleware and reads only the bank's id: the worker that answers also guards, counts and logs.
+Bodies and responses are streamed. A header names the client of a forwarded request; it is trusted only at the worker's
+own socket, which is in a folder that other users can't enter.
 """
 
 from __future__ import annotations
@@ -31,27 +31,30 @@ from everthread.server.workers.bank_leases import BankLeases
 
 log = logging.getLogger("everthread.server")
 
-FORWARDED_HEADER = b"everthread-for"  # the header that says for whom a request is passed on
-FORWARDED_FIELDS = ("client", "server", "scheme")  # what it says, of the scope
+FORWARDED_HEADER = b"everthread-for"  # names the client of a forwarded request
+FORWARDED_FIELDS = ("client", "server", "scheme")  # of the scope
 BANKS_PATH = [*API_PREFIX.split("/"), "banks"]
-HOP_BY_HOP_HEADERS = {  # headers of one connection, which each of the two has of its own (RFC 9110, 7.6.1)
+HOP_BY_HOP_HEADERS = {  # headers that apply to one connection only (RFC 9110, 7.6.1)
     *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"upgrade", b"expect"),
     FORWARDED_HEADER,
 }
-RESPONSE_HOP_BY_HOP_HEADERS = HOP_BY_HOP_HEADERS | {b"transfer-encoding", b"date"}  # uvicorn adds them anew
-MAX_TRIES = 20  # looks for an owner who can be reached
-RETRY_DELAY_S = 0.05  # seconds between two of them
+RESPONSE_HOP_BY_HOP_HEADERS = HOP_BY_HOP_HEADERS | {b"transfer-encoding", b"date"}  # uvicorn adds its own
+MAX_TRIES = 20  # to reach an owner
+RETRY_DELAY_S = 0.05
 
 
 class ClientDisconnected(Exception):
-    """Whoever asked has gone."""
+    """The client has disconnected."""
 
 
 class WorkerProxyMiddleware:
-    """Passes on what is another worker's."""
+    """Forwards requests for banks that other workers hold."""
 
     def __init__(self, app: ASGIApp, leases: BankLeases, body_timeout_s: float) -> None:
-        """patience is in seconds, for a body."""
+        """Args:
+        app: the next application.
+        leases: of this process.
+        body_timeout_s: for a request's body."""
         self.app, self.leases, self.body_timeout_s = app, leases, body_timeout_s
         self._transports: dict[Path, httpx.AsyncHTTPTransport] = {}
 
@@ -64,14 +67,18 @@ class WorkerProxyMiddleware:
         try:
             passed = await self._forward(scope, receive, send)
         except Problem as problem:
-            log.warning("a request was not passed on: %s", problem.name)
+            log.warning("a request was not forwarded: %s", problem.name)
             await problem.response()(scope, receive, with_security_headers(send))
         else:
             if not passed:
                 await self.app(scope, receive, send)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Whether a request was passed on, and all of it is done. Problem where its worker can't be had."""
+        """Forward a request completely. Return whether it was forwarded.
+
+        Raises:
+            Problem: if the other worker can't be reached.
+        """
         if (bank := bank_from_path(scope)) is None:
             return False
         check_framing(Headers(scope=scope))
@@ -85,11 +92,14 @@ class WorkerProxyMiddleware:
                     await anyio.sleep(RETRY_DELAY_S)
             else:
                 return True
-        raise _unavailable("the worker that has this bank just now can't be reached; try again")
+        raise _unavailable("the worker that holds this bank can't be reached; try again")
 
     async def _forward_to(self, owner: Path, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have a request answered by the owner, for as long as whoever asked is there. Raises httpx.ConnectError where
-        the owner is not, and nothing was read of it yet."""
+        """Let the owner answer a request, until the client disconnects.
+
+        Raises:
+            httpx.ConnectError: if the owner can't be reached; nothing of the request was read.
+        """
         body, failed = ForwardedBody(with_body_limit(receive, MAX_FILE_BYTES, self.body_timeout_s)), list[Exception]()
         async with anyio.create_task_group() as both:
 
@@ -113,7 +123,7 @@ class WorkerProxyMiddleware:
         except httpx.ConnectError:
             raise
         except httpx.TransportError:
-            raise _unavailable("the worker that was doing this has ended; see what is kept, and ask again") from None
+            raise _unavailable("the worker that was doing this has ended; see what was saved, and try again") from None
         assert isinstance(response.stream, httpx.AsyncByteStream)
         try:
             headers = [each for each in response.headers.raw if each[0].lower() not in RESPONSE_HOP_BY_HOP_HEADERS]
@@ -122,12 +132,12 @@ class WorkerProxyMiddleware:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         except httpx.TransportError:
-            pass  # the owner has ended, and the answer with it: uvicorn hangs up on what is not finished
+            pass  # the owner has ended: uvicorn closes the connection of an incomplete response
         finally:
             await response.stream.aclose()
 
     def _transport_to(self, owner: Path) -> httpx.AsyncHTTPTransport:
-        """The way to a worker. A connection is made for each request, for one that is kept may just be closing."""
+        """Return the transport to a worker, which connects for each request; an idle connection may just be closing."""
         if owner not in self._transports:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
             self._transports[owner] = httpx.AsyncHTTPTransport(verify=False, limits=limits, uds=str(owner))
@@ -135,7 +145,7 @@ class WorkerProxyMiddleware:
 
 
 class ForwardedBody(httpx.AsyncByteStream):
-    """The body of a request, as it comes in."""
+    """The body of a request, as it arrives."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -151,7 +161,7 @@ class ForwardedBody(httpx.AsyncByteStream):
         self._whole.set()
 
     async def wait_until_disconnect(self) -> None:
-        """Wait until whoever sent it, once it is whole, has gone."""
+        """Wait until the body is complete and the client has disconnected."""
         await self._whole.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -164,13 +174,13 @@ def _require_connected(message: Message) -> Message:
 
 
 def bank_from_path(scope: Scope) -> str | None:
-    """The bank that a path names, read as `paths.Segments` has it read."""
+    """Return the bank that a path names, decoded as by `EncodedSlashMiddleware`."""
     parts = [unquote(part) for part in raw_path(scope).decode("latin-1").partition("?")[0].split("/")]
     return parts[len(BANKS_PATH)] if parts[: len(BANKS_PATH)] == BANKS_PATH and len(parts) > len(BANKS_PATH) else None
 
 
 def _request(scope: Scope, body: ForwardedBody) -> httpx.Request:
-    """The same request for another worker."""
+    """Build the same request for another worker."""
     headers = [each for each in scope["headers"] if each[0].lower() not in HOP_BY_HOP_HEADERS]
     headers.append((FORWARDED_HEADER, json.dumps({name: scope.get(name) for name in FORWARDED_FIELDS}).encode()))
     target = raw_path(scope) + (b"?" + scope["query_string"] if scope["query_string"] else b"")
@@ -178,7 +188,7 @@ def _request(scope: Scope, body: ForwardedBody) -> httpx.Request:
 
 
 def _apply_forwarded(scope: Scope) -> None:
-    """Take a request for what the neighbour says that it is."""
+    """Restore the client that a forwarded request names."""
     for name, value in scope["headers"]:
         if name == FORWARDED_HEADER:
             told = json.loads(value)

@@ -558,7 +558,7 @@ def test_a_late_reply_that_twilio_did_not_take_comes_with_the_next_answer(tmp_pa
         api.statuses = [(400, 30007)]
         assert nemo.phone().send("Hello") == []
         until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
-        nemo.sms._patience = PATIENCE
+        nemo.sms._timeout_s = PATIENCE
         assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
         assert nemo.phone().send("Good.") == ["Two."]
 
