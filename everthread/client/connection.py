@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from everthread import errors
+from everthread.common.retry import Retries, parse_retry_after
 from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
 from everthread.stores.filters import holdable
 
@@ -130,7 +131,8 @@ class Connection:
         """A good answer. A request is made again where the line broke, and where the server has no room just now."""
         import httpx
 
-        for tried, wait in enumerate((*RETRY_DELAYS_S, None)):
+        retries = Retries(RETRY_DELAYS_S)
+        for attempt in count():
             try:
                 response = self._http.send(request, stream=stream)
                 if response.is_success:
@@ -138,15 +140,14 @@ class Connection:
                 response.read()
                 response.close()
             except httpx.TransportError as error:
-                if wait is None or (isinstance(error, httpx.ConnectError) and not tried):
+                if (isinstance(error, httpx.ConnectError) and not attempt) or not retries.wait():
                     raise self._unreached(error) from error
-                time.sleep(wait)
                 continue
             found = _document(response)
             busy = response.status_code in RETRYABLE_STATUSES or found.get("type") == f"{URN_PREFIX}in-progress"
-            if wait is None or not busy:
+            requested_s = parse_retry_after(response.headers.get("Retry-After", ""))
+            if not busy or not retries.wait(min(requested_s, MAX_RETRY_AFTER_S)):
                 raise build_error(response.status_code, found, self.url)
-            time.sleep(min(max(wait, _seconds(response)), MAX_RETRY_AFTER_S))
         raise AssertionError("the last try answers or raises")
 
     def _unreached(self, error: httpx.TransportError) -> StoreUnavailable:
@@ -215,12 +216,6 @@ def _parsed(content: bytes, url: str) -> Any:
         return json.loads(content)
     except ValueError:
         raise ConfigError(f"{url} answers what is no JSON; give the url of a server of Everthread's") from None
-
-
-def _seconds(response: httpx.Response) -> float:
-    """How long the server asks to be left alone."""
-    said = response.headers.get("Retry-After", "")
-    return float(said) if said.isdecimal() else 0.0
 
 
 def _told(error: Exception) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 class Retries:
     """The retries that one call has left.
 
-    retries = Retries(3, max_total_delay_s=20.0)
+    retries = Retries(doubling_delays(3), max_total_delay_s=20.0)
     while True:
         try:
             return attempt()
@@ -24,30 +24,21 @@ class Retries:
 
     def __init__(
         self,
-        most: float = math.inf,
+        delays_s: Iterable[float],
         *,
-        first_delay_s: float = 0.5,
-        growth: float = 2.0,
-        jitter: float = 0.0,
         max_total_delay_s: float = math.inf,
         deadline: float = math.inf,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Set the limits.
+        """Set the delays and their limits.
 
         Args:
-            most: the number of retries.
-            first_delay_s: seconds before the first retry.
-            growth: the factor by which each further delay is longer.
-            jitter: the share by which a delay may be shortened at random, so that clients don't return all at once.
+            delays_s: seconds before each retry; as many retries as delays.
             max_total_delay_s: seconds that all delays may take together.
             deadline: the time.monotonic() after which no retry begins.
             sleep: called with the seconds of each delay.
         """
-        self._left = most
-        self._delay_s = first_delay_s
-        self._growth = growth
-        self._jitter = jitter
+        self._delays_s = iter(delays_s)
         self._left_s = max_total_delay_s
         self._deadline = deadline
         self._sleep = sleep
@@ -56,19 +47,31 @@ class Retries:
         """Sleep until the next attempt.
 
         Args:
-            requested_s: seconds that the server asked for, which replace the delay; 0 if it asked for none.
+            requested_s: seconds that the server asked for; the delay is at least as long.
 
         Returns:
             False, at once, if no retry is left or the delay would exceed a limit.
         """
-        delay_s = requested_s if requested_s > 0 else self._delay_s * random.uniform(1.0 - self._jitter, 1.0)
-        if self._left < 1 or delay_s > self._left_s or time.monotonic() + delay_s > self._deadline:
+        if (delay_s := next(self._delays_s, None)) is None:
             return False
-        self._left -= 1
+        delay_s = max(delay_s, requested_s)
+        if delay_s > self._left_s or time.monotonic() + delay_s > self._deadline:
+            return False
         self._left_s -= delay_s
-        self._delay_s *= self._growth
         self._sleep(delay_s)
         return True
+
+
+def doubling_delays(retries: int, first_s: float = 0.5, jitter: float = 0.0) -> Iterator[float]:
+    """Yield one delay per retry, each twice the one before.
+
+    Args:
+        retries: how many.
+        first_s: seconds of the first delay.
+        jitter: the share by which a delay may be shortened at random, so that clients don't return all at once.
+    """
+    for number in range(retries):
+        yield first_s * 2.0**number * random.uniform(1.0 - jitter, 1.0)
 
 
 def parse_retry_after(header: str) -> float:

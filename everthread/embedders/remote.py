@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from everthread.common.fork_safety import Lock, register
-from everthread.common.retry import Retries, parse_retry_after
+from everthread.common.retry import Retries, doubling_delays, parse_retry_after
 from everthread.errors import EmbedderUnavailable
 from everthread.text.encoding import make_encodable
 from everthread.types import Vector, Vectors
@@ -104,7 +104,7 @@ class RemoteEmbedder:
         import httpx
 
         end = time.monotonic() + self._timeout + PER_TEXT_S * (len(texts) - 1)
-        retries = Retries(self._retries, deadline=end, sleep=self._sleep)
+        retries = Retries(doubling_delays(self._retries), deadline=end, sleep=self._sleep)
         while True:
             requested_s = 0.0
             try:

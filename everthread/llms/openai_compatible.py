@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from everthread.common.fork_safety import Lock
 from everthread.common.installation import install_extra
-from everthread.common.retry import Retries
+from everthread.common.retry import Retries, doubling_delays
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import Stream
@@ -46,8 +46,9 @@ class OpenAICompatible:
     """A model on a server with OpenAI's chat completions: OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter …
 
     Messages are sent to `base_url` and nowhere else; redirects are not followed. Before the first piece, broken
-    connections and the statuses 408, 409, 429 and 5xx are retried after a delay that doubles, or that the server asks
-    for (Retry-After), within MAX_TOTAL_DELAY_S. A silent server is not asked again, since it may still be working.
+    connections and the statuses 408, 409, 429 and 5xx are retried after delays that double and are at least as long as
+    the server asks for (Retry-After), within MAX_TOTAL_DELAY_S. A silent server is not asked again, since it may still
+    be working.
     A parameter that the server rejects is left out from then on.
     """
 
@@ -180,7 +181,9 @@ class OpenAICompatible:
         """Send the request, and again where that may help and there is time."""
         import openai
 
-        retries = Retries(self._retries, jitter=JITTER, max_total_delay_s=MAX_TOTAL_DELAY_S, sleep=self._sleep)
+        retries = Retries(
+            doubling_delays(self._retries, jitter=JITTER), max_total_delay_s=MAX_TOTAL_DELAY_S, sleep=self._sleep
+        )
         while True:
             try:
                 return self._post(messages, sent, stream=stream)

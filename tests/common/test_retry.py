@@ -1,52 +1,56 @@
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from itertools import repeat
 from typing import Any
 
 import pytest
 
-from everthread.common.retry import Retries, parse_retry_after
+from everthread.common.retry import Retries, doubling_delays, parse_retry_after
 
 
-def delays(requested_s: float = 0.0, **limits: Any) -> list[float]:
-    """The delays of a call that fails for ever."""
-    slept: list[float] = []
-    retries = Retries(**limits, sleep=slept.append)
+def slept(delays_s: Iterable[float], requested_s: float = 0.0, **limits: Any) -> list[float]:
+    """The delays of a call that fails every time."""
+    found: list[float] = []
+    retries = Retries(delays_s, **limits, sleep=found.append)
     while retries.wait(requested_s):
         pass
-    return slept
+    return found
 
 
-def test_each_delay_doubles_until_no_retry_is_left() -> None:
-    assert delays(most=4) == [0.5, 1.0, 2.0, 4.0]
+def test_each_delay_is_slept_once() -> None:
+    assert slept((0.1, 0.5, 2.0)) == [0.1, 0.5, 2.0]
 
 
-def test_no_retries_mean_no_delay() -> None:
-    assert delays(most=0) == []
+def test_no_delays_mean_no_retry() -> None:
+    assert slept(()) == []
 
 
-def test_first_delay_and_growth_can_be_chosen() -> None:
-    assert delays(most=3, first_delay_s=0.1, growth=1.0) == [0.1, 0.1, 0.1]
+def test_doubling_delays_double() -> None:
+    assert list(doubling_delays(4)) == [0.5, 1.0, 2.0, 4.0]
+    assert list(doubling_delays(2, first_s=0.1)) == [0.1, 0.2]
+    assert list(doubling_delays(0)) == []
 
 
 def test_all_delays_together_stay_within_their_limit() -> None:
-    assert delays(max_total_delay_s=3.5) == [0.5, 1.0, 2.0]
-    assert delays(max_total_delay_s=3.4) == [0.5, 1.0]
+    assert slept(doubling_delays(9), max_total_delay_s=3.5) == [0.5, 1.0, 2.0]
+    assert slept(doubling_delays(9), max_total_delay_s=3.4) == [0.5, 1.0]
 
 
 def test_a_delay_that_would_end_after_the_deadline_is_not_begun() -> None:
-    assert delays(most=9, deadline=time.monotonic() + 5) == [0.5, 1.0, 2.0, 4.0]
-    assert delays(deadline=time.monotonic() + 0.1) == []
+    assert slept(doubling_delays(9), deadline=time.monotonic() + 5) == [0.5, 1.0, 2.0, 4.0]
+    assert slept(repeat(0.1), deadline=time.monotonic() + 0.05) == []
 
 
-def test_a_requested_delay_replaces_the_own_one() -> None:
-    assert delays(3.0, most=2) == [3.0, 3.0]
-    assert delays(-1.0, most=2) == [0.5, 1.0]
-    assert delays(8.0, max_total_delay_s=20.0) == [8.0, 8.0]
+def test_a_delay_is_at_least_as_long_as_the_server_asks_for() -> None:
+    assert slept(doubling_delays(3), 1.5) == [1.5, 1.5, 2.0]
+    assert slept(doubling_delays(2), -1.0) == [0.5, 1.0]
+    assert slept(doubling_delays(99), 8.0, max_total_delay_s=20.0) == [8.0, 8.0]
 
 
 def test_jitter_shortens_delays_by_no_more_than_its_share() -> None:
-    found = [delays(most=2, jitter=0.25) for _ in range(200)]
+    found = [tuple(doubling_delays(2, jitter=0.25)) for _ in range(200)]
     assert all(0.375 <= first <= 0.5 and 0.75 <= second <= 1.0 for first, second in found)
     assert len({first for first, _ in found}) > 100
 

@@ -9,13 +9,13 @@ import base64
 import hmac
 import logging
 import re
-import time
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit, urlunsplit
 from xml.sax.saxutils import escape
 
 import httpx
 
+from everthread.common.retry import Retries
 from everthread.errors import ConfigError
 
 log = logging.getLogger("everthread.server")
@@ -114,7 +114,8 @@ class TwilioSender:
             return all(self._sent(client, {"To": to, "From": sender, "Body": each}) for each in messages)
 
     def _sent(self, client: httpx.Client, message: dict[str, str]) -> bool:
-        for wait in (*RETRY_DELAYS_S, None):
+        retries = Retries(RETRY_DELAYS_S)
+        while True:
             try:
                 answer = client.post(self._url, data=message)
             except httpx.ConnectError as error:
@@ -130,8 +131,8 @@ class TwilioSender:
                     raise RecipientOptedOut
                 if answer.status_code != 429 and answer.status_code < 500:
                     break
-            if wait is not None:
-                time.sleep(wait)
+            if not retries.wait():
+                break
         log.warning("Twilio did not send a late reply: %s", told)
         return False
 

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from typing import Any, TypeVar
 
 import psycopg
@@ -19,6 +20,7 @@ from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from everthread.common.retry import Retries
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
 from everthread.stores.postgres.dsn import EXAMPLE, checked, shown
 from everthread.stores.postgres.lazy import Lazy
@@ -28,6 +30,7 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 Result = TypeVar("Result")
 
 PATIENCE = 10.0  # seconds that a call waits for a connection, and for a server that is starting again
+RETRY_DELAY_S = 0.1  # between the attempts of one call
 CONNECTIONS = 8  # of a process, at most; where processes are many, a pooler such as PgBouncer stands before the server
 DEFAULTS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
 FORCED = {"client_encoding": "utf8"}  # another, of the URL or the environment, can't write every character
@@ -118,17 +121,17 @@ class Database:
                 raise
 
     def retry(self, call: Callable[[], Result]) -> Result:
-        """What the call gives. If its connection turns out to be dead it is made again, while the server comes back."""
-        end, unsure = time.monotonic() + self._patience, None
+        """Return the result of the call, which is made again while its connection is lost and the server restarts."""
+        retries = Retries(repeat(RETRY_DELAY_S), deadline=time.monotonic() + self._patience)
+        unsure = None
         while True:
             try:
                 return call()
             except StoreUnavailable as error:
                 if isinstance(error, CommitUnknown):
                     unsure = error
-                if not isinstance(error, ConnectionLost) or time.monotonic() > end:
+                if not isinstance(error, ConnectionLost) or not retries.wait():
                     raise unsure or error from error.__cause__
-                time.sleep(0.1)
 
     @contextmanager
     def dedicated(self) -> Iterator[Connection]:
