@@ -30,6 +30,11 @@ def install_extra(extra: str) -> str:
     return f"{_installer()} {shlex.quote(_requirement(f'[{extra}]'))}"
 
 
+def has_llm_extra() -> bool:
+    """Return whether the packages are installed with which a language model writes about conversations."""
+    return all(find_spec(name) for name in ("json_repair", "pydantic"))
+
+
 def upgrade() -> str:
     """Return the shell command that brings Everthread up to date."""
     clone = _clone()

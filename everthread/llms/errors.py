@@ -11,24 +11,38 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from everthread.common.retry import parse_retry_after
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
 
-if TYPE_CHECKING:
-    import httpx2
-    import openai
-
 Kind = TypeVar("Kind", bound=ModelError)
 
-CONNECT = 5.0  # seconds to reach the server: it is there, or it is not
-AGAIN = {408, 409, 429}  # besides 5xx: what may go better the next time
+CONNECT_TIMEOUT_S = 5.0  # a server that is up accepts at once
+RETRYABLE = {408, 409, 429}  # in addition to 5xx
 NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
 TOO_LONG = re.compile(
     r"context.?(length|size|window)|maximum context|too many tokens|prompt is too long", re.IGNORECASE
 )
+
+
+class StatusError(Exception):
+    """A reply whose status is not a success, with the fields of its body. It has no text, which may echo the prompt.
+
+    Source: OpenAI's API reference, "Error codes"; other servers leave fields out, or send a bare text.
+    """
+
+    def __init__(self, status: int, body: bytes, retry_after: str = "") -> None:
+        super().__init__()
+        told, text = _error_object(body)
+        self.status = status
+        self.code = told.get("code")
+        self.type = told.get("type")
+        self.param = str(told.get("param") or "")
+        self.retry_after = max(parse_retry_after(retry_after), 0.0)  # seconds that the server asks to wait, or 0
+        message = told.get("message") or text
+        self.too_long = status == 413 or bool(TOO_LONG.search(f"{self.code} {self.type} {message}"))
 
 
 class LLMErrors:
@@ -42,13 +56,13 @@ class LLMErrors:
     @contextmanager
     def understood(self, timeout: float) -> Iterator[None]:
         """What goes wrong while a body is read."""
-        import httpx2
+        import httpx
 
         try:
             yield
-        except httpx2.TimeoutException:
+        except httpx.TimeoutException:
             raise self.silent(timeout) from None
-        except httpx2.HTTPError as error:
+        except httpx.HTTPError as error:
             raise self.broken(type(error).__name__) from None
         except (ValueError, RecursionError):  # whose text may be that of the reply
             remedy = "check that the URL is that of an OpenAI-compatible server; it mostly ends in /v1"
@@ -70,41 +84,40 @@ class LLMErrors:
         remedy = "try again, or give it longer with EVERTHREAD_LLM_TIMEOUT"
         return self._fault(LLMUnavailable, f"said nothing for {timeout:g} seconds", remedy)
 
-    def unreached(self, error: openai.APIConnectionError, timeout: float) -> LLMUnavailable:
-        import httpx2
+    def unreached(self, error: Exception, timeout: float) -> LLMUnavailable:
+        import httpx
 
-        cause = error.__cause__
-        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
+        if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
             return self.silent(timeout)
         unreached, remedy = "can't be reached", "start its server, or check its URL"
-        why = f"no connection within {CONNECT:g} seconds"
-        if not isinstance(cause, httpx2.ConnectTimeout):
-            why = _why(cause or error)
+        why = f"no connection within {CONNECT_TIMEOUT_S:g} seconds"
+        if not isinstance(error, httpx.ConnectTimeout):
+            why = _why(error)
         return self._fault(LLMUnavailable, f"{unreached} ({why})", remedy, unreached)  # the reason may name the host
 
-    def status(self, error: openai.APIStatusError) -> ModelError:
-        """A status in our words: of the server's only type and code are told, since its text may echo the prompt."""
-        status = error.status_code
+    def status(self, error: StatusError) -> ModelError:
+        """Return the error for a status. It shows type and code of the body, but no text, which may echo the prompt."""
+        status = error.status
         codes = _codes(status, error.type, error.code)
         if status in (401, 403):
             return self._fault(LLMDenied, f"wants a key, or another one{codes}", "set EVERTHREAD_LLM_KEY")
         if status == 404:
             remedy = "check the model's name, and the URL: it mostly ends in /v1"
             return self._fault(ModelNotFound, f"isn't there{codes}", remedy)
-        if status in AGAIN or status >= 500:
+        if status in RETRYABLE or status >= 500:
             return self._overloaded(error, codes)
-        if too_long(error):
+        if error.too_long:
             remedy = f"lower EVERTHREAD_LLM_CONTEXT (it is {self._context}), or have its server take more"
             return self._fault(LLMRejected, f"finds the prompt too long{codes}", remedy)
         if status < 400:
             return self._fault(LLMRejected, f"has moved{codes}", "set the URL to where it is now")
-        named = f", because of {error.param}" if error.param and NAME.fullmatch(str(error.param)) else ""
+        named = f", because of {error.param}" if NAME.fullmatch(error.param) else ""
         return self._fault(LLMRejected, f"doesn't take the request{codes}{named}", "check the model and its settings")
 
-    def _overloaded(self, error: openai.APIStatusError, codes: str) -> LLMUnavailable:
-        wait = retry_after(error)
+    def _overloaded(self, error: StatusError, codes: str) -> LLMUnavailable:
+        wait = error.retry_after
         again = f"try again in {wait:.0f} seconds" if wait >= 1 else "try again in a while"
-        if error.status_code == 429:
+        if error.status == 429:
             return self._fault(LLMUnavailable, f"has more to do than it can, or than it may for you{codes}", again)
         return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or look into the log of its server")
 
@@ -128,6 +141,17 @@ def redact_url(url: str) -> str:
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
+def _error_object(body: bytes) -> tuple[dict[str, Any], str]:
+    """Return the error that a body describes as JSON, else {}; and the body's text where it is no JSON object."""
+    text = body.decode(errors="replace").strip()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}, text
+    told = value.get("error", value) if isinstance(value, dict) else value
+    return (told, "") if isinstance(told, dict) else ({}, text)
+
+
 def _why(error: BaseException) -> str:
     """Why there is no connection: the system's word for it, where that is at the bottom of it."""
     first = error
@@ -138,40 +162,13 @@ def _why(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def refused(response: httpx2.Response) -> openai.APIStatusError:
-    """The SDK's error for an answer that is none, whose body has been read."""
-    import openai
+def is_retryable(error: Exception) -> bool:
+    """Return whether another attempt may succeed. A server that was silent may still be working."""
+    import httpx
 
-    text = response.content.decode(errors="replace").strip()
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        body = text
-    told = body.get("error", body) if isinstance(body, dict) else body
-    message = told.get("message") if isinstance(told, dict) else text
-    return openai.APIStatusError(str(message or ""), response=response, body=told)
-
-
-def is_retryable(error: openai.APIError) -> bool:
-    """Whether it may go better the next time. A server that was silent may still be at work."""
-    import openai
-
-    if isinstance(error, openai.APIStatusError):
-        return error.status_code in AGAIN or error.status_code >= 500
-    return not isinstance(error, openai.APITimeoutError)
-
-
-def retry_after(error: openai.APIError) -> float:
-    """The seconds that a server asks to wait, or 0."""
-    import openai
-
-    said = error.response.headers.get("retry-after", "") if isinstance(error, openai.APIStatusError) else ""
-    return max(parse_retry_after(said), 0.0)
-
-
-def too_long(error: openai.APIStatusError) -> bool:
-    """Whether the prompt is; servers say it in many ways."""
-    return error.status_code == 413 or bool(TOO_LONG.search(f"{error.code} {error.type} {error.message}"))
+    if isinstance(error, StatusError):
+        return error.status in RETRYABLE or error.status >= 500
+    return not isinstance(error, httpx.TimeoutException)
 
 
 def _codes(*said: object) -> str:

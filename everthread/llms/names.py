@@ -7,13 +7,14 @@ import re
 from dataclasses import replace
 
 from everthread import config
+from everthread.common.installation import has_llm_extra, install_extra
 from everthread.config import Config
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import LLM
 from everthread.llms.discovery import OPENAI
 from everthread.llms.errors import redact_url
-from everthread.llms.openai_compatible import OpenAICompatible, installed
+from everthread.llms.openai_compatible import OpenAICompatible
 
 OPENAI_MODEL = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
 HOSTED = re.compile(r"(?:claude|gemini|grok)-")  # models that no Ollama has
@@ -53,7 +54,7 @@ def find_model(settings: Config, name: str) -> LLM | None:
         return _llm_at(replace(settings, llm_url=address), name)
     if settings.llm_url:
         return _llm_at(settings, name)
-    if not name and not installed():
+    if not name and not has_llm_extra():
         return None  # nothing was configured, so an Ollama that happens to run is no error
     host, found = discovery.ollama(name)
     if found:
@@ -80,6 +81,8 @@ def _llm_remedy(name: str) -> str:
 
 def _llm_at(settings: Config, name: str) -> LLM:
     """Open the model of that name on the configured server, or its only one."""
+    if not has_llm_extra():
+        raise ConfigError(f"language models need an extra: {install_extra('llm')}")
     address, key = settings.llm_url, settings.llm_key
     key = key or discovery.openai_key(address)
     return OpenAICompatible(

@@ -11,35 +11,26 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from everthread.common.fork_safety import Lock
-from everthread.common.installation import install_extra
 from everthread.common.retry import Retries, doubling_delays
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import Stream
-from everthread.llms.errors import CONNECT, LLMErrors, is_retryable, redact_url, refused, retry_after, too_long
+from everthread.llms.errors import CONNECT_TIMEOUT_S, LLMErrors, StatusError, is_retryable, redact_url
 from everthread.llms.event_loop import close_with, run
 from everthread.llms.streaming import Reply, at, counted_by, estimated, peek_error_body, text_at, whole
 from everthread.text.encoding import make_encodable
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 if TYPE_CHECKING:
-    import httpx2
-    import openai
+    import httpx
 
 
 NON_STREAMING_FACTOR = 5  # times as long as between two pieces a server may be silent over a reply that it sends whole
 JITTER = 0.25  # the share by which delays are shortened at random
 MAX_TOTAL_DELAY_S = 20.0  # between all attempts together: a person waits in front of an empty line
-
-
-ALLOWED_HEADERS = {  # the SDK would add headers from the environment and describe this machine
-    *("host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type"),
-    "user-agent",
-}
 
 
 class OpenAICompatible:
@@ -77,16 +68,14 @@ class OpenAICompatible:
             sleep: waits between attempts; for tests.
 
         Raises:
-            ConfigError: if the extra is missing, or the address or the key is invalid.
+            ConfigError: if the address or the key is invalid.
         """
-        if not installed():
-            raise ConfigError(f"language models need an extra: {install_extra('llm')}")
         self.name = model
         self.context = context
         self.url = redact_url(base_url)
         self._faults = LLMErrors(model, base_url, context)
         self._base_url = base_url
-        self._key = _checked(api_key or "none")  # local servers need no key, and the SDK wants one
+        self._key = _checked(api_key or "none")  # local servers need no key, and some want a header
         self._timeout = timeout
         self._retries = retries
         self._prices = prices
@@ -94,7 +83,7 @@ class OpenAICompatible:
         self._lock = Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
-        self._opened: dict[int, httpx2.AsyncClient] = {}  # by process: one that was forked off has its own
+        self._opened: dict[int, httpx.AsyncClient] = {}  # by process: one that was forked off has its own
 
     @property
     def usage(self) -> Usage:
@@ -155,9 +144,9 @@ class OpenAICompatible:
 
     def _ask(
         self, messages: Sequence[Message], sampling: Sampling | None, options: Mapping[str, JSONValue], *, stream: bool
-    ) -> httpx2.Response:
-        """The answer, of which the head has been read. What the server doesn't know is left out, one by one."""
-        import openai
+    ) -> httpx.Response:
+        """Return the reply once its head has arrived. Parameters that the server rejects are left out one by one."""
+        import httpx
 
         chosen = {name: value for name, value in asdict(sampling or Sampling()).items() if value is not None}
         given = {**chosen, **options}
@@ -166,81 +155,67 @@ class OpenAICompatible:
             sent = _without(given, refused)
             try:
                 response = self._try(messages, sent, stream=stream)
-            except openai.APIStatusError as error:
+            except StatusError as error:
                 if (blamed := _unsupported_param(error, sent)) is None:
-                    raise self._faults.status(error) from None  # its text may hold the prompt
+                    raise self._faults.status(error) from None
                 refused |= {blamed}
-            except openai.APIConnectionError as error:
-                raise self._faults.unreached(error, self._silence(stream)) from error.__cause__
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise self._faults.unreached(error, self._silence(stream)) from error
             else:
                 with self._lock:
                     self._refused |= refused
                 return response
 
-    def _try(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx2.Response:
+    def _try(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx.Response:
         """Send the request, and again where that may help and there is time."""
-        import openai
+        import httpx
 
-        retries = Retries(
-            doubling_delays(self._retries, jitter=JITTER), max_total_delay_s=MAX_TOTAL_DELAY_S, sleep=self._sleep
-        )
+        delays_s = doubling_delays(self._retries, jitter=JITTER)
+        retries = Retries(delays_s, max_total_delay_s=MAX_TOTAL_DELAY_S, sleep=self._sleep)
         while True:
             try:
                 return self._post(messages, sent, stream=stream)
-            except openai.APIError as error:
-                if not is_retryable(error) or not retries.wait(retry_after(error)):
+            except (StatusError, httpx.HTTPError, httpx.InvalidURL) as error:
+                requested_s = error.retry_after if isinstance(error, StatusError) else 0.0
+                if not is_retryable(error) or not retries.wait(requested_s):
                     raise
 
-    def _post(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx2.Response:
-        """One request, by the SDK's connections and in its errors. Its methods would cost as much again, before a first
-        word: they look at every part of what is sent."""
-        import httpx2
-        import openai
+    def _post(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx.Response:
+        """Send one request; return the reply, whose body is still to be read."""
+        import httpx
 
         said = [{"role": each.role, "content": make_encodable(each.content)} for each in messages]
         http = self._client()
         request = http.build_request(
-            *("POST", f"{self._base_url.rstrip('/')}/chat/completions"),
+            "POST",
+            f"{self._base_url.rstrip('/')}/chat/completions",
             json={**sent, "model": self.name, "messages": said, "stream": stream},
             # A stream has its connection for itself, so that `close` may cut it at any moment.
             headers={"Connection": "close"} if stream else {},
-            timeout=openai.Timeout(self._silence(stream), connect=CONNECT),
+            timeout=httpx.Timeout(self._silence(stream), connect=CONNECT_TIMEOUT_S),
         )
-        try:
-            response = run(_sent(http, request))
-        except httpx2.TimeoutException as error:
-            raise openai.APITimeoutError(request=request) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise openai.APIConnectionError(request=request) from error
-        if not response.is_success:
-            raise refused(response)
-        return response
+        return run(_send(http, request))
 
     def _silence(self, stream: bool) -> float:
         """The seconds that the server may be silent."""
         return self._timeout if stream else NON_STREAMING_FACTOR * self._timeout
 
-    def _client(self) -> httpx2.AsyncClient:
-        import openai
+    def _client(self) -> httpx.AsyncClient:
+        import httpx
 
         with self._lock:
             if (opened := self._opened.get(os.getpid())) is None:
-                opened = self._opened[os.getpid()] = openai.DefaultAsyncHttpxClient(
+                opened = self._opened[os.getpid()] = httpx.AsyncClient(
                     follow_redirects=False,
                     headers={
                         "Accept": "application/json",
                         "Accept-Encoding": "identity",  # packed, pieces would come in heaps
-                        "Authorization": f"Bearer {self._key}",  # not one of the environment
+                        "Authorization": f"Bearer {self._key}",
                     },
-                    event_hooks={"request": [_strip_headers], "response": [peek_error_body]},
+                    limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
                 )
                 close_with(self, opened.aclose)
             return opened
-
-
-def installed() -> bool:
-    """Whether the SDK is there, in a version that will do."""
-    return all(find_spec(name) for name in ("openai", "httpx2"))
 
 
 def _checked(key: str) -> str:
@@ -250,20 +225,11 @@ def _checked(key: str) -> str:
     return key
 
 
-async def _sent(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Response:
-    """The answer; the body has been read only where it is an error's."""
+async def _send(http: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
     response = await http.send(request, stream=True)
-    if not response.is_success:
-        try:
-            await response.aread()
-        finally:
-            await response.aclose()
-    return response
-
-
-async def _strip_headers(request: httpx2.Request) -> None:
-    for name in [name for name in request.headers if name not in ALLOWED_HEADERS]:
-        del request.headers[name]
+    if response.is_success:
+        return response
+    raise StatusError(response.status_code, await peek_error_body(response), response.headers.get("retry-after", ""))
 
 
 def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[str, JSONValue]:
@@ -274,11 +240,11 @@ def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[st
     return sent
 
 
-def _unsupported_param(error: openai.APIStatusError, sent: Mapping[str, JSONValue]) -> str | None:
+def _unsupported_param(error: StatusError, sent: Mapping[str, JSONValue]) -> str | None:
     """The parameter to leave out: the one that the server names, or else one that not all servers know."""
-    if error.status_code not in (400, 422) or too_long(error):
+    if error.status not in (400, 422) or error.too_long:
         return None
-    named = str(error.param).partition(".")[0]
+    named = error.param.partition(".")[0]
     return next((name for name in (named, "response_format", "stream_options") if name in sent), None)
 
 

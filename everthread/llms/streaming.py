@@ -24,11 +24,11 @@ from everthread.text.tokens import estimate
 from everthread.types import Message, Usage
 
 if TYPE_CHECKING:
-    import httpx2
+    import httpx
 
-LIMIT = 4_000_000  # bytes of a whole reply, and of one line of a stream: many times what any model writes
-GLIMPSE = 65_536  # bytes of the body of an error; those of real servers have some hundred
-GLIMPSE_TIME = 2.0  # seconds
+MAX_REPLY_BYTES = 4_000_000  # of a whole reply, and of one line of a stream: many times what any model writes
+MAX_PEEK_BYTES = 65_536  # of an error's body; those of real servers have some hundred
+MAX_PEEK_S = 2.0
 OVERHEAD = 4  # tokens that chat templates put around a message: about what the common ones do
 FINISHES = {"stop", "length", "content_filter"}
 
@@ -39,7 +39,7 @@ class Reply:
 
     def __init__(
         self,
-        response: httpx2.Response,
+        response: httpx.Response,
         messages: Sequence[Message],
         faults: LLMErrors,
         used: Callable[[Usage], Usage],
@@ -193,42 +193,36 @@ def estimated(messages: Sequence[Message], reply: str) -> Usage:
     return Usage(read, estimate(reply), estimated=True)
 
 
-async def whole(response: httpx2.Response) -> bytes:
+async def whole(response: httpx.Response) -> bytes:
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
-        if len(body) > LIMIT:
+        if len(body) > MAX_REPLY_BYTES:
             raise ValueError("too long")
     return bytes(body)
 
 
-async def peek_error_body(response: httpx2.Response) -> None:
-    """Have no more read of an error's body than tells what it is, also where the body is endless, breaks off or is
-    packed: the status is known, and what a server does then is no reason to fail in another way."""
-    import httpx2
+async def peek_error_body(response: httpx.Response) -> bytes:
+    """Return the beginning of an error's body, as it was sent, and close the response.
 
-    class Glimpse(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
+    The body may be endless or break off: the status is known already, and reading must not fail in another way.
+    """
+    import httpx
 
-        async def __aiter__(self) -> AsyncGenerator[bytes]:
-            left, until = GLIMPSE, time.monotonic() + GLIMPSE_TIME
-            with suppress(httpx2.HTTPError):
-                async for part in self._stream:
-                    yield part[:left]
-                    left -= len(part)
-                    if left <= 0 or time.monotonic() > until:
-                        break
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    if not response.is_success:
-        response.headers.pop("content-encoding", None)
-        response.stream = Glimpse(response.stream)
+    body = bytearray()
+    end = time.monotonic() + MAX_PEEK_S
+    try:
+        with suppress(httpx.HTTPError):
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) >= MAX_PEEK_BYTES or time.monotonic() > end:
+                    break
+    finally:
+        await response.aclose()
+    return bytes(body[:MAX_PEEK_BYTES])
 
 
-async def events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any] | None]:
+async def events(response: httpx.Response) -> AsyncGenerator[dict[str, Any] | None]:
     """What a stream tells, and None where it says that this is all. ValueError for what is no such stream."""
     kind = response.headers.get("content-type", "")
     if kind.startswith(("text/html", "application/json")):
@@ -240,7 +234,7 @@ async def events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any] | N
                 yield None if value == b"[DONE]" else json.loads(value)
 
 
-def _parts(response: httpx2.Response) -> AsyncIterable[bytes]:
+def _parts(response: httpx.Response) -> AsyncIterable[bytes]:
     """The body as it comes. Where nothing is to be unpacked, straight from the connection: what the client puts
     between costs as much as all that is done here."""
     plain = response.headers.get("content-encoding", "identity") == "identity"
@@ -255,7 +249,7 @@ async def _lines(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
             *whole, rest = rest.split(b"\n")
             for line in whole:
                 yield bytes(line)
-        if len(rest) > LIMIT:
+        if len(rest) > MAX_REPLY_BYTES:
             raise ValueError("a line without end")
     yield bytes(rest)
 

@@ -141,8 +141,8 @@ def test_pulling_a_model_that_its_maker_keeps_is_not_suggested(name: str) -> Non
     assert "ollama pull" not in str(raised.value)
 
 
-def test_without_the_sdk_an_ollama_that_happens_to_run_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "openai", None)
+def test_without_the_extra_an_ollama_that_happens_to_run_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "json_repair", None)
     with llm_server(models=["llama3.2"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.host)
         assert open_llm() is None
