@@ -149,13 +149,13 @@ def shoot(url: str) -> None:
         browser = playwright.chromium.launch(executable_path=there, args=["--no-sandbox"])
         page = browser.new_page(viewport=DESK, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]
 
-        def kept(name: str) -> None:
+        def take_picture(name: str) -> None:
             page.wait_for_timeout(250)
             page.screenshot(path=IMAGES / f"web-{name}.png", animations="disabled")
 
         page.goto(url)
         page.wait_for_selector("html[data-ready]")
-        kept("first")
+        take_picture("first")
         page.goto(f"{url}/#/alex%2Fnora")
         page.wait_for_selector("#character-name:text('Nora')")
         page.fill("#message", ASKED)
@@ -163,27 +163,27 @@ def shoot(url: str) -> None:
         page.wait_for_selector(".line.from-character .recall-link")
         page.click("[aria-label='Regenerate']")
         page.wait_for_selector(".count:text('2/2')")
-        kept("talk")
+        take_picture("talk")
         page.emulate_media(color_scheme="dark")
-        kept("dark")
+        take_picture("dark")
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-        kept("phone")
+        take_picture("phone")
         page.click("#views [data-to=memory]")
-        kept("phone-memory")
+        take_picture("phone-memory")
         page.emulate_media(color_scheme="light")
         page.set_viewport_size(DESK)  # type: ignore[arg-type]
         page.click("#tab-3")
         page.fill("#query", "what can Mia not eat?")
         page.click("#session-list .session >> text=shellfish")
         page.wait_for_selector(".line.target")
-        kept("past")
+        take_picture("past")
         page.click("text=Back to current chat")
         page.click("#open-characters")
         page.wait_for_selector(".tile img")
-        kept("characters")
+        take_picture("characters")
         page.keyboard.press("Escape")
         page.click("#open-settings")
-        kept("settings")
+        take_picture("settings")
         browser.close()
 
 

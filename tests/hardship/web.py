@@ -1,4 +1,4 @@
-"""Requests of a patient client: how busy the machine is decides nothing."""
+"""Requests with a long timeout, so that a busy machine fails no test."""
 
 from functools import partial
 

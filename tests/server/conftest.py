@@ -59,7 +59,7 @@ def told(api: TestClient) -> TestClient:
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a model."""
-    from server.shown import Model
+    from server.page_helpers import Model
 
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as told:
@@ -81,7 +81,7 @@ def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
-    from server.shown import CHROMIUM
+    from server.page_helpers import CHROMIUM
 
     with sync_playwright() as playwright:
         there = next(filter(None, map(shutil.which, CHROMIUM)), None)
@@ -92,14 +92,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A fresh visitor's tab. Whatever the console has to complain about fails the test."""
+    """A new visitor's tab. An error or a warning in its console fails the test."""
     from playwright.sync_api import expect
 
-    from server.shown import DESK, LATE
+    from server.page_helpers import DESKTOP, TIMEOUT_MS
 
-    context = browser.new_context(viewport=DESK, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]
-    context.set_default_timeout(LATE)
-    expect.set_options(timeout=LATE)
+    context = browser.new_context(viewport=DESKTOP, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]
+    context.set_default_timeout(TIMEOUT_MS)
+    expect.set_options(timeout=TIMEOUT_MS)
     opened, wrong = context.new_page(), list[str]()
     opened.on("console", lambda told: wrong.append(told.text) if told.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))

@@ -1,4 +1,4 @@
-"""Incognito on the page: it is shown as it is in every tab, and never ends without a word."""
+"""Incognito on the page: every tab shows its state, and it never ends unnoticed."""
 
 from collections.abc import Iterator
 
@@ -13,34 +13,34 @@ from everthread.server.app import create
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from server.shown import Model, axe, remember, say, tell, visit
+from server.page_helpers import Model, add_past_lines, check_accessibility, say, say_and_wait, visit
 
 SECRET = "My word is periwinkle."
 FOCUS = "window.dispatchEvent(new Event('focus'))"
 
 
 def lines(url: str, bank: str) -> list[str]:
-    """What is written in a bank."""
+    """Return the texts stored in a bank."""
     return [line["text"] for line in web.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]]
 
 
 def end_elsewhere(url: str, bank: str) -> None:
-    """As a restart does, or another tab."""
+    """End incognito as a restart or another tab does."""
     of = f"{url}/api/v1/banks/{bank}/chat/current/incognito"
     web.post(of, json={"on": False}).raise_for_status()
 
 
-def hidden(page: Page, url: str, bank: str) -> None:
-    """A visit in incognito, with something said."""
+def enter_incognito(page: Page, url: str, bank: str) -> None:
+    """Visit a bank, turn incognito on, and say something."""
     visit(page, url, bank)
     page.get_by_label("Incognito").click()
     expect(page.locator("#incognito")).to_contain_text("nothing you say now is saved")
-    tell(page, "A secret about the surprise.")
+    say_and_wait(page, "A secret about the surprise.")
 
 
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Page]:
-    """A page whose console tells of refusals."""
+    """A page without a check of its console, which reports the refusals."""
     page = browser.new_page()
     page.set_default_timeout(10_000)
     yield page
@@ -48,18 +48,18 @@ def tab(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("chosen", ["Continue without incognito", "Turn incognito back on"])
-def test_what_is_typed_in_incognito_is_not_sent_when_it_is_over_until_the_person_chooses(
+def test_text_typed_in_incognito_is_not_sent_after_its_end_until_the_person_chooses(
     tab: Page, url: str, chosen: str
 ) -> None:
     bank = "openly" if chosen == "Continue without incognito" else "again"
-    hidden(tab, url, bank)
+    enter_incognito(tab, url, bank)
     tab.fill("#message", SECRET)
     end_elsewhere(url, bank)
     tab.evaluate(FOCUS)
     expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
     expect(tab.locator("#incognito")).to_contain_text("What was said in it is gone")
     expect(tab.locator(".line")).to_have_count(0)
-    axe(tab)
+    check_accessibility(tab)
     tab.locator("#message").press("Enter")
     expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
     expect(tab.locator("#message")).to_have_value(SECRET)
@@ -79,7 +79,7 @@ def test_what_is_typed_in_incognito_is_not_sent_when_it_is_over_until_the_person
     assert (SECRET in lines(url, bank)) == (chosen == "Continue without incognito")
 
 
-def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognito(
+def test_a_restarted_server_accepts_nothing_that_was_typed_in_incognito(
     tab: Page, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
@@ -89,44 +89,44 @@ def test_a_server_that_was_started_anew_takes_nothing_that_was_typed_in_incognit
             return Services(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
 
         with serving(create(started())) as first, serving(create(started())) as second:
-            hidden(tab, first, "anew")
+            enter_incognito(tab, first, "restarted")
             tab.fill("#message", SECRET)
 
-            def anew(route: Route) -> None:
+            def redirect(route: Route) -> None:
                 headers = {
                     name: each for name, each in route.request.headers.items() if name not in ("origin", "referer")
                 }
                 route.fulfill(response=route.fetch(url=route.request.url.replace(first, second), headers=headers))
 
-            tab.route("**/api/v1/**", anew)
+            tab.route("**/api/v1/**", redirect)
             tab.evaluate(FOCUS)
             expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
             tab.locator("#message").press("Enter")
             expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
-            assert lines(second, "anew") == []
+            assert lines(second, "restarted") == []
             tab.unroute_all(behavior="wait")
     store.close()
 
 
-def test_whoever_switches_incognito_off_is_asked_nothing(page: Page, url: str) -> None:
-    hidden(page, url, "off")
+def test_turning_incognito_off_asks_nothing(page: Page, url: str) -> None:
+    enter_incognito(page, url, "off")
     page.get_by_label("Incognito").click()
     expect(page.locator("#incognito")).to_be_hidden()
     page.evaluate(FOCUS)
-    tell(page, "Said openly.")
+    say_and_wait(page, "Said openly.")
     expect(page.locator("#incognito")).to_be_hidden()
     assert "Said openly." in lines(url, "off")
 
 
-def test_another_conversation_is_an_open_one_and_the_hidden_one_is_hidden_still(page: Page, url: str) -> None:
+def test_incognito_of_one_chat_leaves_others_unaffected(page: Page, url: str) -> None:
     visit(page, url, "both")
-    tell(page, "Said openly.")
+    say_and_wait(page, "Said openly.")
     session = web.get(f"{url}/api/v1/banks/both/sessions").json()["items"][0]["id"]
     web.post(f"{url}/api/v1/banks/both/chat/{session}/end", json={"remember": True}).raise_for_status()
     page.reload()
     page.wait_for_selector("html[data-ready]")
     page.get_by_label("Incognito").click()
-    tell(page, "A secret about the surprise.")
+    say_and_wait(page, "A secret about the surprise.")
     page.evaluate(f"location.hash = '#/both/talk/{session}'")
     expect(page.locator("#incognito")).to_be_hidden()
     page.go_back()
@@ -134,8 +134,8 @@ def test_another_conversation_is_an_open_one_and_the_hidden_one_is_hidden_still(
     expect(page.locator(".unsaved")).to_have_count(2)
 
 
-def test_the_conversation_stays_while_a_reply_comes_in_incognito(page: Page, url: str) -> None:
-    hidden(page, url, "stays")
+def test_the_chat_stays_visible_while_a_reply_arrives_in_incognito(page: Page, url: str) -> None:
+    enter_incognito(page, url, "stays")
     page.evaluate(
         "window.fewest = 9; const box = document.getElementById('lines'); new MutationObserver(() =>"
         "fewest = Math.min(fewest, box.querySelectorAll('.unsaved').length)).observe(box, { childList: true })"
@@ -177,9 +177,9 @@ def test_two_tabs_agree_about_incognito(page: Page, url: str) -> None:
     other.close()
 
 
-def test_whoever_reads_an_earlier_conversation_while_a_reply_comes_is_in_incognito_still(page: Page, url: str) -> None:
-    remember(url, "reads", "The blue bicycle stands in the cellar.")
-    hidden(page, url, "reads")
+def test_reading_an_earlier_chat_while_a_reply_arrives_stays_in_incognito(page: Page, url: str) -> None:
+    add_past_lines(url, "reads", "The blue bicycle stands in the cellar.")
+    enter_incognito(page, url, "reads")
     say(page, "Tell me slowly.")
     expect(page.locator(".streaming")).to_contain_text("piece3")
     page.evaluate("location.hash = '#/reads/read/before/1'")
@@ -189,3 +189,30 @@ def test_whoever_reads_an_earlier_conversation_while_a_reply_comes_is_in_incogni
     page.get_by_role("button", name="Back to current chat").click()
     expect(page.locator(".unsaved")).to_have_count(4)
     assert lines(url, "reads") == ["The blue bicycle stands in the cellar."]
+
+
+def test_a_lost_incognito_is_reported_before_anything_is_saved(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # without a check of the console, which reports the refusal
+    visit(page, url, "unmasked")
+    page.get_by_label("Incognito").click()
+    expect(page.locator("#incognito")).to_be_visible()
+    of = f"{url}/api/v1/banks/unmasked"
+    web.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
+    say(page, "My word is periwinkle.")
+    expect(page.locator("#notices")).to_contain_text("not in incognito any more")
+    expect(page.locator("#incognito")).to_contain_text("Incognito has ended")
+    expect(page.locator("#message")).to_have_value("My word is periwinkle.")
+    assert web.get(f"{of}/lines").json()["items"] == []
+    page.close()
+
+
+def test_incognito_saves_nothing(page: Page, url: str) -> None:
+    visit(page, url, "private")
+    page.get_by_label("Incognito").click()
+    expect(page.locator("#incognito")).to_be_visible()
+    say_and_wait(page, "A secret about the surprise.")
+    assert web.get(f"{url}/api/v1/banks/private").json()["lines"] == 0
+    expect(page.locator(".unsaved")).to_have_count(2)
+    page.get_by_label("Incognito").click()
+    expect(page.locator(".line")).to_have_count(0)
+    expect(page.locator("#notices")).to_contain_text("is gone")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from playwright.sync_api import Page
 
-from server.shown import FOLDER, visit
+from server.page_helpers import FOLDER, visit
 
 STATIC_IMPORT = re.compile(r"""^(?:import|export) [^;]*?["']\./([a-z]+\.js)["'];$""", re.MULTILINE)
 DYNAMIC_IMPORT = re.compile(r"""\bimport\(["']\./([a-z]+\.js)["']\)""")

@@ -5,21 +5,21 @@ from typing import Any
 import httpx
 from playwright.sync_api import Browser, Page, expect
 
-from server.shown import axe, say, visit
+from server.page_helpers import check_accessibility, say, visit
 
 
-def kept(url: str, bank: str) -> dict[str, Any]:
-    told = httpx.get(f"{url}/api/v1/banks/{bank}/recipe").json()
-    changed = {each["name"]: each["value"] for each in told["options"] if each["value"] != each["usual"]}
-    return {"name": told["name"], "kept": told["kept"], "changed": changed}
+def stored_recipe(url: str, bank: str) -> dict[str, Any]:
+    recipe = httpx.get(f"{url}/api/v1/banks/{bank}/recipe").json()
+    changed = {each["name"]: each["value"] for each in recipe["options"] if each["value"] != each["usual"]}
+    return {"name": recipe["name"], "kept": recipe["kept"], "changed": changed}
 
 
-def test_the_bank_keeps_the_recipe_that_is_chosen_and_replies_by_it(page: Page, url: str) -> None:
+def test_the_bank_stores_the_chosen_recipe_and_replies_by_it(page: Page, url: str) -> None:
     visit(page, url, "chosen")
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("membot")
     expect(page.get_by_text("Options of membot")).to_be_visible()
-    assert kept(url, "chosen") == {"name": "membot", "kept": True, "changed": {}}
+    assert stored_recipe(url, "chosen") == {"name": "membot", "kept": True, "changed": {}}
     page.keyboard.press("Escape")
     say(page, "Hello.")
     expect(page.locator(".from-character .recall-link")).to_have_count(1)
@@ -30,10 +30,10 @@ def test_the_bank_keeps_the_recipe_that_is_chosen_and_replies_by_it(page: Page, 
     expect(page.get_by_label("Recipe")).to_have_value("membot")
     page.get_by_label("Recipe").select_option("")
     expect(page.get_by_text("Options of default")).to_be_visible()
-    assert kept(url, "chosen") == {"name": "default", "kept": False, "changed": {}}
+    assert stored_recipe(url, "chosen") == {"name": "default", "kept": False, "changed": {}}
 
 
-def test_an_option_is_saved_at_once_reset_and_refused_next_to_its_field(page: Page, url: str) -> None:
+def test_an_option_is_saved_at_once_and_errors_appear_next_to_its_field(page: Page, url: str) -> None:
     visit(page, url, "options")
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("packabby")
@@ -44,23 +44,23 @@ def test_an_option_is_saved_at_once_reset_and_refused_next_to_its_field(page: Pa
     threshold.fill("0.3")
     threshold.press("Tab")
     expect(page.get_by_label("Reset threshold")).to_be_visible()
-    assert kept(url, "options")["changed"] == {"threshold": 0.3}
+    assert stored_recipe(url, "options")["changed"] == {"threshold": 0.3}
     page.get_by_label("decoys", exact=True).fill("They met.\nThey left.")
     page.get_by_label("decoys", exact=True).press("Tab")
     expect(page.get_by_label("Reset decoys")).to_be_visible()
-    assert kept(url, "options")["changed"] == {"threshold": 0.3, "decoys": ["They met.", "They left."]}
+    assert stored_recipe(url, "options")["changed"] == {"threshold": 0.3, "decoys": ["They met.", "They left."]}
     threshold.fill("5")
     threshold.press("Tab")
     expect(field.get_by_role("alert")).to_contain_text("less than or equal to 1. From -1 to 1.")
-    assert kept(url, "options")["changed"]["threshold"] == 0.3
-    axe(page)
+    assert stored_recipe(url, "options")["changed"]["threshold"] == 0.3
+    check_accessibility(page)
     page.get_by_label("Reset threshold").click()
     expect(threshold).to_have_value("")
     expect(field.get_by_role("alert")).to_be_empty()
-    assert kept(url, "options")["changed"] == {"decoys": ["They met.", "They left."]}
+    assert stored_recipe(url, "options")["changed"] == {"decoys": ["They met.", "They left."]}
 
 
-def test_a_box_is_ticked_and_a_number_that_is_missing_is_refused(page: Page, url: str) -> None:
+def test_a_box_can_be_ticked_and_a_missing_number_is_refused(page: Page, url: str) -> None:
     visit(page, url, "boxes")
     page.click("#open-settings")
     page.get_by_label("Recipe").select_option("emi")
@@ -75,11 +75,11 @@ def test_a_box_is_ticked_and_a_number_that_is_missing_is_refused(page: Page, url
     top.fill("")
     top.press("Tab")
     expect(page.locator(".option", has=top).get_by_role("alert")).to_contain_text("fill out this field. At least 1.")
-    assert kept(url, "boxes")["changed"] == {"include_user": True}
+    assert stored_recipe(url, "boxes")["changed"] == {"include_user": True}
 
 
-def test_what_the_server_refuses_is_shown_next_to_the_field(browser: Browser, url: str) -> None:
-    page = browser.new_page()  # whose console tells of the refusal
+def test_an_error_of_the_server_is_shown_next_to_the_field(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # without a check of the console, which reports the refusal
     visit(page, url, "refused")
     httpx.put(f"{url}/api/v1/banks/refused/recipe", json={"name": "character"}).raise_for_status()
     detail = "invalid window: got overlap=2, evict=8, window_max=2"

@@ -24,7 +24,10 @@ function askBankName() {
     const field = h("input", { dir: "auto", required: true, autofocus: true, "aria-label": "The bank's name" });
     const submit = (event) => (event.preventDefault(), close(field.value.trim() || null));
     return [
-      textElement("p", `This key can't open the bank ${route.bank}. Ask the person who created it for the name of its bank.`),
+      textElement(
+        "p",
+        `This key can't open the bank ${route.bank}. Ask the person who created it for the name of its bank.`,
+      ),
       h("form", { class: "field", on: { submit } }, field, h("button", { type: "submit" }, "Open")),
     ];
   });

@@ -169,7 +169,7 @@ async function exportBank() {
   download(await response.blob(), `${route.bank.replaceAll(/[^\p{L}\p{N}_-]/gu, "_")}.jsonl`);
 }
 
-const FORMAT_HINT = /; (if it is one of these, )?name (it|its format) with \?format=.*$/s; // the remedy of the API, which the page has no field for
+const FORMAT_HINT = /; (if it is one of these, )?name (it|its format) with \?format=.*$/s; // the remedy for API clients
 const CARDS_HINT = '; and characters: their cards, a picture or JSON with a "spec" or a "first_mes".';
 
 /** Import a file of chats. */

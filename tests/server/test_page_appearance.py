@@ -1,4 +1,4 @@
-"""How the page looks and is reached, in a real Chromium: themes, a phone, the keyboard, keys, its size."""
+"""Settings, themes, a phone's screen, the keyboard, access keys, and the size of the page, in a real Chromium."""
 
 import json
 from typing import Any
@@ -8,10 +8,20 @@ import pytest
 from hardship import web
 from playwright.sync_api import Browser, Page, Route, expect
 
-from server.shown import FOLDER, NARROW, PACKED, TRANSFERRED, axe, remember, say, tell, visit
+from server.page_helpers import (
+    FOLDER,
+    MAX_COMPRESSED_BYTES,
+    MAX_TRANSFERRED_BYTES,
+    PHONE,
+    add_past_lines,
+    check_accessibility,
+    say,
+    say_and_wait,
+    visit,
+)
 
 
-def test_how_replies_are_made_is_sent_with_each(page: Page, url: str) -> None:
+def test_reply_settings_are_sent_with_each_request(page: Page, url: str) -> None:
     visit(page, url, "sampling")
     page.click("#open-settings")
     page.get_by_label("Temperature:").fill("0.4")
@@ -27,7 +37,7 @@ def test_how_replies_are_made_is_sent_with_each(page: Page, url: str) -> None:
 
 def test_without_a_model_replies_are_labelled_as_recall(page: Page, url_without_model: str) -> None:
     url = url_without_model
-    remember(url, "bare", "The blue bicycle stands in the cellar.")
+    add_past_lines(url, "bare", "The blue bicycle stands in the cellar.")
     visit(page, url, "bare")
     expect(page.locator(".connect-hint")).to_contain_text("ollama serve")
     say(page, "Where does the blue bicycle stand?")
@@ -39,7 +49,7 @@ def test_without_a_model_replies_are_labelled_as_recall(page: Page, url_without_
     expect(page.locator(".recall-only .line-text")).to_contain_text("cellar")
 
 
-def test_every_part_is_reached_by_the_keyboard(page: Page, url: str) -> None:
+def test_every_part_can_be_reached_by_keyboard(page: Page, url: str) -> None:
     visit(page, url, "keys")
     page.locator("#message").press("Shift+Enter")
     assert page.locator("#message").input_value() == "\n"
@@ -58,24 +68,24 @@ def test_every_part_is_reached_by_the_keyboard(page: Page, url: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_names_and_contrast_hold_in_the_main_states(page: Page, url: str, scheme: Any) -> None:
+def test_the_main_states_are_accessible(page: Page, url: str, scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme)
-    remember(url, f"axe-{scheme}", "The blue bicycle stands in the cellar.", "The red one was sold.")
+    add_past_lines(url, f"axe-{scheme}", "The blue bicycle stands in the cellar.", "The red one was sold.")
     visit(page, url, f"axe-{scheme}")
-    tell(page, "Where does the blue bicycle stand?")
-    axe(page)
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    check_accessibility(page)
     page.get_by_role("tab", name="Timeline").click()
     page.locator("#session-list .session").last.click()
     page.wait_for_selector(".transcript-head")
-    axe(page)
+    check_accessibility(page)
     for opener in ("#open-characters", "#open-settings"):
         page.click(opener)
         page.wait_for_selector("dialog .avatar, dialog select")
-        axe(page)
+        check_accessibility(page)
         page.keyboard.press("Escape")
 
 
-def test_dark_and_light_follow_the_system_until_one_is_chosen(page: Page, url: str) -> None:
+def test_the_theme_follows_the_system_until_one_is_chosen(page: Page, url: str) -> None:
     visit(page, url, "dark")
     paper = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(paper)
@@ -89,17 +99,17 @@ def test_dark_and_light_follow_the_system_until_one_is_chosen(page: Page, url: s
     assert page.evaluate(paper) == light
 
 
-def test_a_phone_shows_one_part_at_a_time_and_never_scrolls_sideways(page: Page, url: str) -> None:
-    page.set_viewport_size(NARROW)  # type: ignore[arg-type]
-    remember(url, "phone", "The blue bicycle stands in the cellar.", "An-unbreakable-word-" * 20)
+def test_a_phone_shows_one_column_at_a_time_and_never_scrolls_sideways(page: Page, url: str) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    add_past_lines(url, "phone", "The blue bicycle stands in the cellar.", "An-unbreakable-word-" * 20)
     visit(page, url, "phone")
-    tell(page, "Where does the blue bicycle stand?")
+    say_and_wait(page, "Where does the blue bicycle stand?")
     for view in ("sessions", "memory", "chat"):
         page.click(f"#views [data-to={view}]")
         shown = page.locator(".column:visible")
         expect(shown).to_have_count(1)
         expect(shown).to_have_id(view)
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert shown.locator(".scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
     for opener in ("#open-characters", "#open-settings", "#bank"):
         page.click("#views [data-to=sessions]")
@@ -108,7 +118,7 @@ def test_a_phone_shows_one_part_at_a_time_and_never_scrolls_sideways(page: Page,
         page.keyboard.press("Escape")
 
 
-def test_a_key_is_asked_for_where_the_server_wants_one(browser: Browser, url: str) -> None:
+def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: str) -> None:
     page = browser.new_context().new_page()
     sent = list[str]()
 
@@ -164,11 +174,11 @@ def test_the_page_is_small(page: Page, url: str) -> None:
         for name in names:
             with client.stream("GET", f"{url}/static/{name}") as answer:
                 packed += sum(len(part) for part in answer.iter_raw())
-    assert packed <= PACKED
+    assert packed <= MAX_COMPRESSED_BYTES
     sizes = list[int]()
     page.on(
         "requestfinished",
         lambda request: sizes.append(sum(request.sizes()[k] for k in ("responseBodySize", "responseHeadersSize"))),
     )
     visit(page, url, "small")
-    assert sum(sizes) <= TRANSFERRED
+    assert sum(sizes) <= MAX_TRANSFERRED_BYTES

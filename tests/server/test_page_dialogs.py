@@ -1,6 +1,8 @@
-"""What the page asks before it gives a bank to another character, or forgets a conversation."""
+"""Questions of the page: which bank to use with a character, the scene, forgetting and the end of a chat."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 from hardship import web
@@ -8,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from everthread.chat import character_library
 from everthread.chat.character import Character
-from server.shown import remember, say, tell, visit
+from server.page_helpers import CARD, add_past_lines, say, say_and_wait, visit
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ def choose_vey(page: Page) -> None:
 
 
 def name_in(url: str, bank: str) -> str:
-    """The character of a bank."""
+    """Return the name of a bank's character."""
     segment = bank.replace("/", "%2F")
     return str(web.get(f"{url}/api/v1/banks/{segment}/character").raise_for_status().json()["name"])
 
@@ -33,13 +35,13 @@ def said_in(url: str, bank: str) -> list[str]:
     return [line["text"] for line in web.get(f"{url}/api/v1/banks/{segment}/lines").raise_for_status().json()["items"]]
 
 
-# ---------------------------------------------------------------------- whose bank
+# ---------------------------------------------------------------------- which bank
 
 
 @pytest.mark.usefixtures("vey")
-def test_a_character_chosen_in_a_bank_of_another_gets_a_bank_of_its_own(page: Page, url: str) -> None:
+def test_a_character_chosen_in_the_bank_of_another_gets_a_separate_bank(page: Page, url: str) -> None:
     visit(page, url, "laura")
-    tell(page, "I hid the gold in the barn.")
+    say_and_wait(page, "I hid the gold in the barn.")
     choose_vey(page)
     question = page.get_by_role("dialog", name="Where do you want to chat with Captain Vey?")
     expect(question).to_contain_text("laura, holds what Ever remembers")
@@ -48,7 +50,7 @@ def test_a_character_chosen_in_a_bank_of_another_gets_a_bank_of_its_own(page: Pa
     expect(page.locator("#character-name")).to_have_text("Captain Vey")
     expect(page.locator("#bank")).to_have_text("laura/captain-vey")
     expect(page.locator("dialog")).to_have_count(0)
-    tell(page, "Where is the gold?")
+    say_and_wait(page, "Where is the gold?")
     expect(page.locator("#panel")).not_to_contain_text("barn")
     assert name_in(url, "laura") == "Ever"
     assert "Where is the gold?" not in said_in(url, "laura")
@@ -56,10 +58,10 @@ def test_a_character_chosen_in_a_bank_of_another_gets_a_bank_of_its_own(page: Pa
 
 
 @pytest.mark.usefixtures("vey")
-def test_a_character_that_has_a_bank_of_its_own_is_met_there_again(page: Page, url: str) -> None:
-    remember(url, "ruth%2Fcaptain-vey", "We sailed to Ghent.", session="current")
+def test_a_character_with_a_separate_bank_is_met_there_again(page: Page, url: str) -> None:
+    add_past_lines(url, "ruth%2Fcaptain-vey", "We sailed to Ghent.", session="current")
     web.put(f"{url}/api/v1/banks/ruth%2Fcaptain-vey/character", json={"name": "Captain Vey", "location": "a deck"})
-    remember(url, "ruth%2Fever", "I hid the gold in the barn.")
+    add_past_lines(url, "ruth%2Fever", "I hid the gold in the barn.")
     visit(page, url, "ruth%2Fever")
     choose_vey(page)
     page.get_by_role("button", name="Use a separate bank").click()
@@ -70,7 +72,7 @@ def test_a_character_that_has_a_bank_of_its_own_is_met_there_again(page: Page, u
 @pytest.mark.usefixtures("vey")
 def test_a_bank_is_handed_over_only_on_purpose(page: Page, url: str) -> None:
     visit(page, url, "nils")
-    tell(page, "I hid the gold in the barn.")
+    say_and_wait(page, "I hid the gold in the barn.")
     choose_vey(page)
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#character-name")).to_have_text("Ever")
@@ -83,11 +85,39 @@ def test_a_bank_is_handed_over_only_on_purpose(page: Page, url: str) -> None:
 
 
 @pytest.mark.usefixtures("vey")
-def test_in_a_bank_in_which_nothing_was_said_nothing_is_asked(page: Page, url: str) -> None:
+def test_an_empty_bank_changes_its_character_without_a_question(page: Page, url: str) -> None:
     visit(page, url, "empty")
     choose_vey(page)
     expect(page.locator("#character-name")).to_have_text("Captain Vey")
     expect(page.locator("#bank")).to_have_text("empty")
+
+
+def test_a_dropped_card_becomes_a_character_to_chat_with(page: Page, url: str) -> None:
+    visit(page, url, "cards")
+    page.click("#open-characters")
+    page.wait_for_selector(".tile")
+    drop = """text => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], "ines.json", { type: "application/json" }));
+        document.querySelector("dialog .body").dispatchEvent(
+            new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }"""
+    file = page.get_by_role("dialog").locator("input[type=file]")
+    large = {"name": "large.png", "mimeType": "image/png", "buffer": b"." * (9 << 20)}
+    file.set_input_files(large)  # type: ignore[arg-type]
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("large.png is 9.0 MB")
+    page.evaluate(drop, json.dumps(CARD))
+    page.get_by_label("Chat with Ines").click()
+    expect(page.locator("#character-name")).to_have_text("Ines")
+    say_and_wait(page, "Where are we?")
+    expect(page.locator(".from-character .speaker")).to_have_text("Ines")
+    page.get_by_label("Scene").click()
+    page.get_by_role("textbox", name="Your name").fill("Alex")
+    page.get_by_role("textbox", name="Location").fill("a chart room")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.locator("#location")).to_have_text("a chart room")
+    say_and_wait(page, "And now?")
+    expect(page.locator(".from-person .speaker").last).to_have_text("Alex")
 
 
 # ------------------------------------------------------------------------ the scene
@@ -96,17 +126,17 @@ def test_in_a_bank_in_which_nothing_was_said_nothing_is_asked(page: Page, url: s
 @pytest.mark.usefixtures("vey")
 def test_the_characters_name_is_changed_in_the_scene(page: Page, url: str) -> None:
     visit(page, url, "names")
-    tell(page, "Hello.")
+    say_and_wait(page, "Hello.")
     page.get_by_label("Scene").click()
     page.get_by_label("Character's name").fill("Ondine")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.locator("#character-name")).to_have_text("Ondine")
-    tell(page, "And who are you now?")
+    say_and_wait(page, "And who are you now?")
     expect(page.locator(".from-character .speaker")).to_have_text(["Ever", "Ondine"])
     assert name_in(url, "names") == "Ondine"
 
 
-def test_a_nickname_is_changed_where_it_is_what_the_character_is_called(page: Page, url: str) -> None:
+def test_the_scene_edits_the_nickname_if_that_is_what_is_shown(page: Page, url: str) -> None:
     visit(page, url, "nicknames")
     web.patch(f"{url}/api/v1/banks/nicknames/character", json={"nickname": "Evie"}).raise_for_status()
     page.reload()
@@ -121,9 +151,9 @@ def test_a_nickname_is_changed_where_it_is_what_the_character_is_called(page: Pa
 # ------------------------------------------------------------------------- forgetting
 
 
-def test_a_conversation_that_ends_is_forgotten_only_after_a_second_question(page: Page, url: str) -> None:
+def test_ending_a_chat_forgets_it_only_after_a_second_question(page: Page, url: str) -> None:
     visit(page, url, "ending")
-    tell(page, "A secret.")
+    say_and_wait(page, "A secret.")
     page.get_by_role("button", name="New chat").click()
     page.get_by_role("button", name="Forget all of it").click()
     page.get_by_role("dialog", name="Forget this chat?").get_by_role("button", name="Keep it").click()
@@ -141,16 +171,16 @@ def test_a_conversation_that_ends_is_forgotten_only_after_a_second_question(page
 
 
 def part(page: Page, url: str, bank: str) -> None:
-    """Say goodbye in a bank that asks whether to remember."""
+    """Say goodbye in a bank that asks whether to remember the chat."""
     visit(page, url, bank)
     web.patch(f"{url}/api/v1/banks/{bank}/settings", json={"remember": "ask"}).raise_for_status()
-    tell(page, "I planted ferns.")
+    say_and_wait(page, "I planted ferns.")
     say(page, "ok bye then!")
     expect(page.get_by_label("A question to you")).to_contain_text("Shall I remember this conversation?")
     expect(page.locator("#message")).to_have_value("")
 
 
-def test_a_goodbye_is_answered_with_the_question_which_a_button_answers(page: Page, url: str) -> None:
+def test_a_goodbye_leads_to_the_question_which_a_button_answers(page: Page, url: str) -> None:
     part(page, url, "parting")
     page.reload()
     page.get_by_role("button", name="Remember it").click()
@@ -159,7 +189,7 @@ def test_a_goodbye_is_answered_with_the_question_which_a_button_answers(page: Pa
     assert [text for text in said_in(url, "parting") if "Answer" not in text] == ["I planted ferns.", "ok bye then!"]
 
 
-def test_the_question_is_answered_by_typing_and_an_unclear_answer_is_asked_again(page: Page, url: str) -> None:
+def test_the_question_can_be_answered_by_typing_and_is_repeated_after_an_unclear_answer(page: Page, url: str) -> None:
     page.set_viewport_size({"width": 375, "height": 667})
     part(page, url, "typing")
     say(page, "Not now")
@@ -172,8 +202,8 @@ def test_the_question_is_answered_by_typing_and_an_unclear_answer_is_asked_again
     assert said_in(url, "typing") == []
 
 
-def test_another_subject_in_place_of_an_answer_goes_on_with_the_conversation(page: Page, url: str) -> None:
+def test_another_subject_instead_of_an_answer_continues_the_chat(page: Page, url: str) -> None:
     part(page, url, "going on")
-    tell(page, "One more thing: I bought a spade.")
+    say_and_wait(page, "One more thing: I bought a spade.")
     expect(page.get_by_label("A question to you")).to_have_count(0)
     assert "ok bye then!" in said_in(url, "going on")

@@ -1,10 +1,10 @@
-"""The page before all of it is there: what is typed is taken, sent and kept, however late the rest comes."""
+"""The page while it is loading: what is typed is sent and preserved, however late the rest arrives."""
 
 import pytest
 from hardship import web
 from playwright.sync_api import Browser, Page, Route, expect
 
-from server.shown import DESK, say, visit
+from server.page_helpers import DESKTOP, say, visit
 
 API = "**/api/v1/**"
 INTERACTIVE = "performance.getEntriesByName('interactive').length"
@@ -12,7 +12,7 @@ MIA = "My sister Mia moved to Lisbon."
 
 
 class Held:
-    """Requests of a page that get no answer until they are let go."""
+    """Holds the requests of a page until they are released."""
 
     def __init__(self, page: Page, which: str) -> None:
         self.routes, self.free = list[Route](), False
@@ -24,19 +24,19 @@ class Held:
         else:
             self.routes.append(route)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self.free = True
         for each in self.routes:
             each.continue_()
 
 
 def said(url: str, bank: str) -> list[str]:
-    """What the person said in a bank, as it is kept."""
+    """Return the person's lines that are stored in a bank."""
     lines = web.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]
     return [line["text"] for line in lines if line["role"] == "user"]
 
 
-def test_what_is_sent_as_soon_as_the_page_takes_it_is_answered_however_slow_the_server(page: Page, url: str) -> None:
+def test_a_message_sent_at_once_is_answered_however_slow_the_server(page: Page, url: str) -> None:
     held = Held(page, API)
     page.goto(f"{url}/#/early")
     page.wait_for_function(INTERACTIVE)
@@ -47,7 +47,7 @@ def test_what_is_sent_as_soon_as_the_page_takes_it_is_answered_however_slow_the_
     page.keyboard.press("Enter")  # one line waits already
     expect(page.locator("#message")).to_have_value("And one thing more.")
     assert page.evaluate("document.documentElement.dataset.ready") is None
-    held.let_go()
+    held.release()
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator(".from-person .line-text")).to_have_text([MIA])
     expect(page.locator("#message")).to_have_value("And one thing more.")
@@ -55,21 +55,21 @@ def test_what_is_sent_as_soon_as_the_page_takes_it_is_answered_however_slow_the_
     assert said(url, "early") == [MIA]
 
 
-def test_what_is_sent_while_the_columns_are_still_to_come_is_answered_and_stands_in_them(page: Page, url: str) -> None:
+def test_a_message_sent_before_the_columns_are_loaded_is_answered_and_appears_in_them(page: Page, url: str) -> None:
     held = Held(page, "**/static/columns.js")
     page.goto(f"{url}/#/alone")
     page.wait_for_function(INTERACTIVE)
     say(page, MIA)
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator("#tabs")).to_be_empty()
-    held.let_go()
+    held.release()
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#panel")).to_contain_text("used for this reply")
     expect(page.locator("#session-list .preview")).to_have_text(MIA)
 
 
-def test_what_could_not_be_sent_stands_where_it_was_typed_and_goes_the_next_time(browser: Browser, url: str) -> None:
-    page = browser.new_page(viewport=DESK)  # type: ignore[arg-type]  # whose console tells of the refusals
+def test_a_message_that_could_not_be_sent_returns_to_its_box(browser: Browser, url: str) -> None:
+    page = browser.new_page(viewport=DESKTOP)  # type: ignore[arg-type]  # without a check of the console, which reports the refusals
     page.route(API, lambda route: route.abort("connectionrefused"))
     page.goto(f"{url}/#/refused")
     page.wait_for_function(INTERACTIVE)
@@ -85,11 +85,11 @@ def test_what_could_not_be_sent_stands_where_it_was_typed_and_goes_the_next_time
     page.close()
 
 
-def test_what_was_typed_before_the_page_could_take_it_is_still_there(page: Page, url: str) -> None:
+def test_text_typed_before_the_page_is_interactive_is_preserved(page: Page, url: str) -> None:
     held = Held(page, "**/static/app.js")
     page.goto(f"{url}/#/typed", wait_until="commit")
     page.fill("#message", "half a thought")
-    held.let_go()
+    held.release()
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#message")).to_have_value("half a thought")
     page.reload()
@@ -97,7 +97,7 @@ def test_what_was_typed_before_the_page_could_take_it_is_still_there(page: Page,
 
 
 @pytest.mark.parametrize("sent", ["Enter", "Send"])
-def test_what_is_sent_before_the_scripts_are_read_is_sent_once_they_are(page: Page, url: str, sent: str) -> None:
+def test_a_message_sent_before_the_scripts_are_loaded_is_sent_once_they_are(page: Page, url: str, sent: str) -> None:
     held = Held(page, "**/static/app.js")
     page.goto(f"{url}/#/unread-{sent}", wait_until="commit")
     page.fill("#message", MIA)
@@ -111,7 +111,7 @@ def test_what_is_sent_before_the_scripts_are_read_is_sent_once_they_are(page: Pa
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("more.")
     page.keyboard.press("Enter")  # one line waits already
-    held.let_go()
+    held.release()
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator(".from-person .line-text")).to_have_text([MIA])
     expect(page.locator("#message")).to_have_value("And one thing\nmore.")
@@ -120,7 +120,7 @@ def test_what_is_sent_before_the_scripts_are_read_is_sent_once_they_are(page: Pa
     expect(page.locator("#message")).to_have_value("And one thing\nmore.")
 
 
-def test_nothing_jumps_while_the_page_comes(page: Page, url: str) -> None:
+def test_nothing_jumps_while_the_page_is_loading(page: Page, url: str) -> None:
     page.add_init_script(
         "window.moved = 0; new PerformanceObserver(list => list.getEntries().forEach(each => moved += each.value))"
         ".observe({ type: 'layout-shift', buffered: true })"

@@ -1,4 +1,4 @@
-"""What the tests of the page share: a server with a scripted model, and what a visitor does again and again."""
+"""Helpers of the page's tests: a scripted model, and what a visitor often does."""
 
 import json
 from pathlib import Path
@@ -10,17 +10,17 @@ from playwright.sync_api import Page, Route, expect
 from everthread import server
 
 FOLDER = Path(server.__file__).parent / "static"
-TRANSFERRED = 150_000  # bytes at most of all the page is made of
-PACKED = 64_000  # bytes of its files, packed: what it is meant to stay below
+MAX_TRANSFERRED_BYTES = 150_000  # of a first visit
+MAX_COMPRESSED_BYTES = 64_000  # of all files
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-DESK, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-LATE = 120_000  # milliseconds that something may take on a busy machine
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+TIMEOUT_MS = 120_000  # on a busy machine
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> ![see](http://x.invalid/y.png)"
 CARD = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Ines", "description": "A cartographer."}}
 
 
 class Model:
-    """Answers with what the person said last, and how many answers it gave; slowly, if it is asked to."""
+    """Answers with a count and the person's last message; slowly or incompletely if that asks for it."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -40,7 +40,7 @@ class Model:
 
 
 def visit(page: Page, url: str, bank: str) -> None:
-    """Go to a bank whose character doesn't speak first."""
+    """Open a bank whose character has no greeting."""
     of = f"{url}/api/v1/banks/{bank}"
     web.put(of).raise_for_status()
     web.patch(f"{of}/character", json={"greeting": ""}).raise_for_status()
@@ -53,15 +53,15 @@ def say(page: Page, text: str) -> None:
     page.keyboard.press("Enter")
 
 
-def tell(page: Page, text: str) -> None:
-    """Say it, and wait for the reply."""
+def say_and_wait(page: Page, text: str) -> None:
+    """Send a message and wait for the reply."""
     replies = page.locator(".from-character .recall-link").count()
     say(page, text)
     expect(page.locator(".from-character .recall-link")).to_have_count(replies + 1)
 
 
-def remember(url: str, bank: str, *texts: str, session: str = "before") -> None:
-    """Lines that were said long ago."""
+def add_past_lines(url: str, bank: str, *texts: str, session: str = "before") -> None:
+    """Add lines that were said in March 2024."""
     lines = [
         {"text": text, "speaker": "Alex", "said_at": f"2024-03-{day:02}T18:20:00+00:00", "session": session}
         for day, text in enumerate(texts, 1)
@@ -69,8 +69,8 @@ def remember(url: str, bank: str, *texts: str, session: str = "before") -> None:
     web.post(f"{url}/api/v1/banks/{bank}/lines/batch", json={"lines": lines}).raise_for_status()
 
 
-def broken(route: Route) -> None:
-    """As a server that is away, without the browser's own line in the console."""
+def fail_reply(route: Route) -> None:
+    """Fulfil a request for a reply as if the server were down, without the browser's error in the console."""
     document = {"type": "urn:everthread:unreachable", "detail": "The server is away. Nothing you typed is lost."}
     route.fulfill(
         status=200,
@@ -79,8 +79,8 @@ def broken(route: Route) -> None:
     )
 
 
-def axe(page: Page) -> None:
-    """No violation of the rules of WCAG 2.2 A and AA."""
+def check_accessibility(page: Page) -> None:
+    """Assert that the page violates no rule of WCAG 2.2 A and AA."""
     rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
     found = Axe().run(page, options=rules)["violations"]
     assert not [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]

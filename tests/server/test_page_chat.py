@@ -1,0 +1,313 @@
+"""The chat in a real Chromium, with a real server over loopback; only the model is a script."""
+
+import pytest
+from hardship import web
+from playwright.sync_api import Browser, Page, expect
+
+from server.page_helpers import DESKTOP, HOSTILE, add_past_lines, fail_reply, say, say_and_wait, visit
+
+
+def test_a_reload_during_a_reply_resumes_it(page: Page, url: str) -> None:
+    visit(page, url, "reload")
+    say(page, "Tell it slowly.")
+    expect(page.locator(".streaming")).to_contain_text("piece5")
+    page.reload()
+    expect(page.locator(".streaming")).to_contain_text("piece5")
+    expect(page.locator("#message")).to_have_value("")
+    page.fill("#message", "half a thought")
+    page.reload()
+    expect(page.locator(".streaming")).to_contain_text("piece5")
+    expect(page.locator("#send")).to_have_text("Stop")
+    expect(page.locator("#message")).to_have_value("half a thought")
+    expect(page.locator(".from-character .line-text")).to_contain_text("piece59")
+    expect(page.locator("#send")).to_have_text("Send")
+    expect(page.locator(".line")).to_have_count(2)
+
+
+def test_a_stopped_reply_keeps_what_has_arrived(page: Page, url: str) -> None:
+    visit(page, url, "stop")
+    say(page, "Tell it slowly.")
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    page.click("#send")
+    expect(page.locator("#send")).to_have_text("Send")
+    expect(page.locator(".from-character .line-text")).to_contain_text("piece3")
+    expect(page.locator(".from-character .line-text")).not_to_contain_text("piece59")
+    expect(page.locator(".from-character .byline")).to_contain_text("stopped")
+
+
+@pytest.mark.parametrize(
+    ("asked", "label"),
+    [
+        ("Tell it slowly.", "stopped"),
+        ("It is broken off.", "interrupted"),
+        ("Tell it at length.", "length limit"),
+    ],
+)
+def test_an_incomplete_reply_shows_the_reason_even_after_a_reload(page: Page, url: str, asked: str, label: str) -> None:
+    visit(page, url, f"cut-{label}")
+    say(page, asked)
+    if label == "stopped":
+        expect(page.locator(".streaming")).to_contain_text("piece3")
+        page.click("#send")
+    marks = page.locator(".from-character .byline > span:last-child")
+    expect(marks).to_have_text(label)
+    page.reload()
+    expect(marks).to_have_text(label)
+
+
+def test_an_incomplete_reply_without_a_recorded_reason_is_shown_as_cut_short(page: Page, url: str) -> None:
+    visit(page, url, "cut-long-ago")
+    line = {"text": "I was", "role": "assistant", "speaker": "Thread", "metadata": {"partial": True}}
+    web.post(f"{url}/api/v1/banks/cut-long-ago/lines", json=line).raise_for_status()
+    page.reload()
+    expect(page.locator(".from-character .byline")).to_contain_text("cut short")
+
+
+def test_an_arriving_reply_does_not_move_what_the_reader_has_scrolled_to(page: Page, url: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 420})
+    visit(page, url, "calm")
+    for number in range(3):
+        say_and_wait(page, f"Something to fill the room, number {number}.")
+    say(page, "Tell it slowly.")
+    expect(page.locator(".streaming")).to_contain_text("piece3")
+    first = page.locator(".line").nth(0)
+    page.locator("#lines").evaluate("box => (box.scrollTop = 0)")
+    before = first.bounding_box()
+    expect(page.locator(".streaming")).to_contain_text("piece30")
+    assert first.bounding_box() == before
+    page.click("#send")
+    expect(page.locator("#send")).to_have_text("Send")
+    assert first.bounding_box() == before
+
+
+def test_regenerating_and_editing_create_versions_and_new_answers(page: Page, url: str) -> None:
+    add_past_lines(url, "swipes", "I said that bread rhymes with thread.")
+    visit(page, url, "swipes")
+    say_and_wait(page, "What rhymes with thread?")
+    first = page.locator(".from-character .line-text").inner_text()
+    page.get_by_label("Regenerate").click()
+    expect(page.locator(".count")).to_have_text("2/2")
+    assert page.locator(".from-character .line-text").inner_text() != first
+    page.locator("#message").press("ArrowLeft")
+    expect(page.locator(".from-character .line-text")).to_have_text(first)
+    expect(page.locator(".count")).to_have_text("1/2")
+    expect(page.locator("#panel")).to_contain_text("tokens of the prompt")
+    page.locator("#message").press("ArrowRight")
+    expect(page.locator(".count")).to_have_text("2/2")
+    page.locator(".from-person").hover()
+    page.locator(".from-person").get_by_label("Edit message").click()
+    page.locator(".editing textarea").fill("What rhymes with bread?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".from-character .line-text").last).to_contain_text("rhymes with bread?")
+    expect(page.locator(".line")).to_have_count(2)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".line")).to_have_count(0)
+    expect(page.locator("#message")).to_have_value("What rhymes with bread?")
+
+
+def test_continuing_from_a_line_sets_later_ones_aside_until_they_are_restored(page: Page, url: str) -> None:
+    visit(page, url, "branch")
+    say_and_wait(page, "The first thing.")
+    say_and_wait(page, "The second thing.")
+    page.locator(".line").nth(1).hover()
+    page.locator(".line").nth(1).get_by_label("Continue from here").click()
+    expect(page.locator(".line")).to_have_count(2)
+    page.get_by_role("button", name="Restore previous version").click()
+    expect(page.locator(".line")).to_have_count(4)
+    page.locator(".line").first.get_by_label("Edit message").click()
+    expect(page.locator(".editing")).to_contain_text("Saving sets aside what came after this message")
+    page.locator(".editing textarea").fill("Another first thing.")
+    page.keyboard.press("Enter")
+    expect(page.locator(".from-character .line-text").last).to_contain_text("Another first thing")
+    expect(page.locator(".line")).to_have_count(2)
+    page.get_by_role("button", name="Restore previous version").click()
+    expect(page.locator(".line .line-text").nth(2)).to_have_text("The second thing.")
+    say_and_wait(page, "A third thing.")
+    expect(page.get_by_role("button", name="Restore previous version")).to_have_count(0)
+
+
+def test_the_end_is_visible_after_every_turn_of_a_long_chat(page: Page, url: str) -> None:
+    visit(page, url, "follow")
+    for number in range(10):
+        say_and_wait(
+            page, f"The {number}th thing that I say of the blue bicycle in the cellar.\nIt has a bell.\nAnd two wheels."
+        )
+        page.wait_for_function(
+            "() => { const box = document.getElementById('lines'); "
+            "return box.scrollHeight - box.scrollTop - box.clientHeight < 2 }"
+        )
+
+
+def test_a_reader_who_has_scrolled_up_is_left_there(page: Page, url: str) -> None:
+    visit(page, url, "above")
+    for number in range(8):
+        say_and_wait(
+            page, f"The {number}th thing that I say of the blue bicycle in the cellar.\nIt has a bell.\nAnd two wheels."
+        )
+    box = page.locator("#lines")
+    box.hover()
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(
+        "() => { const box = document.getElementById('lines'); "
+        "return box.scrollHeight - box.scrollTop - box.clientHeight > 300 }"
+    )
+    at = box.evaluate("box => box.scrollTop")
+    add_past_lines(url, "above", "Said elsewhere.")
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    page.wait_for_timeout(200)
+    assert box.evaluate("box => box.scrollTop") == at
+
+
+def test_a_tab_that_gets_the_focus_shows_what_was_said_in_another(page: Page, url: str) -> None:
+    visit(page, url, "tabs")
+    say_and_wait(page, "I say this here.")
+    other = page.context.new_page()
+    visit(other, url, "tabs")
+    say_and_wait(other, "I say this in another tab.")
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    expect(page.locator(".from-person .line-text").last).to_have_text("I say this in another tab.")
+    other.close()
+
+
+def test_messages_are_shown_as_text_whatever_they_contain(page: Page, url: str) -> None:
+    asked = list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    add_past_lines(url, "hostile", HOSTILE)
+    visit(page, url, "hostile")
+    say_and_wait(page, f"What was it with the script and the image? {HOSTILE}")
+    expect(page.locator(".from-person .line-text")).to_contain_text("<script>")
+    expect(page.locator("#panel .match").first).to_contain_text("![see](http://x.invalid/y.png)")
+    page.fill("#query", "script image onerror")
+    expect(page.locator("#session-list .preview").first).to_contain_text("<img src=x")
+    assert page.locator("main img, aside img, nav img, body script").count() == 0
+    assert page.title() != "owned"
+    assert all(each.startswith((url, "blob:")) for each in asked)
+
+
+def test_a_reply_is_formatted_without_changing_its_height(page: Page, url: str) -> None:
+    visit(page, url, "marked")
+    text = "**Well.** *He nods.* Call `open()`, 2 * 3 * 4\n\n- one\n- two [a](b)\n\nThe *end*"
+    line = {"text": text, "role": "assistant", "speaker": "Thread", "session": "now"}
+    web.post(f"{url}/api/v1/banks/marked/lines", json={"text": "?", "session": "now"}).raise_for_status()
+    web.post(f"{url}/api/v1/banks/marked/lines", json=line).raise_for_status()
+    page.reload()
+    said = page.locator(".from-character .line-text")
+    for name, text in {
+        "strong": "Well.",
+        "em >> nth=0": "He nods.",
+        "code": "open()",
+        "li >> nth=1": "two [a](b)",
+    }.items():
+        expect(said.locator(name)).to_have_text(text)
+    expect(said.locator("p").first).to_contain_text("2 * 3 * 4")
+    formatted = said.evaluate("box => box.clientHeight")
+    assert (
+        said.evaluate("(box, text) => { box.textContent = text; return box.clientHeight }", line["text"]) == formatted
+    )
+
+
+def test_a_very_long_line_is_folded_until_all_of_it_is_requested(page: Page, url: str) -> None:
+    visit(page, url, "long")
+    said = [
+        {"text": "Behold. " + "<b>words</b> 🧵 " * 3_000, "session": "now"},
+        {"text": "Well. " + "*So* many. " * 1_000, "role": "assistant", "speaker": "Thread", "session": "now"},
+        {"text": "x" * 8_000, "session": "now"},
+    ]
+    web.post(f"{url}/api/v1/banks/long/lines/batch", json={"lines": said}).raise_for_status()
+    page.reload()
+    expect(page.locator(".line")).to_have_count(3)
+    for number in range(2):
+        line = page.locator(".line .line-text").nth(number)
+        assert len(line.inner_text()) < 5_000
+        line.get_by_role("button", name="Show all").scroll_into_view_if_needed()
+        before = line.bounding_box()
+        line.get_by_role("button", name="Show all:").click()
+        expect(line.get_by_role("button")).to_have_count(0)
+        after = line.bounding_box()
+        assert before is not None
+        assert after is not None
+        assert (before["x"], before["y"]) == (after["x"], after["y"])
+        shown = (line.text_content() or "").strip()
+        assert shown == str(said[number]["text"]).replace("*", "").strip()
+    first = page.locator(".line").first
+    first.get_by_label("Pin message").evaluate("each => each.click()")  # which draws it again
+    expect(first.get_by_label("Unpin message")).to_have_count(1)
+    assert len(first.locator(".line-text").inner_text()) > 40_000
+    assert len(page.locator(".line .line-text").nth(2).inner_text()) == 8_000
+
+
+def test_a_very_long_line_has_the_right_direction_and_is_laid_out_as_one_text(page: Page, url: str) -> None:
+    visit(page, url, "longest")
+    said = [
+        {"text": "أختي انتقلت إلى لشبونة. " * 1_000, "session": "now"},
+        {"text": "أختي *انتقلت* إلى لشبونة. " * 1_000, "role": "assistant", "speaker": "Thread", "session": "now"},
+        {"text": "أختي انتقلت إلى لشبونة.", "session": "now"},
+    ]
+    web.post(f"{url}/api/v1/banks/longest/lines/batch", json={"lines": said}).raise_for_status()
+    page.reload()
+    looks = "boxes => boxes.map(each => getComputedStyle(each)).map(each => `${each.direction} ${each.unicodeBidi}`)"
+    texts = page.locator(".from-person .line-text, .from-character .line-text p[dir=auto]")
+    expect(texts).to_have_count(3)
+    assert texts.evaluate_all(looks) == ["rtl isolate", "rtl isolate", "rtl plaintext"]
+    for _ in range(2):
+        page.get_by_role("button", name="Show all:").first.click()
+    expect(page.get_by_role("button", name="Show all")).to_have_count(0)
+    assert texts.evaluate_all(looks) == ["rtl isolate", "rtl isolate", "rtl plaintext"]
+
+
+def test_of_two_people_in_an_imported_chat_the_person_is_on_the_right(page: Page, url: str) -> None:
+    of = f"{url}/api/v1/banks/imported"
+    said = [
+        {"text": "Hi.", "speaker": name, "said_at": f"2024-03-0{day}T18:20:00+00:00", "session": "two"}
+        for day, name in enumerate(["Alex", "Bo", "Alex"], 1)
+    ]
+    visit(page, url, "imported")
+    web.post(f"{of}/lines/batch", json={"lines": said}).raise_for_status()
+    web.patch(f"{of}/character", json={"person": "Bo"}).raise_for_status()
+    page.goto(f"{url}/#/imported/read/two")
+    page.reload()
+    expect(page.locator(".from-person .speaker")).to_have_text("Bo")
+    expect(page.locator(".from-character .speaker")).to_have_text(["Alex", "Alex"])
+    expect(page.locator(".date")).to_have_text(["2 March 2024", "3 March 2024"])
+
+
+def test_right_to_left_and_chinese_text_is_shown_correctly(page: Page, url: str) -> None:
+    visit(page, url, "scripts")
+    say_and_wait(page, "أختي انتقلت إلى لشبونة")
+    said = page.locator(".from-person .line-text")
+    assert said.evaluate("each => getComputedStyle(each).direction") == "rtl"
+    say_and_wait(page, "我的妹妹搬到里斯本了。")
+    page.fill("#query", "里斯本")
+    expect(page.locator("#session-list")).to_contain_text("我的妹妹搬到里斯本了。")
+
+
+def test_an_unanswered_line_is_answered_and_a_problem_loses_nothing(page: Page, url: str, browser: Browser) -> None:
+    visit(page, url, "unwell")
+    page.route("**/reply", lambda route: fail_reply(route))
+    say(page, "A thought I typed.")
+    expect(page.locator("#notices")).to_contain_text("Nothing you typed is lost")
+    expect(page.locator("#message")).to_have_value("A thought I typed.")
+    page.unroute("**/reply")
+    post = {"text": "Are you there?", "role": "user", "session": "now"}
+    web.post(f"{url}/api/v1/banks/unanswered/lines", json=post).raise_for_status()
+    visit(page, url, "unanswered")
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator(".from-character .line-text")).to_contain_text("Are you there?")
+
+
+def test_the_page_notices_when_the_server_is_back(browser: Browser, url: str) -> None:
+    page = browser.new_page(viewport=DESKTOP)  # type: ignore[arg-type]  # without a check of the console, which reports the refusals
+    visit(page, url, "away")
+    say_and_wait(page, "Is anyone there?")
+    page.route("**/api/v1/**", lambda route: route.abort("connectionrefused"))
+    say(page, "And now?")
+    expect(page.locator("#notices")).to_contain_text("can't be reached")
+    expect(page.locator(".from-character .line-text")).to_contain_text("Is anyone there?")
+    expect(page.locator("#message")).to_have_value("And now?")
+    page.unroute("**/api/v1/**")
+    expect(page.locator("#notices")).to_be_empty()
+    page.route("**/chat/current", lambda route: route.abort("connectionrefused"))  # gone as soon as it has replied
+    page.keyboard.press("Enter")
+    expect(page.locator("#notices")).to_contain_text("can't be reached")
+    expect(page.locator(".from-character .line-text").last).to_contain_text("And now?")
+    page.close()

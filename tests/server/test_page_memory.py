@@ -1,0 +1,232 @@
+"""The memory column, search, banks, import and export, in a real Chromium."""
+
+import json
+import re
+from pathlib import Path
+
+from hardship import web
+from playwright.sync_api import Browser, Page, expect
+
+from server.page_helpers import add_past_lines, say, say_and_wait, visit
+
+
+def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> None:
+    page.goto(url)
+    expect(page.locator(".welcome h2")).to_be_visible()
+    page.get_by_label("What should I call you?").fill("Alex")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("What should I call you?")).to_have_count(0)
+    say_and_wait(page, "My sister Mia moved to Lisbon.")
+    page.get_by_role("button", name="New chat").click()
+    page.get_by_role("button", name="Remember it").click()
+    expect(page.locator("#notices")).to_contain_text("Remembered")
+    expect(page.locator(".line")).to_have_count(0)
+    say_and_wait(page, "Where did my sister Mia move?")
+    hit = page.locator(".hit", has_text="Mia moved to Lisbon")
+    expect(hit).to_be_visible()
+    expect(hit.locator(".relevance")).to_contain_text("%")
+    expect(page.locator(".from-person .speaker")).to_have_text("Alex")
+    hit.get_by_text("Why it was found").click()
+    expect(hit.locator(".signals").first).to_contain_text("similar in meaning")
+    expect(hit.locator(".signals").first).not_to_contain_text(re.compile("[^0-9]0\\.000"))
+    expect(hit.locator(".signals").first).to_contain_text("score")
+    hit.locator("a").click()
+    expect(page.locator(".line.target")).to_have_count(1)
+    expect(page.locator("#lines .transcript-head")).to_be_visible()
+    page.get_by_role("button", name="Back to current chat").click()
+    expect(page.locator("#lines")).to_contain_text("Where did my sister Mia move?")
+
+
+def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str) -> None:
+    add_past_lines(url, "forget", "The blue bicycle stands in the cellar.")
+    visit(page, url, "forget")
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    hit = page.locator(".hit", has_text="cellar")
+    hit.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 message")
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator(".hit")).to_have_count(0)
+    page.fill("#query", "quantum entanglement")
+    expect(page.locator("#session-list")).to_have_text("No results")
+    page.fill("#query", "blue bicycle cellar")
+    expect(page.locator("#session-list mark").first).to_have_text("blue")
+    expect(page.locator("#session-list")).to_contain_text("results")
+    expect(page.locator("#session-list")).not_to_contain_text("cellar.")
+
+
+def test_forgetting_warns_that_it_stops_the_reply_in_progress(page: Page, url: str) -> None:
+    add_past_lines(url, "stopping", "The blue bicycle stands in the cellar.")
+    visit(page, url, "stopping")
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    forget = page.locator(".hit", has_text="cellar").get_by_role("button", name="Forget")
+    forget.click()
+    expect(page.get_by_role("dialog")).to_contain_text("can't be undone")
+    expect(page.get_by_role("dialog")).not_to_contain_text("reply in progress")
+    page.get_by_role("button", name="Keep it").click()
+    say(page, "Tell me slowly about the blue bicycle in the cellar.")
+    expect(page.locator(".streaming")).to_contain_text("piece1")
+    forget.click()
+    expect(page.get_by_role("dialog")).to_contain_text("It also stops the reply in progress")
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 message")
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator("#send")).to_have_text("Send")
+    expect(page.locator(".from-character").last).to_contain_text("stopped")
+
+
+def test_forgetting_clears_what_was_announced_to_screen_readers(page: Page, url: str) -> None:
+    page.add_init_script("const set = setTimeout; window.setTimeout = (act, wait) => wait === 5_000 || set(act, wait)")
+    add_past_lines(url, "unspoken", "The blue bicycle stands in the cellar.")
+    visit(page, url, "unspoken")
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    expect(page.locator("#announcer")).to_contain_text("bicycle")
+    page.locator(".hit", has_text="cellar").get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget it").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 message")
+    expect(page.locator("#announcer")).to_be_empty()
+
+
+def test_a_corrected_memory_is_recalled_as_corrected(page: Page, url: str) -> None:
+    add_past_lines(url, "correct", "The blue bicycle stands in the cellar.")
+    visit(page, url, "correct")
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    page.locator(".hit", has_text="cellar").get_by_role("button", name="Correct").click()
+    page.get_by_role("dialog").locator("textarea").fill("The blue bicycle stands in the garden shed.")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.locator(".hit")).to_contain_text("garden shed")
+    say_and_wait(page, "And where does the blue bicycle stand now?")
+    expect(page.locator(".hit", has_text="garden shed")).to_have_count(1)
+    expect(page.locator("#panel")).not_to_contain_text("cellar")
+
+
+def test_a_corrected_memory_is_shown_in_its_original_position(page: Page, url: str) -> None:
+    add_past_lines(
+        url, "place", "Guess what I bought.", "A blue bicycle it is.", "It stands in the hall.", "Mia oils it."
+    )
+    add_past_lines(url, "place", "What else is new?", session="after")
+    web.patch(f"{url}/api/v1/banks/place/lines/2", json={"text": "A red bicycle it is."}).raise_for_status()
+    visit(page, url, "place")
+    say_and_wait(page, "Which bicycle, red or blue, stands in the hall?")
+    hit = page.locator(".hit", has_text="red bicycle")
+    expect(hit.locator(".passage p, .passage label")).to_have_text(
+        [re.compile(text) for text in ("Guess what", "A red bicycle", "in the hall", "Mia oils")]
+    )
+
+
+def test_the_selected_line_is_the_one_that_is_pinned_and_forgotten(page: Page, url: str) -> None:
+    add_past_lines(url, "chosen", "The blue bicycle stands in the cellar.", "The blue bicycle has a bell.")
+    visit(page, url, "chosen")
+    say_and_wait(page, "Tell me of the blue bicycle, its bell and its cellar.")
+    hit = page.locator(".hit")
+    expect(hit.get_by_role("radio")).to_have_count(2)
+    other = hit.locator("label", has=page.locator("input:not(:checked)"))
+    text = other.locator("span").last.inner_text()
+    other.locator("input").check()
+    hit.get_by_role("button", name="Pin", exact=True).click()
+    expect(hit.locator(".pinned")).to_contain_text(text)
+    expect(hit.locator("label", has_text=text).locator("input")).to_be_checked()
+    hit.get_by_role("button", name="Forget").click()
+    asked = page.get_by_role("dialog")
+    expect(asked.locator("blockquote")).to_have_text(text)
+    expect(asked.locator("figcaption")).to_contain_text("March 2024")
+    asked.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Done").click()
+    left = [line["text"] for line in web.get(f"{url}/api/v1/banks/chosen/lines").json()["items"]]
+    assert text not in left
+    assert len([line for line in left if line.startswith("The blue")]) == 1
+
+
+def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> None:
+    add_past_lines(url, "pins", "The blue bicycle stands in the cellar.")
+    visit(page, url, "pins")
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    page.locator(".hit").get_by_role("button", name="Pin", exact=True).click()
+    expect(page.locator(".hit").get_by_role("button", name="Pinned")).to_be_visible()
+    page.locator(".hit").get_by_role("button", name="Keep in context").click()
+    page.get_by_role("tab", name="Pinned").click()
+    expect(page.locator(".hit", has_text="cellar")).to_have_count(2)
+    page.get_by_role("button", name="Unpin").click()
+    expect(page.locator(".hit", has_text="cellar")).to_have_count(1)
+    page.get_by_role("button", name="Remove").click()
+    expect(page.locator("#panel")).to_contain_text("Nothing here yet.")
+    page.get_by_role("tab", name="Notes").click()
+    page.get_by_label("Notes", exact=True).last.fill("Alex has a bicycle.")
+    page.get_by_role("button", name="Save notes").click()
+    expect(page.locator("#notices")).to_contain_text("saved")
+    page.reload()
+    page.get_by_role("tab", name="Notes").click()
+    expect(page.locator("textarea.notes")).to_have_value("Alex has a bicycle.")
+
+
+def test_a_bank_that_was_deleted_elsewhere_is_created_again(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # without a check of the console, which reports the refusal
+    visit(page, url, "elsewhere")
+    web.delete(f"{url}/api/v1/banks/elsewhere").raise_for_status()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#notices")).to_be_empty()
+    say_and_wait(page, "Hello again.")
+    page.close()
+
+
+def test_a_file_of_an_unknown_kind_is_refused_by_name_with_the_kinds_that_are_accepted(
+    browser: Browser, url: str, tmp_path: Path
+) -> None:
+    page = browser.new_page()  # without a check of the console, which reports the refusal
+    visit(page, url, "strange")
+    file = tmp_path / "recipes.json"
+    file.write_text(json.dumps({"soups": [], "cakes": []}))
+    page.click("#open-settings")
+    page.locator("input[type=file]").last.set_input_files(file)
+    alert = page.get_by_role("dialog").get_by_role("alert")
+    for words in ("recipes.json is JSON of an unknown kind", "an object with 'soups', 'cakes'", "Taken are", "cards"):
+        expect(alert).to_contain_text(words)
+    expect(alert).not_to_contain_text("format=")
+    expect(page.locator("#notices")).to_be_empty()  # it is not being read any more
+    page.close()
+
+
+def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, url: str, tmp_path: Path) -> None:
+    add_past_lines(url, "whole", "The first of all lines.", "The second of all lines.")
+    visit(page, url, "whole")
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.locator("svg.timeline rect")).to_have_count(1)
+    expect(
+        page.locator("svg.timeline").get_by_role("listitem", name="March 2024: 2 messages in 1 chat")
+    ).to_be_visible()
+    expect(page.locator("svg.timeline title")).to_have_text("March 2024: 2 messages in 1 chat")
+    expect(page.locator("#panel table")).to_contain_text("March 2024")
+    page.click("#open-settings")
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Export all").click()
+    found.value.save_as(tmp_path / "whole.jsonl")
+    page.get_by_role("button", name="Delete everything").click()
+    page.get_by_label("The bank's name").fill("whole")
+    page.get_by_role("dialog").last.get_by_role("button", name="Delete everything").click()
+    expect(page.get_by_role("dialog").last).to_contain_text("2 messages: everything in this bank")
+    page.get_by_role("button", name="Done").click()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#session-list .session")).to_have_count(1)
+    page.click("#open-settings")
+    page.locator("input[type=file]").last.set_input_files(tmp_path / "whole.jsonl")
+    expect(page.locator("#notices")).to_contain_text("Added 2 messages")
+    expect(page.locator("#session-list .session")).to_have_count(2)
+
+
+def test_a_new_bank_knows_nothing_of_the_first(page: Page, url: str) -> None:
+    add_past_lines(url, "one", "The blue bicycle stands in the cellar.")
+    web.put(f"{url}/api/v1/banks/one/pins/1").raise_for_status()
+    visit(page, url, "one")
+    page.get_by_role("tab", name="Pinned").click()
+    expect(page.locator(".hit", has_text="cellar")).to_have_count(1)
+    page.click("#bank")
+    page.get_by_label("Name of the new bank").fill("an/other bank")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("#bank")).to_have_text("an/other bank")
+    expect(page.locator(".welcome h2")).to_be_visible()
+    expect(page.locator("#session-list .session")).to_have_count(1)
+    expect(page.locator(".hit")).to_have_count(0)
+    page.go_back()
+    expect(page.locator("#session-list .session")).to_have_count(2)
+    expect(page.locator(".hit", has_text="cellar")).to_have_count(1)
