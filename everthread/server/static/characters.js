@@ -136,7 +136,8 @@ function chooseBank(name, current) {
   return askChoice(
     `Where do you want to chat with ${name}?`,
     `This bank, ${route.bank}, holds what ${current} remembers. In a separate bank, ${separate}, ${name} knows ` +
-      `only what is said there. If you hand this bank over, ${name} takes ${current}'s place and knows everything said here.`,
+      `only what is said there. If you hand this bank over, ${name} takes ${current}'s place and knows everything ` +
+      `said here.`,
     [
       ["Use a separate bank", separate],
       [`Hand this bank over to ${name}`, route.bank],
