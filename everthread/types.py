@@ -155,41 +155,129 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A line found for a query.
+class FoundUnit:
+    """A unit that a query found, and what a context shows of it.
 
-    score orders hits and has no unit; relevance is the calibrated chance (0..1) that the line bears on the query.
-    signals are the raw measurements that made the score, by name. passage is the line among its neighbours, in order.
-    bank names where it was found, if several banks were asked.
+    Attributes:
+        unit: the unit.
+        session: the session of the last line that it derives from; empty if it derives from none.
+        speaker: the label before its text: its kind, or the first speaker of a unit that repeats what was said.
     """
 
-    line: Line
+    unit: Unit
+    session: str
+    speaker: str
+
+    @property
+    def text(self) -> str:
+        """Its text after the label."""
+        text, label = self.unit.text, f"{self.speaker}: "
+        return text if self.speaker == self.unit.kind else text.removeprefix(label)
+
+    @property
+    def said_at(self) -> datetime:
+        """The moment that it speaks of."""
+        return self.unit.said_at
+
+    @property
+    def position(self) -> int:
+        """Where it stands among lines: at the last one that it derives from."""
+        return self.unit.last_seq
+
+    def shortened(self, text: str) -> FoundUnit:
+        """Return it with an excerpt for its text."""
+        return replace(self, unit=replace(self.unit, text=text))
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line or a unit found for a query.
+
+    Attributes:
+        source: what was found. `line` and `unit` are shorter ways to it.
+        score: orders the hits of one query; it has no unit.
+        relevance: the calibrated chance, from 0 to 1, that it bears on the query; of a unit, its cosine.
+        signals: the measurements of which the score is made, by name.
+        passage: a line among its neighbours, in order; empty for a unit.
+        bank: the bank where it was found, if several were searched.
+    """
+
+    source: Line | FoundUnit
     score: float
     relevance: float
     signals: Mapping[str, float]
-    passage: tuple[Line, ...]
-    kind: str = "line"
+    passage: tuple[Line, ...] = ()
     bank: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the unit, or "line"."""
+        return "line" if isinstance(self.source, Line) else self.source.unit.kind
+
+    @property
+    def line(self) -> Line:
+        """The line that was found. Raises AttributeError for a unit."""
+        if not isinstance(self.source, Line):
+            raise AttributeError(f"this hit is no line but a unit of the kind {self.kind!r}; read hit.unit")
+        return self.source
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that was found. Raises AttributeError for a line."""
+        if isinstance(self.source, Line):
+            raise AttributeError("this hit is no unit but a line; read hit.line")
+        return self.source.unit
+
+    @property
+    def seq(self) -> int:
+        """The number of the line, or of the last line that the unit derives from."""
+        return self.source.seq if isinstance(self.source, Line) else self.source.unit.last_seq
+
+    @property
+    def text(self) -> str:
+        """The text of the line or of the unit."""
+        return self.source.text if isinstance(self.source, Line) else self.source.unit.text
+
+    @property
+    def said_at(self) -> datetime:
+        """When the line was said, or the moment that the unit speaks of."""
+        return self.source.said_at
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """What is remembered for a query, laid out as text for a prompt.
 
-    lines are those in the text, in its order; cut are the hits left out for want of room.
-    relevance is the gate's verdict (0..1) on the query as a whole; an empty text means that nothing passed it.
-    Where several banks were asked, the text is of them all, and others are the contexts of the banks that are not the
-    memory's own, each with its bank's name: a number of theirs is another line here.
+    Attributes:
+        text: the text; empty if nothing passed the gate.
+        tokens: its length.
+        sources: the lines and units in the text, in its order; of a long one, an excerpt.
+        hits: the hits that are in the text.
+        cut: the hits for which there was no room.
+        relevance: the gate's verdict on the query as a whole, from 0 to 1.
+        bank: the bank, if several were searched.
+        others: the contexts of the other banks, if several were searched; the text is of all. A line's number is that
+            of another line there.
     """
 
     text: str
     tokens: int
-    lines: tuple[Line, ...]
+    sources: tuple[Line | FoundUnit, ...]
     hits: tuple[Hit, ...]
     cut: tuple[Hit, ...]
     relevance: float
     bank: str = ""
     others: tuple[Context, ...] = ()
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines in the text, in its order."""
+        return tuple(each for each in self.sources if isinstance(each, Line))
+
+    @property
+    def units(self) -> tuple[FoundUnit, ...]:
+        """The units in the text, in its order."""
+        return tuple(each for each in self.sources if isinstance(each, FoundUnit))
 
     def __bool__(self) -> bool:
         """Whether there is anything in it."""

@@ -403,7 +403,7 @@ def test_lines_in_the_prompt_are_no_hits_and_stand_in_no_passage(memory: Memory)
     filled(memory, 9)
     without = {3, 4, 8}
     hits = memory.recall("Which line tells of topic4?", 9, exclude=without)
-    assert {hit.line.seq for hit in hits} == {1, 2, 5, 6, 7, 9}
+    assert {hit.seq for hit in hits} == {1, 2, 5, 6, 7, 9}
     assert {line.seq for hit in hits for line in hit.passage} == {1, 2, 5, 6, 7, 9}
     assert len(memory.recall("Which line tells of topic4?", 3, exclude=without)) == 3
     context = memory.context("Which line tells of topic4?", gate=False, min_relevance=0, exclude=without)
@@ -445,9 +445,9 @@ def test_without_leaves_all_as_it_is_when_it_is_empty_or_of_no_line(memory: Memo
 
 def test_without_in_a_bank_too_large_to_be_scored_whole(memory: Memory) -> None:
     memory.observe_many(NewLine(f"Entry {n}: the weather of day{n}.", session=str(n // 50)) for n in range(1, 1500))
-    best = [hit.line.seq for hit in memory.recall("the weather of day700", 500)]
+    best = [hit.seq for hit in memory.recall("the weather of day700", 500)]
     assert best[0] == 700
-    again = [hit.line.seq for hit in memory.recall("the weather of day700", 400, exclude=best[:100])]
+    again = [hit.seq for hit in memory.recall("the weather of day700", 400, exclude=best[:100])]
     assert len(again) == 400
     assert not {*again} & {*best[:100]}
     every = list(range(1, 1500))
@@ -466,7 +466,7 @@ def test_what_is_no_line_cannot_be_left_out(memory: Memory, exclude: Any) -> Non
 def test_without_holds_for_a_question_of_a_time_alone(memory: Memory) -> None:
     filled(memory)
     hits = memory.recall("What did we talk about yesterday?", as_of=NOON + timedelta(days=1), exclude=(2, 3))
-    assert {hit.line.seq for hit in hits} == {1, 4, 5, 6}
+    assert {hit.seq for hit in hits} == {1, 4, 5, 6}
 
 
 # ------------------------------------------------------------------- units are found
@@ -485,11 +485,11 @@ def noted(memory: Memory) -> None:
 def test_units_of_a_kind_are_found_instead_of_lines(memory: Memory) -> None:
     noted(memory)
     first, second = memory.recall("Who was the keeper of the lighthouse?", where=Filter(kind="summary"))
-    assert (first.line.text, first.kind) == ("They talked of the lighthouse and its keeper.", "summary")
-    assert (first.line.seq, first.line.session, first.line.role) == (2, "s", "system")
-    assert (first.line.speaker, first.line.metadata) == ("summary", {"unit": 1})
-    assert first.line.said_at == NOON + timedelta(minutes=2)
-    assert first.passage == (first.line,)
+    assert (first.text, first.kind) == ("They talked of the lighthouse and its keeper.", "summary")
+    assert (first.seq, first.source.session, first.source.speaker) == (2, "s", "summary")
+    assert first.unit == next(unit for unit in memory.units("summary") if unit.id == 1)
+    assert first.said_at == NOON + timedelta(minutes=2)
+    assert first.passage == ()
     assert first.signals.keys() == {"cosine", "share"}
     assert first.score == pytest.approx(sum(first.signals.values()))
     assert first.relevance == pytest.approx(first.signals["cosine"], abs=1e-6)
@@ -504,19 +504,19 @@ def test_units_of_a_kind_are_found_instead_of_lines(memory: Memory) -> None:
 def test_of_units_those_are_found_that_are_current_then(memory: Memory) -> None:
     noted(memory)
     facts = Filter(kind="fact")
-    assert [hit.line.text for hit in memory.recall("Where does Ann live?", where=facts)] == ["Ann lives in Porto."]
+    assert [hit.text for hit in memory.recall("Where does Ann live?", where=facts)] == ["Ann lives in Porto."]
     then = memory.recall("Where does Ann live?", where=facts, as_of=NOON + timedelta(minutes=4))
-    assert [hit.line.text for hit in then] == ["Ann lives in Lisbon."]
+    assert [hit.text for hit in then] == ["Ann lives in Lisbon."]
     assert memory.recall("Where does Ann live?", where=facts, as_of=NOON) == []
     memory.retract(6)
-    assert [hit.line.text for hit in memory.recall("Where?", where=facts)] == ["Ann lives in Lisbon."]
+    assert [hit.text for hit in memory.recall("Where?", where=facts)] == ["Ann lives in Lisbon."]
 
 
 def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Memory) -> None:
     noted(memory)
 
     def found(**where: Any) -> list[str]:
-        return [hit.line.text[-7:] for hit in memory.recall("ferry", where=Filter(kind=("summary", "note"), **where))]
+        return [hit.text[-7:] for hit in memory.recall("ferry", where=Filter(kind=("summary", "note"), **where))]
 
     assert sorted(found()) == ["Lisbon.", "erries.", "keeper."]
     assert found(until=NOON + timedelta(minutes=5)) == ["keeper."]
@@ -538,22 +538,22 @@ def test_a_context_of_units_holds_no_line_of_the_buffer_also_where_no_unit_is_fo
     memory.context("topic4", session="t", gate=False)
     assert memory.store.buffer("alice", "t")
     memory.recipe = recipe
-    assert memory.context("topic4", where=Filter(kind="fact"), session="t").lines == ()
-    assert memory.context("", where=Filter(kind="fact"), session="t").lines == ()
+    assert memory.context("topic4", where=Filter(kind="fact"), session="t").sources == ()
+    assert memory.context("", where=Filter(kind="fact"), session="t").sources == ()
 
 
 def test_a_recipe_that_finds_no_lines_shows_none_of_the_buffer_of_another(memory: Memory) -> None:
     filled(memory)
     memory.context("topic4", session="t", gate=False)
     memory.recipe = Packabby()
-    assert memory.context("topic4", where=Filter(speaker="nobody"), session="t").lines == ()
+    assert memory.context("topic4", where=Filter(speaker="nobody"), session="t").sources == ()
 
 
 def test_a_context_of_units_holds_all_that_are_near_also_two_of_one_line(memory: Memory) -> None:
     noted(memory)
     where = Filter(kind=("summary", "note"))
     context = memory.context("Is Ann afraid of the ferry to Lisbon?", where=where, session="t", min_relevance=0)
-    assert len(context.lines) == len(context.hits) == 3
+    assert len(context.units) == len(context.hits) == 3
     assert "summary: They talked of the ferry to Lisbon." in context.text
     assert "note: Ann is afraid of ferries." in context.text
     assert memory.store.buffer("alice", "t") == []

@@ -119,7 +119,10 @@ def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
     fit = [
         hit
         for hit in hits
-        if hit.relevance >= MIN_RELEVANCE and hit.line.role == "user" and now - hit.line.said_at >= MIN_AGE
+        if hit.relevance >= MIN_RELEVANCE
+        and isinstance(hit.source, Line)
+        and hit.source.role == "user"
+        and now - hit.said_at >= MIN_AGE
     ]
     return max(fit, key=lambda hit: (hit.relevance, hit.score), default=None)
 

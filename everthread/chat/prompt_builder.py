@@ -192,7 +192,7 @@ def build_memory_section(turn: Turn, name: str) -> str:
     if not turn.context or not turn.context.text:
         return ""
     told, others = turn.render_memories or render_lines, turn.context.others
-    ours = told(turn.context, name, turn.now) if turn.context.lines or not others else ""
+    ours = told(turn.context, name, turn.now) if turn.context.sources or not others else ""
     parts = [f"[Said to {name} by others, in the bank {each.bank}]\n{told(each, name, turn.now)}" for each in others]
     return _joined(ours, *parts)
 
@@ -246,7 +246,7 @@ def _forgetting(context: Context, over: int, count: Counter) -> Context:
     """What is remembered, by `over` tokens less, or nothing; what other banks have is cut first."""
     if context.others:
         *others, last = context.others
-        left = context.text if others or context.lines else ""
+        left = context.text if others or context.sources else ""
         return replace(context, text=left, tokens=context.tokens - last.tokens, others=tuple(others))
     room = context.tokens - over
     return fit(context.hits, (), room, count, context.relevance) if room > 0 else replace(context, text="", tokens=0)

@@ -225,8 +225,8 @@ class Responder:
             banks=multi_bank.with_own_bank(self._memory.store, self._memory.bank, self.banks),
         )
         if not private:  # notes must not show what was recalled incognito
-            self._scribe_worker.background_lines = context.lines
-        self._scribe_worker.quotes.add(line.text for each in (context, *context.others) for line in each.lines)
+            self._scribe_worker.background = context.sources
+        self._scribe_worker.quotes.add(source.text for each in (context, *context.others) for source in each.sources)
         return context
 
     def _find_offer(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:

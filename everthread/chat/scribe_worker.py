@@ -21,11 +21,10 @@ from everthread.common.fork_safety import register
 from everthread.common.keys import META_GREETING, META_NEEDS_CONSENT, META_NOTED_TO
 from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
-from everthread.recall import unit_search
 from everthread.scribes.base import Scribe
 from everthread.text import redaction
 from everthread.text.analyzer import without_quotes
-from everthread.types import Filter, Line, NewUnit, ScribeJob, Unit, now
+from everthread.types import Filter, FoundUnit, Line, NewUnit, ScribeJob, Unit, now
 
 log = logging.getLogger("everthread")
 
@@ -47,7 +46,7 @@ class ScribeWorker:
         """Where many desks share a machine: turn is held while a scribe writes, calm while lines are embedded."""
         self.memory, self.scribe = memory, scribe
         self._turn, self._calm = scribe_slot, background_slot
-        self.background_lines: Sequence[Line] = ()  # what was recalled lately: for the notes to be understood by
+        self.background: Sequence[Line | FoundUnit] = ()  # what was recalled lately: for the notes to be understood by
         self.quotes = QuoteIndex()
         self._closing = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
@@ -177,7 +176,7 @@ class ScribeWorker:
     def _do(self, work: ScribeJob) -> None:
         lines = self._lines(work)
         about = {line.seq for line in lines}
-        background = self._still_valid([line for line in self.background_lines if line.seq not in about])
+        background = self._still_valid([each for each in self.background if _last_seq(each) not in about])
         if work.kind == "summary":
             old = self._summarized(work.session)
             unit = self._summary(work, lines, old)
@@ -197,17 +196,16 @@ class ScribeWorker:
             elif done is not None:
                 self.memory.dequeue(done)
 
-    def _still_valid(self, lines: Sequence[Line]) -> list[Line]:
-        """Those of the lines, and of the units that came as such, that were neither retracted nor forgotten. A number
-        that got free goes to another unit, so it is the text that tells; of an excerpt it doesn't, and it goes."""
-        there = {line.seq for line in self.memory.store.get(self.memory.bank, [line.seq for line in lines])}
-        texts = (
-            {(unit.kind, unit.text) for unit in self.memory.units()} if any(map(unit_search.is_unit, lines)) else set()
-        )
+    def _still_valid(self, sources: Sequence[Line | FoundUnit]) -> list[Line | FoundUnit]:
+        """Return those that were neither retracted nor forgotten. The id of a forgotten unit goes to another one, so
+        units are compared by their texts; an excerpt is not found by it, and is left out."""
+        seqs = [each.seq for each in sources if isinstance(each, Line)]
+        there = {line.seq for line in self.memory.store.get(self.memory.bank, seqs)}
+        texts = {(unit.kind, unit.text) for unit in self.memory.units()} if len(seqs) < len(sources) else set()
         return [
-            line
-            for line in lines
-            if ((line.speaker, line.text) in texts if unit_search.is_unit(line) else line.seq in there)
+            each
+            for each in sources
+            if (each.seq in there if isinstance(each, Line) else (each.unit.kind, each.unit.text) in texts)
         ]
 
     def _lines(self, work: ScribeJob) -> list[Line]:
@@ -244,7 +242,7 @@ class ScribeWorker:
         )
 
     def _noted(
-        self, work: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line]
+        self, work: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line | FoundUnit]
     ) -> NewUnit | None:
         """The notes with these lines in them. Where nothing of them is worth a note, the old ones stand for them."""
         if not lines or self.last_noted_seq(list(self.memory.lines(Filter(session=work.session)))) >= lines[-1].seq:
@@ -296,3 +294,7 @@ def make_job(kind: str, lines: Sequence[Line]) -> ScribeJob:
 
 def _key(work: ScribeJob) -> tuple[str, str, int]:
     return work.kind, work.session, work.first_seq
+
+
+def _last_seq(source: Line | FoundUnit) -> int:
+    return source.seq if isinstance(source, Line) else source.unit.last_seq

@@ -19,7 +19,7 @@ from everthread.cli.sanitize import escape_control_chars
 from everthread.common.installation import install_extra
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.text.formatting import date_heading, format_line
-from everthread.types import Filter, Hit, Line, Role
+from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role
 
 Command = TypeVar("Command", bound=Callable[..., None])
 JSON_OPTION = "--json"
@@ -236,12 +236,26 @@ def build_filter(values: dict[str, Any]) -> Filter:
 def to_jsonable(value: Any) -> Any:
     """A dataclass as JSON can hold it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {name: to_jsonable(each) for name, each in _fields(value).items()}
     if isinstance(value, list | tuple):
         return [to_jsonable(item) for item in value]
     if isinstance(value, dict):
         return {key: to_jsonable(item) for key, item in value.items()}
     return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _fields(value: Any) -> dict[str, object]:
+    """Return the fields of a dataclass as JSON names them: a hit has a line or a unit, a context both."""
+    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, FoundUnit):
+        return {**_fields(found.pop("unit")), **found}
+    if isinstance(value, Hit):
+        source = found.pop("source")
+        return {"line" if value.kind == "line" else "unit": source, **found, "kind": value.kind}
+    if isinstance(value, Context):
+        del found["sources"]
+        return {**found, "lines": value.lines, "units": value.units}
+    return found
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -265,8 +279,8 @@ def render_line(line: Line) -> str:
 
 def render_hit(hit: Hit, signals: bool) -> str:
     place = f" in {hit.bank}" if hit.bank else ""
-    text = f"{hit.relevance:4.0%}  {date_heading(hit.line)} #{hit.line.seq}{place}\n"
-    rows = (f"{'>' if line.seq == hit.line.seq else ' '} {format_line(line)}" for line in hit.passage)
+    text = f"{hit.relevance:4.0%}  {date_heading(hit.source)} #{hit.seq}{place}\n"
+    rows = (f"{'>' if source == hit.source else ' '} {format_line(source)}" for source in hit.passage or [hit.source])
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)

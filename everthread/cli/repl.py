@@ -527,12 +527,13 @@ def explain_reply(last: Context | None) -> str:
     rows = [f"relevance of the whole {last.relevance:.0%}{'' if last.hits else '; nothing bore on it'}"]
     for hit in last.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-        said = f"{hit.line.speaker}: {shorten(hit.line.text)}"
-        rows.append(f"{hit.relevance:4.0%}  #{hit.line.seq} {said}\n      {signals}")
+        said = f"{hit.source.speaker}: {shorten(hit.source.text)}"
+        rows.append(f"{hit.relevance:4.0%}  #{hit.seq} {said}\n      {signals}")
     around = {line.seq for hit in last.hits for line in hit.passage}
     held = [format_line(line) for line in last.lines if line.seq not in around]
     for other in last.others:
-        rows += [f"from the bank {other.bank}:", *(format_line(hit.line) for hit in other.hits)]
+        found = (f"{hit.seq:>6}  {hit.source.speaker}: {shorten(hit.source.text)}" for hit in other.hits)
+        rows += [f"from the bank {other.bank}:", *found]
     rows += ["still in view from earlier turns:", *held] if held else []
     return "\n".join([*rows, LEGEND] if last.hits else rows)
 

@@ -11,6 +11,7 @@ from everthread.types import (
     Context,
     EndResult,
     Filter,
+    FoundUnit,
     Hit,
     Line,
     NewLine,
@@ -46,15 +47,24 @@ def lines(told: list[Json]) -> tuple[Line, ...]:
 
 def hit(told: Json) -> Hit:
     """A hit."""
-    return Hit(**{**told, "line": line(told["line"]), "passage": lines(told["passage"])})
+    source = found_unit(told["unit"]) if "unit" in told else line(told["line"])
+    score = told["score"], told["relevance"], told["signals"]
+    return Hit(source, *score, lines(told["passage"]), told["bank"])
+
+
+def found_unit(told: Json) -> FoundUnit:
+    """A unit that a query found."""
+    own = {name: value for name, value in told.items() if name not in ("session", "speaker")}
+    return FoundUnit(unit(own), told["session"], told["speaker"])
 
 
 def context(told: Json) -> Context:
     """A context; that of a reply tells nothing of what was cut."""
     found = {name: tuple(map(hit, told.get(name, ()))) for name in ("hits", "cut")}
     others = tuple(map(context, told.get("others", ())))
-    said = told["text"], told["tokens"], lines(told["lines"]), found["hits"], found["cut"], told["relevance"]
-    return Context(*said, told.get("bank", ""), others)
+    sources: tuple[Line | FoundUnit, ...] = (*lines(told["lines"]), *map(found_unit, told["units"]))
+    size, relevance = (told["text"], told["tokens"]), told["relevance"]
+    return Context(*size, sources, found["hits"], found["cut"], relevance, told.get("bank", ""), others)
 
 
 def session(told: Json) -> Session:

@@ -15,7 +15,7 @@ from datetime import date
 from functools import lru_cache
 
 from everthread.recall.excerpt import excerpt
-from everthread.text.formatting import GAP, date_heading, format_line, format_lines, sort_key
+from everthread.text.formatting import GAP, Source, date_heading, format_line, format_lines, sort_key
 from everthread.text.tokens import Counter
 from everthread.types import Context, Hit, Line
 
@@ -37,57 +37,62 @@ def fit(
 
     wanted are the terms of the question, by which an excerpt is chosen.
     """
-    chosen: dict[Hashable, Line] = {}
+    chosen: dict[Hashable, Source] = {}
     spent = 0
     days: set[Day] = set()
     count = lru_cache(maxsize=None)(count)  # a line is looked at more than once
     for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
-        if _id(line) in chosen or spent + count(format_line(line)) > budget:  # most don't fit: that is seen quickly
+        if _key(line) in chosen or spent + count(format_line(line)) > budget:  # most don't fit: that is seen quickly
             continue
         cost = _cost(line, days, count)
         if spent + cost <= budget:
             spent += cost
-            chosen[_id(line)] = line
+            chosen[_key(line)] = line
             days.add(_day(line))
-    if hits and _id(hits[0].line) not in chosen:
+    if hits and _key(hits[0].source) not in chosen:
         chosen.clear()
     text = format_lines(list(chosen.values()))
     while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
         chosen.popitem()
         text = format_lines(list(chosen.values()))
     lines = tuple(sorted(chosen.values(), key=sort_key))
-    kept = tuple(hit for hit in hits if _id(hit.line) in chosen)
-    cut = tuple(hit for hit in hits if _id(hit.line) not in chosen)
+    kept = tuple(hit for hit in hits if _key(hit.source) in chosen)
+    cut = tuple(hit for hit in hits if _key(hit.source) not in chosen)
     return Context(text, count(text) if text else 0, lines, kept, cut, relevance)
 
 
-def _id(line: Line) -> Hashable:
-    """What tells one line from another. A unit comes as a line of the number of its last one, and has a key."""
-    return line.seq, line.key
+def _key(source: Source) -> Hashable:
+    """Return what identifies a line or a unit within its bank."""
+    return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
 
 def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
     """The hit, with an excerpt for its line where that would not even fit alone."""
-    if SHORT + count(format_line(hit.line)) <= budget or _cost(hit.line, (), count) <= budget:
+    source = hit.source
+    if SHORT + count(format_line(source)) <= budget or _cost(source, (), count) <= budget:
         return hit
 
-    room = int(EXCERPT * budget) - _cost(replace(hit.line, text=""), (), count)
-    text = excerpt(hit.line.text, wanted, room, count)
-    return hit if text is None else replace(hit, line=replace(hit.line, text=text))
+    room = int(EXCERPT * budget) - _cost(_with_text(source, ""), (), count)
+    text = excerpt(source.text, wanted, room, count)
+    return hit if text is None else replace(hit, source=_with_text(source, text))
 
 
-def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Line]:
-    yield from (hit.line for hit in hits)
+def _with_text(source: Source, text: str) -> Source:
+    return replace(source, text=text) if isinstance(source, Line) else source.shortened(text)
+
+
+def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Source]:
+    yield from (hit.source for hit in hits)
     for hit in hits:
-        yield from (line for line in hit.passage if line.seq != hit.line.seq)
+        yield from (line for line in hit.passage if _key(line) != _key(hit.source))
     yield from held
 
 
-def _day(line: Line) -> Day:
+def _day(line: Source) -> Day:
     return line.session, line.said_at.date()
 
 
-def _cost(line: Line, days: Collection[Day], count: Counter) -> int:
+def _cost(line: Source, days: Collection[Day], count: Counter) -> int:
     """Tokens the line adds: its own, and the most that can come before it (a heading, or a gap and line ends)."""
     lead = f"\n\n{date_heading(line)}\n" if _day(line) not in days else f"\n{GAP}\n"
     return count(f"{lead}{format_line(line)}")

@@ -17,8 +17,9 @@ from everthread.recall import candidates, features, neighbours, time_overview, u
 from everthread.recall.candidates import Candidates
 from everthread.recall.query import parse_query
 from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.recall.unit_search import Scored
 from everthread.stores.base import CorpusStats, Store
-from everthread.types import Filter, Hit, Line, Seqs, Unit, Vector, now
+from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
 log = logging.getLogger("everthread")
 
@@ -164,7 +165,7 @@ class BankReader:
         vector = self.encoder.try_embed_query(parsed.dense) if text.strip() else None
         units = unit_search.eligible(self.units(*kinds), where, as_of) if text.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)
-        hits = self.with_sessions(unit_search.rank(parsed, units, cosines, k))
+        hits = self.unit_hits(unit_search.rank(parsed, units, cosines, k))
         relevance = max((hit.relevance for hit in hits), default=0.0)
         passes = not parsed.small_talk and any(hit.score >= unit_search.MIN_UNIT_SCORE for hit in hits)
         no_lines = np.empty(0, np.int64)
@@ -176,10 +177,14 @@ class BankReader:
         values = self.encoder.calibrate(np.array([cosine for *_, cosine in rows], np.float32)).tolist()
         return {(kind, number): value for (kind, number, _), value in zip(rows, values, strict=True)}
 
-    def with_sessions(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Return hits that are units, each in the session of the last line that it was written of."""
-        sessions = {line.seq: line.session for line in self.store.get(self.bank, [hit.line.seq for hit in hits])}
-        return [unit_search.with_session(hit, sessions) for hit in hits]
+    def unit_hits(self, chosen: Sequence[Scored]) -> list[Hit]:
+        """Return units that were chosen as hits, each with the session of the last line that it derives from."""
+        seqs = [each.unit.last_seq for each in chosen]
+        sessions = {line.seq: line.session for line in self.store.get(self.bank, seqs)}
+        return [
+            Hit(FoundUnit(unit, sessions.get(unit.last_seq, ""), unit.kind), score, relevance, signals)
+            for unit, score, relevance, signals in chosen
+        ]
 
     def _warn_if_unembedded(self, found: Candidates, exclude: Collection[int]) -> None:
         """Log once that a bank has no vectors of this model: it answers, only worse."""

@@ -20,7 +20,7 @@ from everthread.recall.weighted_score import ScoreWeights
 from everthread.text.analyzer import without_quotes
 from everthread.text.keywords import keywords, overlap
 from everthread.text.tokenized_text import MOST_IMPORTANT
-from everthread.types import Hit, Line
+from everthread.types import Hit, Line, Unit
 
 
 class Reranker(Protocol):
@@ -58,9 +58,9 @@ class KeywordOverlap:
         return [hit for hit in sort_by(self.name, hits, shared) if hit.signals[self.name] >= self._least]
 
 
-def known_importance(line: Line) -> float | None:
-    """What stands as "importance" in a line's metadata, if that is a number from 1 to 10."""
-    value = line.metadata.get("importance")
+def known_importance(source: Line | Unit) -> float | None:
+    """Return a unit's importance, or what a line's metadata has as "importance"; None if it is no number, 1 to 10."""
+    value = source.metadata.get("importance") if isinstance(source, Line) else source.importance
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return value if 1 <= value <= MOST_IMPORTANT else None
@@ -88,7 +88,7 @@ class RecencyImportance:
         half_life_days: float,
         shape: Literal["exponential", "inverse"] = "exponential",
         weights: tuple[float, float, float] = (1, 1, 1),
-        importance: Callable[[Line], float | None] = known_importance,
+        importance: Callable[[Line | Unit], float | None] = known_importance,
     ) -> None:
         if len(weights) != 3 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
             raise BadInput(f"weights can't be {weights!r}; give three numbers from 0: relevance, recency, importance")
@@ -105,21 +105,22 @@ class RecencyImportance:
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """The query is not looked at: how relevant a hit is, it says itself."""
         present = self._now if isinstance(self._now, datetime) else _aware(self._now())
-        scores = [
-            self._weighing.score(hit.relevance, present - hit.line.said_at, self._rating(hit.line)) for hit in hits
-        ]
+        scores = [self._weighing.score(hit.relevance, present - hit.said_at, self._rating(hit)) for hit in hits]
         return sort_by(self.name, hits, scores)
 
-    def _rating(self, line: Line) -> int | None:
-        rating = self._importance(line)
+    def _rating(self, hit: Hit) -> int | None:
+        source = hit.line if isinstance(hit.source, Line) else hit.unit
+        rating = self._importance(source)
         if rating is not None and not 1 <= rating <= MOST_IMPORTANT:
-            raise BadInput(f"line {line.seq} has an importance of {rating}; rate lines from 1 to {MOST_IMPORTANT}")
+            number = source.seq if isinstance(source, Line) else source.id
+            raise BadInput(f"{hit.kind} {number} has an importance of {rating}; rate lines from 1 to {MOST_IMPORTANT}")
         return None if rating is None else round(rating)
 
 
 def text_of(hit: Hit) -> str:
     """What is judged of a hit."""
-    return without_quotes(hit.line.text, hit.line.metadata).strip() or "…"
+    source = hit.source
+    return (without_quotes(source.text, source.metadata) if isinstance(source, Line) else hit.text).strip() or "…"
 
 
 def sort_by(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:

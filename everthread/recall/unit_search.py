@@ -8,8 +8,8 @@ cosine, clipped: no curve was fitted for units, so it is no calibrated chance as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,22 @@ from everthread.recall.query import ParsedQuery
 from everthread.stores.filters import any_of, as_json, checked
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
-from everthread.types import Filter, Hit, Line, Unit
+from everthread.types import Filter, Unit
 
 MIN_UNIT_SCORE = (
     0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
 )
 
 Key = tuple[str, int]  # kind and id
+
+
+class Scored(NamedTuple):
+    """A unit that was chosen for a query."""
+
+    unit: Unit
+    score: float
+    relevance: float
+    signals: Mapping[str, float]
 
 
 def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:
@@ -87,33 +96,21 @@ def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:
     return [sum(weights[term] for term in weights.keys() & text) / mass if mass else 0.0 for text in texts]
 
 
-def rank(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Hit]:
-    """The k best units, the later one first where two are as good."""
-    found: list[Hit] = []
+def rank(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Scored]:
+    """Rank units by their cosines and the words that they share with a query.
+
+    Args:
+        query: the query.
+        units: the units that may be found.
+        cosines: the cosine of each to the query, by kind and id.
+        k: units at most.
+
+    Returns:
+        The best units; of two that are as good, the later one first.
+    """
+    found: list[Scored] = []
     for unit, share in zip(units, idf_overlap(query, units), strict=True):
         cosine = cosines.get((unit.kind, unit.id), UNKNOWN_COSINE)
-        view = line(unit)
-        signals = {"cosine": cosine, "share": share}
         relevance = 0.0 if query.small_talk else float(np.clip(cosine, 0, 1))
-        found.append(Hit(view, cosine + share, relevance, signals, (view,), unit.kind))
-    return sorted(found, key=lambda hit: (-hit.score, -hit.line.seq))[:k]
-
-
-def line(unit: Unit) -> Line:
-    """A unit as a line, said last of those that it was written of, by its kind. Its key tells it from them."""
-    return Line(
-        *(unit.last_seq, "", "system", unit.kind, unit.text, unit.said_at),
-        metadata={"unit": unit.id, **unit.metadata},
-        key=f"{unit.kind}:{unit.id}",
-    )
-
-
-def is_unit(line: Line) -> bool:
-    """Whether a line is a unit that came as one."""
-    return line.role == "system" and "unit" in line.metadata and str(line.key).startswith(f"{line.speaker}:")
-
-
-def with_session(hit: Hit, sessions: Mapping[int, str]) -> Hit:
-    """The hit in the session of the last line that its unit was written of, where that line is there."""
-    view = replace(hit.line, session=sessions.get(hit.line.seq, ""))
-    return replace(hit, line=view, passage=(view,))
+        found.append(Scored(unit, cosine + share, relevance, {"cosine": cosine, "share": share}))
+    return sorted(found, key=lambda each: (-each.score, -each.unit.last_seq))[:k]

@@ -23,6 +23,7 @@ from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
 from everthread.recall.reader import BankReader
 from everthread.recall.results import Query, SearchResult
+from everthread.recall.unit_search import Scored
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
@@ -30,7 +31,7 @@ from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.scribes.names import open_scribe
 from everthread.text.analyzer import terms
 from everthread.text.formatting import date_heading
-from everthread.types import Context, Filter, Hit, Line, Sampling, Unit, Vector, Vectors
+from everthread.types import Context, Filter, FoundUnit, Sampling, Unit, Vector, Vectors
 
 log = logging.getLogger("everthread")
 
@@ -125,7 +126,7 @@ class Packabby(Recipe):
         vector = reader.encoder.try_embed_query(query)
         near = _by_words(reader, asked) if vector is None else self._near(reader, asked, vector)
         best = islice(_shown(reader, asked, near), k)
-        hits = reader.with_sessions([hit for hit in map(_hit, best) if self._bears(query, hit)])
+        hits = reader.unit_hits([each for each in map(_scored, best) if self._bears(query, each.unit.text)])
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
 
@@ -143,7 +144,7 @@ class Packabby(Recipe):
     def render(self, context: Context, name: str, now: datetime) -> str:
         """The summaries, dated, the oldest first, and general knowledge as such; a note before them says that they may
         not matter."""
-        texts = ["\n  ".join([_heading(line, now), *line.text.splitlines()]) for line in context.lines]
+        texts = ["\n  ".join([_heading(each, now), *each.text.splitlines()]) for each in context.units]
         return "\n".join([NOTE, *texts])
 
     def _near(self, reader: BankReader, asked: Query, vector: Vector) -> list[_Found]:
@@ -179,11 +180,11 @@ class Packabby(Recipe):
             self._judges.append(open_scribe(open_llm()))
         return self._judges[0] if self._judges else None
 
-    def _bears(self, query: str, hit: Hit) -> bool:
+    def _bears(self, query: str, text: str) -> bool:
         if (scribe := self.scribe or self._configured()) is None:
             return True
         try:
-            return scribe.relevant(query, hit.line.text)
+            return scribe.relevant(query, text)
         except ModelError as error:
             log.info("a summary is recalled without a verdict: %s", error)
             return True
@@ -234,11 +235,10 @@ def _written_of(reader: BankReader, unit: Unit) -> set[int]:
     return {line.seq for line in [line for line in lines if line.role == "user"] or lines}
 
 
-def _heading(line: Line, now: datetime) -> str:
-    return KNOWN if line.speaker == GENERAL_KIND else date_heading(line, now)
+def _heading(found: FoundUnit, now: datetime) -> str:
+    return KNOWN if found.unit.kind == GENERAL_KIND else date_heading(found, now)
 
 
-def _hit(found: _Found) -> Hit:
-    view = unit_search.line(found.unit)
+def _scored(found: _Found) -> Scored:
     relevance = min(max(found.score, 0.0), 1.0)
-    return Hit(view, found.score, relevance, {found.signal: found.score}, (view,), found.unit.kind)
+    return Scored(found.unit, found.score, relevance, {found.signal: found.score})

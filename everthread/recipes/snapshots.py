@@ -11,18 +11,18 @@ from typing import ClassVar
 import numpy as np
 
 from everthread.errors import BadInput
-from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import LONGEST
 from everthread.recall.reader import BankReader
 from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recall.unit_search import Scored
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
 from everthread.text.centrality import DIGITS, cosines, mmr
 from everthread.text.formatting import date_heading, format_line
-from everthread.types import Context, Hit, Line, Seqs, Unit
+from everthread.types import Context, FoundUnit, Hit, Seqs, Unit
 
 NOTE = "note"
 EVER = datetime.max.replace(tzinfo=UTC)
@@ -94,25 +94,25 @@ class Snapshots(Recipe):
         units = [unit for unit in reader.units(NOTE) if not _tells_of(unit, excluded)]
         query = asked.query[:LONGEST]
         pool = list(islice(_by_text(_scored(reader, query, units), asked.notes), max(k, self.pool)))
-        hits = reader.with_sessions(self._varied(pool)[:k])
+        hits = reader.unit_hits(self._varied(pool)[:k])
         whole = max((hit.relevance for hit in hits), default=0.0)
-        current = reader.with_sessions([_hit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        current = reader.unit_hits([_score(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
         notes = current[0] if current else None
         return SnapshotResult(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
-    def _varied(self, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
-        near = cosines([terms(hit.line.text) for hit in hits])
-        order = mmr(np.array([hit.score for hit in hits]), near, lambda _: True, self.balance)
-        return [hits[place] for place in order]
+    def _varied(self, found: Sequence[Scored]) -> list[Scored]:
+        """The notes by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
+        near = cosines([terms(each.unit.text) for each in found])
+        order = mmr(np.array([each.score for each in found]), near, lambda _: True, self.balance)
+        return [found[place] for place in order]
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
         """The notes as they stand, then the earlier states by their dates."""
         notes = found.notes if isinstance(found, SnapshotResult) else None
-        hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if _id(hit) != _id(notes))]
+        hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if hit.unit.id != notes.unit.id)]
         for most in range(len(hits), 0, -1):
             context = fit(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
-            text = _told(context.lines, None if notes is None else notes.line.key)
+            text = _told(context.units, None if notes is None else notes.unit.id)
             if (tokens := room.count(text)) <= room.budget:
                 return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[most:]))
         return Context("", 0, (), (), tuple(hits), found.relevance)
@@ -120,16 +120,11 @@ class Snapshots(Recipe):
     def render(self, context: Context, name: str, now: datetime) -> str:
         """The earlier notes, each with how long ago that was; the layout of a prompt may have left some out."""
         title = f"[Older notes of {name}'s, the oldest first; what a newer one says otherwise is so no more]"
-        return "\n\n".join([title, *(_dated(line, now) for line in context.lines)])
+        return "\n\n".join([title, *(_dated(each, now) for each in context.units)])
 
 
-def _id(hit: Hit) -> int:
-    """The number of the unit that a hit is."""
-    return int(str(hit.line.key).rpartition(":")[2])
-
-
-def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[Hit]:
-    """The notes as hits, the most relevant first: by their cosines, or where there is no vector of the question, by the
+def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[Scored]:
+    """The notes, the most relevant first: by their cosines, or where there is no vector of the question, by the
     share of its words in them. Of two that are as relevant, the later one."""
     vector = reader.encoder.try_embed_query(query)
     if vector is None:
@@ -140,21 +135,20 @@ def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[H
         scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), DIGITS) for unit in units]
     signal = "share" if vector is None else "cosine"
     for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
-        yield _hit(unit, score, signal)
+        yield _score(unit, score, signal)
 
 
-def _hit(unit: Unit, score: float, signal: str) -> Hit:
-    view = unit_search.line(unit)
-    return Hit(view, score, min(max(score, 0.0), 1.0), {signal: score}, (view,), NOTE)
+def _score(unit: Unit, score: float, signal: str) -> Scored:
+    return Scored(unit, score, min(max(score, 0.0), 1.0), {signal: score})
 
 
-def _by_text(hits: Iterable[Hit], notes: Unit | None) -> Iterator[Hit]:
-    """Of the hits of one text the first, which is the latest, for they are as relevant; none of that of these notes."""
+def _by_text(found: Iterable[Scored], notes: Unit | None) -> Iterator[Scored]:
+    """Of the notes of one text the first, which is the latest, for they are as relevant; none of that of these."""
     seen = set() if notes is None else {notes.text}
-    for hit in hits:
-        if hit.line.text not in seen:
-            seen.add(hit.line.text)
-            yield hit
+    for each in found:
+        if each.unit.text not in seen:
+            seen.add(each.unit.text)
+            yield each
 
 
 def _excluded(reader: BankReader, asked: Query) -> Seqs:
@@ -172,10 +166,10 @@ def _tells_of(unit: Unit, seqs: Seqs) -> bool:
     return bool(first < behind)
 
 
-def _told(lines: Sequence[Line], first: str | None) -> str:
-    """The line of this key first, then the others as they come, each under its date."""
-    return "\n\n".join(_dated(line) for line in sorted(lines, key=lambda line: line.key != first))
+def _told(notes: Sequence[FoundUnit], first: int | None) -> str:
+    """The note of this id first, then the others as they come, each under its date."""
+    return "\n\n".join(_dated(each) for each in sorted(notes, key=lambda each: each.unit.id != first))
 
 
-def _dated(line: Line, now: datetime | None = None) -> str:
-    return f"{date_heading(line, now)}\n{format_line(line)}"
+def _dated(note: FoundUnit, now: datetime | None = None) -> str:
+    return f"{date_heading(note, now)}\n{format_line(note)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from everthread.types import Line
+from everthread.types import FoundUnit, Line
 
 Near = Callable[[Sequence[str]], Sequence[float]]
 
@@ -38,7 +38,7 @@ class Scribe(Protocol):
         """The key points about the person that a session tells, one a row, each with its date; in at most limit tokens
         by `text.tokens.estimate`. Empty where there is none."""
 
-    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
         """The scratchpad brought up to date: from the old one, what was recalled (background only, never copied), and
         the lines that go out of the window. Situation, place, feelings, relations, decisions, names."""
 

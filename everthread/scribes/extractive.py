@@ -21,7 +21,7 @@ from everthread.text.analyzer import terms, tokens
 from everthread.text.centrality import Floats, cosines, degree, mmr, repeats
 from everthread.text.sentences import sentences, shortened
 from everthread.text.tokens import estimate
-from everthread.types import Line
+from everthread.types import FoundUnit, Line
 
 CANDIDATES = 400  # sentences compared with one another, the most telling; more would cost their square
 CENTRAL = 1.0  # what being central counts beside telling; by hand
@@ -66,7 +66,7 @@ class ExtractiveScribe:
         said = _chosen_from([line for line in lines if line.speaker == person])
         return "\n".join(_fill(said, [dated(each.line.said_at.date(), "") for each in said], checked(limit)))
 
-    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
         """The old rows, the newest of them first where there is not room for all, and the most telling sentences of the
         leaving lines behind them, a row each with its speaker. New rows take at most SHARE of the room from old ones,
         and replace those that they repeat; what repeats a recalled text is not noted."""

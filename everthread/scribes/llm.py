@@ -34,7 +34,7 @@ from everthread.text.centrality import repeats
 from everthread.text.formatting import format_lines
 from everthread.text.sentences import pieces, sentences, truncate
 from everthread.text.tokens import estimate
-from everthread.types import Line, Message, Sampling
+from everthread.types import FoundUnit, Line, Message, Sampling
 
 Used = TypeVar("Used")
 
@@ -77,7 +77,7 @@ class LLMScribe:
             rows = self._merged(_unique(rows), person, days, limit)
         return truncate("\n".join(rows), limit)
 
-    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
         """The notes, a row each. An answer without notes, or with nothing of the old ones in it, is ScribeFailed, so
         that the old ones stay. Rows that copy a recalled text are dropped."""
         checked(limit)
@@ -142,7 +142,7 @@ class LLMScribe:
             rows = fewer
         return rows
 
-    def _noted(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int) -> str:
+    def _noted(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int) -> str:
         own = _rows_of([old, *(line.text for line in leaving)])
         copied = [row for row in _rows_of([line.text for line in recalled]) if not _among(row, own)]
 

@@ -12,7 +12,7 @@ from datetime import date
 from typing import TypeVar
 
 from everthread.scribes.extractive import day
-from everthread.text.formatting import date_heading, format_line
+from everthread.text.formatting import Source, date_heading, format_line
 from everthread.text.sentences import pieces
 from everthread.text.tokens import estimate
 from everthread.types import Line
@@ -101,14 +101,14 @@ def _split(lines: Sequence[Line], room: int) -> Iterator[Line]:
             yield from (replace(line, text=text) for text in pieces(line.text, room // 2))
 
 
-def _cost(line: Line) -> int:
+def _cost(line: Source) -> int:
     """Tokens of a line in a layout, at most."""
     return estimate(format_line(line)) + estimate(date_heading(line)) + 3
 
 
-def newest(lines: Sequence[Line], room: int) -> list[Line]:
+def newest(lines: Sequence[Source], room: int) -> list[Source]:
     """The last of the lines, as many as have room, in their order."""
-    kept: list[Line] = []
+    kept: list[Source] = []
     for line in reversed(lines):
         room -= _cost(line)
         if room < 0:

@@ -14,11 +14,13 @@ from everthread.chat.reply import Reply
 from everthread.common.keys import META_REPEATS
 from everthread.server.schemas import (
     MAX_BATCH,
+    FoundUnitView,
     HitView,
     LineView,
     ReceiptView,
     Remember,
     RequestBody,
+    UnitHitView,
     View,
     corrected_positions,
 )
@@ -133,7 +135,8 @@ class EndingView(View):
 
 
 LINE_LIST = TypeAdapter(list[LineView])
-HIT_LIST = TypeAdapter(list[HitView])
+UNIT_LIST = TypeAdapter(list[FoundUnitView])
+HIT_LIST = TypeAdapter(list[HitView | UnitHitView])
 
 REMEMBER_NAMES: dict[bool | None, Remember] = {True: "always", None: "ask", False: "never"}
 
@@ -181,6 +184,7 @@ def _context(found: Context) -> dict[str, object]:
         "hits": hits_to_json(found.hits),
         "lines": lines_to_json(found.lines),
         "corrects": corrected_positions(line for hit in found.hits for line in hit.passage),
+        "units": UNIT_LIST.dump_python(UNIT_LIST.validate_python(list(found.units)), mode="json"),
         "bank": found.bank,
         "others": list(map(_context, found.others)),
     }

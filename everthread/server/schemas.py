@@ -16,7 +16,7 @@ from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadLine, BadQuery
 from everthread.recall.buffer import CAPACITY
 from everthread.stores.limits import LARGEST_SEQ
-from everthread.types import Filter, Line, NewLine, Role
+from everthread.types import Filter, FoundUnit, Line, NewLine, Role
 
 Item = TypeVar("Item")
 
@@ -75,11 +75,55 @@ class ProblemView(View):
     errors: list[dict[str, Any]] | None = None
 
 
+class UnitView(View):
+    """A text written about lines. It is current until another supersedes it; valid_to is the time of that."""
+
+    id: int
+    kind: str
+    text: str
+    first_seq: int
+    last_seq: int
+    said_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None
+    importance: float | None
+    category: str | None
+    metadata: dict[str, Any]
+    supersedes: int | None
+
+
+class FoundUnitView(UnitView):
+    """A unit found for a query. session: that of the last line it derives from; speaker: the label before its text."""
+
+    session: str
+    speaker: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flatten(cls, found: Any) -> Any:
+        if not isinstance(found, FoundUnit):
+            return found
+        unit = UnitView.model_validate(found.unit).model_dump()
+        return {**unit, "session": found.session, "speaker": found.speaker}
+
+
 class HitView(View):
     """A line found for a query, among its neighbours. score orders hits and has no unit; relevance is the calibrated
     chance (0..1) that it bears on the query; signals are what made the score."""
 
     line: LineView
+    kind: str
+    score: float
+    relevance: float
+    signals: dict[str, float]
+    passage: list[LineView]
+    bank: str
+
+
+class UnitHitView(View):
+    """A unit found for a query. Its relevance is its cosine, not calibrated."""
+
+    unit: FoundUnitView = Field(validation_alias="source")
     kind: str
     score: float
     relevance: float
@@ -95,8 +139,9 @@ class ContextView(View):
     tokens: int
     relevance: float
     lines: list[LineView]
-    hits: list[HitView]
-    cut: list[HitView]
+    units: list[FoundUnitView]
+    hits: list[HitView | UnitHitView]
+    cut: list[HitView | UnitHitView]
     bank: str = ""
     others: list[ContextView] = Field(default=[], description="Of the other banks that were asked, each with its name.")
 
@@ -188,23 +233,6 @@ class PassageView(View):
     first_seq: int
     last_seq: int
     lines: list[LineView]
-
-
-class UnitView(View):
-    """A text written about lines. It is current until another supersedes it; valid_to is the time of that."""
-
-    id: int
-    kind: str
-    text: str
-    first_seq: int
-    last_seq: int
-    said_at: datetime
-    valid_from: datetime
-    valid_to: datetime | None
-    importance: float | None
-    category: str | None
-    metadata: dict[str, Any]
-    supersedes: int | None
 
 
 class UnitReceiptView(View):

@@ -17,7 +17,7 @@ from everthread.recipes.base import Recipe
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
-from everthread.types import Line, NewLine, Vectors
+from everthread.types import FoundUnit, Line, NewLine, Vectors
 
 BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
 TEXTS = {
@@ -76,7 +76,7 @@ class Writer(ExtractiveScribe):
         self.leaving: list[list[str]] = []
         self._failing = failing
 
-    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
         if self._failing:
             self._failing -= 1
             raise ScribeFailed("it can't")

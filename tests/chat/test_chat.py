@@ -20,7 +20,7 @@ from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
 from everthread.text.analyzer import without_quotes
-from everthread.types import Filter, Line, Message, NewLine
+from everthread.types import Filter, FoundUnit, Line, Message, NewLine
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", greeting="Ahoy, {{user}}!")
@@ -690,8 +690,8 @@ def test_a_note_that_a_later_one_superseded_can_still_be_found(talk: Talk, memor
     first, *_, last = memory.units("note")
     gone = next(row for row in first.text.splitlines() if row not in last.text)
     found = memory.recall(gone, where=Filter(kind="note"))
-    assert gone in found[0].line.text
-    assert found[0].line.metadata["unit"] != last.id
+    assert gone in found[0].text
+    assert found[0].unit.id != last.id
 
 
 def test_what_is_shown_without_a_model_is_no_speech_and_is_shown_whole(memory: Memory, clock: Clock) -> None:
@@ -1162,7 +1162,9 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     told: list[str] = []
 
     class Listening(ExtractiveScribe):
-        def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+        def note(
+            self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES
+        ) -> str:
             told.extend(line.text for line in recalled)
             return super().note(old, recalled, leaving, limit)
 

@@ -14,11 +14,10 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.errors import LLMUnavailable, ScribeFailed
-from everthread.recall import unit_search
 from everthread.scribes.base import NOTES, SUMMARY
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
-from everthread.types import NewUnit, ScribeJob
+from everthread.types import FoundUnit, NewUnit, ScribeJob
 
 Opened = Callable[..., ScribeWorker]
 
@@ -38,7 +37,7 @@ class Waiting(ExtractiveScribe):
         self._wait()
         return text
 
-    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
         text = super().note(old, (), leaving, limit) + "\n" + "\n".join(line.text for line in recalled)
         self._wait()
         return text
@@ -168,7 +167,7 @@ def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes
     told = said(memory, "old", TOM)
     scribe = Waiting()
     busy = desk(scribe)
-    busy.background_lines = told
+    busy.background = told
     busy.submit(make_job("notes", said(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     memory.forget(seq=told[0].seq)
@@ -187,14 +186,14 @@ def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_las
     scribe = Waiting()
     scribe.go.set()
     busy = desk(scribe)
-    busy.background_lines = [unit_search.line(gone)]
+    busy.background = [FoundUnit(gone, "old", "note")]
     memory.forget(seq=told[0].seq)
     again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
     assert again.id == gone.id  # the number is given anew
     busy.submit(make_job("notes", said(memory, "s", MIA)))
     assert busy.join(PATIENCE)
     assert "Oslo" not in memory.units("note")[-1].text
-    busy.background_lines = [unit_search.line(again)]
+    busy.background = [FoundUnit(again, "old", "note")]
     busy.submit(make_job("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
     assert busy.join(PATIENCE)
     assert "The evening went." in memory.units("note")[-1].text  # what stands is background, as the scribe tells
@@ -282,7 +281,9 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
     assert writing.join(PATIENCE)
 
     class Empty(ExtractiveScribe):
-        def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+        def note(
+            self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES
+        ) -> str:
             return ""
 
     idle = said(memory, "s", "Hm.")

@@ -35,7 +35,7 @@ def units(memory: Memory) -> list[tuple[Any, ...]]:
 
 
 def told(hit: Hit) -> tuple[Any, ...]:
-    return hit.kind, hit.line, hit.passage, hit.score, hit.relevance
+    return hit.kind, hit.source, hit.passage, hit.score, hit.relevance
 
 
 def same(one: list[Hit], other: list[Hit]) -> None:
@@ -64,7 +64,7 @@ def texts(told: dict[str, Any]) -> list[str]:
     hits = [hit for found in told["hits"] for hit in found]
     return [
         *(text for _, _, text, *_ in told["units"]),
-        *(line.text for hit in hits for line in (hit.line, *hit.passage)),
+        *(line.text for hit in hits for line in (hit.source, *hit.passage)),
         *(text for text, _ in told["contexts"]),
         *told["prompts"],
     ]

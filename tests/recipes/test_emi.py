@@ -196,7 +196,7 @@ def test_the_persons_lines_are_searched_as_far_as_the_filter_allows(standing: Me
 def test_what_was_said_later_and_what_is_in_the_prompt_already_is_not_found(full: Memory) -> None:
     spring = datetime(2026, 3, 3, tzinfo=UTC)
     assert seqs(full, "Which cheese may Biscuit eat?", as_of=spring) == [4]
-    assert seqs(full, "Which cheese may Biscuit eat?", without={16}) == [18, 4]
+    assert seqs(full, "Which cheese may Biscuit eat?", exclude={16}) == [18, 4]
     full.observe("Jonas", speaker="Post", role="tool", said_at=NOON)
     before_any_reply = TWENTY[0].said_at
     assert seqs(full, "Hello Jonas, how are you today?", as_of=before_any_reply) == [1]  # no bot had spoken then

@@ -17,7 +17,7 @@ from everthread.recipes.base import Recipe
 from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
-from everthread.types import Context, Hit, Line
+from everthread.types import Context, FoundUnit, Hit, Line
 from recipes.talking import EVERY, LATER, asked, talk, written_up
 from recipes.twenty import SESSIONS, TWENTY
 
@@ -79,7 +79,7 @@ class Faltering(ExtractiveScribe):
         self._falter()
         return super().summarize(lines, person, limit)
 
-    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
         self._falter()
         return super().note(old, recalled, leaving, limit)
 
@@ -122,8 +122,8 @@ def banks(folders: dict[str, Path], recipe: Recipe) -> Iterator[dict[str, Memory
 
 def standing(hits: Sequence[Hit], context: Context) -> list[str]:
     """Every text that was found or told."""
-    lines = [line for hit in hits for line in (hit.line, *hit.passage)]
-    return [context.text, *(line.text for line in (*lines, *context.lines))]
+    found = [source for hit in hits for source in (hit.source, *hit.passage)]
+    return [context.text, *(source.text for source in (*found, *context.sources))]
 
 
 def quoted(texts: Iterable[str], excluded: Set[int]) -> list[tuple[str, str]]:
@@ -150,7 +150,7 @@ def test_an_empty_bank_answers_everything_with_nothing(
         for query in (*ODD, *QUESTIONS):
             assert memory.recall(query, 5, **options) == []
             context = memory.context(query, 100, session="s", gate=False, **options)
-            assert (context.text, context.tokens, context.lines) == ("", 0, ())
+            assert (context.text, context.tokens, context.sources) == ("", 0, ())
         assert memory.units() == []
         assert QUESTIONS[0] in asked(memory, QUESTIONS[0])
 

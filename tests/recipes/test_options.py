@@ -38,7 +38,7 @@ def test_what_a_recipe_is_set_to_can_be_written_as_text_and_read_back(recipe: Re
 
 
 def test_values_are_read_from_text_and_from_json_alike() -> None:
-    read = changed(Packabby(), {"threshold": "0.3", "hits": 2, "general": "They said hello, They left"})
+    read = changed(Packabby(), {"threshold": "0.3", "max_hits": 2, "decoys": "They said hello, They left"})
     assert (read.threshold, read.max_hits, read.decoys) == (0.3, 2, ("They said hello", "They left"))
     assert changed(read, {"threshold": "none", "general": ["a, b"]}).decoys == ("a, b",)
     assert changed(read, {"threshold": "none"}).threshold is changed(read, {"threshold": None}).threshold is None
@@ -52,14 +52,14 @@ def test_values_are_read_from_text_and_from_json_alike() -> None:
         (Packabby(), {"threshold": "5"}, "threshold must be a number from -1 to 1, or none, got '5'"),
         (Packabby(), {"threshold": "warm"}, "threshold must be a number from -1 to 1, or none, got 'warm'"),
         (Packabby(), {"threshold": "nan"}, "threshold must be a number from -1 to 1, or none, got 'nan'"),
-        (Packabby(), {"hits": 1.5}, "hits must be a whole number from 1 to 1000, got 1.5"),
-        (Packabby(), {"hits": True}, "hits must be a whole number from 1 to 1000, got True"),
-        (Packabby(), {"hits": None}, "hits must be a whole number from 1 to 1000, got None"),
-        (Packabby(), {"general": [1]}, "general must be texts with commas between them, got [1]"),
-        (Emi(), {"person": "yes"}, "person must be true or false, got 'yes'"),
+        (Packabby(), {"max_hits": 1.5}, "max_hits must be a whole number from 1 to 1000, got 1.5"),
+        (Packabby(), {"max_hits": True}, "max_hits must be a whole number from 1 to 1000, got True"),
+        (Packabby(), {"max_hits": None}, "max_hits must be a whole number from 1 to 1000, got None"),
+        (Packabby(), {"decoys": [1]}, "decoys must be texts with commas between them, got [1]"),
+        (Emi(), {"include_user": "yes"}, "include_user must be true or false, got 'yes'"),
         (Own(), {"mood": "sad"}, "mood must be one of calm, loud, got 'sad'"),
         (Packabby(), {"treshold": 1}, "recipe 'packabby' has no option 'treshold'; the nearest is 'threshold'"),
-        (Packabby(), {"scribe": 1}, "recipe 'packabby' has no option 'scribe'; it has hits, "),
+        (Packabby(), {"scribe": 1}, "recipe 'packabby' has no option 'scribe'; it has max_hits, "),
     ],
 )
 def test_what_can_not_be_set_is_refused_by_name_with_its_limits(
@@ -80,5 +80,5 @@ def test_an_object_that_python_gave_is_no_value_of_an_option() -> None:
 
 
 def test_recipes_are_the_same_by_their_name_and_options() -> None:
-    assert identity(Packabby(max_hits=2)) == identity(changed(Packabby(), {"hits": "2"}))
+    assert identity(Packabby(max_hits=2)) == identity(changed(Packabby(), {"max_hits": "2"}))
     assert len({identity(Packabby()), identity(Packabby(max_hits=2)), identity(Emi())}) == 3

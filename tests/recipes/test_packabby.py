@@ -173,7 +173,7 @@ def with_recipe(memory: Memory, recipe: Recipe, embedder: Embedder | None = None
 
 
 def found(memory: Memory, query: str, k: int = 10, **options: Any) -> list[str]:
-    return [hit.line.text for hit in memory.recall(query, k, **options)]
+    return [hit.text for hit in memory.recall(query, k, **options)]
 
 
 def last_message(chat: Chat) -> str:
@@ -345,7 +345,7 @@ def test_a_summary_that_no_category_fits_is_other(alone: Memory) -> None:
 def test_the_nearest_summary_is_recalled_and_no_other(bank: Memory, query: str, expected: str) -> None:
     remembered(bank)
     context = bank.context(query)
-    assert [hit.line.text for hit in context.hits] == [expected]
+    assert [hit.text for hit in context.hits] == [expected]
     assert (context.hits[0].kind, context.cut) == ("summary", ())
     assert sorted(found(bank, query)) == sorted([SPRING, SUMMER])  # more by choice
     assert found(bank, query, 1) == [expected]
@@ -353,7 +353,7 @@ def test_the_nearest_summary_is_recalled_and_no_other(bank: Memory, query: str, 
 
 def test_more_of_them_come_where_the_recipe_has_more(alone: Memory) -> None:
     memory = with_recipe(remembered(alone), Packabby(max_hits=2))
-    assert [line.text for line in memory.context(CHEESE).lines] == [SPRING, SUMMER]
+    assert [found.text for found in memory.context(CHEESE).units] == [SPRING, SUMMER]
 
 
 FERNS = "Ferns like shade and moist soil."
@@ -396,7 +396,7 @@ def test_a_filter_by_category_finds_the_summaries_of_that_category(bank: Memory)
     for where in (Filter(category="food"), Filter(kind="summary", category=("food", "money"))):
         assert found(bank, AQUARIUM, where=where) == [SUMMER]
     assert found(bank, CHEESE, where=Filter(category="astronomy")) == []
-    assert [line.text for line in bank.context(CHEESE, where=Filter(category="work")).lines] == [SPRING]
+    assert [found.text for found in bank.context(CHEESE, where=Filter(category="work")).units] == [SPRING]
     assert found(bank, CHEESE, where=Filter(category="food", speaker=PERSON)) == [SUMMER]
     assert found(bank, CHEESE, where=Filter(category="food", speaker=BOT)) == []
     assert [unit.text for unit in bank.units(category="work")] == [SPRING]
@@ -415,7 +415,7 @@ def test_a_filter_by_category_is_refused_where_what_is_found_has_none(alone: Mem
 def test_the_score_is_the_cosine_of_the_message_as_it_stands(alone: Memory) -> None:
     hits = remembered(alone).recall(CHEESE)
     for hit in hits:
-        wanted = float(alone.embedder.embed([hit.line.text])[0] @ alone.embedder.embed_query(CHEESE))
+        wanted = float(alone.embedder.embed([hit.text])[0] @ alone.embedder.embed_query(CHEESE))
         assert hit.score == pytest.approx(
             float(alone.reader.encoder.calibrate(np.array([wanted], np.float32))[0]), abs=2e-3
         )
@@ -536,8 +536,8 @@ def test_a_filter_of_lines_holds_for_what_was_written_of_them(alone: Memory) -> 
 
 def test_what_stands_in_the_prompt_is_not_told_again_by_its_summary(alone: Memory) -> None:
     remembered(alone)
-    assert found(alone, CHEESE, without=[15]) == [SPRING]
-    assert found(alone, CHEESE, 1, without=[16]) == [SUMMER]  # what Jonas said is not in it
+    assert found(alone, CHEESE, exclude=[15]) == [SPRING]
+    assert found(alone, CHEESE, 1, exclude=[16]) == [SUMMER]  # what Jonas said is not in it
 
 
 @settings(
@@ -551,7 +551,7 @@ def test_nothing_is_told_of_lines_that_may_not_be_shown(
     assert len(hits) <= k
     said = {"spring": {1, 3, 5, 7, 9}, "summer": {11, 13, 15, 17, 19}}
     expected = {name for name, seqs in said.items() if not seqs & gone and session in (None, name)}
-    assert {hit.line.session for hit in hits} == (expected if k >= len(expected) else expected & {"summer"})
+    assert {hit.source.session for hit in hits} == (expected if k >= len(expected) else expected & {"summer"})
 
 
 @pytest.fixture(scope="module")
@@ -567,8 +567,8 @@ def test_it_finds_what_another_recipe_had_summarised_and_none_where_none_did(tmp
         assert found(with_recipe(memory, Packabby()), CHEESE) == []
         memory.add_unit(NewUnit("summary", "A whole wheel of cheese.", 2, 4, SESSIONS["spring"]))  # by whomever
         ours = with_recipe(memory, Packabby())
-        assert found(ours, CHEESE) == found(ours, CHEESE, without=[2]) == ["A whole wheel of cheese."]
-        assert found(ours, CHEESE, without=[3]) == []
+        assert found(ours, CHEESE) == found(ours, CHEESE, exclude=[2]) == ["A whole wheel of cheese."]
+        assert found(ours, CHEESE, exclude=[3]) == []
 
 
 def test_a_summary_whose_place_another_took_is_not_found(alone: Memory) -> None:
@@ -686,7 +686,7 @@ def test_who_leaves_without_an_answer_has_changed_nothing(alone: Memory) -> None
 def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_LLM_MODEL", "none")
     memory = with_recipe(remembered(alone), Packabby(judge=True, max_hits=2))
-    assert [line.text for line in memory.context(CHEESE).lines] == [SUMMER]
+    assert [found.text for found in memory.context(CHEESE).units] == [SUMMER]
     assert memory.context("Do giraffes yodel?").text == ""
 
 
@@ -700,7 +700,7 @@ def test_numbers_of_the_recipe_are_one_argument_away() -> None:
     [
         ({"threshold": 80}, "threshold must be a number from -1 to 1, or none, got 80"),
         ({"threshold": float("nan")}, "threshold must be a number from -1 to 1, or none, got nan"),
-        ({"general": "They said hello."}, "general must be texts with commas between them, got 'They said hello.'"),
+        ({"decoys": "They said hello."}, "decoys must be texts with commas between them, got 'They said hello.'"),
         ({"categories": "food"}, "categories must be texts with commas between them, got 'food'"),
     ],
 )

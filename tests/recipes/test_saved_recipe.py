@@ -61,10 +61,10 @@ def test_a_read_under_another_recipe_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_first_line_has_a_bank_keep_the_recipe_that_was_named(tmp_path: Path) -> None:
-    with opened(tmp_path, recipe="goodai", options={"hits": 4}) as memory:
+    with opened(tmp_path, recipe="goodai", options={"max_hits": 4}) as memory:
         assert memory.settings() == {}
         memory.observe("My sister Mia moved to Lisbon.")
-    assert kept(tmp_path) == {"name": "goodai", "options": {"hits": 4}}
+    assert kept(tmp_path) == {"name": "goodai", "options": {"max_hits": 4}}
 
 
 def test_a_bank_with_lines_and_without_a_recipe_keeps_none_by_a_further_line(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_options_of_the_bank_go_before_the_file_and_those_of_the_call_before_bot
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "config.toml"
-    file.write_text('recipe = "packabby"\n[recipes.packabby]\nthreshold = 0.1\nhits = 2\n', encoding="utf-8")
+    file.write_text('recipe = "packabby"\n[recipes.packabby]\nthreshold = 0.1\nmax_hits = 2\n', encoding="utf-8")
     monkeypatch.setenv("EVERTHREAD_CONFIG", str(file))
     with opened(tmp_path) as memory:
         assert memory.recipe == Packabby(threshold=0.1, max_hits=2)
     talked(tmp_path, options={"threshold": 0.2})
-    assert kept(tmp_path) == {"name": "packabby", "options": {"threshold": 0.2}}  # hits stays the file's to change
+    assert kept(tmp_path) == {"name": "packabby", "options": {"threshold": 0.2}}  # max_hits stays the file's to change
     with opened(tmp_path, options={"threshold": 0.3}) as memory:
         assert memory.recipe == Packabby(threshold=0.3, max_hits=2)
     with opened(tmp_path, recipe="packabby") as memory:
@@ -142,7 +142,7 @@ def test_a_setting_that_names_no_recipe_is_refused(tmp_path: Path, setting: obje
 
 
 def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
-    talked(tmp_path / "here", recipe="packabby", options={"hits": 3})
+    talked(tmp_path / "here", recipe="packabby", options={"max_hits": 3})
     with opened(tmp_path / "here") as old, opened(tmp_path / "there") as new:
         move(old, new)
     with opened(tmp_path / "there") as memory:

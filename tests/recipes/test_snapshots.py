@@ -22,7 +22,7 @@ from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.text.tokens import estimate
-from everthread.types import Context, Line, NewUnit, Unit
+from everthread.types import Context, FoundUnit, Hit, Line, NewUnit, Unit
 from recipes.talking import JONAS, Clock, talk
 from recipes.twenty import SESSIONS, TWENTY
 
@@ -39,7 +39,7 @@ class Failing(ExtractiveScribe):
     def __init__(self, times: int) -> None:
         self.times = times
 
-    def note(self, old: str, recalled: Sequence[Line], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
         self.times -= 1
         if self.times >= 0:
             raise ScribeFailed("the model wrote nothing")
@@ -70,8 +70,13 @@ def current(memory: Memory) -> Unit:
     return unit
 
 
+def key(hit: Hit) -> str:
+    """The kind and the id of the unit that was found."""
+    return f"{hit.kind}:{hit.unit.id}"
+
+
 def ids(memory: Memory, query: str, **options: object) -> list[str | None]:
-    return [hit.line.key for hit in memory.recall(query, **options)]  # type: ignore[arg-type]
+    return [key(hit) for hit in memory.recall(query, **options)]  # type: ignore[arg-type]
 
 
 def noted(memory: Memory, *texts: str) -> list[Unit]:
@@ -179,8 +184,8 @@ def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
 @pytest.mark.parametrize(
     ("numbers", "complaint"),
     [
-        ({"full": 8}, "full=8 lines left=8 can't go"),
-        ({"left": 2}, "left=2 can't go and overlap=2"),
+        ({"window_max": 8}, "full=8 lines left=8 can't go"),
+        ({"evict": 2}, "left=2 can't go and overlap=2"),
         ({"overlap": -1}, "overlap must be a whole number from 0, got -1"),
         ({"balance": 1.5}, "balance must be a number from 0 to 1, got 1.5"),
     ],
@@ -236,8 +241,7 @@ def test_the_most_relevant_states_are_found_and_not_the_same_thrice(bank: Opened
         "Tea.",
     )
     nearest = [
-        hit.line.key
-        for hit in memory.reader.search_units(Query("When does the ferry to Oslo leave?"), ("note",), 3).hits
+        key(hit) for hit in memory.reader.search_units(Query("When does the ferry to Oslo leave?"), ("note",), 3).hits
     ]
     assert sorted(map(str, nearest)) == ["note:1", "note:2", "note:3"]
     found = ids(memory, "When does the ferry to Oslo leave?", k=2)
@@ -254,7 +258,7 @@ def test_for_these_questions_these_states_are_found(bank: Opened) -> None:
     assert ids(memory, "Where did Olga move?", k=1) == ["note:4"]
     (hit, *_) = memory.recall("Where did Olga move?")
     assert hit.score == hit.relevance == hit.signals["cosine"]
-    assert (hit.kind, hit.line.session, hit.line.said_at) == ("note", "spring", TWENTY[9].said_at)
+    assert (hit.kind, hit.source.session, hit.said_at) == ("note", "spring", TWENTY[9].said_at)
 
 
 def test_the_same_question_finds_the_same_in_the_same_order(bank: Opened) -> None:
@@ -279,9 +283,9 @@ def test_there_is_no_gate(bank: Opened) -> None:
     memory = bank()
     noted(memory, "Oslo has an opera.", "Tea is green.")
     context = memory.context("Good morning!")
-    assert [hit.line.key for hit in context.hits] == ["note:2", "note:1"]
+    assert [key(hit) for hit in context.hits] == ["note:2", "note:1"]
     assert context.relevance < 0.2
-    assert memory.context("opera", min_relevance=0.5).hits[0].line.key == "note:2"
+    assert memory.context("opera", min_relevance=0.5).hits[0].unit.id == 2
 
 
 def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -> None:
@@ -298,7 +302,7 @@ def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -
     assert set(ids(memory, query, where=Filter(until=TWENTY[4].said_at))) == {"note:1", "note:2"}
     assert ids(memory, query, where=Filter(since=SESSIONS["summer"])) == []
     assert set(ids(memory, query, where=Filter(since=SESSIONS["spring"]))) == whole
-    assert set(ids(memory, query, without={14})) == spring | {"note:5"}
+    assert set(ids(memory, query, exclude={14})) == spring | {"note:5"}
     for none in (Filter(speaker="Mara"), Filter(role="user"), Filter(metadata={"a": 1})):
         assert ids(memory, query, where=none) == []
         assert memory.context(query, where=none).text == ""
@@ -325,14 +329,14 @@ def test_the_notes_stand_first_and_their_earlier_states_by_their_dates(bank: Ope
     memory = bank()
     noted(memory, *(f"On day {n} Mara sails to island number {n} with boat {n % 3}." for n in range(9)))
     context = memory.context("Where does Mara sail with boat 1?")
-    assert context.hits[0].line.key == "note:9"
+    assert key(context.hits[0]) == "note:9"
     assert context.text.startswith("[Wednesday, 11 March 2026, 12:00]\nnote: On day 8 Mara sails to island number 8")
-    dates = [line.said_at for line in context.lines]
+    dates = [line.said_at for line in context.units]
     assert dates == sorted(dates)
-    rest = [line for line in context.lines if line.key != "note:9"]
+    rest = [found for found in context.units if found.unit.id != 9]
     assert [context.text.index(line.text) for line in rest] == sorted(context.text.index(line.text) for line in rest)
     assert len(rest) >= 2
-    assert context.text.count("[") == len(context.lines)  # each under its own date
+    assert context.text.count("[") == len(context.units)  # each under its own date
     assert context.tokens == estimate(context.text)
 
 
@@ -344,8 +348,8 @@ def test_no_context_is_longer_than_its_budget_and_the_notes_come_into_it_first(
     context = twenty_noted.context("What did the vet say about Biscuit?", budget)
     assert context.tokens == (estimate(context.text) if context.text else 0) <= budget
     if context:
-        assert context.hits[0].line.key == "note:8"
-    assert {hit.line.key for hit in (*context.hits, *context.cut)} == {"note:8", "note:1", "note:7"}
+        assert key(context.hits[0]) == "note:8"
+    assert {key(hit) for hit in (*context.hits, *context.cut)} == {"note:8", "note:1", "note:7"}
 
 
 @pytest.fixture(scope="module")
@@ -389,9 +393,9 @@ def test_notes_that_are_in_the_prompt_already_are_not_told_again(bank: Opened) -
     noted(memory, "Oslo has an opera.", "Tea is green.", "Oslo has an opera and a fjord.", "Oslo has a fjord.")
     stands = current(memory)
     context = memory.context("Oslo", notes=stands)
-    assert stands.text not in [line.text for line in context.lines]
+    assert stands.text not in [found.text for found in context.units]
     assert len(context.hits) == 3
-    assert [line.key for line in context.lines] == ["note:1", "note:2", "note:3"]
+    assert [found.unit.id for found in context.units] == [1, 2, 3]
 
 
 def test_a_reply_that_is_given_again_sees_no_notes_of_the_one_it_replaces(bank: Opened) -> None:
@@ -426,7 +430,7 @@ def test_what_is_retracted_or_forgotten_is_in_no_notes_any_more(bank: Opened, ho
     assert spans(memory) == [(1, 3), (1, 4), (1, 5), (1, 10)]
     assert current(memory).id == 4
     for query in ("Who hired Mara on the first of July?", "library"):
-        assert not any("hired" in hit.line.text for hit in memory.recall(query))
+        assert not any("hired" in hit.text for hit in memory.recall(query))
         assert "hired" not in memory.context(query).text
     assert "greyhound" in memory.context("Biscuit").text
     memory.forget(session="spring")
@@ -443,7 +447,7 @@ def test_what_two_people_told_is_noted_and_found_apart(bank: Opened) -> None:
     told: list[tuple[Memory, tuple[str, str]]] = [(memory, ("Pretzel", "Wanda")), (other, ("Biscuit", "Olga"))]
     for each, strange in told:
         context: Context = each.context(query)
-        texts = [context.text, *(unit.text for unit in each.units()), *(hit.line.text for hit in each.recall(query))]
+        texts = [context.text, *(unit.text for unit in each.units()), *(hit.text for hit in each.recall(query))]
         assert context.text
         assert not any(word in text for text in texts for word in strange)
 

@@ -68,7 +68,7 @@ def test_lines_in_an_order_of_their_own_keep_it_and_have_a_heading_where_one_goe
             "Ann: Number 3.",
         ]
     )
-    assert in_order(sorted(lines, key=lambda each: each.seq)) == format_lines(lines)
+    assert in_order(sorted(lines, key=lambda each: each.position)) == format_lines(lines)
 
 
 @pytest.mark.parametrize("end", ["\n", "\n\n", "\r", "\r\n", "\u2028"])

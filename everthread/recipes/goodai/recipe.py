@@ -15,7 +15,6 @@ import numpy as np
 
 from everthread.errors import EverthreadError
 from everthread.llms.names import open_llm
-from everthread.recall import unit_search
 from everthread.recall.context_packing import fit
 from everthread.recall.reader import BankReader
 from everthread.recall.results import Candidate, ContextBudget, Query, SearchResult
@@ -41,7 +40,7 @@ from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.options import option
 from everthread.scribes.base import Scribe
 from everthread.scribes.names import open_scribe
-from everthread.types import Context, Hit, JSONValue, Seqs, Unit, Vector, now
+from everthread.types import Context, FoundUnit, Hit, JSONValue, Seqs, Unit, Vector, now
 
 log = logging.getLogger("everthread")
 
@@ -178,8 +177,7 @@ class GoodAI(Recipe):
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
-        hits = [_as_said(hit) if hit.kind == CHUNK else hit for hit in found.hits]
-        return fit(hits, (), room.budget, room.count, found.relevance, found.terms)
+        return fit(found.hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def _candidates(
         self, reader: BankReader, asked: Query, vector: Vector, allowed: Seqs | None
@@ -284,16 +282,9 @@ def _weighed(found: Sequence[_Candidate], weighing: ScoreWeights, at: datetime) 
 
 
 def _hit(found: _Candidate) -> Hit:
-    """The passage as a line of its own."""
-    view = replace(unit_search.line(found.unit), session=found.session)
+    """The passage as a hit, by the speaker with whom it begins."""
     signals = {"distance": found.distance}
     signals |= {} if found.confidence is None else {"confidence": found.confidence}
     score = found.relevance if found.score is None else found.score
-    return Hit(view, score, found.relevance, signals, (view,), CHUNK)
-
-
-def _as_said(hit: Hit) -> Hit:
-    """The hit as a prompt has it: by the speaker where it begins."""
-    speaker = str(hit.line.metadata.get(SPEAKER, hit.line.speaker))
-    view = replace(hit.line, speaker=speaker, text=hit.line.text.removeprefix(f"{speaker}: "))
-    return replace(hit, line=view, passage=(view,))
+    source = FoundUnit(found.unit, found.session, str(found.unit.metadata[SPEAKER]))
+    return Hit(source, score, found.relevance, signals)

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Request
 from everthread.server.auth import ReadMemory, require
 from everthread.server.metrics import RequestMetrics
 from everthread.server.request_body import AuthFirstRoute
-from everthread.server.schemas import ContextBody, ContextView, HitView, ItemList, RecallBody
+from everthread.server.schemas import ContextBody, ContextView, HitView, ItemList, RecallBody, UnitHitView
 from everthread.types import Context
 
 router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirstRoute)
 
 
-@router.post("/recall", response_model=ItemList[HitView])
+@router.post("/recall", response_model=ItemList[HitView | UnitHitView])
 def recall(request: Request, memory: ReadMemory, counted: RequestMetrics, body: RecallBody) -> dict[str, Any]:
     """Find the lines that bear most on a question, best first, each among its neighbours."""
     for bank in body.banks or ():

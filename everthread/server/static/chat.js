@@ -3,6 +3,7 @@
 import { bankPath, chatPath, get, patch, post, Problem, put, readEvents, remove, request } from "./api.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
+import { contextWithLines } from "./hits.js";
 import { loadOverlays } from "./lazy.js";
 import { dateSeparator, editInPlace, expand, lineActions, lineElement, streamingLine, swipeControls } from "./line.js";
 import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
@@ -270,8 +271,10 @@ export class ChatView {
   async onReplyEvent(name, data) {
     const { pending } = this;
     if (name === "line") await this.onLineStored(data.line);
-    else if (name === "context") ((pending.context = data), emit("context", { context: data, of: null }));
-    else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
+    else if (name === "context") {
+      pending.context = contextWithLines(data);
+      emit("context", { context: pending.context, of: null });
+    } else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
     else if (name === "question") Object.assign(pending, { unclear: pending.message !== null, message: null });
     else if (name === "ended") Object.assign(pending, { ending: data, message: null });
     else if (name === "done") pending.done = data;
@@ -483,7 +486,7 @@ export class ChatView {
     const exclude = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
     const body = { query: prompt.text, as_of: prompt.said_at, exclude, ...memoryBudget() };
     const context = await withErrors(post)(bankPath("/context"), body);
-    if (context) this.cacheContext(line.seq, { ...context, recalledAgain: true });
+    if (context) this.cacheContext(line.seq, { ...contextWithLines(context), recalledAgain: true });
     return this.contexts.get(line.seq) ?? null;
   }
 

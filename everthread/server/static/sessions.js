@@ -4,6 +4,7 @@ import { bankPath, get, post } from "./api.js";
 import { countOf, monthName, shortDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
+import { withLines } from "./hits.js";
 import { speakerName } from "./line.js";
 import { withErrors } from "./notices.js";
 import { hashOf, route } from "./router.js";
@@ -98,7 +99,7 @@ export class SessionList {
     const { items } = await post(bankPath("/recall"), { query, k: MAX_HITS }, { signal: this.running.signal });
     if (query !== this.query) return;
     const words = searchPattern(query);
-    const hits = filterRelevant(items, words);
+    const hits = filterRelevant(withLines(items), words);
     const count = `${countOf(hits.length, "result")}${hits.length > 1 ? ", best first" : ""}`;
     fill(
       this.box,

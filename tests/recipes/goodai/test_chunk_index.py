@@ -268,7 +268,7 @@ def test_where_the_embedder_fails_the_line_is_kept_and_the_next_brings_the_chunk
         memory.observe("six seven eight", speaker="Bob", session="a")
         assert [line.seq for line in memory.lines()] == [1, 2]
         assert [unit.last_seq for unit in chunks(memory)] == [1]
-        assert [hit.line.seq for hit in memory.recall("six")] == [2]  # by its words
+        assert [hit.seq for hit in memory.recall("six")] == [2]  # by its words
     with opened(tmp_path, embedder=Moody()) as memory:
         memory.observe("nine", speaker="Ann", session="a")
         assert held(memory, asked(memory)) == from_nothing(memory, goodai())
@@ -370,9 +370,7 @@ def test_a_unit_of_the_same_kind_that_somebody_else_wrote_stays(tmp_path: Path) 
         memory.observe("number 1 is here", session="a")
         mine = memory.add_unit(NewUnit(CHUNK, "Number one.", 1, 1, NOON))
     with opened(tmp_path) as memory:
-        assert [hit.line.metadata["unit"] for hit in memory.recall("Number one.", 5)] == [
-            unit.id for unit in asked(memory)
-        ][:1]
+        assert [hit.unit.id for hit in memory.recall("Number one.", 5)] == [unit.id for unit in asked(memory)][:1]
         assert mine in memory.units(CHUNK)
 
 

@@ -76,12 +76,12 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def texts(hits: Sequence[Hit]) -> list[str]:
-    return [hit.line.text for hit in hits]
+    return [hit.text for hit in hits]
 
 
 def lines_of(hit: Hit) -> range:
     """The lines between which a passage stands, both of which it holds some of."""
-    first, last = cast("list[int]", hit.line.metadata["lines"])
+    first, last = cast("list[int]", hit.unit.metadata["lines"])
     return range(first, last + 1)
 
 
@@ -118,17 +118,17 @@ def test_the_end_of_the_talk_is_cut_when_it_is_asked_for(memory: Memory) -> None
 
 def test_a_question_finds_the_passages_around_the_nearest_chunks(memory: Memory) -> None:
     best, second, third = memory.recall(QUESTION, 3)
-    assert (best.kind, best.line.key, best.line.seq, best.line.session) == (CHUNK, "chunk:19", 17, "summer")
-    assert best.line.text == MILK
-    assert best.line.metadata == {"unit": 19, "lines": [15, 17], "speaker": PERSON}
-    assert best.line.said_at == SESSIONS["summer"] + 6 * APART
-    assert best.passage == (best.line,)
-    assert [hit.line.metadata["lines"] for hit in (second, third)] == [[16, 18], [3, 4]]
+    assert (best.kind, best.unit.id, best.seq, best.source.session) == (CHUNK, 19, 17, "summer")
+    assert best.text == MILK
+    assert best.unit.metadata == {"lines": [15, 17], "speaker": PERSON}
+    assert best.said_at == SESSIONS["summer"] + 6 * APART
+    assert best.passage == ()
+    assert [hit.unit.metadata["lines"] for hit in (second, third)] == [[16, 18], [3, 4]]
     assert best.score == best.relevance == pytest.approx(1 - best.signals["distance"] / 4)
 
 
 def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(memory: Memory) -> None:
-    memory.recipe = goodai(hits=3)
+    memory.recipe = goodai(max_hits=3)
     llm = ScriptedLLM(["Milk."])
     clock = datetime(2026, 7, 1, 9, tzinfo=UTC)
     with Chat(memory, Character(name=BOT, person=PERSON), llm, clock=lambda: clock) as chat:
@@ -154,14 +154,14 @@ def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(me
 
 
 def test_a_passage_that_begins_inside_a_line_is_laid_out_by_its_speaker(memory: Memory) -> None:
-    memory.recipe = goodai(expansion=NONE, hits=1)
+    memory.recipe = goodai(expansion=NONE, max_hits=1)
     assert memory.context("adopted greyhound on Saturday, long walks").text == (
         "[Monday, 2 March 2026, 18:03]\n"
         "Mara: I adopted a greyhound named Biscuit on Saturday.\n"
         "  Jonas: A greyhound named Biscuit will need long walks along the pier"
     )
     assert memory.context("the sea is calm").text.startswith("[Monday, 2 March 2026, 18:")
-    memory.recipe = goodai(expansion=NONE, hits=1, chunk_capacity=4)
+    memory.recipe = goodai(expansion=NONE, max_hits=1, chunk_capacity=4)
     assert memory.context("named Biscuit").text == "[Monday, 2 March 2026, 18:02]\nMara: named Biscuit on Saturday"
 
 
@@ -179,7 +179,7 @@ def test_both_stores_find_the_same(tmp_path: Path, database: str) -> None:
             )
             hits += memory.recall(QUESTION, 4, where=Filter(session="summer"), exclude={20})
             assert memory.store.check("bank") == []
-            shown = [(hit.line, pytest.approx(hit.score, abs=1e-3)) for hit in hits]
+            shown = [(hit.source, pytest.approx(hit.score, abs=1e-3)) for hit in hits]
             told += [shown, [replace(unit, valid_from=SESSIONS["spring"]) for unit in memory.units()]]
             told.append({**memory.settings(), "context": memory.context(QUESTION).text})
     assert told[:3] == told[3:]
@@ -205,13 +205,13 @@ def test_a_chunk_grows_to_the_limit_and_never_into_another_session(
 ) -> None:
     memory.recipe = goodai(expansion=expansion)
     best = memory.recall(QUESTION, 1)[0]
-    assert best.line.metadata["lines"] == lines
+    assert best.unit.metadata["lines"] == lines
 
 
 def test_a_chunk_with_a_line_that_is_shown_already_is_not_found_nor_grown_into(memory: Memory) -> None:
     for hit in memory.recall(QUESTION, 50, exclude={16, 3}):
         assert not {16, 3} & set(lines_of(hit))
-        assert "Poor Biscuit" not in hit.line.text
+        assert "Poor Biscuit" not in hit.text
     assert any("allergic to milk" in text for text in texts(memory.recall(QUESTION, 50, exclude={16, 3})))
 
 
@@ -254,7 +254,7 @@ def test_as_of_a_moment_nothing_later_is_known(memory: Memory) -> None:
     at = SESSIONS["summer"] + 5 * APART
     found = memory.recall(QUESTION, 50, as_of=at)
     assert found
-    assert all(hit.line.said_at <= at for hit in found)
+    assert all(hit.said_at <= at for hit in found)
     assert "allergic to milk" not in "\n".join(texts(found))
 
 
@@ -290,14 +290,14 @@ def test_without_an_embedder_lines_are_found_by_the_words_that_they_share(tmp_pa
     with opened(tmp_path, embedder=embedder) as memory:
         memory.observe_many(TWENTY)
         best, *others = memory.recall(QUESTION, 20)
-        assert (best.kind, best.line.seq) == ("line", 17)
+        assert (best.kind, best.seq) == ("line", 17)
         assert best.score >= others[0].score
         assert 0 < best.relevance == best.signals["words"] < 1
         assert others
-        assert all("Biscuit" in hit.line.text for hit in others)
+        assert all("Biscuit" in hit.text for hit in others)
         assert "Mara: The vet said he is allergic to milk." in memory.context(QUESTION).text
-        assert all(hit.line.session == "spring" for hit in memory.recall(QUESTION, where=Filter(session="spring")))
-        assert 17 not in [hit.line.seq for hit in memory.recall(QUESTION, exclude={17})]
+        assert all(hit.source.session == "spring" for hit in memory.recall(QUESTION, where=Filter(session="spring")))
+        assert 17 not in [hit.seq for hit in memory.recall(QUESTION, exclude={17})]
         assert memory.recall("Quantum chromodynamics?") == []
 
 
@@ -305,7 +305,7 @@ def test_what_the_embedder_can_not_read_is_found_by_its_words(tmp_path: Path) ->
     with opened(tmp_path) as memory:
         memory.observe("我的猫叫小米，她喜欢睡在窗台上。")
         memory.observe("今天的天气很好。")
-        assert [hit.line.seq for hit in memory.recall("我的猫叫什么名字？", 1)] == [1]
+        assert [hit.seq for hit in memory.recall("我的猫叫什么名字？", 1)] == [1]
 
 
 def test_chunks_of_another_model_are_found_once_they_are_reindexed(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_chunks_of_another_model_are_found_once_they_are_reindexed(tmp_path: Pat
 
 def test_the_default_recipe_works_on_a_bank_of_this_one(memory: Memory, tmp_path: Path) -> None:
     with Memory.open("bank", store=tmp_path, recipe="default") as other:
-        assert other.recall(QUESTION, 1)[0].line.seq == 17
+        assert other.recall(QUESTION, 1)[0].seq == 17
         assert other.recall(QUESTION, 1, where=Filter(kind=CHUNK))[0].kind == CHUNK
 
 
@@ -345,13 +345,13 @@ def test_a_matcher_rates_ten_times_as_many_candidates_anew(memory: Memory) -> No
     matcher = Likes("otters")
     memory.recipe = goodai(matcher=matcher)
     best = memory.recall(QUESTION, 2)[0]
-    assert "otters" in best.line.text
+    assert "otters" in best.text
     assert (best.relevance, best.signals["confidence"]) == (0.9, 0.9)
     memory.recipe = goodai()
     assert "otters" not in texts(memory.recall(QUESTION, 1))[0]
     assert matcher.asked[0] >= 20
     memory.recipe = goodai(matcher=matcher, reranking_k_factor=1)
-    assert "otters" not in memory.recall(QUESTION, 2)[0].line.text
+    assert "otters" not in memory.recall(QUESTION, 2)[0].text
     assert 2 <= matcher.asked[1] < 10
 
 
@@ -359,7 +359,7 @@ def test_a_matching_model_may_be_named(memory: Memory) -> None:
     plain = memory.recall(QUESTION, 1)[0]
     memory.recipe = goodai(matcher="em:minilm", reranking_k_factor=2)
     best = memory.recall(QUESTION, 1)[0]
-    assert best.line.text == plain.line.text
+    assert best.text == plain.text
     assert 0.5 < best.relevance == best.signals["confidence"] < 1
     assert goodai(matcher="em:minilm")._matching is goodai(matcher="em:minilm")._matching  # a model is loaded once
     with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
@@ -399,7 +399,7 @@ def test_impossible_growth_and_weights_are_refused(options: dict[str, Any], comp
 def test_recency_may_weigh_more_than_relevance(memory: Memory) -> None:
     memory.recipe = goodai(weighing=ScoreWeights(recency=10.0, half_life=timedelta(minutes=5)))
     best = memory.recall(QUESTION, 1, as_of=SESSIONS["summer"] + 10 * APART)[0]
-    assert best.line.seq == 20
+    assert best.seq == 20
     assert best.score > 1 > best.relevance
 
 
