@@ -209,9 +209,11 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
     assert client.units("fact", current=True) == [edited]
     assert (client.units(category="family"), client.units(category="food")) == (memory.units("fact"), [])
     kin = Filter(kind="fact", category="family")
-    assert [hit.line.text for hit in client.recall("Where is Mia?", where=kin)] == ["Mia lives in Porto."]
+    assert [hit.text for hit in client.recall("Where is Mia?", where=kin)] == ["Mia lives in Porto."]
     assert client.recall("Where is Mia?", where=Filter(kind="fact", category="food")) == []
-    assert client.context("Where is Mia?", where=kin, gate=False).lines
+    assert client.context("Where is Mia?", where=kin, gate=False) == memory.context(
+        "Where is Mia?", where=kin, gate=False
+    )
     assert client.note("She likes bees.") == memory.units("note")[0]
     assert client.forget_unit("fact", edited.id) == [2, 1]
     assert client.units("fact") == []

@@ -40,9 +40,9 @@ def test_what_a_recipe_is_set_to_can_be_written_as_text_and_read_back(recipe: Re
 def test_values_are_read_from_text_and_from_json_alike() -> None:
     read = changed(Packabby(), {"threshold": "0.3", "max_hits": 2, "decoys": "They said hello, They left"})
     assert (read.threshold, read.max_hits, read.decoys) == (0.3, 2, ("They said hello", "They left"))
-    assert changed(read, {"threshold": "none", "general": ["a, b"]}).decoys == ("a, b",)
+    assert changed(read, {"threshold": "none", "decoys": ["a, b"]}).decoys == ("a, b",)
     assert changed(read, {"threshold": "none"}).threshold is changed(read, {"threshold": None}).threshold is None
-    assert changed(Emi(), {"person": "true"}).include_user
+    assert changed(Emi(), {"include_user": "true"}).include_user
     assert changed(Own(), {"mood": "loud"}).mood == "loud"
 
 
@@ -70,7 +70,7 @@ def test_what_can_not_be_set_is_refused_by_name_with_its_limits(
 
 
 def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
-    with pytest.raises(BadInput, match=r"width must be a whole number from 0 to 1000, got '3'"):
+    with pytest.raises(BadInput, match=r"neighbours must be a whole number from 0 to 1000, got '3'"):
         Membot(neighbours="3")  # type: ignore[arg-type]
 
 

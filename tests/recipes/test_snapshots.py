@@ -184,8 +184,8 @@ def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
 @pytest.mark.parametrize(
     ("numbers", "complaint"),
     [
-        ({"window_max": 8}, "full=8 lines left=8 can't go"),
-        ({"evict": 2}, "left=2 can't go and overlap=2"),
+        ({"window_max": 8}, "overlap=2, evict=8, window_max=8; expected 0 <= overlap < evict < window_max"),
+        ({"evict": 2}, "overlap=2, evict=2, window_max=16; expected 0 <= overlap < evict < window_max"),
         ({"overlap": -1}, "overlap must be a whole number from 0, got -1"),
         ({"balance": 1.5}, "balance must be a number from 0 to 1, got 1.5"),
     ],
