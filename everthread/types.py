@@ -181,7 +181,7 @@ class FoundUnit:
 
     @property
     def position(self) -> int:
-        """Where it stands among lines: at the last one that it derives from."""
+        """Its position among lines: that of the last one that it derives from."""
         return self.unit.last_seq
 
     def shortened(self, text: str) -> FoundUnit:

@@ -282,7 +282,7 @@ def _weighed(found: Sequence[_Candidate], weighing: ScoreWeights, at: datetime) 
 
 
 def _hit(found: _Candidate) -> Hit:
-    """The passage as a hit, by the speaker with whom it begins."""
+    """Return the passage as a hit, labelled with its first speaker."""
     signals = {"distance": found.distance}
     signals |= {} if found.confidence is None else {"confidence": found.confidence}
     score = found.relevance if found.score is None else found.score
