@@ -28,12 +28,15 @@ PACKAGES = {  # imported by a test's module, directly or through modules of the 
     "uvicorn": "server",
 }
 FIXTURES = {"postgres_server": "postgres", "browser": "browser"}
+PARAMETERS = {"database": "postgres", "postgres": "postgres"}  # of tests that run with each store
 PROCESSES = frozenset(("subprocess", "multiprocessing", "Popen", "fork", "forkpty"))  # names that start a process
 
 
 def needs_of(item: pytest.Function) -> set[str]:
     """Return the marks of what a test needs; none for a unit test."""
     found = {FIXTURES[name] for name in FIXTURES.keys() & item.fixturenames} | module_needs(item.path)
+    if (callspec := getattr(item, "callspec", None)) is not None:
+        found |= {PARAMETERS[value] for value in callspec.params.values() if value in tuple(PARAMETERS)}
     fixtures = [each[-1].func for each in item._fixtureinfo.name2fixturedefs.values()]
     if any(map(_starts_process, (item.function, *fixtures))):
         found.add("process")

@@ -121,6 +121,8 @@ def test_the_server_of_the_quickstart_answers_over_rest_and_from_python(tmp_path
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda page: page.stem)
 def test_the_reference_names_what_exists(page: Path) -> None:
+    if page.stem == "stores":
+        pytest.importorskip("psycopg")
     names = re.findall(r"^::: (everthread[\w.]*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert names
     for name in names:
@@ -130,7 +132,7 @@ def test_the_reference_names_what_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
-    for name in re.findall(r"`([\w./]+\.py)`", page.read_text(encoding="utf-8")):
+    for name in re.findall(r"`((?![\w/]*NAME)[\w./]+\.py)`", page.read_text(encoding="utf-8")):
         roots = (ROOT, ROOT / "everthread", ROOT / "docs")
         assert any((root / name).exists() for root in roots) or [*ROOT.glob(f"tests/**/{name}")], name
 

@@ -261,6 +261,7 @@ def test_the_command_prints_json_and_tells_on_standard_error_how_far_it_is(locom
 
 
 def test_the_command_prints_tables_draws_them_and_puts_them_into_a_page(locomo: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     page, plot = tmp_path / "page.md", tmp_path / "plot.png"
     page.write_text("<!-- recipes on locomo --><!-- end of recipes on locomo -->")
     result = run("locomo", locomo, "--plot", plot, "--write-docs", page)
