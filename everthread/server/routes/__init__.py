@@ -1,4 +1,1 @@
-"""The REST API, one noun a module: a route checks the caller's key, calls the library and renders the result.
-
-No other module of the server imports a route, except `app`.
-"""
+"""The REST API, one noun a file. A route checks the key, calls the library, and returns the result."""

@@ -1,4 +1,4 @@
-"""What the server is, which models it can ask, and whether it is well."""
+"""The version, the models, and the health of the server."""
 
 from __future__ import annotations
 
@@ -15,28 +15,31 @@ from everthread.server.auth import ReadAllServices, SharedServices, get_key
 from everthread.server.problems import Problem
 
 router = APIRouter(tags=["about"])  # of the API
-health = APIRouter(include_in_schema=False)  # at the root, where those look who keep servers alive
+health = APIRouter(include_in_schema=False)  # at the root, where monitors expect it
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class RecipeSummaryView(BaseModel):
-    """A complete way of remembering."""
+    """A recipe: a complete way of remembering."""
 
     name: str
     about: str
 
 
 class ModelView(BaseModel):
-    """The language model that replies. context: tokens that prompt and reply may have together."""
+    """The language model that replies. context: tokens of prompt and reply together."""
 
     name: str
     context: int
 
 
 class AboutView(BaseModel):
-    """What the server is. model is null where there is none, and for whoever lacks a key that is needed. incognito:
-    whether conversations may be had of which nothing is kept: wherever all of one come to the process that knows it."""
+    """What the server is.
+
+    model is null if there is none, and for callers that lack a needed key. incognito: whether conversations can be had
+    that are not stored, which needs all requests of one to reach the process that holds it.
+    """
 
     version: str
     recipe: str
@@ -48,7 +51,7 @@ class AboutView(BaseModel):
 
 
 class ModelsView(BaseModel):
-    """Names of models at the server that is configured, and the one that replies if none is named."""
+    """The models of the configured server, and the default one."""
 
     items: list[str]
     default: str | None
@@ -56,7 +59,7 @@ class ModelsView(BaseModel):
 
 @router.get("/about")
 def about(request: Request, services: SharedServices) -> AboutView:
-    """What the server is. Needs no key, so that whoever comes learns whether one is needed."""
+    """What the server is. Needs no key, and says whether one is needed."""
     known = has_valid_key(request)
     llm = services.llm if known else None
     return AboutView(
@@ -72,19 +75,19 @@ def about(request: Request, services: SharedServices) -> AboutView:
 
 @router.get("/models")
 def models(services: ReadAllServices) -> ModelsView:
-    """The models that may be chosen: those of the server that is configured, and of no other."""
+    """List the models of the configured server."""
     return ModelsView(items=services.llms.list_names(), default=services.llm.name if services.llm else None)
 
 
 @health.get("/healthz")
 async def healthz() -> PlainTextResponse:
-    """Whether the process answers."""
+    """Report that the process answers."""
     return PlainTextResponse("ok\n")
 
 
 @health.get("/readyz")
 def readyz(request: Request, services: SharedServices) -> PlainTextResponse:
-    """Whether the store can be read, and the keys. One bank that is damaged keeps no other from being used."""
+    """Report that the store and the keys can be read. A damaged bank doesn't affect the others."""
     request.app.state.authenticator.keys.list_keys()
     banks = services.store.banks()
     with suppress(BankDamaged, BankTooNew):
@@ -95,12 +98,12 @@ def readyz(request: Request, services: SharedServices) -> PlainTextResponse:
 
 @health.get("/metrics")
 def numbers(request: Request, _: ReadAllServices) -> Response:
-    """The counters, for Prometheus."""
+    """Return the metrics, for Prometheus."""
     return Response(metrics.get_metrics(request).render(), media_type=PROMETHEUS)
 
 
 def has_valid_key(request: Request) -> bool:
-    """Whether whoever asks may come in at all."""
+    """Return whether the caller has a valid key or needs none."""
     try:
         get_key(request)
     except Problem:

@@ -1,4 +1,4 @@
-"""Banks: list, make, count, set, forget."""
+"""Banks: list, create, count, configure, forget."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Settings = Mapping[str, JSONValue]
 def banks(
     request: Request, services: ReadAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT
 ) -> dict[str, Any]:
-    """List the banks that may be read, by their ids."""
+    """List the banks that the key may read, by id."""
     behind = place(after, (str,))
     ids = sorted(permitted_banks(request, "read", services.store.banks()))
     there = (bank for bank in ids if behind is None or bank > behind[0])
@@ -66,26 +66,26 @@ def banks(
 
 
 def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
-    """What the banks hold. Left out are those that are forgotten meanwhile, and those that can't be read."""
+    """Yield counts of banks, except those that were forgotten in the meantime or can't be read."""
     for bank in banks:
         if store.exists(bank):
             try:
                 yield store.stats(bank, model)
             except (BankDamaged, BankTooNew) as error:
-                log.warning("a bank is left out of a list, for it can't be read (%s); see doctor", type(error).__name__)
+                log.warning("a bank that can't be read is left out of a list (%s); see doctor", type(error).__name__)
 
 
 @router.put("/{bank}", response_model=StatsView)
 def make(new: WriteLazyMemory, once: Idempotency) -> Stats:
-    """Make a bank, if it is not there, and count what it holds."""
+    """Create a bank unless it exists, and count its content."""
     memory = new(lambda: None)
     once.run_once(lambda: memory.store.corpus(memory.bank), lambda _: True, lambda _: memory.store.corpus(memory.bank))
-    return memory.stats()  # the corpus makes it anew where it was forgotten
+    return memory.stats()  # reading the corpus has created the bank again if it was forgotten
 
 
 @router.get("/{bank}", response_model=StatsView)
 def stats(memory: ReadMemory) -> Stats:
-    """Count what a bank holds."""
+    """Count the content of a bank."""
     return memory.stats()
 
 
@@ -98,13 +98,13 @@ def forget_everything(
     conversations: Conversations,
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
-    require(request, "forget", bank)  # and not by `Forgetting`: whoever asks again has no bank any more
+    require(request, "forget", bank)  # not by `ForgetMemory`: a repeated request finds no bank
     return forgotten(once, conversations, bank, lambda: services.get_memory(bank).forget(everything=True), close=True)
 
 
 @router.get("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
 def settings(memory: ReadMemory) -> dict[str, Any]:
-    """What a bank is set to."""
+    """Get the settings of a bank."""
     return _settings(memory.settings())
 
 
@@ -112,7 +112,7 @@ def settings(memory: ReadMemory) -> dict[str, Any]:
 def set_settings(
     memory: WriteMemory, services: SharedServices, once: Idempotency, body: SettingsBody
 ) -> dict[str, Any]:
-    """Set a bank: whether conversations are remembered, and which model writes notes and summaries."""
+    """Change settings of a bank: whether conversations are remembered, and which model writes notes and summaries."""
     services.get_scribe(body.scribe)
 
     def change() -> None:
@@ -126,43 +126,43 @@ def set_settings(
 
 
 def _settings(kept: Settings) -> dict[str, Any]:
-    """Those settings that are the person's; the others are ours."""
+    """Return the settings that are the person's; the others are internal."""
     return {SETTING_REMEMBER: kept.get(SETTING_REMEMBER, "ask"), SETTING_SCRIBE: kept.get(SETTING_SCRIBE)}
 
 
 @router.get("/{bank}/timeline", response_model=ItemList[MonthView])
 def months(memory: ReadMemory) -> dict[str, Any]:
-    """How much was said in each month, on the clocks of those who spoke."""
+    """Count the lines of each month, in the time zones of their speakers."""
     return {"items": [asdict(month) for month in timeline.months(memory.store, memory.bank)]}
 
 
 @router.get("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def bank_character(memory: ReadMemory) -> dict[str, Any]:
-    """The character with which the bank is talked to."""
+    """Get the character of the bank."""
     return _character(memory.settings())
 
 
 @router.put("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def set_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterBody) -> dict[str, Any]:
-    """Give the bank a character, from now on."""
+    """Set the character of the bank."""
     return _set(memory, once, "character", Character(**body.model_dump()).to_json(), _character)
 
 
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def change_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterChanges) -> dict[str, Any]:
-    """Change some of the bank's character, from now on: its description, where you are, your name."""
+    """Change some fields of the bank's character: its description, where you are, your name."""
     changed = open_character(None, memory.settings()).with_changes(**body.get_changes())
     return _set(memory, once, "character", changed.to_json(), _character)
 
 
 def _character(kept: Settings) -> dict[str, Any]:
-    """The bank's character, or ours."""
+    """Return the bank's character, or the default one."""
     return dict(open_character(None, kept).to_json())
 
 
 def _set(
     memory: Memory, once: IdempotentRequest, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Keep a setting, once, and show what is set now."""
+    """Save a setting once, and return its current state."""
     once.run_once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
     return shown(memory.settings())

@@ -1,4 +1,4 @@
-"""Characters: the gallery, and cards that come and go. The folder is the user's own, of all banks."""
+"""Characters: the gallery, and the import and export of cards. The folder belongs to the user, not to a bank."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from everthread.server.uploads import RAW, Upload, hide_paths, received
 
 router = APIRouter(prefix="/characters", tags=["characters"], route_class=AuthFirstRoute)
 
-CUT = 200  # characters of a description in the list
+MAX_DESCRIPTION_CHARS = 200  # in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 Name = Annotated[path_segments.PathSegment, InPath(description="A character's name; a / in it is written %2F.")]
 CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema": {"type": "object"}}}}
@@ -41,15 +41,15 @@ def _inside() -> Iterator[None]:
 
 
 def _known(name: str) -> str:
-    """The name, if it is that of a character in the folder: `load` would take a path as well."""
+    """Return the name if the folder has this character; `load` would accept a path as well."""
     with _inside():
         if name not in character_library.listed():
-            raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists those that there are")
+            raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists all")
     return name
 
 
 def _loaded(name: str) -> Character:
-    """A character of the folder, or ours."""
+    """Load a character of the folder, or the default one."""
     with _inside():
         if name == DEFAULT_CHARACTER.name and name not in character_library.listed():
             return DEFAULT_CHARACTER
@@ -58,7 +58,7 @@ def _loaded(name: str) -> Character:
 
 @router.get("", response_model=Page[CharacterItem])
 def characters(services: ChatAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
-    """List the characters that there are to be talked with."""
+    """List the characters."""
     behind = place(after, (str,))
     names = sorted({*character_library.listed(), DEFAULT_CHARACTER.name})
     found = (_item(name) for name in names if behind is None or name > behind[0])
@@ -66,9 +66,9 @@ def characters(services: ChatAnyServices, after: After = None, limit: Limit = DE
 
 
 def _item(name: str) -> dict[str, Any] | None:
-    """A character in short; None of one whose file is no card any more."""
+    """Return a character in short; None if its file is no longer a card."""
     try:
-        description = _loaded(name).description[:CUT]
+        description = _loaded(name).description[:MAX_DESCRIPTION_CHARS]
     except (BadFile, NotFound):
         return None
     there = name in character_library.listed()
@@ -82,15 +82,15 @@ def _item(name: str) -> dict[str, Any] | None:
 
 @router.get("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
 def character(services: ChatAnyServices, name: Name) -> dict[str, Any]:
-    """One character."""
+    """Get a character."""
     return dict(_loaded(name).to_json())
 
 
 @router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
 def put_character(services: WriteAllServices, once: Idempotency, name: Name, body: CharacterBody) -> dict[str, Any]:
-    """Make or change a character. What is not given is empty; a picture stays."""
+    """Create or change a character. Missing fields are empty; a picture is not changed."""
     if body.name != name:
-        raise BadInput(f"the path names {name!r} and the character {body.name!r}; a character has one name")
+        raise BadInput(f"invalid name: got {name!r} in the path and {body.name!r} in the body; expected the same")
     made = Character(**body.model_dump())
 
     def save() -> None:
@@ -103,12 +103,12 @@ def put_character(services: WriteAllServices, once: Idempotency, name: Name, bod
 
 @router.delete("/{name}", status_code=204)
 def remove_character(services: ForgetAllServices, once: Idempotency, name: Name) -> None:
-    """Remove a character for good. What was said with it stays in its banks."""
+    """Remove a character for good. Its conversations remain in their banks."""
     once.run_once(lambda: character_library.remove(_known(name)), lambda _: True, lambda _: None)
 
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
-    """The card that is sent."""
+    """Receive a card."""
     async with received(request, "card.json") as file:
         yield file
 
@@ -126,7 +126,7 @@ def import_character(
     file: Annotated[Upload, Depends(upload)],
     replace: Annotated[bool, Query(description="Replace the character of that name.")] = False,
 ) -> dict[str, Any]:
-    """Keep the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
+    """Store the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
 
     def add() -> Character:
         with hide_paths(file.path, "the card"), _inside():
@@ -144,7 +144,7 @@ def import_character(
 
 @router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})
 def character_card(services: ChatAnyServices, name: Name, format: Literal["png", "json"] = "json") -> Response:
-    """The card of a character, for other programs. All of it is in it, also your name and the place."""
+    """Export a character as a card for other programs. It contains all fields, including your name and the location."""
     character = _loaded(name)
     with TemporaryDirectory(prefix="everthread-") as place:
         file = Path(place, f"card.{format}")
@@ -161,6 +161,6 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
 
 @router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})
 def character_picture(services: ChatAnyServices, name: Name) -> Response:
-    """The picture of a character, without its card."""
+    """Get the picture of a character, without its card."""
     with _inside():
         return Response(character_library.picture(_known(name)), media_type="image/png")

@@ -1,4 +1,4 @@
-"""Chat: a conversation with a character. Replies come as server-sent events."""
+"""Chat: a conversation with a character. Replies are server-sent events."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Session = Annotated[
 
 
 class Events(StreamingResponse):
-    """A reply's events, from the first on."""
+    """The events of a reply, from the first on."""
 
     media_type = "text/event-stream"
 
@@ -55,7 +55,7 @@ class Events(StreamingResponse):
 
 @router.get("", response_model=StateView)
 def state(memory: ChatMemory, session: Session, conversations: Conversations) -> StateView:
-    """The conversation as it stands."""
+    """Get the state of the conversation."""
     return conversations.get_state(memory, session)
 
 
@@ -68,12 +68,13 @@ async def reply(
     body: ReplyBody,
     once: Idempotency,
 ) -> Events:
-    """Say something, and have it answered. What is said is kept before anything comes back.
+    """Say something and get a reply. The line is stored before the response begins.
 
-    Where the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or
-    no after it ends the conversation, as `end` does, and is answered with `ended`."""
+    If the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or no
+    after it ends the conversation, as `end` does, and is answered with `ended`.
+    """
 
-    _permit(request, body)
+    _check_permissions(request, body)
 
     def begin() -> ReplyStream:
         memory = new(lambda: conversations.validate(session, body.text, body.options))
@@ -96,8 +97,8 @@ def regenerate(
     once: Idempotency,
     body: AskBody | None = None,
 ) -> Events:
-    """Another reply in place of the last one, which becomes a swipe when the new one is kept."""
-    return _again(request, memory, session, conversations, once, lambda chat: chat.regenerate(), body or AskBody())
+    """Generate the last reply again. The earlier one becomes a swipe when the new one is stored."""
+    return _start_once(request, memory, session, conversations, once, lambda chat: chat.regenerate(), body or AskBody())
 
 
 @router.post("/answer", status_code=200, response_class=Events, responses=STREAM)
@@ -109,8 +110,8 @@ def answer(
     once: Idempotency,
     body: AskBody | None = None,
 ) -> Events:
-    """A reply to the conversation as it stands: where what was said last got none."""
-    return _again(request, memory, session, conversations, once, lambda chat: chat.answer(), body or AskBody())
+    """Reply to the conversation as it is, if the last line has no reply."""
+    return _start_once(request, memory, session, conversations, once, lambda chat: chat.answer(), body or AskBody())
 
 
 @router.post("/edit", status_code=200, response_class=Events, responses=STREAM)
@@ -122,25 +123,31 @@ def edit(
     once: Idempotency,
     body: EditBody,
 ) -> Events:
-    """Put a text in place of a line's. What came after it is discarded. A line of the person's is answered anew; to one
-    of the character's nothing comes but `done`."""
+    """Replace the text of a line, and discard the lines after it.
+
+    A line of the person's gets a new reply; for one of the character's the only event is `done`.
+    """
 
     def act(chat: Chat) -> Reply | None:
         return chat.edit(body.seq, body.text)
 
-    return _again(request, memory, session, conversations, once, act, body, told=True)
+    return _start_once(request, memory, session, conversations, once, act, body, told=True)
 
 
-def _permit(request: Request, body: AskBody) -> None:
-    """Raises Problem 403 unless the key may read every bank on which the reply is to draw, and may change the bank's
-    settings where a recipe is named, which the bank then keeps."""
+def _check_permissions(request: Request, body: AskBody) -> None:
+    """Check that the key may read every bank that the reply draws on, and may change settings if a recipe is named,
+    which the bank then keeps.
+
+    Raises:
+        Problem: 403.
+    """
     if body.options.recipe is not None:
         require(request, "write", path_segments.decode_segment(request.path_params["bank"]))
     for bank in body.options.banks or ():
         require(request, "read", bank)
 
 
-def _again(
+def _start_once(
     request: Request,
     memory: Memory,
     session: str,
@@ -151,8 +158,8 @@ def _again(
     *,
     told: bool = False,
 ) -> Events:
-    """A reply to what stands, begun once."""
-    _permit(request, body)
+    """Start a reply to the conversation as it is, once."""
+    _check_permissions(request, body)
     running = once.run_once(
         lambda: conversations.start_reply(
             memory, session, act, body.options, echo_user_line=told, key=once.name, incognito=body.incognito
@@ -165,7 +172,8 @@ def _again(
 
 @router.get("/stream", status_code=200, response_class=Events, responses=STREAM)
 def stream(request: Request, memory: ChatMemory, session: Session, conversations: Conversations) -> Events:
-    """The reply that is running, from its beginning. Where it draws on other banks, the key must allow reading them."""
+    """Follow the reply in progress, from its beginning. If it draws on other banks, the key must be allowed to read
+    them."""
     running = conversations.get_running(memory, session)
     for bank in running.other_banks:
         require(request, "read", bank)
@@ -174,14 +182,14 @@ def stream(request: Request, memory: ChatMemory, session: Session, conversations
 
 @router.post("/stop", response_model=StateView)
 def stop(memory: ChatMemory, session: Session, conversations: Conversations, once: Idempotency) -> StateView:
-    """Stop the reply that is running. What has arrived of it is kept, and marked as partial."""
-    return _changed(memory, session, conversations, once, lambda: conversations.stop(memory, session))
+    """Stop the reply in progress. What has arrived of it is stored, marked as partial."""
+    return _change_once(memory, session, conversations, once, lambda: conversations.stop(memory, session))
 
 
 @router.post("/undo", response_model=StateView)
 def undo(memory: ChatMemory, session: Session, conversations: Conversations, once: Idempotency) -> StateView:
-    """Take back the person's last line and all that came after it."""
-    return _changed(
+    """Discard the person's last line and all lines after it."""
+    return _change_once(
         memory, session, conversations, once, lambda: conversations.change(memory, session, lambda chat: chat.undo())
     )
 
@@ -190,31 +198,33 @@ def undo(memory: ChatMemory, session: Session, conversations: Conversations, onc
 def branch(
     memory: ChatMemory, session: Session, conversations: Conversations, once: Idempotency, body: BranchBody
 ) -> StateView:
-    """Go on from a line, which may be a discarded one: a swipe, for instance."""
+    """Continue from a line, which may be a discarded one, such as a swipe."""
 
     def change() -> StateView:
         return conversations.change(memory, session, lambda chat: chat.branch(body.seq))
 
-    return _changed(memory, session, conversations, once, change)
+    return _change_once(memory, session, conversations, once, change)
 
 
 @router.post("/incognito", response_model=StateView)
 def incognito(
     new: ChatLazyMemory, session: Session, conversations: Conversations, once: Idempotency, body: IncognitoBody
 ) -> StateView:
-    """Write nothing from now on. Switched off, what was said meanwhile is gone."""
+    """Switch incognito on or off. While it is on nothing is written; switching it off discards what was said."""
     memory = new(lambda: conversations.validate(session))
-    return _changed(memory, session, conversations, once, lambda: conversations.set_incognito(memory, session, body.on))
+    return _change_once(
+        memory, session, conversations, once, lambda: conversations.set_incognito(memory, session, body.on)
+    )
 
 
-def _changed(
+def _change_once(
     memory: Memory,
     session: str,
     conversations: ConversationRegistry,
     once: IdempotentRequest,
     change: Callable[[], StateView],
 ) -> StateView:
-    """The conversation once it is changed, which is done once."""
+    """Change the conversation once, and return its state."""
     return once.run_once(change, lambda _: True, lambda _: conversations.get_state(memory, session))
 
 
@@ -227,8 +237,10 @@ def end(
     once: Idempotency,
     body: EndBody | None = None,
 ) -> EndingView:
-    """End the conversation: it is summarised and remembered, or forgotten. Without an answer it may ask first. A key
-    that may not forget can have no other conversation forgotten than the one that goes on."""
+    """End the conversation: it is summarised and remembered, or forgotten. Without `remember` it may ask first.
+
+    A key without `forget` can only have the current conversation forgotten.
+    """
     remember = (body or EndBody()).remember
     if remember is False and session != CURRENT:
         require(request, "forget", memory.bank)
@@ -241,16 +253,16 @@ def end(
             conversations.drop_events(memory.bank)
         return ending, first
 
-    return once.run_once(act, _ending, lambda told: _ended(memory, session, told))[0]
+    return once.run_once(act, _ending_outcome, lambda told: _restore_ending(memory, session, told))[0]
 
 
-def _ending(ended: tuple[EndingView, int]) -> dict[str, Any]:
-    """How a conversation ended, without its name: by its first line."""
+def _ending_outcome(ended: tuple[EndingView, int]) -> dict[str, Any]:
+    """Return the outcome of an ending by the conversation's first line, without its name."""
     return {"ending": ended[0].model_dump(mode="json", exclude={"session"}), "first": ended[1]}
 
 
-def _ended(memory: Memory, session: str, told: dict[str, Any]) -> tuple[EndingView, int]:
-    """The same again. A conversation that is forgotten is called as in the path."""
+def _restore_ending(memory: Memory, session: str, told: dict[str, Any]) -> tuple[EndingView, int]:
+    """Restore an ending. A forgotten conversation is named as in the path."""
     first = told["first"]
     name = next((each.id for each in memory.sessions() if each.first_seq == first), session)
     return EndingView.model_validate({**told["ending"], "session": name}), first

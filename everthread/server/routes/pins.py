@@ -1,4 +1,4 @@
-"""Pins: lines that always stand in the prompt."""
+"""Pins: lines that are included in every prompt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=AuthF
 
 @router.get("", response_model=ItemList[LineView])
 def listed(memory: ReadMemory) -> dict[str, list[Line]]:
-    """The pinned lines, in the order of the conversation. One that is retracted or forgotten is pinned no more."""
+    """List the pinned lines in the order of the conversation. Retracted and forgotten lines are no longer pinned."""
     return {"items": pins.list_pins(memory)}
 
 
@@ -32,7 +32,7 @@ def add(memory: WriteMemory, once: Idempotency, seq: int) -> dict[str, list[Line
 
 @router.delete("/{seq}", response_model=ItemList[LineView])
 def remove(memory: WriteMemory, once: Idempotency, seq: int) -> dict[str, list[Line]]:
-    """Take a line off."""
+    """Unpin a line."""
     return _once(memory, once, lambda: pins.remove(memory, validation.check_seq(seq, memory.bank)))
 
 

@@ -1,4 +1,4 @@
-"""Recall: what bears on a question, as hits or as text for a prompt."""
+"""Recall: the lines relevant to a query, as hits or as text for a prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirs
 
 @router.post("/recall", response_model=ItemList[HitView | UnitHitView])
 def recall(request: Request, memory: ReadMemory, counted: RequestMetrics, body: RecallBody) -> dict[str, Any]:
-    """Find the lines that bear most on a question, best first, each among its neighbours."""
+    """Find the lines most relevant to a query, best first, each with its neighbours."""
     for bank in body.banks or ():
         require(request, "read", bank)
     counted.recalls.inc()
@@ -27,7 +27,7 @@ def recall(request: Request, memory: ReadMemory, counted: RequestMetrics, body: 
 
 @router.post("/context", response_model=ContextView)
 def context(request: Request, memory: ReadMemory, counted: RequestMetrics, body: ContextBody) -> Context:
-    """Lay out what bears on a question as text for a prompt. Nothing, where nothing is relevant."""
+    """Format what is relevant to a query as text for a prompt; empty if nothing is relevant."""
     for bank in body.banks or ():
         require(request, "read", bank)
     counted.recalls.inc()

@@ -1,4 +1,4 @@
-"""Receipts over HTTP: whoever asks twice for the same forgetting gets the same receipt twice."""
+"""Receipts of forgetting: a repeated request gets the same receipt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ def forgotten(
     *,
     close: bool = False,
 ) -> ReceiptView:
-    """The receipt of what of a bank is forgotten now, or was before under the same key; whole: all of it."""
+    """Forget once, and return the receipt.
+
+    Args:
+        once: the request.
+        conversations: of the server.
+        bank: its id.
+        forget: forgets.
+        close: whether the whole bank is forgotten.
+    """
 
     def do() -> ReceiptView:
         with conversations.pause_bank(bank, close=close):

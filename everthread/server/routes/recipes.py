@@ -1,4 +1,4 @@
-"""Recipes: which there are, what can be set of each, and which one a bank keeps."""
+"""Recipes: which there are, their options, and the recipe of a bank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from everthread.server.services import Services
 
 router = APIRouter(tags=["recipes"], route_class=AuthFirstRoute)
 
-MOST = 100  # options in a request
+MAX_OPTIONS = 100  # in a request
 
 Reading = Annotated[Services, Depends(RequireBankPermission("read"))]
 Changing = Annotated[Services, Depends(RequireBankPermission("write"))]
@@ -27,8 +27,11 @@ Value = bool | int | float | str | list[str] | None
 
 
 class OptionView(BaseModel):
-    """One option of a recipe. optional: null is one of its values; low and high are the limits of a number, choices the
-    values of a text; usual is the value without a setting of the bank."""
+    """One option of a recipe.
+
+    optional: whether null is valid. low and high: the limits of a number. choices: the values of a text. usual: the
+    value unless the bank sets it.
+    """
 
     name: str
     type: Literal["bool", "int", "float", "str", "texts"]
@@ -43,7 +46,7 @@ class OptionView(BaseModel):
 
 
 class RecipeView(BaseModel):
-    """A complete way of remembering, with its options. kept: whether it is the bank's own, and not the server's."""
+    """A recipe with its options. kept: whether it is the bank's own, and not the server's."""
 
     name: str
     about: str
@@ -52,53 +55,52 @@ class RecipeView(BaseModel):
 
 
 class RecipeBody(RequestBody):
-    """The recipe that a bank is to keep, and its options. Without a name: the server's for `PUT`, the bank's present
-    one for `PATCH`."""
+    """A recipe for a bank, with options. Without a name: the server's for `PUT`, the bank's current one for `PATCH`."""
 
     name: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict, max_length=MOST)
+    options: dict[str, Any] = Field(default_factory=dict, max_length=MAX_OPTIONS)
 
 
 @router.get("/recipes", response_model=ItemList[RecipeView])
 def recipes(services: ReadAnyServices) -> dict[str, Any]:
-    """List the recipes with their options, as the server has them."""
+    """List the recipes with the server's options."""
     return {"items": [_view(each, each, False) for each in services.list_recipes()]}
 
 
 @router.get("/banks/{bank}/recipe", response_model=RecipeView)
 def bank_recipe(services: Reading, bank: BankId) -> dict[str, Any]:
-    """Show the recipe that a bank is opened with, and the values of its options."""
-    _see(services, bank)
+    """Get the recipe of a bank, and the values of its options."""
+    _require_bank(services, bank)
     return _shown(services, bank)
 
 
 @router.put("/banks/{bank}/recipe", response_model=RecipeView)
 def set_recipe(services: Changing, bank: BankId, once: Idempotency, body: RecipeBody) -> dict[str, Any]:
-    """Have a bank keep a recipe with these options, the others as the server has them; without a name and options, the
+    """Set a bank's recipe with these options, the others as the server has them; without a name and options, use the
     server's recipe."""
-    _see(services, bank)
+    _require_bank(services, bank)
     usual = services.get_recipe(body.name or services.recipe.name)
     check_remote(usual, body.options)
     way = None if body.name is None and not body.options else changed(usual, body.options)
-    return _kept(services, bank, once, way)
+    return _save_once(services, bank, once, way)
 
 
 @router.patch("/banks/{bank}/recipe", response_model=RecipeView)
 def change_recipe(services: Changing, bank: BankId, once: Idempotency, body: RecipeBody) -> dict[str, Any]:
-    """Change some options of the bank's recipe, or have the bank keep another."""
-    _see(services, bank)
+    """Change some options of the bank's recipe, or the recipe."""
+    _require_bank(services, bank)
     way = services.get_bank_recipe(bank, body.name)
     check_remote(services.get_recipe(way.name), body.options)
-    return _kept(services, bank, once, changed(way, body.options))
+    return _save_once(services, bank, once, changed(way, body.options))
 
 
-def _see(services: Services, bank: str) -> None:
-    """Raise NotFound where there is no such bank, so that none is made. The bank need not open."""
+def _require_bank(services: Services, bank: str) -> None:
+    """Raise NotFound if there is no such bank. The bank need not be readable."""
     if not services.store.exists(bank):
-        raise NotFound(f"there is no bank {bank!r}; what is observed in it first makes it")
+        raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
 
 
-def _kept(services: Services, bank: str, once: IdempotentRequest, way: Recipe | None) -> dict[str, Any]:
+def _save_once(services: Services, bank: str, once: IdempotentRequest, way: Recipe | None) -> dict[str, Any]:
     once.run_once(lambda: services.save_recipe(bank, way), lambda _: True, lambda _: None)
     return _shown(services, bank)
 

@@ -1,4 +1,4 @@
-"""Sessions: the conversations of a bank, and the buffer of each."""
+"""Sessions: the conversations of a bank, and the relevance buffer of each."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from everthread.types import Filter, Session
 
 router = APIRouter(prefix="/banks/{bank}/sessions", tags=["sessions"], route_class=AuthFirstRoute)
 
-OPENING = 120  # characters of a session's first line
+MAX_OPENING_CHARS = 120
 Name = Annotated[path_segments.PathSegment, Path(description="A session's name; a / in it is written %2F.")]
 
 
 @router.get("", response_model=Page[SessionView])
 def sessions(memory: ReadMemory, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
-    """List the conversations, the newest first."""
+    """List the conversations, the latest first."""
     behind = place(after, (int, int))
     every = sorted(memory.sessions(), key=_order, reverse=True)
     return page(_told(memory, (each for each in every if not behind or _order(each) < behind)), limit, _cursor)
@@ -45,17 +45,17 @@ def _cursor(item: dict[str, Any]) -> list[Any]:
 
 
 def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
-    """Sessions with what they begin with and what was written of them."""
+    """Yield sessions with their opening and summary."""
     summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", current=True)}
     for each in sessions:
         said = memory.lines(Filter(session=each.id, role="user"), limit=1)
-        opening = next((line.text[:OPENING] for line in said), None)
+        opening = next((line.text[:MAX_OPENING_CHARS] for line in said), None)
         yield {**asdict(each), "opening": opening, "summary": summaries.get(each.id)}
 
 
 @router.get("/{session}", response_model=SessionView)
 def session_of(memory: ReadMemory, session: Name) -> dict[str, Any]:
-    """One conversation."""
+    """Get a conversation."""
     return next(_told(memory, [_found(memory, session)]))
 
 
@@ -74,7 +74,7 @@ def forget_session(memory: ForgetMemory, once: Idempotency, conversations: Conve
 
 @router.get("/{session}/buffer", response_model=ItemList[PassageView])
 def buffer(memory: ReadMemory, session: Name) -> dict[str, Any]:
-    """What was recalled lately in a conversation and stays in view for a while, the oldest first."""
+    """Get the passages that were recalled lately in a conversation and stay in view, the oldest first."""
     _found(memory, session)
     spans = memory.store.buffer(memory.bank, session)
     return {"items": [_passage(memory, first, last) for first, last in spans]}
@@ -87,11 +87,11 @@ def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
 
 @router.put("/{session}/buffer", response_model=ItemList[PassageView])
 def set_buffer(memory: WriteMemory, once: Idempotency, session: Name, body: BufferBody) -> dict[str, Any]:
-    """Say what stays in view in a conversation."""
+    """Set the passages that stay in view in a conversation."""
     _found(memory, session)
     spans = [(first, last) for first, last in body.spans]
     for first, last in spans:
         if not first <= last < first + LONGEST:
-            raise BadQuery(f"a span goes from its first line to its last, {LONGEST} at most, got {first} to {last}")
+            raise BadQuery(f"invalid span: got {first} to {last}, expected first <= last and at most {LONGEST} lines")
     once.run_once(lambda: memory.store.set_buffer(memory.bank, session, spans), lambda _: True, lambda _: None)
     return buffer(memory, session)

@@ -1,4 +1,4 @@
-"""Import and export: a bank's lines as a file."""
+"""Import and export: the lines of a bank as a file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from everthread.transfer.formats import FORMATS
 router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFirstRoute)
 
 NDJSON = "application/x-ndjson"
-TOGETHER = 200  # lines of one piece of an export
+CHUNK_LINES = 200  # of an export
 
 ENDINGS = {"application/json": "json", NDJSON: "jsonl"}
-Name = Annotated[str | None, Query(min_length=1, max_length=200, description="What the file is called.")]
+Name = Annotated[str | None, Query(min_length=1, max_length=200, description="The file's name.")]
 
 
 async def called(request: Request, name: Name = None) -> str:
-    """The file's name, or one that says what its Content-Type does."""
+    """Return the file's name, or one with an extension for its Content-Type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return name or f"file.{ENDINGS.get(kind, 'txt')}"
 
@@ -38,7 +38,7 @@ Called = Annotated[str, Depends(called)]
 
 
 async def upload(request: Request, name: Called) -> AsyncIterator[Upload]:
-    """The file that is sent."""
+    """Receive a file."""
     async with received(request, name) as file:
         yield file
 
@@ -50,10 +50,10 @@ def import_file(
     file: Annotated[Upload, Depends(upload)],
     name: Called,
     format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Else by the file.")] = None,
-    assistant: Annotated[list[str] | None, Query(description="A name that is the bot's; may be given again.")] = None,
-    tz: Annotated[str | None, Query(description="The zone of times without one. Else UTC.")] = None,
+    assistant: Annotated[list[str] | None, Query(description="A name of the bot's; repeatable.")] = None,
+    tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None,
 ) -> dict[str, Any]:
-    """Keep the lines of a file of conversations. All of it is checked first; sent again, it adds nothing."""
+    """Store the lines of a file of conversations. The whole file is checked first; importing it again adds nothing."""
 
     def bring() -> dict[str, Any]:
         with hide_paths(file.path, name):
@@ -70,13 +70,13 @@ def import_file(
     "/export", response_class=StreamingResponse, responses={200: {"content": {NDJSON: {"schema": {"type": "string"}}}}}
 )
 def export(
-    memory: ReadMemory, retracted: Annotated[bool, Query(description="Retracted lines too.")] = False
+    memory: ReadMemory, retracted: Annotated[bool, Query(description="Include retracted lines.")] = False
 ) -> StreamingResponse:
-    """All lines as JSON Lines, which `import` reads back."""
+    """Export all lines as JSON Lines, which `import` reads."""
     return StreamingResponse(_pieces(memory, retracted), media_type=NDJSON)
 
 
 def _pieces(memory: Memory, retracted: bool) -> Iterator[str]:
     lines = memory.lines(retracted=retracted)
-    while some := list(islice(lines, TOGETHER)):
+    while some := list(islice(lines, CHUNK_LINES)):
         yield "".join(map(jsonl.row, some))

@@ -1,4 +1,4 @@
-"""Units: what was written of the lines; and the notes, which are one of them."""
+"""Units: texts written about lines; notes are one kind of them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Id = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The unit's number am
 def units(
     memory: ReadMemory,
     kind: Annotated[str | None, Query(description="Only of this kind: note, summary, fact, …")] = None,
-    current: Annotated[bool, Query(description="Without those that a later one has superseded.")] = False,
+    current: Annotated[bool, Query(description="Only current ones.")] = False,
     category: Annotated[str | None, Query(description="Only of this category: food, work, …")] = None,
     after: After = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
-    """List what was written of the lines, by kind and number."""
+    """List units by kind and number."""
     behind = place(after, (str, int))
     found = sorted(memory.units(kind, current=current, category=category), key=_place)
     return page((unit for unit in found if behind is None or _place(unit) > behind), limit, _place)
@@ -45,7 +45,7 @@ def _place(unit: Unit) -> list[Any]:
 
 @router.patch("/units/{kind}/{id}", response_model=UnitView)
 def edit_unit(memory: WriteMemory, once: Idempotency, kind: Kind, id: Id, body: TextBody) -> Unit:
-    """Put another text in the place of a current unit, which it supersedes."""
+    """Replace the text of a current unit, with one that supersedes it."""
     return once.run_once(
         lambda: memory.edit_unit(kind, id, body.text),
         lambda unit: unit.id,
@@ -64,10 +64,10 @@ def _unit(memory: Memory, kind: str, number: int) -> Unit:
 def forget_unit(
     memory: ForgetMemory, once: Idempotency, conversations: Conversations, kind: Kind, id: Id
 ) -> dict[str, Any]:
-    """Remove a unit for good, and those whose place it took. The lines stay."""
+    """Remove a unit for good, with those that it superseded. The lines remain."""
 
     def forget() -> list[int]:
-        with conversations.pause_bank(memory.bank):  # replies tell of notes
+        with conversations.pause_bank(memory.bank):  # replies in progress contain notes
             return memory.forget_unit(kind, id)
 
     return {"kind": kind, "id": id, "earlier": once.run_once(forget, list[int], list[int])[1:]}
@@ -75,7 +75,7 @@ def forget_unit(
 
 @router.get("/notes", response_model=NotesView)
 def notes(memory: ReadMemory) -> dict[str, Any]:
-    """The notes as they stand."""
+    """Get the current notes."""
     found = memory.units("note", current=True)
     return {"text": found[-1].text, "id": found[-1].id} if found else {"text": "", "id": None}
 
@@ -84,8 +84,7 @@ def notes(memory: ReadMemory) -> dict[str, Any]:
 def set_notes(
     request: Request, memory: WriteMemory, once: Idempotency, conversations: Conversations, body: NotesBody
 ) -> dict[str, Any]:
-    """Write the notes by hand, in the place of those that stand. A blank text empties them: they and those before them
-    are forgotten, for which a key must be allowed to forget."""
+    """Replace the notes. A blank text removes them and all earlier ones, which needs a key with `forget`."""
     if blank := not body.text.strip():
         require(request, "forget", memory.bank)
 
@@ -102,7 +101,7 @@ def set_notes(
 
 
 def _emptied(memory: Memory, conversations: ConversationRegistry) -> dict[str, Any]:
-    """The notes once all of them are forgotten. An empty one in their place would be no unit."""
+    """Forget all notes; an empty note would not be a unit."""
     with conversations.pause_bank(memory.bank):
         while (now := notes(memory))["id"] is not None:
             memory.forget_unit("note", now["id"])
