@@ -47,7 +47,7 @@ class SmsStore:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._secret = _secret(file.with_name(KEY_FILE))
         except OSError as error:
-            raise ConfigError(f"text messages need a key in {file.parent}, which can't be created: {error}") from error
+            raise ConfigError(f"text messages need a key in {file.parent}, which can't be used: {error}") from error
 
     def hash_number(self, number: str) -> str:
         """Return the id of a person: HMAC-SHA256 of the telephone number, which can't be guessed without the key."""

@@ -189,7 +189,7 @@ def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["", "bot.example.com/sms", "https://[bad", "https://", "https://bot:x/sms"])
 def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address: str) -> None:
     services = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
-    with pytest.raises(ConfigError, match=r"sms_url is '.*'; set it to"):
+    with pytest.raises(ConfigError, match=r"invalid sms_url: got '.*', expected the URL that Twilio calls"):
         create(services, replace(SETTINGS, sms_url=address))
 
 
@@ -236,7 +236,7 @@ def test_the_hash_has_a_key_of_its_own_that_only_its_owner_reads(tmp_path: Path)
 
 def test_a_damaged_key_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "sms.key").write_bytes(b"short")
-    with pytest.raises(ConfigError, match="put the right one back"):
+    with pytest.raises(ConfigError, match="restore the original file"):
         sms_store.SmsStore(tmp_path / "r")
 
 
