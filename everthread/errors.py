@@ -49,7 +49,11 @@ class BadFile(BadInput):
 
 
 class ConfigError(EverthreadError, ValueError):
-    """A setting that is unknown or makes no sense."""
+    """A setting that is unknown or makes no sense. Its `summary` is the message without the option to be given."""
+
+    def __init__(self, message: str = "", summary: str | None = None) -> None:
+        super().__init__(message)
+        self.summary = message if summary is None else summary
 
 
 class NotFound(EverthreadError, LookupError):

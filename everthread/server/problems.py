@@ -90,7 +90,8 @@ def from_error(error: errors.EverthreadError) -> dict[str, object]:
     """Build the problem document of an error of the library, without the location of files or model servers."""
     public = error.public if isinstance(error, errors.ModelError) else str(error)
     placed = next((words + DOCTOR_HINT for kind, words in PUBLIC_DETAILS.items() if isinstance(error, kind)), public)
-    return build_document(get_status(error), to_kebab_case(type(error).__name__), placed)
+    more = {"summary": error.summary} if isinstance(error, errors.ConfigError) and error.summary != placed else {}
+    return build_document(get_status(error), to_kebab_case(type(error).__name__), placed, **more)
 
 
 def get_status(error: errors.EverthreadError) -> int:

@@ -66,12 +66,14 @@ class ItemList(View, Generic[Item]):
 
 
 class ProblemView(View):
-    """What went wrong (RFC 9457). type names the kind of problem, the same wherever it occurs."""
+    """A problem document (RFC 9457). type names the kind of problem, the same wherever it occurs. summary is the detail
+    without a remedy that names a parameter, if it has one."""
 
     type: str
     title: str
     status: int
     detail: str
+    summary: str | None = None
     errors: list[dict[str, Any]] | None = None
 
 

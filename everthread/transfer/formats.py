@@ -75,7 +75,8 @@ def _recognize(path: Path) -> str:
         return "jsonl"
     if path.suffix.lower() != ".json":
         if like_json(path):
-            raise ConfigError(f"{path} looks like JSON; name its format with --format {' or '.join(FORMATS)}")
+            summary = f"{path} looks like JSON"
+            raise ConfigError(f"{summary}; name its format with --format {' or '.join(FORMATS)}", summary)
         from everthread.transfer import whatsapp
 
         return "whatsapp" if whatsapp.recognised(path) else "transcript"
@@ -90,8 +91,9 @@ def _recognize(path: Path) -> str:
             return "realtalk"
     if messages.recognised(value) or foreign.service(value) is not None:
         return "messages"  # which refuses another service's export by its name
-    raise ConfigError(
+    summary = (
         f"{path} is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
-        f"files of LoCoMo and REALTALK; if it is one of these, name it with --format {' or '.join(FORMATS)}"
+        "files of LoCoMo and REALTALK"
     )
+    raise ConfigError(f"{summary}; if it is one of these, name it with --format {' or '.join(FORMATS)}", summary)

@@ -169,8 +169,7 @@ async function exportBank() {
   download(await response.blob(), `${route.bank.replaceAll(/[^\p{L}\p{N}_-]/gu, "_")}.jsonl`);
 }
 
-const FORMAT_HINT = /; (if it is one of these, )?name (it|its format) with \?format=.*$/s; // the remedy for API clients
-const CARDS_HINT = '; and characters: their cards, a picture or JSON with a "spec" or a "first_mes".';
+const CARDS_HINT = 'Character cards can be imported as well: a picture, or JSON with a "spec" or a "first_mes".';
 
 /** Import a file of chats. */
 export async function importFile(file) {
@@ -178,7 +177,7 @@ export async function importFile(file) {
   const path = bankPath(`/import?name=${encodeURIComponent(file.name)}`);
   const { read, added } = await post(path, file, { type: "application/octet-stream" }).catch((error) => {
     clearNotice();
-    if (error.kind === "config-error") error.message = error.message.replace(FORMAT_HINT, CARDS_HINT);
+    if (error.summary) error.message = `${error.summary}. ${CARDS_HINT}`;
     throw error;
   });
   const duplicates = read > added ? `; ${(read - added).toLocaleString()} were there already` : "";

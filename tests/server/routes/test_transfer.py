@@ -53,6 +53,19 @@ def test_a_file_that_cannot_be_read_is_refused(
     assert "everthread-" not in answer.text
 
 
+@pytest.mark.parametrize(("name", "content"), [("what.json", b'{"soups": []}'), ("what.txt", b'{"soups": []}')])
+def test_a_file_of_an_unknown_format_has_a_summary_without_the_parameter(
+    api: TestClient, name: str, content: bytes
+) -> None:
+    problem = api.post("banks/bob/import", params={"name": name}, content=content, headers=RAW).json()
+    assert problem["detail"].startswith(f"{problem['summary']}; ")
+    assert problem["summary"].startswith(name)
+    assert "?format=" in problem["detail"]
+    assert "format=" not in problem["summary"]
+    named = api.post("banks/bob/import", params={"name": name, "format": "tarot"}, content=content, headers=RAW).json()
+    assert "summary" not in named
+
+
 def test_what_the_bank_keeps_otherwise_stops_the_import(api: TestClient) -> None:
     api.post("banks/bob/lines", json={"text": "One.", "key": "k"})
     rows = b'{"text": "Two.", "key": "j"}\n{"text": "Three.", "key": "k"}'
