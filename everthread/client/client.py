@@ -277,7 +277,7 @@ class Client:
         told = self._ask("DELETE", "units", kind, number)
         return [told["id"], *told["earlier"]]
 
-    def note(self, text: str) -> Unit:
+    def set_notes(self, text: str) -> Unit:
         """Write the notes by hand. Raises as `Memory.note`."""
         if not isinstance(text, str) or not text.strip():  # the server would empty them
             raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")

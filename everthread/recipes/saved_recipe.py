@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("everthread")
 
-RENAMED_OPTIONS = {  # by their names in the banks of version 0.1.0
-    "floor": "min_relevance",
-    "full": "window_max",
-    "general": "decoys",
-    "hits": "max_hits",
-    "left": "evict",
-    "person": "include_user",
-    "width": "neighbours",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class SavedRecipe:
@@ -46,10 +36,7 @@ class SavedRecipe:
     def read(cls, setting: JSONValue) -> Self | None:
         """Read the setting, which may be missing. Raises BadInput."""
         parsed = parse_recipe(setting)
-        if parsed is None:
-            return None
-        name, options = parsed
-        return cls(name, {RENAMED_OPTIONS.get(each, each): value for each, value in options.items()})
+        return None if parsed is None else cls(*parsed)
 
     def apply(self, recipe: R) -> R:
         """Set the kept options of a recipe of that name. One that no longer fits is left out, and logged."""

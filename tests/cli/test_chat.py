@@ -396,10 +396,10 @@ def test_a_bank_of_its_own_is_next_to_that_of_the_other(bank: str, own: str) -> 
 
 def test_a_bank_keeps_the_recipe_and_the_options_that_it_was_talked_with(run: Run, tmp_path: Path) -> None:
     run("-m", "none", "--recipe", "packabby", "--set", "threshold=0.3", stdin="/quit\n")
-    run("-m", "none", "--set", "hits=2", stdin="/quit\n")
+    run("-m", "none", "--set", "max_hits=2", stdin="/quit\n")
     run("-m", "none", "--recipe", "emi", "--incognito", stdin="/quit\n")
     with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
-        assert memory.settings()["recipe"] == {"name": "packabby", "options": {"hits": 2, "threshold": 0.3}}
+        assert memory.settings()["recipe"] == {"name": "packabby", "options": {"max_hits": 2, "threshold": 0.3}}
 
 
 @pytest.mark.parametrize("flag", ["--offers", "--no-offers"])

@@ -1101,11 +1101,11 @@ def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: 
 
 
 def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_bank(cli: Cli) -> None:
-    assert cli("--recipe", "membot", "--set", "width=0", "--set", "hits=1", "observe", "Ferns.").exit_code == 0
+    assert cli("--recipe", "membot", "--set", "neighbours=0", "--set", "max_hits=1", "observe", "Ferns.").exit_code == 0
     own = {each["name"]: each["value"] for each in out(cli("recipes", "-b", "default", "--json"))["options"]}
-    assert (own["width"], own["hits"], own["blocks"]) == (0, 1, 10)
-    then = out(cli("--set", "width=2", "recipes", "-b", "default", "--json"))
-    assert {each["name"]: each["value"] for each in then["options"]}["width"] == 2
+    assert (own["neighbours"], own["max_hits"], own["blocks"]) == (0, 1, 10)
+    then = out(cli("--set", "neighbours=2", "recipes", "-b", "default", "--json"))
+    assert {each["name"]: each["value"] for each in then["options"]}["neighbours"] == 2
     assert out(cli("stats", "--json"))["recipe"] == "membot"
     assert out(cli("--recipe", "emi", "recall", "ferns", "--json")) is not None
     assert out(cli("stats", "--json"))["recipe"] == "membot"
@@ -1114,11 +1114,14 @@ def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_b
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--set", "width", "observe", "Hi"], "'width' is no NAME=VALUE; write it like threshold=0.3"),
+        (["--set", "neighbours", "observe", "Hi"], "'neighbours' is no NAME=VALUE; write it like threshold=0.3"),
         (["--set", "=3", "observe", "Hi"], "'=3' is no NAME=VALUE"),
-        (["--set", "widht=3", "observe", "Hi"], "recipe 'default' has no option 'widht'; the nearest is 'width'"),
-        (["--set", "width=-1", "observe", "Hi"], "width must be a whole number from 0 to 1000, got '-1'"),
-        (["chat", "--set", "width=x"], "width must be a whole number from 0 to 1000, got 'x'"),
+        (
+            ["--set", "neigbours=3", "observe", "Hi"],
+            "recipe 'default' has no option 'neigbours'; the nearest is 'neighbours'",
+        ),
+        (["--set", "neighbours=-1", "observe", "Hi"], "neighbours must be a whole number from 0 to 1000, got '-1'"),
+        (["chat", "--set", "neighbours=x"], "neighbours must be a whole number from 0 to 1000, got 'x'"),
         (["recipes", "elephant"], "recipe 'elephant' is unknown; known are default"),
     ],
 )
@@ -1151,5 +1154,5 @@ def test_options_in_the_file_are_refused_by_file_table_and_option(
     ):
         file.write_text(text, encoding="utf-8")
         assert said in complaint(cli("recipes", "default"))
-    file.write_text('[recipes.packabby]\ngeneral = ["They met."]\nthreshold = "none"\n', encoding="utf-8")
-    assert "general = They met.\n" in cli("recipes", "packabby").stdout
+    file.write_text('[recipes.packabby]\ndecoys = ["They met."]\nthreshold = "none"\n', encoding="utf-8")
+    assert "decoys = They met.\n" in cli("recipes", "packabby").stdout

@@ -139,8 +139,8 @@ def scenario(bank: Any) -> Told:
     told["alices"] = list(bank.lines(Filter(speaker="Alice", since=DAY + timedelta(minutes=1))))
     told["sessions"] = bank.sessions()
     told["recall"] = bank.recall("Where does Mia live?", 3, as_of=DAY + timedelta(days=2))
-    told["filtered"] = bank.recall("Mia", where=Filter(session=("session 1",), metadata={"n": 2}), without={1})
-    told["context"] = bank.context("Where does my sister Mia live?", 200, as_of=DAY + timedelta(days=2), gated=False)
+    told["filtered"] = bank.recall("Mia", where=Filter(session=("session 1",), metadata={"n": 2}), exclude={1})
+    told["context"] = bank.context("Where does my sister Mia live?", 200, as_of=DAY + timedelta(days=2), gate=False)
     told["nothing"] = bank.context("", 50)
     told["corrected"] = replace(bank.correct(5, "Mia has a cat."), metadata={}, key=None)
     told["retracted"] = replace(bank.retract(4), retracted_at=None)
@@ -172,7 +172,7 @@ def wrong(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.recall("x", 0)
     yield lambda: bank.recall("x", banks=["nobody's"])
     yield lambda: bank.context("x", -1)
-    yield lambda: bank.context("x", floor=2.0)
+    yield lambda: bank.context("x", min_relevance=2.0)
     yield lambda: bank.lines(limit=-1)
     yield lambda: bank.lines(after="1")
     yield lambda: bank.retract(99)
@@ -184,8 +184,8 @@ def wrong(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.forget(session="nobody's")
     yield lambda: bank.edit_unit("note", 9, "x")
     yield lambda: bank.forget_unit("note", 9)
-    yield lambda: bank.note(" ")
-    yield lambda: bank.note(9)
+    yield lambda: bank.set_notes(" ")
+    yield lambda: bank.set_notes(9)
 
 
 def test_what_is_wrong_raises_the_same(client: Client, local: Memory) -> None:
@@ -214,7 +214,7 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
     assert client.context("Where is Mia?", where=kin, gate=False) == memory.context(
         "Where is Mia?", where=kin, gate=False
     )
-    assert client.note("She likes bees.") == memory.units("note")[0]
+    assert client.set_notes("She likes bees.") == memory.units("note")[0]
     assert client.forget_unit("fact", edited.id) == [2, 1]
     assert client.units("fact") == []
 
@@ -644,12 +644,12 @@ def test_what_was_said_holds_what_unicode_takes_for_the_end_of_a_line(store: SQL
 def test_the_recipe_of_a_bank_and_its_options_are_read_and_set(client: Client) -> None:
     client.observe("My sister Mia moved to Lisbon.")
     assert "packabby" in [each["name"] for each in client.recipes()]
-    told = client.set_recipe("packabby", {"threshold": 0.3, "hits": 2})
+    told = client.set_recipe("packabby", {"threshold": 0.3, "max_hits": 2})
     assert (told["name"], client.recipe(), client.stats().recipe) == ("packabby", told, "packabby")
     changed = {each["name"]: each["value"] for each in client.set_options({"threshold": None})["options"]}
-    assert (changed["threshold"], changed["hits"]) == (None, 2)
+    assert (changed["threshold"], changed["max_hits"]) == (None, 2)
     with pytest.raises(BadInput, match="hits must be a whole number from 1 to 1000, got 0"):
-        client.set_options({"hits": 0})
+        client.set_options({"max_hits": 0})
     with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
         client.set_recipe("elephant")
     assert not client.set_recipe()["kept"]

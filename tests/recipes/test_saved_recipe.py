@@ -8,16 +8,12 @@ from everthread.chat.chat import Chat
 from everthread.common.keys import SETTING_RECIPE
 from everthread.errors import BadInput, ConfigError
 from everthread.memory import Memory
-from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi
-from everthread.recipes.membot import Membot
 from everthread.recipes.packabby import Packabby
 from everthread.recipes.saved_recipe import SavedRecipe
-from everthread.recipes.snapshots import Snapshots
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.transfer.copy_bank import move
-from everthread.types import JSONValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +128,7 @@ def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(tmp_path) as memory:
-        memory.set_setting(SETTING_RECIPE, {"name": "emi", "options": {"top": 0, "depth": 3, "person": True}})
+        memory.set_setting(SETTING_RECIPE, {"name": "emi", "options": {"top": 0, "depth": 3, "include_user": True}})
     with caplog.at_level(logging.WARNING), opened(tmp_path) as memory:
         assert memory.recipe == Emi(include_user=True)
     assert "top must be a whole number from 1, got 0" in caplog.text
@@ -157,21 +153,3 @@ def test_a_bank_that_is_not_there_keeps_no_recipe_and_is_not_made(tmp_path: Path
     with opened(tmp_path) as memory:
         assert SavedRecipe.of(memory.store, "nobody") is None
         assert memory.store.banks() == ["alice"]
-
-
-@pytest.mark.parametrize(
-    ("recipe", "options", "expected"),
-    [
-        ("packabby", {"hits": 3, "general": ["Hello."]}, Packabby(max_hits=3, decoys=("Hello.",))),
-        ("emi", {"person": True, "floor": 0.5}, Emi(include_user=True, min_relevance=0.5)),
-        ("character", {"full": 12, "left": 6}, Snapshots(window_max=12, evict=6)),
-        ("membot", {"width": 2}, Membot(neighbours=2)),
-    ],
-)
-def test_options_are_read_by_the_names_that_they_had_in_version_0_1_0(
-    tmp_path: Path, recipe: str, options: dict[str, JSONValue], expected: Recipe
-) -> None:
-    with opened(tmp_path) as memory:
-        memory.set_setting(SETTING_RECIPE, {"name": recipe, "options": options})
-    with opened(tmp_path) as memory:
-        assert memory.recipe == expected
