@@ -17,7 +17,19 @@ from everthread.errors import BadInput
 from everthread.text.analyzer import normalize
 from everthread.text.indentation import join_rows
 from everthread.text.relative_time import how_long_ago
-from everthread.text.time_expressions import DAY, MONTHS, RECKONED, WEEK, WEEKDAYS, Date, absolute_dates
+from everthread.text.time_expressions import Date, absolute_dates
+from everthread.text.time_words import (
+    CALENDAR_YEARS,
+    COUNT,
+    DAY,
+    HAN_COUNT,
+    HAN_WEEKDAY,
+    MONTHS,
+    WEEK,
+    WEEKDAY,
+    read_count,
+    read_weekday,
+)
 from everthread.types import Hit, JSONValue, Line
 
 MIN_RELEVANCE = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
@@ -83,7 +95,7 @@ class ReminderHistory:
 
 def parse_event(line: Line) -> Event | None:
     """The event that a person's line announces, if it does."""
-    if line.role != "user" or line.said_at.year not in RECKONED:
+    if line.role != "user" or line.said_at.year not in CALENDAR_YEARS:
         return None
     for sentence in _SENTENCE.split(line.text):
         what = " ".join(sentence.split())
@@ -233,19 +245,12 @@ def _nth(today: date, day: int) -> _Days:
 
 def _after(today: date, count: str, unit: str) -> _Days:
     """In so many days, weeks or months; of longer ones about then, as nobody counts the days."""
-    number = _NUMBERS[count] if count in _NUMBERS else int(count)
+    number = read_count(count)
     days, apart = _UNITS[unit]
     return today + (number * days - apart) * DAY, today + (number * days + apart) * DAY
 
 
 _NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
-_NAMES = "|".join(WEEKDAYS)
-_MONTHS = f"(?:{'|'.join(MONTHS)})"
-_HAN = "一二三四五六日天"
-_NUMBERS = {word: number for number, word in enumerate("one two three four five six seven eight nine ten".split(), 1)}
-_NUMBERS |= {word: number for number, word in enumerate("一二三四五六七八九十", 1)}
-_NUMBERS |= {"a": 1, "an": 1, "a couple of": 2, "a few": 3, "两": 2, "几": 3}
-_NUMBER = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
 # Days of each, and how many days sooner or later it may be.
 _UNITS = {"day": (1, 0), "week": (7, 1), "month": (30, 4), "天": (1, 0), "周": (7, 1), "星期": (7, 1), "个月": (30, 4)}
 
@@ -255,19 +260,19 @@ _RULES = (
     _rule(
         r"\b(?:tonight|this (?:afternoon|evening)|later today)\b|今晚|今天(?:下午|晚上)", lambda m, today: _in(today, 0)
     ),
-    _rule(rf"\bnext ({_NAMES})\b", lambda m, today: _next_weekday(today, WEEKDAYS.index(m[1]))),
-    _rule(rf"下个?(?:周|星期|礼拜)([{_HAN}])", lambda m, today: _next_weekday(today, min(_HAN.index(m[1]), 6))),
+    _rule(rf"\bnext {WEEKDAY}\b", lambda m, today: _next_weekday(today, read_weekday(m[1]))),
+    _rule(rf"下个?(?:周|星期|礼拜){HAN_WEEKDAY}", lambda m, today: _next_weekday(today, read_weekday(m[1]))),
     _rule(r"\bnext weekend\b|下个?周末", lambda m, today: _weekend(today, 1)),
     _rule(r"\bnext week\b|下个?(?:周|星期|礼拜)", lambda m, today: _week(today, 1)),
     _rule(r"\bnext month\b|下个?月", lambda m, today: _month(today)),
-    _rule(rf"\bin {_NUMBER} (day|week|month)s?(?:'s? time)?\b", lambda m, today: _after(today, m[1], m[2])),
-    _rule(rf"{_NUMBER} ?(天|周|个月|星期)(?:之|以)?后", lambda m, today: _after(today, m[1], m[2])),
+    _rule(rf"\bin {COUNT} (day|week|month)s?(?:'s? time)?\b", lambda m, today: _after(today, m[1], m[2])),
+    _rule(rf"{HAN_COUNT} ?(天|周|个月|星期)(?:之|以)?后", lambda m, today: _after(today, m[1], m[2])),
 )
 # Days that may be gone by as well: what tells of something bygone means those.
 _VAGUE_RULES = (
     _rule(r"\b(?:this|on the|at the|the) weekend\b|(?<!上)(?<!个)周末", lambda m, today: _weekend(today, 0)),
-    _rule(rf"(?<!last )(?<!every )\b({_NAMES})\b(?!')", lambda m, today: _weekday(today, WEEKDAYS.index(m[1]))),
-    _rule(rf"(?<!每)(?<!上)(?:周|星期|礼拜)([{_HAN}])", lambda m, today: _weekday(today, min(_HAN.index(m[1]), 6))),
+    _rule(rf"(?<!last )(?<!every )\b{WEEKDAY}\b(?!')", lambda m, today: _weekday(today, read_weekday(m[1]))),
+    _rule(rf"(?<!每)(?<!上)(?:周|星期|礼拜){HAN_WEEKDAY}", lambda m, today: _weekday(today, read_weekday(m[1]))),
     _rule(
         rf"\bon the ([12]?[1-9]|10|20|3[01])(?:st|nd|rd|th)\b(?! of| (?:{'|'.join(MONTHS)}))",
         lambda m, today: _nth(today, int(m[1])),

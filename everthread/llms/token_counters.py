@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from everthread.common.installation import install_package
 from everthread.errors import ConfigError
+from everthread.text.encoding import make_encodable
 from everthread.text.tokens import Counter, estimate
+
+if TYPE_CHECKING:
+    import tokenizers
 
 ESTIMATE = "estimate"
 TIKTOKEN = "tiktoken:"
@@ -39,16 +44,26 @@ def counter(name: str) -> Counter:
     return _hugging_face(file)
 
 
-def _hugging_face(file: Path) -> Counter:
+def load_tokenizer(file: Path) -> tokenizers.Tokenizer:
+    """Load a Hugging Face tokenizer.json, to tokenize texts of any length.
+
+    Raises:
+        ConfigError: if the file can't be read as one.
+    """
     from tokenizers import Tokenizer
 
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # noqa: BLE001  # the library has no error of its own
-        raise ConfigError(f"invalid tokens: {file} is no tokenizer that can be read ({error})") from None
+        raise ConfigError(f"invalid tokenizer '{file}': {error}; expected a tokenizer.json") from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return lambda text: len(tokenizer.encode(_encodable(text), add_special_tokens=False).ids)
+    return tokenizer
+
+
+def _hugging_face(file: Path) -> Counter:
+    tokenizer = load_tokenizer(file)
+    return lambda text: len(tokenizer.encode(make_encodable(text), add_special_tokens=False).ids)
 
 
 def _tiktoken(name: str) -> Counter:
@@ -71,9 +86,4 @@ def _tiktoken(name: str) -> Counter:
             f"tokens {TIKTOKEN}{name} can't be loaded, for tiktoken downloads an encoding once, and can't reach its "
             f"place ({type(error).__name__}); fill the folder of TIKTOKEN_CACHE_DIR, or use another counter"
         ) from None
-    return lambda text: len(encoding.encode(_encodable(text), disallowed_special=()))
-
-
-def _encodable(text: str) -> str:
-    """Replace halves of surrogate pairs, which no tokenizer takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return lambda text: len(encoding.encode(make_encodable(text), disallowed_special=()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from everthread.text.analyzer import STOP, tokens
+from everthread.text.time_words import MONTHS, WEEKDAYS
 
 PIECE = 900  # characters; the shipped model reads 256 tokens, which is about so much English
 LONGEST_SMALL_TALK = 80  # characters
@@ -16,12 +17,10 @@ ENDS_ASKING = 2  # it ends in one, so the next line answers; "how are you, good 
 TELLS_TIME = 4  # it says when: a weekday, a month, yesterday, ago
 TELLS_NOTHING = 8  # it is one sentence in the word order of a question, or small talk
 
-_TIMES = """
-    yesterday tomorrow today tonight ago last next week weekend month year since monday tuesday wednesday
-    thursday friday saturday sunday january february march april may june july august september october november
-    december recently just
-    """
-_TIME = re.compile(rf"\b(?:{'|'.join(_TIMES.split())})\b|昨天|今天|明天|前天|上周|去年|今年|星期|[月日]", re.IGNORECASE)
+_TIMES = "yesterday tomorrow today tonight ago last next week weekend month year since recently just".split()
+_TIME = re.compile(
+    rf"\b(?:{'|'.join([*_TIMES, *WEEKDAYS, *MONTHS])})\b|昨天|今天|明天|前天|上周|去年|今年|星期|[月日]", re.IGNORECASE
+)
 # A line of nothing but these and the commonest words is small talk: it calls for nothing, and answers nothing.
 SMALL_TALK = frozenset(
     """

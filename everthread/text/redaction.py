@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from everthread.text.analyzer import STOP, tokens
 from everthread.text.line_features import SMALL_TALK
+from everthread.text.time_words import MONTHS
 
 REMOVED = "[removed]"
 
@@ -104,9 +105,8 @@ _ABOUT_CHINESE = re.compile("什么|多少|啥|不|很|太|没|错|忘|哪|谁|�
 _NOUNS = re.compile(
     rf"{_WORDS}|{_CODES}|{_KEYS}|\bcard\b|\baccount\b|\biban\b|\bnumber\b|密码|密碼|口令|验证码|卡号|账号", re.I
 )
-_DATE = re.compile(
-    r"\d+|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b", re.I
-)
+_MONTHS = "|".join(month for month in MONTHS if month != "may")  # a verb more often
+_DATE = re.compile(rf"\d+|\b(?:{_MONTHS})\b", re.I)
 SUBSTANCE = 2  # words that a row needs besides what was removed, to be kept
 
 

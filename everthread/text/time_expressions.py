@@ -13,15 +13,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
+from everthread.text.time_words import (
+    CALENDAR_YEARS,
+    COUNT,
+    DAY,
+    MONTH,
+    PART_HOURS,
+    WEEK,
+    WEEKDAY,
+    read_count,
+    read_month,
+    read_weekday,
 )
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-DAY = timedelta(days=1)
-WEEK = 7 * DAY
+
 YEARS = 20  # in which a date without a year is looked for: longer than any chat has gone on
-RECKONED = range(1002, 9000)  # years from which times are reckoned: the calendar must have what was 999 years ago
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def absolute_dates(folded: str) -> tuple[tuple[Time, ...], str]:
 def relative_dates(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
     """The times told from now ("yesterday", "last week", "three months ago") in a question asked now, and the question
     without them. A statement ("I slept badly last night.") asks of no time, also where a question follows it."""
-    if now.year not in RECKONED:
+    if now.year not in CALENDAR_YEARS:
         return (), folded
     today = datetime(now.year, now.month, now.day)
     read = [_asked(sentence, today) for sentence in _SENTENCE.split(folded)]
@@ -98,14 +103,14 @@ def is_about_past(text: str) -> bool:
 
 def _day(today: datetime, back: int, part: str | None = None) -> Span:
     """A day that was so many ago, or a part of it. The night goes on until the next morning."""
-    first, end = _HOURS[part] if part else (0, 24)
+    first, end = PART_HOURS[part] if part else (0, 24)
     day = today - back * DAY
     return Span(day + timedelta(hours=first), day + timedelta(hours=end))
 
 
 def _since(today: datetime, weekday: str) -> int:
     """How many days ago that weekday was; a week, if it is today."""
-    return (today.weekday() - WEEKDAYS.index(weekday) - 1) % 7 + 1
+    return (today.weekday() - read_weekday(weekday) - 1) % 7 + 1
 
 
 def _calendar(today: datetime, unit: str, step: int) -> Span:
@@ -126,18 +131,13 @@ def _ago(today: datetime, count: str, unit: str) -> Span:
 
 def _duration(count: str, unit: str) -> timedelta:
     """So many units, in whole days."""
-    number = _NUMBERS[count] if count in _NUMBERS else int(count)
-    return round(number * _LONG[unit]) * DAY
+    return round(read_count(count) * _LONG[unit]) * DAY
 
 
 def _month(at: datetime, step: int) -> datetime:
     """The first day of the month so many on."""
     year, month = divmod(at.year * 12 + at.month - 1 + step, 12)
     return datetime(year, month + 1, 1)
-
-
-def _number(month: str) -> int:
-    return MONTHS.index(month) + 1
 
 
 def _int(digits: str | None) -> int | None:
@@ -171,28 +171,22 @@ def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> 
 
 # ("than a week ago", "the last week of school", "yesterday's cake")
 _CLEAR = "".join(rf"(?<!\b{word} )" for word in "the before after since until till than half over by".split())
-_MONTH, _WEEKDAY = "|".join(MONTHS), "|".join(WEEKDAYS)
 _YEAR = r"(?:,?\s+(\d{4})\b)?"
 _NTH = r"(\d{1,2})(?:st|nd|rd|th)?"
-_HOURS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 29)}
-_PART = rf"(?: ({'|'.join(_HOURS)}))?"
+_PART = rf"(?: ({'|'.join(PART_HOURS)}))?"
 _LONG = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}  # days
 _UNIT = rf"({'|'.join(_LONG)})"
-_WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
-_NUMBERS = {word: number for number, word in enumerate(_WORDS, 1)}
-_NUMBERS |= {"a": 1, "an": 1, "couple": 2, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
-_NUMBER = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
 
 _DAY_RULES = (
-    _rule(rf"\b{_NTH}\s+(?:of\s+)?({_MONTH})\b{_YEAR}", lambda m, _: Date(_number(m[2]), _int(m[3]), int(m[1]))),
-    _rule(rf"\b({_MONTH})\s+{_NTH}\b(?!\d){_YEAR}", lambda m, _: Date(_number(m[1]), _int(m[3]), int(m[2]))),
+    _rule(rf"\b{_NTH}\s+(?:of\s+)?{MONTH}\b{_YEAR}", lambda m, _: Date(read_month(m[2]), _int(m[3]), int(m[1]))),
+    _rule(rf"\b{MONTH}\s+{_NTH}\b(?!\d){_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[3]), int(m[2]))),
     _rule(r"\b(\d{4})-(\d{2})-(\d{2})\b", lambda m, _: Date(int(m[2]), int(m[1]), int(m[3]))),
     _rule(r"(?:(\d{4})年)?(\d{1,2})月(?:(\d{1,2})[日号])?", lambda m, _: Date(int(m[2]), _int(m[1]), _int(m[3]))),
 )
 _OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"
-_MONTH_RULES = (_rule(rf"\b({_MONTH}){_OF_YEAR}", lambda m, _: Date(_number(m[1]), _int(m[2]))),)
+_MONTH_RULES = (_rule(rf"\b{MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
 # "May" and "march" are verbs more often than months; they are months behind such a word, or before a year.
-_SURE_MONTH_RULES = (_rule(rf"\b(?!may|march)({_MONTH}){_OF_YEAR}", lambda m, _: Date(_number(m[1]), _int(m[2]))),)
+_SURE_MONTH_RULES = (_rule(rf"\b(?!may|march){MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
 _NO_VERB = re.compile(
     r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -](?:may|march)\b"
     r"|\b(?:may|march),?\s+(?:of\s+)?\d{4}\b"
@@ -207,11 +201,11 @@ _PAST_RULES = (
     _rule(r"\b(?:the )?day before yesterday\b(?!['-])", lambda m, today: _day(today, 2)),
     _relative(f"yesterday{_PART}", lambda m, today: _day(today, 1, m[1])),
     _relative("last (night|evening)", lambda m, today: _day(today, 1, m[1])),
-    _relative(f"last ({_WEEKDAY}){_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
+    _relative(f"last {WEEKDAY}{_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
     _relative("last (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], -1)),
-    _relative(f"{_NUMBER} {_UNIT}s? ago", lambda m, today: _ago(today, m[1], m[2])),
+    _relative(f"{COUNT} {_UNIT}s? ago", lambda m, today: _ago(today, m[1], m[2])),
     _rule(
-        rf"\b(?:in|over|during|within|for|from) the (?:last|past) (?:{_NUMBER} )?{_UNIT}s?\b(?!['-]| of\b)",
+        rf"\b(?:in|over|during|within|for|from) the (?:last|past) (?:{COUNT} )?{_UNIT}s?\b(?!['-]| of\b)",
         lambda m, today: Span(today - _duration(m[1] or "a", m[2]), today + DAY),
     ),
 )
@@ -220,8 +214,8 @@ _PRESENT_RULES = (
     _relative("today", lambda m, today: _day(today, 0)),
     _relative("tonight", lambda m, today: _day(today, 0, "night")),
     _relative("this (morning|afternoon|evening)", lambda m, today: _day(today, 0, m[1])),
-    _relative(f"on ({_WEEKDAY}){_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
-    _relative(f"this ({_WEEKDAY}){_PART}", lambda m, today: _day(today, today.weekday() - WEEKDAYS.index(m[1]), m[2])),
+    _relative(f"on {WEEKDAY}{_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
+    _relative(f"this {WEEKDAY}{_PART}", lambda m, today: _day(today, today.weekday() - read_weekday(m[1]), m[2])),
     _relative("this (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], 0)),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")

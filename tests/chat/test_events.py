@@ -41,6 +41,7 @@ ANNOUNCING = """
     11-21 11-22 | My parents are visiting this weekend.
     12-01 12-03 | I'm getting married in two weeks!
     11-21 | Our trip begins in 3 days.
+    11-30 | Our trip begins in twelve days.
     05-12 | My thesis defence is on 12 May.
     12-24 | We're having a party on December 24th.
     12-03 | I have a doctor's appointment on the 3rd.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from everthread.common.installation import install_package
 from everthread.embedders.onnx import MINILM, REMEDY
 from everthread.errors import ConfigError, ModelNotFound
+from everthread.llms.token_counters import load_tokenizer
 
 if TYPE_CHECKING:
     import tokenizers
@@ -96,12 +97,7 @@ def _read(given: str | Path) -> Tokenizer:
     path = Path(given).expanduser()
     path = path / "tokenizer.json" if path.is_dir() else path
     if path.is_file():
-        from tokenizers import Tokenizer
-
-        try:
-            return HuggingFace(Tokenizer.from_file(str(path)))
-        except Exception as error:  # the library raises nothing narrower
-            raise ConfigError(f"invalid tokenizer {str(path)!r}: {error}; expected a tokenizer.json") from error
+        return HuggingFace(load_tokenizer(path))
     if path.suffix == ".json":
         raise ConfigError(f"invalid tokenizer {str(given)!r}: there is no such file; expected a tokenizer.json")
     try:
@@ -125,12 +121,7 @@ def piece_names(text: str) -> list[str]:
 
 @cache
 def _pieces() -> tokenizers.Tokenizer:
-    from tokenizers import Tokenizer
-
     path = MINILM / "tokenizer.json"
     if not path.is_file():
         raise ModelNotFound(f"{path} is not there; {REMEDY}")
-    found = Tokenizer.from_file(str(path))
-    found.no_padding()
-    found.no_truncation()
-    return found
+    return load_tokenizer(path)
