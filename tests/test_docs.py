@@ -197,6 +197,13 @@ def test_the_configuration_that_is_shown_can_be_loaded(tmp_path: Path) -> None:
     assert {name: getattr(loaded, name) for name in tomllib.loads(shown)} == tomllib.loads(shown)
 
 
+def test_the_table_of_layers_is_what_is_checked() -> None:
+    contract = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"][0]
+    layers = [layer.split(" : ") for layer in reversed(contract["layers"]) if layer != "__main__"]
+    rows = text_of("CONTRIBUTING.md").partition("| layer |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [re.findall(r"`(\w+)`", row.split("|")[1]) for row in rows] == layers
+
+
 def test_the_changelog_and_the_package_agree_on_the_version() -> None:
     newest = re.search(r"^## \[?v?(\d+\.\d+\.\d+)", text_of("CHANGELOG.md"), re.MULTILINE)
     assert newest, "CHANGELOG.md names no version"

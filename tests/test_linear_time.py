@@ -30,6 +30,7 @@ from everthread.text.tokens import estimate
 from everthread.transfer import dates, transcript, whatsapp, whatsapp_phrases
 from everthread.types import Line, NewLine
 
+pytestmark = pytest.mark.slow  # long texts, read several times
 NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
 PATTERN, FUNCTION = 10_000, 8_000  # characters of the longer text
 SCRIBE = ExtractiveScribe()

@@ -44,18 +44,18 @@ def files() -> list[str]:
 def faults(file: str) -> list[str]:
     """Return the banned words, headless sentences and public functions' docstrings without a verb in a file."""
     source = (ROOT / file).read_text(encoding="utf-8")
-    python = file.endswith(".py")
-    texts = [QUOTED.sub("…", text) for text in (prose_of(source) if python else [source])]
+    tree = ast.parse(source) if file.endswith(".py") else None
+    texts = [QUOTED.sub("…", text) for text in (prose_of(source, tree) if tree else [source])]
     found = [match[0] for text in texts for rule in (BANNED, HEADLESS) for match in rule.finditer(text)]
-    return found + [text for text in docstrings_of_functions(source) if NO_VERB.match(text)] if python else found
+    return found + [text for text in docstrings_of_functions(tree) if NO_VERB.match(text)] if tree else found
 
 
-def prose_of(source: str) -> Iterator[str]:
+def prose_of(source: str, tree: ast.Module) -> Iterator[str]:
     """Yield docstrings, comments, the texts of errors and of help, and the names of tests."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string.strip("#- ")
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, (*FUNCTION, ast.ClassDef, ast.Module)):
             yield ast.get_docstring(node) or ""
         if isinstance(node, FUNCTION) and node.name.startswith("test_"):
@@ -64,9 +64,9 @@ def prose_of(source: str) -> Iterator[str]:
             yield " ".join(str(each.value) for each in ast.walk(node) if isinstance(each, ast.Constant))
 
 
-def docstrings_of_functions(source: str) -> Iterator[str]:
+def docstrings_of_functions(tree: ast.Module) -> Iterator[str]:
     """Yield the docstrings of public functions; not of properties, which are nouns."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, FUNCTION) and not (node.name.startswith("_") or is_property(node)):
             yield ast.get_docstring(node) or ""
 

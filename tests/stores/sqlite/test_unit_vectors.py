@@ -144,6 +144,7 @@ def possible(store: SQLiteStore, what: str, *how: object) -> bool:
     return lines.issuperset(needed)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(st.tuples(st.integers(0, 1), STEPS), min_size=1, max_size=15))
 def test_two_stores_of_one_file_always_say_what_the_file_has(steps: list[tuple[int, tuple[str, ...]]]) -> None:
