@@ -214,7 +214,7 @@ class Memory:
         entries = prepare_lines(fresh, () if defer_embedding else self.recipe.embedded, self._encoder.try_embed)
         put: list[Line] = []
         if fresh or replacing:
-            put = self.store.append(self.bank, entries, self.embedder.name, instead=replacing, corrects=corrects)
+            put = self.store.append(self.bank, entries, self.embedder.name, replaces=replacing, corrects=corrects)
         if defer_embedding:
             self.backlog.add(put)
         self._update_derived()
@@ -334,7 +334,7 @@ class Memory:
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
         behind = min(max(after, 0), LARGEST_SEQ)
-        return self.store.lines(self.bank, where, after=behind, limit=limit, retracted=retracted)
+        return self.store.lines(self.bank, where, after=behind, limit=limit, include_retracted=retracted)
 
     def sessions(self) -> list[Session]:
         """The conversations, in the order they began."""
@@ -411,7 +411,7 @@ class Memory:
         return self.store.put_unit(
             *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
             supersedes=supersedes,
-            done=done,
+            finished_job=done,
         )
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
@@ -435,18 +435,18 @@ class Memory:
         """The units that are not retracted, of one kind or category or of all, by kind and id; only those that no other
         has superseded, if current. Raises BadInput."""
         found = self.store.units(
-            self.bank, () if kind is None else (validation.check_name(kind, "kind"),), current=current
+            self.bank, () if kind is None else (validation.check_name(kind, "kind"),), only_current=current
         )
         return [unit for unit in found if category in (None, unit.category)]
 
     def enqueue(self, work: ScribeJob) -> None:
         """Keep work that a scribe is to do, or how often it was tried and what went wrong. Raises BadInput, and
         NotFound for a session that is not there."""
-        self.store.queue(self.bank, validation.check_job(work))
+        self.store.enqueue(self.bank, validation.check_job(work))
 
     def jobs(self) -> list[ScribeJob]:
         """The work that is still to be done, the oldest first."""
-        return self.store.queued(self.bank)
+        return self.store.jobs(self.bank)
 
     def dequeue(self, work: ScribeJob) -> None:
         """Take work out of the queue, if it is there. Raises BadInput."""

@@ -64,18 +64,18 @@ class IndexedStore(SQLiteStore):
         entries: Sequence[PreparedLine],
         model: str,
         *,
-        instead: Sequence[int] = (),
+        replaces: Sequence[int] = (),
         corrects: int | None = None,
     ) -> list[Line]:
-        lines = super().append(bank, entries, model, instead=instead, corrects=corrects)
-        self._remove_from_index(bank, instead)
+        lines = super().append(bank, entries, model, replaces=replaces, corrects=corrects)
+        self._remove_from_index(bank, replaces)
         for line, entry in zip(lines, entries, strict=True):
             if entry.vectors is not None and line.retracted_at is None:
                 self._add_to_index(bank, model, line.seq, entry.vectors)
         return lines
 
-    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], of: Sequence[Line]) -> None:
-        super().put_vectors(bank, model, vectors, of)
+    def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
+        super().put_vectors(bank, model, vectors, expected)
         for line in self.get(bank, sorted(vectors)):  # one may be forgotten since
             self._add_to_index(bank, model, line.seq, vectors[line.seq])
 
@@ -99,10 +99,10 @@ class IndexedStore(SQLiteStore):
 
     # ---------------------------------------------------------------- what is asked
 
-    def nearest(self, bank: str, model: str, query: Vector, k: int, among: Seqs | None) -> Seqs:
+    def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
         """The one question that the index answers; which of the lines found are best is said by `cosines`, exactly."""
         wanted, found = k, set[int]()
-        allowed = None if among is None else set(among.tolist())
+        allowed = None if within is None else set(within.tolist())
         while len(found) < k:  # of what a filter leaves out, the index knows nothing: more are asked for
             ids = [id for row in np.atleast_2d(query) for id in self.index.query(bank, row, wanted)]
             found = {int(id.split("/")[-2]) for id in ids if id.startswith(f"{model}/")}

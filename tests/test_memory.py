@@ -30,7 +30,7 @@ from everthread.errors import (
 from everthread.memory import BATCH
 from everthread.recall.results import Query
 from everthread.stores.shared_rows import REQUEST
-from everthread.stores.sqlite.store import OPEN_BANKS, SQLiteStore
+from everthread.stores.sqlite.store import MAX_OPEN_BANKS, SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Vectors
 
@@ -127,7 +127,7 @@ def test_banks_never_see_each_other(tmp_path: Path) -> None:
 
 def test_more_banks_than_may_be_open_at_once_all_work(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path)) as store:
-        banks = [Memory.open(f"bank{n}", store=store, embedder=HashEmbedder(512)) for n in range(OPEN_BANKS + 3)]
+        banks = [Memory.open(f"bank{n}", store=store, embedder=HashEmbedder(512)) for n in range(MAX_OPEN_BANKS + 3)]
         for memory in (*banks, *banks):
             memory.observe(f"Said in {memory.bank}.")
         assert all(texts(memory.lines()) == [f"Said in {memory.bank}."] * 2 for memory in banks)

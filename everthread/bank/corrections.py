@@ -49,7 +49,7 @@ def _moment(line: Line) -> tuple[datetime, int]:
 
 def edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:
     """The unit that says this in the place of a current one. NotFound."""
-    found = [unit for unit in store.units(bank, (kind,), current=True, ids=[number]) if unit.kind == kind]
+    found = [unit for unit in store.units(bank, (kind,), only_current=True, ids=[number]) if unit.kind == kind]
     if not found:
         raise NotFound(f"bank {bank!r} has no current {kind} {number} that could be edited; read the current one")
     return _again(found[0], text)
@@ -58,7 +58,7 @@ def edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:
 def note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:
     """The note that says this in the place of the current one, and that one's id. Where there is none, it goes with
     the bank's last line, and no line counts as noted for it. BadInput where no line stands."""
-    found = store.units(bank, ("note",), current=True)
+    found = store.units(bank, ("note",), only_current=True)
     if found:
         return _again(found[-1], text), found[-1].id
     sessions = [each for each in store.sessions(bank) if each.lines]

@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 from everthread.errors import BankDamaged, EverthreadError
-from everthread.stores.base import REMAINS, Store
+from everthread.stores.base import ERASURE_UNFINISHED, Store
 
 SENSELESS = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, MemoryError)
 
@@ -63,7 +63,7 @@ def _checked(of: BankOwner) -> Iterator[None]:
         if _innermost(error) == __file__:  # the method was called with wrong arguments, and has not begun
             raise
         found = of.store.check(of.bank) if of.store.exists(of.bank) else []
-        wrong = [each for each in found if each != REMAINS]  # a bank with remains reads as well as any other
+        wrong = [each for each in found if each != ERASURE_UNFINISHED]  # a bank with remains reads as well as any other
         if not wrong:
             raise
         raise BankDamaged(

@@ -129,7 +129,7 @@ def reindex(
         done, last = done + len(lines), lines[-1].seq
         if progress is not None:
             progress(done)
-    wanting = iter(store.pending_units(bank, embedder.name, dim))
+    wanting = iter(store.units_without_vectors(bank, embedder.name, dim))
     while units := list(islice(wanting, batch)):
         made = vectors([embedding_text(unit) for unit in units])
         by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, made, strict=True)}

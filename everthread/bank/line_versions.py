@@ -40,7 +40,7 @@ def _linked(store: Store, bank: str, line: Line, name: str) -> list[Line]:
     """The line that its metadata names so, and those whose metadata name it."""
     first = line.metadata.get(name)
     before = recorded(store, bank, first) if isinstance(first, int) and 0 < first < line.seq else None
-    after = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), retracted=True)
+    after = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True)
     return [*([before] if before else []), *after]
 
 
@@ -53,5 +53,5 @@ def _same(line: Line, other: Line) -> bool:
 
 def recorded(store: Store, bank: str, seq: int) -> Line | None:
     """The line of this number, retracted or not."""
-    found = next(iter(store.lines(bank, after=seq - 1, limit=1, retracted=True)), None)
+    found = next(iter(store.lines(bank, after=seq - 1, limit=1, include_retracted=True)), None)
     return found if found is not None and found.seq == seq else None

@@ -80,7 +80,7 @@ def index(url: str, as_json: bool) -> None:
     """Make the indexes that large banks lack; a role bound to one bank at a time can't make its own."""
     _made(url)
     with closing(PostgresStore(url)) as store:
-        made = sum(store.index(bank) for bank in store.banks())
+        made = sum(store.build_indexes(bank) for bank in store.banks())
     _show({"indexes": made}, as_json, f"indexes made: {made}")
 
 

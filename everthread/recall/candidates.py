@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from everthread.recall.query import ParsedQuery
 from everthread.stores.arrays import member, union
-from everthread.stores.base import CorpusStats, Postings, Rows, Store
+from everthread.stores.base import CorpusStats, Postings, ScoringRows, Store
 from everthread.text.analyzer import is_unspaced_script
 from everthread.text.bm25 import idf, saturation
 from everthread.types import Seqs, Vector
@@ -43,7 +43,7 @@ class Candidates:
 
     seqs: Seqs  # (C,)
     at: npt.NDArray[np.intp]  # (C,) into rows
-    rows: Rows  # (R,)
+    rows: ScoringRows  # (R,)
     cosine: Floats  # (R,)
     postings: Mapping[str, Postings]
     corpus: CorpusStats
@@ -91,7 +91,7 @@ def search(
         dense = (
             np.empty(0, np.int64)
             if vector is None
-            else store.nearest(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
+            else store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
         )
         chosen = union(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from everthread.recall.candidates import AFTER, BEFORE, WINDOW, Candidates
 from everthread.recall.query import ParsedQuery
 from everthread.stores.arrays import distinct
-from everthread.stores.base import Postings, Rows
+from everthread.stores.base import Postings, ScoringRows
 from everthread.text.bm25 import idf, saturation
 from everthread.text.line_features import ASKS, ENDS_ASKING, TELLS_NOTHING, TELLS_TIME
 from everthread.text.time_expressions import Date, Span, Time
@@ -83,7 +83,7 @@ def score(values: Signals, weights: Mapping[str, float]) -> Floats:
 class _AdjacentRows:
     """Values of the rows around each candidate, by arithmetic on seq; outside the session they count as nothing."""
 
-    def __init__(self, rows: Rows, at: npt.NDArray[np.intp], last_seq: int) -> None:
+    def __init__(self, rows: ScoringRows, at: npt.NDArray[np.intp], last_seq: int) -> None:
         self.at = at
         self.place = np.full(last_seq + BEFORE + AFTER + 2, -1, np.intp)  # by seq: where it stands among the rows
         self.place[rows.seq] = np.arange(len(rows.lines))
@@ -128,7 +128,7 @@ def _words(found: Candidates, near: _AdjacentRows, echoes: npt.NDArray[np.bool_]
     rows, at, corpus = found.rows, found.at, found.corpus
     steps = {step: near.index(step) for step in WINDOW}
     length = _in_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(WINDOW, 1.0))
-    mean_window = corpus.mean(corpus.terms) + (len(WINDOW) - 1) * corpus.mean(corpus.head_terms)
+    mean_window = corpus.mean_per_line(corpus.terms) + (len(WINDOW) - 1) * corpus.mean_per_line(corpus.head_terms)
     inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][at])
     _, first, last, session_length = rows.sessions.T  # (S,) each
     window, share, share_window = (np.zeros(len(at), np.float32) for _ in range(3))

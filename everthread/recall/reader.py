@@ -127,7 +127,7 @@ class BankReader:
             return []
         model = self.encoder.name
         wanted = max(k + len(query.exclude), candidates.DENSE_CANDIDATES)
-        seqs = self.store.nearest(self.bank, model, vector, wanted, self.visible_seqs(query))
+        seqs = self.store.nearest_seqs(self.bank, model, vector, wanted, self.visible_seqs(query))
         seqs = seqs[~np.isin(seqs, list(query.exclude))]
         cosines = self.encoder.calibrate(self.store.cosines(self.bank, model, vector, seqs))
         best = np.argsort(-cosines, kind="stable")[:k]

@@ -16,7 +16,7 @@ import numpy as np
 
 from everthread.common.timestamps import micros, moment, offset
 from everthread.errors import NotFound
-from everthread.stores.base import Key, UnitReplacement
+from everthread.stores.base import UnitKey, UnitReplacement
 from everthread.stores.filters import as_json
 from everthread.types import NewUnit, ScribeJob, Unit, Vectors
 
@@ -150,7 +150,7 @@ def source_seqs(change: UnitReplacement) -> list[int]:
     return sorted({seq for new in change.units for seq in new.sources})
 
 
-def vectors_by_key(change: UnitReplacement, first_id: int) -> dict[Key, Vectors]:
+def vectors_by_key(change: UnitReplacement, first_id: int) -> dict[UnitKey, Vectors]:
     """Return the vectors of a replacement's new units by kind and id, numbered from `first_id`."""
     return {(change.kind, number): data for number, data in enumerate(change.vectors, first_id)}
 
@@ -170,11 +170,11 @@ class UnitRef:
     is_live: bool  # not retracted
 
     @property
-    def key(self) -> Key:
+    def key(self) -> UnitKey:
         return self.kind, self.id
 
     @property
-    def predecessor(self) -> Key | None:
+    def predecessor(self) -> UnitKey | None:
         """The key of the unit that this one supersedes."""
         return None if self.supersedes is None else (self.kind, self.supersedes)
 
@@ -187,7 +187,7 @@ def find_affected(refs: Sequence[UnitRef], seqs: Sequence[int]) -> list[UnitRef]
     return [ref for ref, each in zip(refs, hit.tolist(), strict=True) if each]
 
 
-def plan_unlinking(refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> tuple[dict[Key, int | None], set[Key]]:
+def plan_unlinking(refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> tuple[dict[UnitKey, int | None], set[UnitKey]]:
     """Compute how the chains change when some units are removed.
 
     Args:
@@ -200,7 +200,7 @@ def plan_unlinking(refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> tuple[di
     by_key = {ref.key: ref for ref in refs if ref.is_live}
     going = {ref.key for ref in gone}
 
-    def find_predecessor(ref: UnitRef) -> Key | None:
+    def find_predecessor(ref: UnitRef) -> UnitKey | None:
         while ref.predecessor in going and ref.predecessor in by_key:
             ref = by_key[ref.predecessor]
         return ref.predecessor
@@ -220,7 +220,7 @@ def find_chain(refs: Sequence[UnitRef], kind: str, number: int) -> list[UnitRef]
     """
     by_key = {ref.key: ref for ref in refs if ref.is_live}
     found: list[UnitRef] = []
-    key: Key | None = (kind, number)
+    key: UnitKey | None = (kind, number)
     while key is not None and key in by_key:
         found.append(by_key[key])
         key = found[-1].predecessor

@@ -125,7 +125,7 @@ def _beside(source: Memory, target: Memory) -> None:
             target.store.dequeue(target.bank, each)
     for each in work:
         if each.session in over:
-            target.store.queue(target.bank, each)
+            target.store.enqueue(target.bank, each)
 
 
 def _units(source: Memory, target: Memory) -> None:
@@ -157,7 +157,7 @@ def _write_unit(target: Memory, unit: Unit) -> None:
 
 
 def _every(memory: Memory) -> list[Unit]:
-    return [unit for unit in memory.store.units(memory.bank, retracted=True) if place(unit) is None]
+    return [unit for unit in memory.store.units(memory.bank, include_retracted=True) if place(unit) is None]
 
 
 def _written(unit: Unit) -> str:

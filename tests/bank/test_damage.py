@@ -13,7 +13,7 @@ import pytest
 
 from everthread import Filter, Memory, NewLine, NewUnit
 from everthread.errors import BankDamaged, EverthreadError
-from everthread.stores.base import REMAINS
+from everthread.stores.base import ERASURE_UNFINISHED
 from everthread.stores.sqlite.bank_file import ERASE_PENDING
 from everthread.testing import HashEmbedder
 
@@ -124,7 +124,7 @@ def test_a_fault_of_the_caller_is_not_taken_for_damage_while_an_erasing_waits_to
     with opened(tmp_path) as memory:
         with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
             db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
-        assert memory.store.check("alice") == [REMAINS]
+        assert memory.store.check("alice") == [ERASURE_UNFINISHED]
         with pytest.raises(TypeError, match="not iterable"):
             memory.observe_many(5)  # type: ignore[arg-type]
 

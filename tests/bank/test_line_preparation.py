@@ -27,7 +27,7 @@ def test_only_lines_of_the_roles_are_given_to_the_embedder() -> None:
     assert [entry.vectors is not None for entry in some] == [False, True, False]
     assert all(entry.vectors is not None for entry in every)
     assert (some[1].vectors == every[1].vectors).all()  # type: ignore[union-attr]
-    assert [entry.new for entry in some] == LINES
+    assert [entry.line for entry in some] == LINES
 
 
 def test_the_embedder_is_not_asked_where_no_line_is_to_be_embedded() -> None:
@@ -42,4 +42,4 @@ def test_the_embedder_is_not_asked_where_no_line_is_to_be_embedded() -> None:
 def test_without_an_embedder_all_lines_are_prepared_without_vectors() -> None:
     made = prepare_lines(LINES, ROLES, lambda texts: None)
     assert [entry.vectors for entry in made] == [None, None, None]
-    assert [entry.words.length > 0 for entry in made] == [True, True, True]
+    assert [entry.terms.length > 0 for entry in made] == [True, True, True]

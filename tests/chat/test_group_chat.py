@@ -271,12 +271,12 @@ class Full(SQLiteStore):
         entries: Sequence[PreparedLine],
         model: str,
         *,
-        instead: Sequence[int] = (),
+        replaces: Sequence[int] = (),
         corrects: int | None = None,
     ) -> list[Line]:
         if self.full:
             raise StoreUnavailable("the disk is full; make room")
-        return super().append(bank, entries, model, instead=instead, corrects=corrects)
+        return super().append(bank, entries, model, replaces=replaces, corrects=corrects)
 
 
 def test_where_one_bank_can_not_be_written_the_others_have_heard_all_the_same(make: Make, tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def rewritten(memory: Memory, gone: list[int], seqs: list[int], before: int | No
     units = [replace(written("fact", seq, seq), sources=(seq,)) for seq in seqs]
     vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
     change = UnitReplacement("fact", gone, units, vectors, 2, "told", before, lambda first: first)
-    return memory.store.rewrite_units(memory.bank, change, memory.embedder.name, BEGUN)
+    return memory.store.replace_units(memory.bank, change, memory.embedder.name, BEGUN)
 
 
 def written(kind: str, first: int, last: int) -> NewUnit:
@@ -206,10 +206,10 @@ def furnished(memory: Memory) -> object:
             valid_to=unit.valid_to and BEGUN,
             retracted_at=unit.retracted_at and BEGUN,
         )
-        for unit in memory.store.units(memory.bank, retracted=True)
+        for unit in memory.store.units(memory.bank, include_retracted=True)
     ]
     sessions = [replace(session, ended_at=session.ended_at and BEGUN) for session in memory.sessions()]
-    current = [(unit.kind, unit.id) for unit in memory.store.units(memory.bank, ("note",), current=True)]
+    current = [(unit.kind, unit.id) for unit in memory.store.units(memory.bank, ("note",), only_current=True)]
     spans = memory.store.unit_spans(memory.bank, "fact").tolist()
     facts = memory.store.units(memory.bank, ("fact",), ids=[1, 3, 4])
     assert [[unit.id, unit.first_seq, unit.last_seq] for unit in facts] == [
@@ -217,7 +217,7 @@ def furnished(memory: Memory) -> object:
     ]
     gone = memory.store.unit_spans(memory.bank, "fact", retracted=True)[:, 0].tolist()
     assert sorted([*gone, *(each[0] for each in spans)]) == [
-        unit.id for unit in memory.store.units(memory.bank, ("fact",), retracted=True)
+        unit.id for unit in memory.store.units(memory.bank, ("fact",), include_retracted=True)
     ]
     stats = memory.stats()
     assert stats.queued == len(memory.jobs())
@@ -261,7 +261,8 @@ def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: 
         hits = [memory.recall("fern garden", where=Filter(kind=("note", "fact"))) for memory in (one, other)]
         assert {hit.line.key for hit in hits[0]} == {hit.line.key for hit in hits[1]}
         pending = [
-            [(unit.kind, unit.id) for unit in each.store.pending_units(bank, "another", 8)] for each in (one, other)
+            [(unit.kind, unit.id) for unit in each.store.units_without_vectors(bank, "another", 8)]
+            for each in (one, other)
         ]
         assert pending[0] == pending[1] == [(unit.kind, unit.id) for unit in one.units()]
         file.close()

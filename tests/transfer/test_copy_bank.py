@@ -220,7 +220,7 @@ def furnished(memory: Memory) -> None:
 
 def beside(memory: Memory) -> list[str]:
     return [
-        *map(repr, memory.store.units(memory.bank, retracted=True)),
+        *map(repr, memory.store.units(memory.bank, include_retracted=True)),
         *map(repr, (memory.settings(), memory.jobs(), memory.sessions(), memory.stats().units)),
         *map(repr, memory.store.check(memory.bank)),
     ]

@@ -134,7 +134,7 @@ class ChunkIndex:
                 return None
             change = self._added(state, [], state.last, whole=True)
             return self._put(kept, state, change) if change else self._mend(kept, state, corpus, None)
-        found = self.store.lines(self.bank, after=state.last, limit=PAGE, retracted=True)
+        found = self.store.lines(self.bank, after=state.last, limit=PAGE, include_retracted=True)
         page = [line for line in found if line.seq <= corpus.last_seq]  # those that were counted
         more = len(page) == PAGE
         lines = [line for line in page if line.retracted_at is None]
@@ -158,7 +158,7 @@ class ChunkIndex:
 
     def _begin(self, kept: JSONValue | None) -> bool | None:
         """Remove the chunks that were cut otherwise."""
-        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,), retracted=True) if place(unit)]
+        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,), include_retracted=True) if place(unit)]
         return self._put(kept, State(self.cut.name), _Change(old))
 
     # ------------------------------------------------------------------- adding
@@ -237,11 +237,11 @@ class ChunkIndex:
     def _touched(self, state: State, lines: Sequence[Line]) -> set[str] | None:
         """The sessions whose chunks may not be whole, where no line was forgotten: those of the chunks that were
         retracted, of the new lines, and the one that goes on. None where nobody knows which that is."""
-        first = next(self.store.lines(self.bank, after=state.seq - 1, limit=1, retracted=True), None)
+        first = next(self.store.lines(self.bank, after=state.seq - 1, limit=1, include_retracted=True), None)
         if state.seq == 0 or first is None:
             return None
         ids = self.store.unit_spans(self.bank, CHUNK, retracted=True)[:, 0]
-        gone = self.store.units(self.bank, (CHUNK,), retracted=True, ids=ids.tolist())
+        gone = self.store.units(self.bank, (CHUNK,), include_retracted=True, ids=ids.tolist())
         return {first.session, *(line.session for line in lines), *(str(unit.metadata.get(SESSION)) for unit in gone)}
 
     def _near(self, sessions: Sequence[Session]) -> list[int]:
@@ -262,7 +262,7 @@ class ChunkIndex:
         ids = None if touched is None else self._near(sessions)
         held: defaultdict[str, list[Chunk]] = defaultdict(list)
         change, seen, retracted = _Change(), 0, list[int]()
-        for unit in self.store.units(self.bank, (CHUNK,), retracted=True, ids=ids):
+        for unit in self.store.units(self.bank, (CHUNK,), include_retracted=True, ids=ids):
             name = str(unit.metadata.get(SESSION))
             if place(unit) is None or (touched is not None and name not in touched):
                 continue
@@ -320,7 +320,7 @@ class ChunkIndex:
             return replace(_gone_on(state, change, written), above=above).json()
 
         rewriting = UnitReplacement(CHUNK, change.gone, units, vectors, state.above, SETTING_CHUNKS, kept, after)
-        return self.store.rewrite_units(self.bank, rewriting, self.encoder.name, now())
+        return self.store.replace_units(self.bank, rewriting, self.encoder.name, now())
 
     def _evict(self, state: State, change: _Change) -> State:
         """Take the oldest chunks along, where there would be too many; not those that somebody else wrote."""

@@ -82,7 +82,7 @@ class AppFactory:
         scribe, count = factory.open_scribe(llm, self.scribe), factory.counter(self.tokens)
         store = factory.store(self.store)
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
-            store.open_banks = self.settings.max_replies
+            store.max_open_banks = self.settings.max_replies
         services = Services(
             store, factory.embedder(self.embedder), llm, recipe, multi_process=self.multi_process, scribe=scribe
         )

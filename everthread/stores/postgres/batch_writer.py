@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from everthread.common.timestamps import micros, moment, offset
-from everthread.stores.base import LINE, PreparedLine
+from everthread.stores.base import LINE_DTYPE, PreparedLine
 from everthread.stores.filters import as_json
 from everthread.stores.postgres import deletion
 from everthread.stores.postgres import rows as records
@@ -34,7 +34,9 @@ class Batch:
     def __init__(self, db: Connection, bank: str, entries: Sequence[PreparedLine], at: int, number: int) -> None:
         self.db, self.bank, self.number = db, bank, number
         self.last, self.session_count, self.speaker_count, self.models = records.lock(db, bank, at)
-        keys = {entry.new.key for entry in entries} | {e.new.parent for e in entries if isinstance(e.new.parent, str)}
+        keys = {entry.line.key for entry in entries} | {
+            e.line.parent for e in entries if isinstance(e.line.parent, str)
+        }
         with db.pipeline():
             known = db.execute(
                 f"SELECT {records.COLUMNS} {records.FROM} WHERE line.bank_id = %s AND {records.KEYED}",
@@ -42,7 +44,7 @@ class Batch:
             )
             sessions = db.execute(
                 f"SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND session_id = ANY(%s)",
-                (bank, sorted({entry.new.session for entry in entries if entry.new.session is not None})),
+                (bank, sorted({entry.line.session for entry in entries if entry.line.session is not None})),
             )
             latest = db.execute(
                 f"""SELECT {_SESSION} FROM everthread.session WHERE bank_id = %s AND number =
@@ -51,11 +53,11 @@ class Batch:
             )
             speakers = db.execute(
                 "SELECT name, role, number FROM everthread.speaker WHERE bank_id = %s AND name = ANY(%s)",
-                (bank, sorted({entry.new.speaker for entry in entries})),
+                (bank, sorted({entry.line.speaker for entry in entries})),
             )
             parents = db.execute(
                 "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)",
-                (bank, sorted({e.new.parent for e in entries if isinstance(e.new.parent, int)})),
+                (bank, sorted({e.line.parent for e in entries if isinstance(e.line.parent, int)})),
             )
         self.known = {line.key: line for line in map(line_of, known)}
         self.latest = next((_Session(*row) for row in latest), None)
@@ -76,7 +78,7 @@ class Batch:
 
     def add(self, entry: PreparedLine) -> Line:
         """The line that the entry becomes, or the one that is there under its key."""
-        new = entry.new
+        new = entry.line
         if new.key is not None and (there := self.known.get(new.key)) is not None:
             if there.seq > self.before or not gives_way(there, new):
                 return there
@@ -87,7 +89,7 @@ class Batch:
         session = self._session(new.session, at, seq)
         speaker = self._speaker(new.speaker, new.role)
         self.last = seq
-        session.take(self.last, at, entry.words.length)
+        session.take(self.last, at, entry.terms.length)
         self.latest = session
         line = Line(
             *(self.last, session.name, new.role, new.speaker, new.text),
@@ -95,7 +97,7 @@ class Batch:
             None if new.retracted_at is None else moment(micros(new.retracted_at)),
         )
         self.written.append(
-            (line, entry, pack_line(self.last, at, away, session.number, speaker, entry.words, entry.marks))
+            (line, entry, pack_line(self.last, at, away, session.number, speaker, entry.terms, entry.flags))
         )
         self.seqs.add(self.last)
         if new.key is not None:
@@ -148,7 +150,7 @@ class Batch:
         The model, if it has vectors of these lines."""
         if not self.written:
             return None
-        terms = group_by_term((line.seq, entry.words) for line, entry, _ in self.written)
+        terms = group_by_term((line.seq, entry.terms) for line, entry, _ in self.written)
         last = records.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
         known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None
@@ -196,7 +198,7 @@ class Batch:
             )
 
     def _send_lines(self) -> None:
-        packed = np.array([gist for _, _, gist in self.written], LINE)
+        packed = np.array([gist for _, _, gist in self.written], LINE_DTYPE)
         rows = [
             (
                 *(line.seq, row["session"].item(), line.parent, row["speaker"].item(), micros(line.said_at)),
@@ -208,7 +210,7 @@ class Batch:
         self._insert("line", _LINES, rows)
 
     def _send_counts(self) -> None:
-        words = [entry.words for _, entry, _ in self.written]
+        words = [entry.terms for _, entry, _ in self.written]
         self.db.execute(
             """UPDATE everthread.bank SET last_seq = %s, lines = lines + %s, terms = terms + %s,
                head_terms = head_terms + %s, sessions = %s, speakers = %s WHERE bank_id = %s""",

@@ -10,7 +10,7 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import moment
-from everthread.stores.base import LINE, POSTING, CorpusStats, Speaker
+from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, Speaker
 from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import estimate_df as estimate_from_blocks
@@ -149,7 +149,7 @@ def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
     more: list[tuple[str, int, int, bytes]] = []
     full: list[tuple[str, int, int, int, bytes]] = []
     for term, found in terms.items():
-        new = np.array(found, POSTING)
+        new = np.array(found, POSTING_DTYPE)
         first, before, count = last.get(term, (0, 0, BLOCK))
         room, new = new[: BLOCK - count], new[BLOCK - count :]
         if len(room):
@@ -184,7 +184,7 @@ def _remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]])
     fewer: list[tuple[str, int, int, int, bytes]] = []
     empty: list[tuple[str, int]] = []
     for term, first, data in _blocks(db, bank, terms):
-        found = np.frombuffer(data, POSTING)
+        found = np.frombuffer(data, POSTING_DTYPE)
         kept = found[~np.isin(found["seq"], terms[term])]
         left[term] -= len(found) - len(kept)
         if not len(kept):
@@ -239,7 +239,7 @@ def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, A
         (bank, list(terms)),
         binary=True,
     )
-    return {term: np.frombuffer(data, POSTING) for term, data in rows if data is not None}
+    return {term: np.frombuffer(data, POSTING_DTYPE) for term, data in rows if data is not None}
 
 
 def estimate_df(db: Connection, bank: str, terms: Sequence[str], among: Seqs) -> dict[str, int]:
@@ -351,7 +351,7 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
         (bank, PAGE),
     ).fetchone()
     assert size is not None
-    taken = size[0] * (lines + retracted) + terms * POSTING.itemsize + sum(2 * dim * n for _, n, dim in models)
+    taken = size[0] * (lines + retracted) + terms * POSTING_DTYPE.itemsize + sum(2 * dim * n for _, n, dim in models)
     embedded = {name: count for name, count, _ in models}.get(model, 0)
     pending = lines - embedded if {*ROLES} <= {*roles} else _pending(db, bank, model, roles)
     by_model = {name: sum(n for each, n, _ in models if each == name) for name, n, _ in models if n}
@@ -414,7 +414,7 @@ def contradictions(db: Connection, bank: str) -> list[str]:
             ("retracted lines", counted[1], dead),
             ("terms", counted[2], total),
             ("word records", int(blocks[0]), records),
-            ("bytes of word records", int(blocks[1]), records * POSTING.itemsize),
+            ("bytes of word records", int(blocks[1]), records * POSTING_DTYPE.itemsize),
             ("words counted wrongly", int(blocks[2]), 0),
             ("lines in sessions", int(said[0]), live),
         )
@@ -489,7 +489,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
 
 def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], found: Sequence[TermCounts]) -> None:
     """How many words the analyser has found in each of these lines."""
-    gists = np.frombuffer(b"".join(gist for *_, gist in rows), LINE).copy()
+    gists = np.frombuffer(b"".join(gist for *_, gist in rows), LINE_DTYPE).copy()
     gists["length"] = [each.length for each in found]
     gists["head_length"] = [each.head_length for each in found]
     db.execute(

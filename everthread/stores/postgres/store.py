@@ -24,14 +24,15 @@ from everthread.common.timestamps import micros
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.arrays import member, to_ranges
 from everthread.stores.base import (
-    LINE,
-    POSTING,
+    LINE_DTYPE,
+    POSTING_DTYPE,
     CorpusStats,
-    Near,
     Postings,
     PreparedLine,
-    Rows,
     Scope,
+    ScoringRows,
+    Store,
+    UnitCosines,
     UnitReplacement,
 )
 from everthread.stores.limits import UNKEEPABLE, checked
@@ -69,25 +70,25 @@ from everthread.types import (
 log = logging.getLogger("everthread")
 Result = TypeVar("Result")
 
-BANKS = 100_000  # that a process remembers to have met; beyond that it begins anew
-NONE: npt.NDArray[np.void] = np.empty(0, POSTING)
+MAX_KNOWN_BANKS = 100_000  # that a process remembers to have met; beyond that it begins anew
+NO_RECORDS: npt.NDArray[np.void] = np.empty(0, POSTING_DTYPE)
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """Banks in one database. Its tables are made when they are not there."""
 
-    def __init__(self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, max_connections: int = CONNECTIONS, timeout_s: float = PATIENCE) -> None:
         """At most so many connections; so many seconds of patience with a server that is starting again."""
-        self.server = Database(url, connections, patience, schema.CHECK)
-        self._patience = patience
-        self._ready = Lazy(lambda: schema.ready(self.server))
+        self.database = Database(url, max_connections, timeout_s, schema.CHECK)
+        self._patience = timeout_s
+        self._ready = Lazy(lambda: schema.ready(self.database))
         self._met: set[str] = set()  # banks whose words this process has seen to be of its analyser
-        self._vacuum = Vacuum(self.server)
+        self._vacuum = Vacuum(self.database)
         self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
 
     @property
     def location(self) -> str:
-        return self.server.shown
+        return self.database.shown
 
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
         """What the call reads of a bank; made again if the connection breaks."""
@@ -96,10 +97,10 @@ class PostgresStore:
 
         def once() -> Result:
             while True:
-                with self.server.reading(bank) as db:
+                with self.database.reading(bank) as db:
                     if self._meets(db, bank):
                         return call(db)
-                with self.server.writing(bank) as db:
+                with self.database.writing(bank) as db:
                     records.ensure_analyzed(db, bank)
 
         return self._again(once)
@@ -119,7 +120,7 @@ class PostgresStore:
         results: list[Result] = []
 
         def once() -> Result:
-            with self.server.writing(bank) as db:
+            with self.database.writing(bank) as db:
                 if not results or not kept(db, results[-1]):
                     results.append(call(db))
                 return results[-1]
@@ -130,11 +131,11 @@ class PostgresStore:
         """What the call gives, once the tables are there."""
 
         def once() -> Result:
-            with self.server.explained():
+            with self.database.explained():
                 self._ready.get(self._patience)
             return call()
 
-        return self.server.retry(once)
+        return self.database.retry(once)
 
     def _meets(self, db: Connection, bank: str) -> bool:
         """Whether the bank's words are those of this analyser: asked once a bank, for whoever writes asks anyway."""
@@ -142,14 +143,14 @@ class PostgresStore:
             return True
         analyser = records.analyser(db, bank)
         if analyser == ANALYSER:
-            if len(self._met) >= BANKS:
+            if len(self._met) >= MAX_KNOWN_BANKS:
                 self._met.clear()
             self._met.add(bank)
         return analyser in (None, ANALYSER)
 
     def banks(self) -> list[str]:
         def once() -> list[str]:
-            with self.server.reading(**schema.LISTING) as db:
+            with self.database.reading(**schema.LISTING) as db:
                 return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
 
         return self._again(once)
@@ -158,7 +159,7 @@ class PostgresStore:
         checked(bank)
 
         def once() -> bool:
-            with self.server.reading(bank) as db:
+            with self.database.reading(bank) as db:
                 return records.analyser(db, bank) is not None
 
         return self._again(once)
@@ -171,13 +172,13 @@ class PostgresStore:
         entries: Sequence[PreparedLine],
         model: str,
         *,
-        instead: Sequence[int] = (),
+        replaces: Sequence[int] = (),
         corrects: int | None = None,
     ) -> list[Line]:
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
-            with deletion.replaced(db, bank, instead, micros(now())) as (gone, passed_on):
+            with deletion.replaced(db, bank, replaces, micros(now())) as (gone, passed_on):
                 batch = Batch(db, bank, entries, micros(now()), number)
                 lines = [batch.add(entry) for entry in entries]
                 grown = batch.send(model)
@@ -221,14 +222,14 @@ class PostgresStore:
 
     def _index(self, bank: str) -> None:
         try:
-            self.index(bank)
+            self.build_indexes(bank)
         except EverthreadError as error:  # its questions are answered all the same, only slower
             log.warning(
                 "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
                 *(bank, error),
             )
 
-    def index(self, bank: str) -> int:
+    def build_indexes(self, bank: str) -> int:
         """Make an index for each model of which the bank has many vectors and no index yet; how many were made.
         Writers of the bank wait meanwhile."""
 
@@ -347,15 +348,15 @@ class PostgresStore:
         at: datetime,
         *,
         supersedes: int | None = None,
-        done: ScribeJob | None = None,
+        finished_job: ScribeJob | None = None,
     ) -> Unit:
         def write(db: Connection) -> Unit:
             last, _, _, models = records.lock(db, bank, micros(now()))
             made = units.put(db, bank, unit, micros(at), supersedes, last)
             by_unit = {} if vectors is None else {(made.kind, made.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
-            if done is not None:
-                units.dequeue(db, bank, done)
+            if finished_job is not None:
+                units.dequeue(db, bank, finished_job)
             return made
 
         def kept(db: Connection, made: Unit) -> bool:
@@ -370,14 +371,14 @@ class PostgresStore:
         self._vacuum.after(["unit", "unit_vector"], bank=False)
         return ids
 
-    def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
+    def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
             *_, models = records.lock(db, bank, micros(now()))
-            return units.replace(db, bank, change, model, micros(at), models)
+            return units.replace(db, bank, replacement, model, micros(at), models)
 
         def kept(db: Connection, value: JSONValue | None) -> bool:
             records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
-            return value is not None and units.get_setting(db, bank, change.setting) == value
+            return value is not None and units.get_setting(db, bank, replacement.setting) == value
 
         return self._write(bank, write, kept) is not None
 
@@ -399,20 +400,20 @@ class PostgresStore:
 
         self._write(bank, write)
 
-    def queue(self, bank: str, work: ScribeJob) -> None:
+    def enqueue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
-            if not db.execute(query, (bank, work.session)).fetchone():
-                raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
-            units.enqueue(db, bank, work)
+            if not db.execute(query, (bank, job.session)).fetchone():
+                raise NotFound(f"bank {bank!r} has no session {job.session!r} of which {job.kind} could be written")
+            units.enqueue(db, bank, job)
 
         self._write(bank, write)
 
-    def dequeue(self, bank: str, work: ScribeJob) -> None:
+    def dequeue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
             records.lock(db, bank, micros(now()))
-            units.dequeue(db, bank, work)
+            units.dequeue(db, bank, job)
 
         self._write(bank, write)
 
@@ -425,9 +426,9 @@ class PostgresStore:
         *,
         after: int = 0,
         limit: int | None = None,
-        retracted: bool = False,
+        include_retracted: bool = False,
     ) -> Iterator[Line]:
-        condition, values = clause(where, retracted=retracted)
+        condition, values = clause(where, retracted=include_retracted)
         left = -1 if limit is None else limit
         while left:  # in pages, so that no connection is held while the caller works
             page = min(left, 1000) if left > 0 else 1000
@@ -476,7 +477,7 @@ class PostgresStore:
         )
         return np.array(row[0] if row and row[0] else [], np.int64)
 
-    def nearest(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
+    def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
         return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, within))
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
@@ -502,13 +503,13 @@ class PostgresStore:
 
         found = self._read(bank, read)
         nowhere = [term for term in terms if term not in found or not found[term].df]
-        unknown = {term: Postings(0, NONE) for term in nowhere[:max_terms]}
+        unknown = {term: Postings(0, NO_RECORDS) for term in nowhere[:max_terms]}
         return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
 
-    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> Rows:
+    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
         wanted = seqs if within is None else seqs[member(seqs, within)]
 
-        def read(db: Connection) -> Rows:
+        def read(db: Connection) -> ScoringRows:
             db.execute("SET LOCAL enable_sort = off")  # by the primary key, which has them in order: see records.EACH
             row = db.execute(
                 """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
@@ -516,7 +517,7 @@ class PostgresStore:
                 (bank, array(wanted)),
                 binary=True,
             ).fetchone()
-            lines = np.frombuffer((row and row[0]) or b"", LINE)
+            lines = np.frombuffer((row and row[0]) or b"", LINE_DTYPE)
             numbers = np.unique(lines["session"]).tolist()
             if within is None:
                 query = "SELECT number, first_seq, last_seq, terms FROM everthread.session WHERE bank_id = %s"
@@ -529,7 +530,7 @@ class PostgresStore:
                         GROUP BY session ORDER BY session""",
                     (bank, numbers, *mask),
                 ).fetchall()
-            return Rows(lines, np.array(found, np.int64).reshape(-1, 4))
+            return ScoringRows(lines, np.array(found, np.int64).reshape(-1, 4))
 
         return self._read(bank, read)
 
@@ -563,13 +564,13 @@ class PostgresStore:
         bank: str,
         kinds: Sequence[str] = (),
         *,
-        current: bool = False,
-        retracted: bool = False,
+        only_current: bool = False,
+        include_retracted: bool = False,
         ids: Sequence[int] | None = None,
     ) -> list[Unit]:
         condition = "(%s OR kind = ANY(%s::text[])) AND (%s::bigint[] IS NULL OR unit_id = ANY(%s::bigint[]))"
-        condition += " AND valid_to IS NULL" if current else ""
-        condition += "" if retracted else " AND retracted_at IS NULL"
+        condition += " AND valid_to IS NULL" if only_current else ""
+        condition += "" if include_retracted else " AND retracted_at IS NULL"
         chosen = None if ids is None else list(ids)
         values = (not kinds, list(kinds), chosen, chosen)
         return self._read(bank, lambda db: units.read(db, bank, condition, values))
@@ -578,17 +579,19 @@ class PostgresStore:
         found = self._read(bank, lambda db: units.spans(db, bank, kind, retracted))
         return np.array(found, np.int64).reshape(-1, 3)
 
-    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
+    def unit_cosines(
+        self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None
+    ) -> UnitCosines:
         return self._read(bank, lambda db: units.cosines(db, bank, model, query, kinds, k))
 
-    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
+    def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
         condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
             WHERE has.bank_id = unit.bank_id AND has.model = {nearest.MODEL} AND has.kind = unit.kind
             AND has.unit_id = unit.unit_id)"""
         values = (bank, model, dim)
         return self._read(bank, lambda db: units.read(db, bank, condition, values))
 
-    def queued(self, bank: str) -> list[ScribeJob]:
+    def jobs(self, bank: str) -> list[ScribeJob]:
         query = f"""SELECT {JOB_COLUMNS} FROM everthread.work WHERE bank_id = %s
             ORDER BY queued_at, kind, session_id, first_seq"""
         return self._read(bank, lambda db: [parse_job(row) for row in db.execute(query, (bank,))])
@@ -601,12 +604,12 @@ class PostgresStore:
 
     def close(self) -> None:
         self._vacuum.now()
-        self.server.close()
+        self.database.close()
 
 
 def _posting(records: npt.NDArray[np.void] | None, df: int, among: Seqs | None) -> Postings:
     """What is told of a term that stands in df lines; its records, where they were read."""
     if records is None:
-        return Postings(df, NONE)
+        return Postings(df, NO_RECORDS)
     kept = records if among is None else records[member(records["seq"], among)]
     return Postings(len(kept), kept)

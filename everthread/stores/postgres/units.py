@@ -11,7 +11,7 @@ import numpy as np
 from pgvector import HalfVector
 
 from everthread.common.timestamps import micros
-from everthread.stores.base import Key, Near, UnitReplacement
+from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
 from everthread.stores.filters import as_json
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection, Cursor
@@ -87,7 +87,7 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
            WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL""",
         (bank, lines),
     ).fetchone()
-    if get_setting(db, bank, change.setting) != change.before or there is None or there[0] < len(lines):
+    if get_setting(db, bank, change.setting) != change.expected_value or there is None or there[0] < len(lines):
         return None
     highest = db.execute(
         "SELECT coalesce(max(unit_id), 0) FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, change.kind)
@@ -99,7 +99,7 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
     )
     records.insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", _UNIT_TYPES, build_unit_rows(change, first, at))
     put_vectors(db, bank, model, vectors_by_key(change, first), models)
-    value = change.after(first)
+    value = change.make_value(first)
     put_setting(db, bank, change.setting, value)
     return value
 
@@ -252,7 +252,7 @@ def _unlink(db: Connection, bank: str, refs: Sequence[UnitRef], gone: Sequence[U
             db.execute(f"UPDATE everthread.unit SET valid_to = NULL WHERE {_OF}", (bank, *key))
 
 
-def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[Key, Vectors], models: int) -> None:
+def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, Vectors], models: int) -> None:
     """Keep the vectors of units, in place of those the model has for them; `models` have been numbered."""
     if not by_unit:
         return
@@ -267,9 +267,9 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[Key, Vect
     records.insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
 
 
-def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Near:
+def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> UnitCosines:
     """The cosine of each unit's nearest piece to the query, or of the k nearest units."""
-    best: dict[Key, float] = {}
+    best: dict[UnitKey, float] = {}
     for each in np.atleast_2d(query):
         for kind, number, cosine in _cosines(db, bank, model, each, kinds, k):
             best[kind, number] = max(cosine, best.get((kind, number), cosine))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from everthread.stores.base import LINE
+from everthread.stores.base import LINE_DTYPE
 from everthread.stores.sqlite import column_blocks, dense_index, rows, unit_vectors
 from everthread.stores.sqlite.bank_file import Inode
 from everthread.stores.sqlite.dense_index import DenseIndex
@@ -41,7 +41,7 @@ class BankCache:
     def clear(self) -> None:
         """Hold nothing."""
         self._made = self._stamped = 0  # when the bank was created, as it may be made anew; its highest stamp seen
-        self._columns, self._seen = Columns.of(np.empty(0, LINE)), 0
+        self._columns, self._seen = Columns.of(np.empty(0, LINE_DTYPE)), 0
         self._dense: dict[int, _Dense] = {}
         self._units: dict[int, tuple[UnitVectors | None, int]] = {}  # by model, with the stamp up to which it was read
 
@@ -49,7 +49,7 @@ class BankCache:
         """The lines as the file has them."""
         stamp = self._stamp(db)
         if self._seen < stamp:
-            news = column_blocks.changes_since(db, column_blocks.LINES, LINE, self._columns.seqs, self._seen)
+            news = column_blocks.changes_since(db, column_blocks.LINES, LINE_DTYPE, self._columns.seqs, self._seen)
             self._columns, self._seen = self._columns.newer(*news), stamp
         return self._columns
 

@@ -17,7 +17,7 @@ import numpy as np
 from everthread.common.keys import SETTING_PINNED
 from everthread.errors import NotFound
 from everthread.stores import pinned
-from everthread.stores.base import LINE, Scope
+from everthread.stores.base import LINE_DTYPE, Scope
 from everthread.stores.sqlite import column_blocks, postings, units
 from everthread.stores.sqlite import rows as records
 from everthread.text.analyzer import count_terms, without_quotes_json
@@ -130,5 +130,5 @@ def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
         (sum(map(len, by_session.values())), sum(map(sum, by_session.values())), head_terms),
     )
     postings.remove(db, by_term)
-    column_blocks.remove(db, column_blocks.LINES, LINE, np.array(seqs, np.int64))
+    column_blocks.remove(db, column_blocks.LINES, LINE_DTYPE, np.array(seqs, np.int64))
     records.remove_vectors(db, seqs)

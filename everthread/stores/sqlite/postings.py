@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.arrays import member
-from everthread.stores.base import POSTING, Postings
+from everthread.stores.base import POSTING_DTYPE, Postings
 from everthread.stores.postings import estimate_df
 from everthread.types import Seqs
 
@@ -30,7 +30,7 @@ def add(db: sqlite3.Connection, terms: Mapping[str, list[tuple[int, int, int]]])
     full: list[tuple[str, int, int, bytes]] = []
     lasts = _last_blocks(db, terms)
     for term, records in terms.items():
-        new = np.array(records, POSTING)
+        new = np.array(records, POSTING_DTYPE)
         last = lasts.get(term)
         if last and last[1] < BLOCK_RECORDS:
             room, new = new[: BLOCK_RECORDS - last[1]], new[BLOCK_RECORDS - last[1] :]
@@ -70,7 +70,7 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
             (term, int(gone[-1]), term, int(gone[0])),
         ).fetchall()
         for rowid, data in blocks:
-            records = np.frombuffer(data, POSTING)
+            records = np.frombuffer(data, POSTING_DTYPE)
             kept = records[~np.isin(records["seq"], gone)]
             if not len(kept):
                 db.execute("DELETE FROM posting WHERE rowid = ?", (rowid,))
@@ -96,13 +96,13 @@ def read(
     data = _blocks(db, list(compress((term for term, _ in chosen), readable)))
     for (term, df), reads in zip(chosen, readable, strict=True):
         if reads:
-            records = np.frombuffer(b"".join(data[term]), POSTING)
+            records = np.frombuffer(b"".join(data[term]), POSTING_DTYPE)
             records = records if within is None else records[member(records["seq"], within)]
             found[term] = Postings(len(records), records)
         else:
-            found[term] = Postings(df if within is None else _estimate(db, term, within), np.empty(0, POSTING))
+            found[term] = Postings(df if within is None else _estimate(db, term, within), np.empty(0, POSTING_DTYPE))
     nowhere = [term for term in counts if not counts[term] or (term in found and not found[term].df)]
-    unknown = {term: Postings(0, np.empty(0, POSTING)) for term in nowhere[:max_terms]}
+    unknown = {term: Postings(0, np.empty(0, POSTING_DTYPE)) for term in nowhere[:max_terms]}
     return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from everthread.common.timestamps import moment
 from everthread.errors import StoreUnavailable
 from everthread.stores.arrays import distinct, member, repeats
-from everthread.stores.base import LINE, POSTING, CorpusStats, Rows, Speaker
+from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.postings import group_by_term
 from everthread.stores.problems import unknown_parent
 from everthread.stores.shared_rows import SESSION_GAP, pack_line, session_name
@@ -66,18 +66,18 @@ def speaker(db: sqlite3.Connection, name: str, role: str) -> int:
     return int(found[0])
 
 
-def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | None) -> Rows:
+def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | None) -> ScoringRows:
     """What scoring needs of these lines (ascending) and of their sessions."""
     lines = columns.at(seqs if among is None else seqs[member(seqs, among)])
     numbers = distinct(lines["session"])
     if among is not None:
-        return Rows(lines, columns.sessions(numbers, among))
+        return ScoringRows(lines, columns.sessions(numbers, among))
     sessions = db.execute(
         """SELECT number, first_seq, last_seq, terms FROM session
            WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number""",
         (json.dumps(numbers.tolist()),),
     ).fetchall()
-    return Rows(lines, np.array(sessions, np.int64).reshape(-1, 4))
+    return ScoringRows(lines, np.array(sessions, np.int64).reshape(-1, 4))
 
 
 def corpus(db: sqlite3.Connection) -> CorpusStats:
@@ -239,7 +239,7 @@ def whole(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seq
 def reanalyse(db: sqlite3.Connection) -> None:
     """Find the words of all lines anew, after the analyser has changed."""
     db.execute("DELETE FROM posting")
-    lines = column_blocks.read_all(db, column_blocks.LINES, LINE).copy()
+    lines = column_blocks.read_all(db, column_blocks.LINES, LINE_DTYPE).copy()
     for start in range(0, len(lines), 1000):
         page = lines[start : start + 1000]
         rows = db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
@@ -288,7 +288,7 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         )
         if has != wants
     ]
-    packed = column_blocks.read_all(db, column_blocks.LINES, LINE)
+    packed = column_blocks.read_all(db, column_blocks.LINES, LINE_DTYPE)
     if [row[:-1] for row in packed.tolist()] != gists:
         found.append(f"packed lines: {len(packed)} do not match the {len(live)} that are there")
     found += [*_wrong_words(db, live), *_wrong_vectors(db, live)]
@@ -299,7 +299,7 @@ def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
     there = np.zeros(max(live, default=0) + 1, bool)
     there[live] = True
     for term, data in db.execute("SELECT term, data FROM posting"):
-        seqs = np.frombuffer(data, POSTING)["seq"]
+        seqs = np.frombuffer(data, POSTING_DTYPE)["seq"]
         if (
             not len(seqs)
             or seqs.max() >= len(there)

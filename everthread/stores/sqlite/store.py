@@ -23,14 +23,15 @@ from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import units as shared_units
 from everthread.stores.arrays import max_by_id, member, places, to_ranges
 from everthread.stores.base import (
-    LINE,
-    REMAINS,
+    ERASURE_UNFINISHED,
+    LINE_DTYPE,
     CorpusStats,
-    Near,
     Postings,
     PreparedLine,
-    Rows,
     Scope,
+    ScoringRows,
+    Store,
+    UnitCosines,
     UnitReplacement,
 )
 from everthread.stores.filters import as_json
@@ -73,7 +74,7 @@ from everthread.types import (
 )
 
 Seen = TypeVar("Seen")
-OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
+MAX_OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
 
 _LINE, _FROM = records.COLUMNS, records.FROM
 
@@ -100,7 +101,7 @@ class _Bank:
             yield db, found
 
 
-class SQLiteStore:
+class SQLiteStore(Store):
     """Banks as files in a folder. The folder is made when it is not there."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -108,7 +109,7 @@ class SQLiteStore:
         with map_errors("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         sweep(self.folder)
-        self.open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
+        self.max_open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -130,7 +131,9 @@ class SQLiteStore:
                 found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, micros(now()))))
                 self._open[bank] = found
             self._open.move_to_end(bank)
-            stale = self._open.popitem(last=False)[1] if len(self._open) > (self.open_banks or OPEN_BANKS) else None
+            stale = (
+                self._open.popitem(last=False)[1] if len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS) else None
+            )
         if stale is not None:
             stale.file.close()
         return found
@@ -143,11 +146,11 @@ class SQLiteStore:
         entries: Sequence[PreparedLine],
         model: str,
         *,
-        instead: Sequence[int] = (),
+        replaces: Sequence[int] = (),
         corrects: int | None = None,
     ) -> list[Line]:
         with self._bank(bank).file.writing() as db:
-            replaced = [line.seq for line in self._get(db, instead)] if instead else []
+            replaced = [line.seq for line in self._get(db, replaces)] if replaces else []
             with deletion.followed(db, replaced) as passed_on:
                 if replaced:
                     deletion.withdraw(db, dict.fromkeys(replaced, micros(now())))
@@ -159,16 +162,16 @@ class SQLiteStore:
         self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str
     ) -> tuple[list[Line], Line | None]:
         """Write the lines that are new; the line of each entry, and the first new one."""
-        keys = [entry.new.key for entry in entries if entry.new.key]
+        keys = [entry.line.key for entry in entries if entry.line.key]
         known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
         last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
         written: list[tuple[int, PreparedLine]] = []
         packed: list[tuple[int, ...]] = []
         result: list[Line | int] = []  # a number is looked up once all are written
         for entry in entries:
-            key = entry.new.key
+            key = entry.line.key
             if key is not None and (there := known.get(key)) is not None:
-                if isinstance(there, int) or not gives_way(there, entry.new):
+                if isinstance(there, int) or not gives_way(there, entry.line):
                     result.append(there)
                     continue
                 db.execute("UPDATE line SET key = NULL WHERE seq = ?", (there.seq,))
@@ -179,9 +182,9 @@ class SQLiteStore:
             if key is not None:
                 known[key] = last
         if written:
-            column_blocks.put(db, column_blocks.LINES, np.array(packed, LINE))
+            column_blocks.put(db, column_blocks.LINES, np.array(packed, LINE_DTYPE))
             self._index(db, written, model)
-        gone = {seq: micros(at) for seq, entry in written if (at := entry.new.retracted_at) is not None}
+        gone = {seq: micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
         if gone:
             deletion.withdraw(db, gone)
         lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
@@ -189,11 +192,11 @@ class SQLiteStore:
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine) -> tuple[int, ...]:
         """Write the rows of one line; what is packed of it."""
-        new = entry.new
+        new = entry.line
         at = micros(entry.said_at)
         parent = records.parent(db, new.parent, moved=entry.seq is not None)
         name = new.session if new.session is not None else records.session_for(db, at)
-        words = entry.words
+        words = entry.terms
         number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
                VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (session_id) DO UPDATE SET
@@ -207,13 +210,13 @@ class SQLiteStore:
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
             (seq, number, parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
         )
-        return pack_line(seq, at, away, number, speaker, words, entry.marks)
+        return pack_line(seq, at, away, number, speaker, words, entry.flags)
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, PreparedLine]], model: str) -> None:
-        postings.add(db, group_by_term((seq, entry.words) for seq, entry in written))
+        postings.add(db, group_by_term((seq, entry.terms) for seq, entry in written))
         vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
         records.put_vectors(db, model, vectors, fresh=True)
-        words = [entry.words for _, entry in written]
+        words = [entry.terms for _, entry in written]
         db.execute(
             """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
                head_terms = head_terms + ?""",
@@ -313,13 +316,13 @@ class SQLiteStore:
         at: datetime,
         *,
         supersedes: int | None = None,
-        done: ScribeJob | None = None,
+        finished_job: ScribeJob | None = None,
     ) -> Unit:
         with self._bank(bank).file.writing() as db:
             made = units.put(db, bank, unit, micros(at), supersedes)
             unit_vectors.put(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
-            if done is not None:
-                units.dequeue(db, done)
+            if finished_job is not None:
+                units.dequeue(db, finished_job)
             return made
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
@@ -330,9 +333,9 @@ class SQLiteStore:
         file.erase()
         return gone
 
-    def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
+    def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         with self._bank(bank).file.writing() as db:
-            return units.replace(db, change, model, micros(at))
+            return units.replace(db, replacement, model, micros(at))
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         with self._bank(bank).file.writing() as db:
@@ -344,15 +347,15 @@ class SQLiteStore:
             there = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
             unit_vectors.put(db, model, {key: data for key, data in vectors.items() if key in there})
 
-    def queue(self, bank: str, work: ScribeJob) -> None:
+    def enqueue(self, bank: str, job: ScribeJob) -> None:
         with self._bank(bank).file.writing() as db:
-            if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (work.session,)).fetchone():
-                raise NotFound(f"bank {bank!r} has no session {work.session!r} of which {work.kind} could be written")
-            units.enqueue(db, work)
+            if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (job.session,)).fetchone():
+                raise NotFound(f"bank {bank!r} has no session {job.session!r} of which {job.kind} could be written")
+            units.enqueue(db, job)
 
-    def dequeue(self, bank: str, work: ScribeJob) -> None:
+    def dequeue(self, bank: str, job: ScribeJob) -> None:
         with self._bank(bank).file.writing() as db:
-            units.dequeue(db, work)
+            units.dequeue(db, job)
 
     # ------------------------------------------------------------------ reading
 
@@ -363,10 +366,10 @@ class SQLiteStore:
         *,
         after: int = 0,
         limit: int | None = None,
-        retracted: bool = False,
+        include_retracted: bool = False,
     ) -> Iterator[Line]:
         condition, values = clause(where)
-        if retracted:
+        if include_retracted:
             condition = condition.replace("line.retracted_at IS NULL", "1", 1)
         left = -1 if limit is None else limit
         while left:  # in pages, so that no connection is held while the caller works
@@ -419,7 +422,7 @@ class SQLiteStore:
             rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
         return np.array(rows, np.int64).reshape(-1)
 
-    def nearest(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
+    def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
         with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, query.shape[-1])) as (_, index):
             return index.nearest(query, k, within)
 
@@ -440,7 +443,7 @@ class SQLiteStore:
         with self._bank(bank).file.reading() as db:
             return postings.read(db, terms, max_terms, limit, within)
 
-    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> Rows:
+    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
         with self._bank(bank).seen(BankCache.columns) as (db, columns):
             return records.rows(db, columns, seqs, within)
 
@@ -477,15 +480,15 @@ class SQLiteStore:
         bank: str,
         kinds: Sequence[str] = (),
         *,
-        current: bool = False,
-        retracted: bool = False,
+        only_current: bool = False,
+        include_retracted: bool = False,
         ids: Sequence[int] | None = None,
     ) -> list[Unit]:
         chosen = {"kind": kinds or None, "unit_id": ids}  # said only where they are, or no index is used
         told = {column: json.dumps(list(each)) for column, each in chosen.items() if each is not None}
         condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in told)])
-        condition += " AND valid_to IS NULL" if current else ""
-        condition += "" if retracted else " AND retracted_at IS NULL"
+        condition += " AND valid_to IS NULL" if only_current else ""
+        condition += "" if include_retracted else " AND retracted_at IS NULL"
         with self._bank(bank).file.read_once() as db:
             return units.read(db, condition, list(told.values()))
 
@@ -498,20 +501,22 @@ class SQLiteStore:
             ).fetchall()
         return np.array(rows, np.int64).reshape(-1, 3)
 
-    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
+    def unit_cosines(
+        self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None
+    ) -> UnitCosines:
         dim = query.shape[-1]
         with self._bank(bank).seen(lambda pictures, db: pictures.units(db, model, dim)) as (db, held):
             if held is None:
                 held = UnitVectors.read(db, records.model(db, model, dim), dim, kinds)
         return held.nearest(query, kinds, k)
 
-    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
+    def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
         with self._bank(bank).file.reading() as db:
             condition = """retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unit_vector AS has
                 WHERE has.model = ? AND has.kind = unit.kind AND has.unit_id = unit.unit_id)"""
             return units.read(db, condition, (records.model(db, model, dim),))
 
-    def queued(self, bank: str) -> list[ScribeJob]:
+    def jobs(self, bank: str) -> list[ScribeJob]:
         with self._bank(bank).file.read_once() as db:
             rows = db.execute(
                 f"SELECT {shared_units.JOB_COLUMNS} FROM work ORDER BY queued_at, kind, session_id, first_seq"
@@ -530,7 +535,7 @@ class SQLiteStore:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
             if db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
-                found.append(REMAINS)
+                found.append(ERASURE_UNFINISHED)
             try:
                 return found or records.contradictions(db)
             except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:

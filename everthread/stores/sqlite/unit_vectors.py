@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.stores.arrays import appended
-from everthread.stores.base import Key, Near
+from everthread.stores.base import UnitCosines, UnitKey
 from everthread.stores.sqlite import column_blocks, dense_index
 from everthread.stores.sqlite import rows as records
 from everthread.types import Vector, Vectors
@@ -81,7 +81,7 @@ class UnitVectors:
         data = np.frombuffer(b"".join(row for *_, row in found), np.float16).reshape(-1, self.data.shape[1])
         return UnitVectors(np.concatenate([self.rows, rows]), appended(self.data, data), kinds)
 
-    def nearest(self, query: Vector, kinds: Sequence[str], k: int | None) -> Near:
+    def nearest(self, query: Vector, kinds: Sequence[str], k: int | None) -> UnitCosines:
         """The cosine of the nearest piece of each unit of these kinds (all, where none is named), or of the k nearest
         units alone; of equals those that come first by kind and id."""
         wanted = [at for at, kind in enumerate(self.kinds) if not kinds or kind in kinds]
@@ -108,7 +108,7 @@ def counts(db: sqlite3.Connection, model: int) -> dict[int, int]:
     return dict(db.execute("SELECT stamp, count(*) FROM unit_vector WHERE model = ? GROUP BY stamp", (model,)))
 
 
-def put(db: sqlite3.Connection, model: str, by_unit: Mapping[Key, Vectors]) -> None:
+def put(db: sqlite3.Connection, model: str, by_unit: Mapping[UnitKey, Vectors]) -> None:
     """Keep the vectors of units, in place of those the model has for them."""
     if not by_unit:
         return

@@ -73,7 +73,7 @@ def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int
         "SELECT count(*) FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
         (json.dumps(lines),),
     ).fetchone()[0]
-    if get_setting(db, change.setting) != change.before or there < len(lines):
+    if get_setting(db, change.setting) != change.expected_value or there < len(lines):
         return False
     highest = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
     first = max(highest, change.min_id) + 1
@@ -84,7 +84,7 @@ def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int
     if rows:
         db.executemany(f"INSERT INTO unit ({UNIT_COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))})", rows)
     unit_vectors.put(db, model, vectors_by_key(change, first))
-    put_setting(db, change.setting, change.after(first))
+    put_setting(db, change.setting, change.make_value(first))
     return True
 
 

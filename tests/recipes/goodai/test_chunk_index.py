@@ -135,7 +135,7 @@ def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
             ids = [unit.id for unit in found]
             assert len(set(ids)) == len(ids)
             assert memory.store.check("bank") == []
-            assert len(memory.store.units("bank", retracted=True)) == len(found)
+            assert len(memory.store.units("bank", include_retracted=True)) == len(found)
             before = chunks(memory)
             memory.recall("kite")
             memory.recipe.update(memory.reader)
@@ -276,7 +276,7 @@ def test_where_the_embedder_fails_the_line_is_kept_and_the_next_brings_the_chunk
 
 def test_a_process_that_ends_between_the_line_and_its_chunks_leaves_nothing_undone(tmp_path: Path) -> None:
     class Ends(SQLiteStore):
-        def rewrite_units(self, *args: Any) -> bool:
+        def replace_units(self, *args: Any) -> bool:
             raise KeyboardInterrupt
 
     ending = Memory("bank", Ends(tmp_path), HashEmbedder(32), goodai())
@@ -319,8 +319,8 @@ def test_lines_that_are_kept_between_the_counting_and_the_reading_are_cut(
     class Busy(SQLiteStore):
         """Once a bank was counted, somebody else says something."""
 
-        def corpus(self, bank: str, among: Seqs | None = None) -> CorpusStats:
-            found = super().corpus(bank, among)
+        def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+            found = super().corpus(bank, within)
             if found.lines and more:
                 new, more[:] = list(more), []
                 opened(tmp_path, "default").observe_many(new)

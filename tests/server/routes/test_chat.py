@@ -64,7 +64,7 @@ class Site:
         return found
 
     def kept(self, retracted: bool = False) -> list[str]:
-        return [line.text for line in self.store.lines("alice", Filter(), retracted=retracted)]
+        return [line.text for line in self.store.lines("alice", Filter(), include_retracted=retracted)]
 
     def saying(self, text: str) -> threading.Thread:
         """Someone who says it meanwhile; returns once the reply is running."""
@@ -662,7 +662,7 @@ def test_a_bank_has_its_notes_and_summaries_written_by_the_model_that_it_is_set_
     assert site.client.patch(settings, json={"scribe": "none"}).json() == {"remember": "ask", "scribe": "none"}
     site.say("My sister Mia moved to Lisbon in May.")
     site.post("end", {"remember": True})
-    until(lambda: not site.store.queued("alice"))
+    until(lambda: not site.store.jobs("alice"))
     assert [each["model"] for each in site.model.bodies] == ["m"]
     site.client.patch(settings, json={"scribe": "small"})
     site.say("Mia has a dog.")

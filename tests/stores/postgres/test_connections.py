@@ -56,7 +56,7 @@ def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own:
     own.kill()
     starting = threading.Timer(1, own.start)
     starting.start()
-    store = PostgresStore(own.url, patience=PATIENCE)
+    store = PostgresStore(own.url, timeout_s=PATIENCE)
     assert not store.exists("nobody")
     starting.join()
     store.close()
@@ -64,7 +64,7 @@ def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own:
 
 def test_many_threads_at_a_deaf_server_are_refused_together(deaf: str) -> None:
     """Whether its tables have been seen before or not."""
-    server, store = Database(deaf, patience=1), PostgresStore(deaf, patience=1)
+    server, store = Database(deaf, patience=1), PostgresStore(deaf, timeout_s=1)
     for call in (lambda: asked(server), lambda: store.exists("alice")):
         with ThreadPoolExecutor(40) as pool:  # one after the other, they would take a minute
             assert max(pool.map(lambda _, call=call: refused(call), range(40))) < SOON
@@ -96,7 +96,7 @@ def test_a_server_that_lets_no_more_in_is_waited_for_and_told_of(own: postgres.O
         except psycopg.OperationalError:
             pass
         with pytest.raises(StoreUnavailable, match=r"too many clients.*fewer connections, or put a pooler such as PgB"):
-            PostgresStore(own.url, patience=0.5).exists("alice")
+            PostgresStore(own.url, timeout_s=0.5).exists("alice")
         leaving = threading.Timer(1, crowd.close)
         leaving.start()
         store = PostgresStore(own.url)

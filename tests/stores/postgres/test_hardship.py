@@ -40,7 +40,7 @@ def texts(memory: Memory) -> list[str]:
 
 
 def url_of(store: PostgresStore) -> str:
-    return postgres.url(store.server.conninfo)
+    return postgres.url(store.database.conninfo)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_a_server_killed_while_many_write_has_lost_nothing_and_doubled_nothing(o
     chance = random.Random(4)
     stop, kept = threading.Event(), list[tuple[int, str]]()
     with postgres.database(own.url) as url:
-        store = PostgresStore(url, patience=PATIENCE)
+        store = PostgresStore(url, timeout_s=PATIENCE)
         memory = opened(store)
 
         def work(thread: int) -> None:
@@ -95,7 +95,7 @@ def test_a_server_killed_while_many_write_has_lost_nothing_and_doubled_nothing(o
 
 def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_on(own: postgres.Own) -> None:
     with postgres.database(own.url) as url:
-        store = PostgresStore(url, patience=1.5)
+        store = PostgresStore(url, timeout_s=1.5)
         memory = opened(store)
         memory.observe("Before the storm.")
         own.kill()
@@ -116,7 +116,7 @@ def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_
 def test_a_line_lost_in_a_crash_is_not_taken_for_another_that_got_its_number(own: postgres.Own) -> None:
     """After a crash the server gives numbers of transactions, and we those of lines, once more."""
     with postgres.database(own.url) as url, Proxy(url) as proxy:
-        store = PostgresStore(proxy.url, patience=PATIENCE)
+        store = PostgresStore(proxy.url, timeout_s=PATIENCE)
         memory = opened(store)
         memory.observe("Before the storm.")
 
@@ -146,7 +146,7 @@ def proxy(store: PostgresStore) -> Iterator[Proxy]:
 @pytest.fixture
 def behind(proxy: Proxy) -> Iterator[PostgresStore]:
     """The store, seen through the proxy."""
-    made = PostgresStore(proxy.url, connections=1, patience=2)
+    made = PostgresStore(proxy.url, max_connections=1, timeout_s=2)
     opened(made).observe("Hello.")
     made.close()  # a new connection sends its first COMMITs as they are, and the proxy knows them
     yield made
@@ -202,7 +202,7 @@ def test_so_are_units_that_come_together(proxy: Proxy, behind: PostgresStore, he
     vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
     change = UnitReplacement("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
     proxy.set(lambda: heard)
-    assert behind.rewrite_units("alice", change, memory.embedder.name, line.said_at)
+    assert behind.replace_units("alice", change, memory.embedder.name, line.said_at)
     assert proxy.fault is None
     assert [(unit.id, unit.text) for unit in memory.units()] == [(1, "Hel"), (2, "lo.")]
     assert memory.settings()["told"] == {"first": 1}
@@ -218,7 +218,7 @@ def test_what_is_forgotten_has_one_receipt_though_its_acknowledgement_was_lost(
     receipt = memory.forget(everything=True) if everything else memory.forget(seq=1)
     assert (receipt.lines, receipt.seqs) == (1, ((1, 1),))
     assert texts(memory) == []
-    with behind.server.dedicated() as db:
+    with behind.database.dedicated() as db:
         assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (1,)
     with pytest.raises(NotFound):
         memory.forget(seq=1)
@@ -251,7 +251,7 @@ def test_behind_a_pooler_that_gives_each_transaction_another_connection_all_goes
         careless = psycopg.connect(pooler.url, prepare_threshold=0, autocommit=True)
         with careless, pytest.raises(psycopg.errors.InvalidSqlStatementName):
             careless.execute("SELECT %s", (1,))
-        made = PostgresStore(pooler.url, connections=3)
+        made = PostgresStore(pooler.url, max_connections=3)
         memory = opened(made)
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(lambda n: memory.observe(f"Line {n} about the lighthouse."), range(40)))
@@ -267,7 +267,7 @@ def test_behind_a_pooler_that_gives_each_transaction_another_connection_all_goes
 
 
 def test_many_threads_share_few_connections(store: PostgresStore) -> None:
-    few = PostgresStore(url_of(store), connections=2, patience=PATIENCE)
+    few = PostgresStore(url_of(store), max_connections=2, timeout_s=PATIENCE)
     memory = opened(few)
 
     def work(thread: int) -> int:
@@ -297,9 +297,9 @@ def test_a_store_that_was_closed_opens_itself_again_also_under_others_hands(stor
 
 
 def test_when_all_connections_are_busy_the_error_says_so(store: PostgresStore) -> None:
-    few = PostgresStore(url_of(store), connections=1, patience=0.5)
+    few = PostgresStore(url_of(store), max_connections=1, timeout_s=0.5)
     opened(few)
-    with few.server.reading("alice") as db:
+    with few.database.reading("alice") as db:
         db.execute("SELECT 1").fetchone()
         with pytest.raises(StoreUnavailable, match=r"all 1 connections of this process were busy"):
             few.stats("alice", "hash")
@@ -308,7 +308,7 @@ def test_when_all_connections_are_busy_the_error_says_so(store: PostgresStore) -
 
 
 def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: PostgresStore) -> None:
-    few = PostgresStore(url_of(store), connections=1)
+    few = PostgresStore(url_of(store), max_connections=1)
     memory = opened(few)
     memory.observe("Hello.")
     for _ in range(10):
@@ -316,15 +316,15 @@ def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: Pos
             memory.observe("To whom?", parent=77)
         with pytest.raises(NotFound):
             memory.retract(77)
-        with pytest.raises(StoreUnavailable, match="division by zero"), few.server.reading("alice") as db:
+        with pytest.raises(StoreUnavailable, match="division by zero"), few.database.reading("alice") as db:
             db.execute("SELECT 1/0").fetchone()
-        with pytest.raises(NotFound), few.server.writing("alice") as db:
+        with pytest.raises(NotFound), few.database.writing("alice") as db:
             deletion.forget(db, "alice", "line", 77)
         undone = pytest.raises(StoreUnavailable, match="undid this call")
-        with undone, few.server.writing("alice") as db, suppress(psycopg.Error):  # as no one should
+        with undone, few.database.writing("alice") as db, suppress(psycopg.Error):  # as no one should
             db.execute("SELECT 1/0")
     assert memory.observe("And on.").seq == 2
-    with few.server.dedicated() as db:
+    with few.database.dedicated() as db:
         left = db.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"
         )
@@ -367,7 +367,7 @@ def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(st
     alice, bob = opened(store, "alice"), opened(store, "bob")
     alice.observe("Hello.")
     with ThreadPoolExecutor(1) as pool:
-        with store.server.dedicated() as db, db.transaction():
+        with store.database.dedicated() as db, db.transaction():
             db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = 'alice' FOR UPDATE")
             waiting = pool.submit(alice.observe, "Is it my turn?")
             for n in range(5):
@@ -394,7 +394,7 @@ def test_a_bank_made_and_forgotten_by_many_at_once_is_sound_in_the_end(store: Po
 
 def test_a_connection_whose_client_has_vanished_does_not_lock_its_bank_for_long(store: PostgresStore) -> None:
     opened(store)
-    with store.server.writing("alice") as db:
+    with store.database.writing("alice") as db:
         row = db.execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert row == ("1min",)
         assert db.execute("SHOW jit").fetchone() == ("off",)

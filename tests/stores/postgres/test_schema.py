@@ -93,7 +93,7 @@ def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
         assert memory.stats().pending == 0
         store = memory.store
         assert isinstance(store, PostgresStore)
-        with store.server._opened().connection() as connection:  # a pooler's next client has its own path again
+        with store.database._opened().connection() as connection:  # a pooler's next client has its own path again
             assert connection.execute("SHOW search_path").fetchone() == ("app",)
 
 
@@ -138,7 +138,7 @@ def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch:
     with opened(url) as memory, ThreadPoolExecutor(1) as pool, monkeypatch.context() as changed:
         store = memory.store
         assert isinstance(store, PostgresStore)
-        with store.server.writing("alice") as db:
+        with store.database.writing("alice") as db:
             later(changed)
             renewing = pool.submit(schema.init, Database(url))
             time.sleep(0.3)
@@ -157,7 +157,7 @@ def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
         schema.init(Database(url))
         run(url, "INSERT INTO everthread.more VALUES ('alice'), ('bob')")
         store = PostgresStore(postgres.url(url, user=role, password=SECRET))
-        with store.server.reading("alice") as db:
+        with store.database.reading("alice") as db:
             assert db.execute("SELECT bank_id FROM everthread.more").fetchall() == [("alice",)]
         store.close()
 

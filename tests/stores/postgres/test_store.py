@@ -85,7 +85,7 @@ def test_a_wrong_password_is_a_setting_to_be_checked() -> None:
         for password in (SECRET, ""):
             wrong = postgres.url(own.url, user="ann", password=password)
             refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")
-            with closing(PostgresStore(wrong, patience=2 * PATIENCE)) as store:  # trying again would not help
+            with closing(PostgresStore(wrong, timeout_s=2 * PATIENCE)) as store:  # trying again would not help
                 refused(store, ConfigError, "check the user and the password of the URL")
         refused(postgres.url(own.url, user="bob"), ConfigError, "let this user in, in the server's pg_hba.conf")
         refused(postgres.url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user')
@@ -98,13 +98,13 @@ def test_a_database_that_is_not_there_is_to_be_created(postgres_server: str) -> 
 @pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
 def test_a_server_that_is_not_there_is_told_in_seconds(place: str) -> None:
     words = r"can't be reached: .*(No such file|refused|resolve).*; see that it runs"
-    refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", patience=1), StoreUnavailable, words)
+    refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", timeout_s=1), StoreUnavailable, words)
 
 
 def test_a_server_that_does_not_answer_is_told_in_seconds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
-        store = PostgresStore(f"postgresql://ann:{SECRET}@{place}", patience=3)
+        store = PostgresStore(f"postgresql://ann:{SECRET}@{place}", timeout_s=3)
         refused(store, StoreUnavailable, "can't be reached: .*timeout")
 
 
@@ -174,7 +174,7 @@ def test_tables_that_were_dropped_meanwhile_are_told_of(url: str) -> None:
 
 def test_an_error_of_one_statement_is_told_once_and_at_once(url: str) -> None:
     """It is no lost connection, and trying again would not help."""
-    with closing(PostgresStore(url, patience=2 * PATIENCE)) as store:
+    with closing(PostgresStore(url, timeout_s=2 * PATIENCE)) as store:
         memory = opened(store)
         run(url, "ALTER TABLE everthread.line ADD CONSTRAINT short CHECK (length(text) < 20)")
         began = time.monotonic()
@@ -226,7 +226,7 @@ def test_a_secured_role_can_do_all_that_a_memory_does(secured: tuple[str, str]) 
         assert alice.forget(everything=True).lines == 2
         assert not alice.store.exists("alice")
         assert bob.stats().lines == 1
-        with bob.store.server.alone() as db:  # type: ignore[attr-defined]
+        with bob.store.database.dedicated() as db:  # type: ignore[attr-defined]
             assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (3,)
 
 
@@ -240,18 +240,18 @@ def test_even_a_wrong_query_of_a_secured_role_sees_one_bank_alone(secured: tuple
     store = PostgresStore(role)
     for table in (each for each in schema.TABLES if each != "receipt"):
         wrong = f"SELECT DISTINCT bank_id FROM everthread.{table}"
-        with store.server.reading("alice") as db:
+        with store.database.reading("alice") as db:
             assert {bank for (bank,) in db.execute(wrong)} <= {"alice"}, table
-        with store.server.reading() as db:
+        with store.database.reading() as db:
             assert db.execute(wrong).fetchall() == [], table
-    with store.server.reading("alice") as db:
+    with store.database.reading("alice") as db:
         assert db.execute("SELECT * FROM everthread.receipt").fetchall() == []
         assert db.execute("SELECT text FROM everthread.line").fetchall() == [("alice likes ferns.",)]
-    with store.server.writing("alice") as db:
+    with store.database.writing("alice") as db:
         assert db.execute("DELETE FROM everthread.line").rowcount == 1
-    with pytest.raises(StoreUnavailable, match="row-level security"), store.server.writing("alice") as db:
+    with pytest.raises(StoreUnavailable, match="row-level security"), store.database.writing("alice") as db:
         db.execute("INSERT INTO everthread.buffer VALUES ('bob', 'garden', '[]')")
-    with store.server.reading(**schema.LISTING) as db:  # who asks which banks there are learns that and no more
+    with store.database.reading(**schema.LISTING) as db:  # who asks which banks there are learns that and no more
         assert db.execute("SELECT bank_id FROM everthread.bank ORDER BY 1").fetchall() == [("alice",), ("bob",)]
         assert db.execute("SELECT * FROM everthread.line").fetchall() == []
     store.close()

@@ -60,7 +60,7 @@ def test_no_statistics_tell_of_a_text(url: str, store: PostgresStore, monkeypatc
     monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 1)
     tell(opened(store))
     opened(store).observe_many([NewLine(f"Line {n} of the {CANARY}.", key=f"{CANARY}{n}") for n in range(30)])
-    store.index("alice")
+    store.build_indexes("alice")
     asked(url, "ANALYZE")
     rows = asked(url, "SELECT tablename, attname, pg_stats::text FROM pg_stats WHERE schemaname = 'everthread'")
     assert [(table, column) for table, column, said in rows if CANARY in said] == []
@@ -129,7 +129,7 @@ def test_a_process_vacuums_at_once_but_not_again_within_the_pause(url: str, stor
     assert vacuumed(url)["line"] == 2
     store.close()
     assert vacuumed(url)["line"] == 2
-    quick = vacuum.Vacuum(store.server, pause=0)
+    quick = vacuum.Vacuum(store.database, pause=0)
     for _ in range(3):
         quick.after(["line"], bank=False)
     assert vacuumed(url)["line"] == 5

@@ -46,7 +46,7 @@ def filled(store: PostgresStore, bank: str = "alice", dim: int = 64, amount: int
     """A bank that is large, with its index."""
     memory = opened(store, bank, dim)
     memory.observe_many([NewLine(text, "Ann" if n % 10 else "Rare") for n, text in enumerate(texts(amount))])
-    store.index(bank)
+    store.build_indexes(bank)
     return memory
 
 
@@ -65,7 +65,7 @@ def tables(url: str) -> list[str]:
 def near(memory: Memory, text: str, k: int = 40, where: Filter | None = None) -> set[int]:
     among = None if where is None else memory.store.filter_seqs(memory.bank, where, None)
     query = memory.embedder.embed_query(text)
-    return set(memory.store.nearest(memory.bank, memory.embedder.name, query, k, among).tolist())
+    return set(memory.store.nearest_seqs(memory.bank, memory.embedder.name, query, k, among).tolist())
 
 
 def test_a_bank_that_grows_large_gets_an_index_by_itself(url: str, store: PostgresStore) -> None:
@@ -73,7 +73,7 @@ def test_a_bank_that_grows_large_gets_an_index_by_itself(url: str, store: Postgr
     memory.observe_many([NewLine(text, "Ann") for text in texts()])
     indexed()
     assert len(tables(url)) == 1
-    assert store.index("alice") == 0  # it is there
+    assert store.build_indexes("alice") == 0  # it is there
 
 
 def test_the_index_finds_what_comparing_codes_one_by_one_finds(store: PostgresStore) -> None:
@@ -125,7 +125,7 @@ def test_reindexing_with_another_model_drops_the_index_of_the_first(store: Postg
     filled(store)
     second = opened(store, dim=32)
     second.reindex()
-    store.index("alice")
+    store.build_indexes("alice")
     assert len(tables(url)) == 1
     assert len(near(second, "violin")) == 40
 
@@ -173,13 +173,13 @@ def test_a_role_bound_to_one_bank_uses_the_index_that_the_owner_makes(
             indexed()
         assert "everthread db index URL" in caplog.text
         assert len(near(memory, "violin")) == 40  # one by one
-        assert owner.index("alice") == 1
+        assert owner.build_indexes("alice") == 1
         line = memory.observe("a zebra crossed the bridge", speaker="Ann")
         assert line.seq in near(memory, "zebra bridge crossed", 5)
         memory.forget(everything=True)
         opened(bound).observe_many([NewLine(text, "Ann") for text in texts()])  # under the same name
         indexed()
-        owner.index("alice")
+        owner.build_indexes("alice")
         assert len(near(opened(bound), "violin")) == 40
         bound.close()
         owner.close()

@@ -8,7 +8,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from everthread.stores.base import LINE
+from everthread.stores.base import LINE_DTYPE
 from everthread.stores.sqlite import column_blocks, dense_index, rows, schema
 from everthread.stores.sqlite.cache import BankCache
 from everthread.types import Vectors
@@ -27,7 +27,7 @@ def db() -> Iterator[sqlite3.Connection]:
 
 
 def say(db: sqlite3.Connection, seqs: range) -> None:
-    column_blocks.put(db, column_blocks.LINES, np.array([(seq, 0, 0, 1, 1, 3, 3, 0) for seq in seqs], LINE))
+    column_blocks.put(db, column_blocks.LINES, np.array([(seq, 0, 0, 1, 1, 3, 3, 0) for seq in seqs], LINE_DTYPE))
 
 
 def embed(db: sqlite3.Connection, seqs: range, model: str = "m", pieces: int = 1) -> None:

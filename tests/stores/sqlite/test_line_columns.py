@@ -4,14 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.stores.arrays import ArrayPatch
-from everthread.stores.base import LINE
+from everthread.stores.base import LINE_DTYPE
 from everthread.stores.sqlite.line_columns import ColumnFilter, Columns
 from everthread.types import Seqs
 
 
 def lines(seqs: list[int]) -> npt.NDArray[np.void]:
     """Lines of three sessions, of ten terms, by clocks an hour east of UTC."""
-    return np.array([(seq, seq * 1_000_000 + 3_600_000_000, 3600, seq // 10, seq % 2, 10, 5, 0) for seq in seqs], LINE)
+    return np.array(
+        [(seq, seq * 1_000_000 + 3_600_000_000, 3600, seq // 10, seq % 2, 10, 5, 0) for seq in seqs], LINE_DTYPE
+    )
 
 
 def columns(seqs: list[int]) -> Columns:

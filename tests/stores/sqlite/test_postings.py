@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.stores.base import POSTING
+from everthread.stores.base import POSTING_DTYPE
 from everthread.stores.sqlite import postings, schema
 
 Model = dict[str, dict[int, tuple[int, int]]]  # term -> seq -> (tf, head)
@@ -137,5 +137,5 @@ def test_a_common_term_is_counted_up_to_a_time_without_being_read(db: sqlite3.Co
 
 
 def test_records_are_eight_bytes() -> None:
-    assert POSTING.itemsize == 8
-    assert np.array([(1, 2, 3)], POSTING).tobytes() == b"\x01\x00\x00\x00\x02\x00\x03\x00"
+    assert POSTING_DTYPE.itemsize == 8
+    assert np.array([(1, 2, 3)], POSTING_DTYPE).tobytes() == b"\x01\x00\x00\x00\x02\x00\x03\x00"

@@ -432,7 +432,7 @@ def test_vectors_written_by_another_store_are_seen(tmp_path: Path) -> None:
 def test_threads_that_use_more_banks_than_are_kept_open_all_get_their_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "OPEN_BANKS", 2)
+    monkeypatch.setattr(sqlite, "MAX_OPEN_BANKS", 2)
     with closing(SQLiteStore(tmp_path)) as store, ThreadPoolExecutor(6) as pool:
         asked = [f"bank {n * 7 % 5}" for n in range(300)]
         asking = [pool.submit(store.scoring_rows, bank, np.arange(3)) for bank in asked]

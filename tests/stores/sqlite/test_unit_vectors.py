@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread import Memory, NewLine
-from everthread.stores.base import Near, UnitReplacement
+from everthread.stores.base import UnitCosines, UnitReplacement
 from everthread.stores.sqlite import dense_index
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
@@ -48,7 +48,7 @@ def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> 
     change = UnitReplacement(
         "part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None
     )
-    assert store.rewrite_units("b", change, model, NOON)
+    assert store.replace_units("b", change, model, NOON)
 
 
 def filled(folder: Path) -> SQLiteStore:
@@ -62,7 +62,7 @@ def filled(folder: Path) -> SQLiteStore:
     return store
 
 
-def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> Near:
+def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> UnitCosines:
     """The same, by the rows of the file alone."""
     with closing(sqlite3.connect(folder / "b.bank")) as db:
         rows = db.execute(
@@ -78,7 +78,7 @@ def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> Near:
     return sorted((kind, number, cosine) for (kind, number), cosine in found.items())
 
 
-def alike(found: Near, wanted: Near) -> None:
+def alike(found: UnitCosines, wanted: UnitCosines) -> None:
     assert [each[:2] for each in found] == [each[:2] for each in wanted]
     assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=1e-5)
 
@@ -119,7 +119,7 @@ STEPS = st.one_of(
 def do(store: SQLiteStore, what: str, *how: object) -> None:
     if what == "restore":
         kind, number, seed, model = how
-        found = store.units("b", (str(kind),), ids=[number], retracted=True)  # type: ignore[list-item]
+        found = store.units("b", (str(kind),), ids=[number], include_retracted=True)  # type: ignore[list-item]
         for each in found:
             store.restore_unit("b", each, some(seed), str(model))  # type: ignore[arg-type]
     elif what == "embed":
@@ -180,7 +180,7 @@ def reads(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, ask: Callable[[],
 
 
 def test_only_what_has_changed_is_read(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask() -> Near:
+    def ask() -> UnitCosines:
         return store.unit_cosines("b", "m", QUERY, ())
 
     assert sum(reads(store, monkeypatch, ask)) > 5
@@ -234,7 +234,7 @@ def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: 
         assert found is not None
         return found
 
-    pictures, looked = BankCache(), list[tuple[UnitVectors, Near]]()
+    pictures, looked = BankCache(), list[tuple[UnitVectors, UnitCosines]]()
     for n in range(30):
         looked.append((look(), there(tmp_path)))
         rewrite(store, [each.id for each in store.units("b", ("part",))[-(n % 3) :]], 3 - n % 2)
@@ -255,7 +255,7 @@ def test_of_units_as_near_the_first_are_told(store: SQLiteStore) -> None:
 
 def test_who_asks_while_others_write_hears_of_units_put_together_all_or_none(store: SQLiteStore) -> None:
     end = threading.Event()
-    faults: list[Near] = []
+    faults: list[UnitCosines] = []
 
     def ask() -> None:
         while not end.is_set():
