@@ -1,10 +1,16 @@
-"""The Store protocol: what a place that keeps banks must offer. It knows nothing of models, scores or prompts.
+"""The interface that every storage backend implements. It knows nothing of models, scores or prompts.
 
-A store keeps text, numbers the lines, and answers four plain questions about a bank: which lines lie nearest to a
-vector, where do these words stand, what are these lines, and which lines does a filter allow. Everything that makes
-a hit out of the answers is in `everthread.recall`, once, for every store.
+A store saves text, numbers the lines, and answers four questions about a bank: which lines are nearest to a vector,
+which lines contain these terms, what are these lines, and which lines does a filter allow. `everthread.recall` turns
+the answers into hits, once, for every store.
 
-Rows of different banks never meet in one call: every method takes the bank first.
+`Store` is the union of narrow protocols, so that a function asks for what it uses, and a backend can implement a part:
+`BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `UnitStore`, `SettingStore` and `JobQueue`. Every method takes
+the bank first; no call reads two banks.
+
+Stores are safe to use from many threads and processes. A write is durable when its call returns. Every method raises
+`BadBankId` for an impossible bank id, and `StoreUnavailable` if the store can't be read or written. In array shapes,
+R is the number of lines, C of candidates, D of dimensions, Q of vectors of one query.
 """
 
 from __future__ import annotations
@@ -36,21 +42,21 @@ from everthread.types import (
     Vectors,
 )
 
-Key = tuple[str, int]  # a unit's kind and id
-Near = list[tuple[str, int, float]]  # kind, id and cosine of units, by kind and id
+UnitKey = tuple[str, int]  # a unit's kind and id
+UnitCosines = list[tuple[str, int, float]]  # kind, id and cosine of units, by kind and id
 
-# One record for each line in which a term stands.
-POSTING = np.dtype(
+# One record for each line that contains a term.
+POSTING_DTYPE = np.dtype(
     [
         ("seq", "<u4"),
-        ("tf", "<u2"),  # times the term stands in the line, at most 65,535
-        ("head", "<u2"),  # times it stands in the line's first HEAD characters
+        ("tf", "<u2"),  # occurrences of the term in the line, at most 65,535
+        ("head", "<u2"),  # occurrences in the line's first HEAD characters
     ]
 )
 
 
-# What scoring needs to know of a line itself, packed: a thousand lines are then read as fast as one long text.
-LINE = np.dtype(
+# The columns of a line that scoring needs, packed: a thousand lines are then read as fast as one long text.
+LINE_DTYPE = np.dtype(
     [
         ("seq", "<i8"),
         ("said_at", "<i8"),  # microseconds since 1970, on the speaker's own clock
@@ -66,46 +72,57 @@ LINE = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class PreparedLine:
-    """A line ready to be written: cleaned, analysed, embedded. vectors is None when no embedder answered.
+    """A line ready to be written: cleaned, analysed and embedded.
 
-    A line that comes from another store keeps its number: seq, which must be greater than the bank's last.
+    Attributes:
+        line: the line as it was given.
+        said_at: its time, with an offset.
+        terms: its term counts.
+        flags: bits; see `text.line_features`.
+        vectors: (pieces, D) the vectors of its pieces; None if no embedder answered.
+        seq: the number of a line copied from another store, which it retains. Must be greater than the bank's last.
     """
 
-    new: NewLine
+    line: NewLine
     said_at: datetime
-    words: TermCounts
-    marks: int  # bits; see text.line_features
-    vectors: Vectors | None  # (pieces, D)
+    terms: TermCounts
+    flags: int
+    vectors: Vectors | None
     seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where one term stands. records is empty when the term is too common to be worth reading; df counts all."""
+    """The records of one term.
+
+    Attributes:
+        df: the number of lines that contain the term.
+        records: (df,) of `POSTING_DTYPE`, ascending by seq; empty if the term is too common to be read.
+    """
 
     df: int
-    records: npt.NDArray[np.void]  # (df,) of POSTING, ascending by seq
+    records: npt.NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """What scoring needs to know of R lines, ascending by seq, and of their S sessions, ascending by number.
+class ScoringRows:
+    """The columns that scoring needs: of R lines, ascending by seq, and of their S sessions, ascending by number.
 
     Retracted and forgotten lines are absent. A session's first and last seq enclose its lines.
     """
 
-    lines: npt.NDArray[np.void]  # (R,) of LINE
+    lines: npt.NDArray[np.void]  # (R,) of LINE_DTYPE
     sessions: npt.NDArray[np.int64]  # (S, 4): number, first seq, last seq, terms
 
     @property
     def seq(self) -> Seqs:
-        """(R,) the lines' numbers."""
+        """(R,) the numbers of the lines."""
         return np.asarray(self.lines["seq"])
 
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Someone who has said something in the bank. Who speaks in two roles is there twice."""
+    """A speaker of the bank in one role. A name that speaks in two roles is listed twice."""
 
     number: int
     name: str
@@ -114,7 +131,7 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """The bank's own statistics: what BM25 divides by, and who is talking."""
+    """The statistics of a bank that BM25 divides by, and its speakers."""
 
     lines: int
     terms: int
@@ -122,11 +139,11 @@ class CorpusStats:
     sessions: int
     last_seq: int
     speakers: tuple[Speaker, ...]
-    retracted: int = 0  # lines that are; of a choice of lines none is
+    retracted: int = 0  # retracted lines; 0 in statistics of a selection of lines
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The speakers' names, each once."""
+        """The distinct names of the speakers."""
         return tuple(dict.fromkeys(speaker.name for speaker in self.speakers))
 
     @property
@@ -134,41 +151,80 @@ class CorpusStats:
         """Whether a bot takes part in the conversations."""
         return any(speaker.role == "assistant" for speaker in self.speakers)
 
-    def mean(self, total: int) -> float:
-        """A total of terms as a share of each line."""
+    def mean_per_line(self, total: int) -> float:
+        """Divide a total by the number of lines; 1.0 for a bank without lines."""
         return total / self.lines if self.lines else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class UnitReplacement:
-    """Units of one kind that come and go together, and the setting that tells how far their writing has come."""
+    """An atomic replacement of units of one kind, with the setting that records how far their writer has read.
+
+    Attributes:
+        kind: the kind of all these units.
+        delete_ids: ids of the units to delete.
+        units: the new units.
+        vectors: (pieces, D) of each new unit, in their order.
+        min_id: new units get ids above this one and above every existing id.
+        setting: the name of the setting.
+        expected_value: the setting's value when the replacement was computed.
+        make_value: computes its new value from the id of the first new unit.
+    """
 
     kind: str
-    delete_ids: Sequence[int]  # ids of those that are removed, with every trace
+    delete_ids: Sequence[int]
     units: Sequence[NewUnit]
-    vectors: Sequence[Vectors]  # of the units, in their order
-    min_id: int  # the new ones are numbered behind this id, and behind every one that is there
+    vectors: Sequence[Vectors]
+    min_id: int
     setting: str
-    before: JSONValue | None  # what the setting was when this was thought out
-    after: Callable[[int], JSONValue]  # what it becomes, by the id of the first new unit
+    expected_value: JSONValue | None
+    make_value: Callable[[int], JSONValue]
 
 
 Scope = Literal["line", "session", "speaker", "bank"]
-REMAINS = "bytes of what was forgotten may be left; make room on the disk, end other readers of the bank, try again"
+ERASURE_UNFINISHED = (
+    "bytes of what was forgotten may be left; make room on the disk, end other readers of the bank, try again"
+)
 
 
-class Store(Protocol):
-    """Keeps banks. Safe from many threads and processes. A write is durable when its call returns."""
+class BankCatalog(Protocol):
+    """Lists, checks and closes banks."""
 
     @property
     def location(self) -> str:
-        """Where the banks are: two stores of one place have the same."""
+        """The place of the banks. Two stores of one place have equal locations."""
 
     def banks(self) -> list[str]:
-        """The ids of all banks, sorted."""
+        """Return the ids of all banks, sorted."""
 
     def exists(self, bank: str) -> bool:
-        """Whether there is such a bank; it is not made."""
+        """Return whether the bank exists. Does not create it."""
+
+    def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
+        """Count the contents of a bank.
+
+        Args:
+            bank: the bank.
+            model: the name of the embedder.
+            roles: only lines of these roles count as pending.
+
+        Returns:
+            The counts; the recipe's name is left empty.
+        """
+
+    def check(self, bank: str) -> list[str]:
+        """Look for damage.
+
+        Returns:
+            Descriptions of the damage found; empty for a sound bank. `ERASURE_UNFINISHED` is no damage.
+        """
+
+    def close(self) -> None:
+        """Close all files and connections. A later call opens them again."""
+
+
+class LineStore(Protocol):
+    """Writes, reads, retracts and forgets lines and their sessions."""
 
     def append(
         self,
@@ -176,18 +232,31 @@ class Store(Protocol):
         entries: Sequence[PreparedLine],
         model: str,
         *,
-        instead: Sequence[int] = (),
+        replaces: Sequence[int] = (),
         corrects: int | None = None,
     ) -> list[Line]:
-        """Number and keep the lines, in one transaction, those retracted as such. The lines `instead` of which they
-        are kept are retracted first, as by `retract`, in the same transaction; those that are not there any more are
-        passed over. An entry whose key is known already returns that line, unless the line gives way (see
-        `stores.shared_rows`): it then loses its key to the new one. No two lines have the same key. `corrects` is the
-        one of the replaced lines that the first entry corrects: the new line is pinned if that one was. NotFound, with
-        nothing kept, where it is gone."""
+        """Number and store lines in one transaction.
+
+        A line whose key is in use is not stored again, unless the holder of the key releases it (see
+        `stores.shared_rows.releases_key`). Lines with `retracted_at` are stored as retracted.
+
+        Args:
+            bank: the bank; created if it does not exist.
+            entries: the lines.
+            model: the name of the embedder that made the vectors.
+            replaces: numbers of lines to retract first, as by `retract`. Missing ones are ignored.
+            corrects: the line among `replaces` that the first entry corrects; its pin moves to the new line.
+
+        Returns:
+            The line of each entry: new, or the one stored under its key.
+
+        Raises:
+            BadLine: a parent does not exist, or a line's own number is not above the bank's last.
+            NotFound: the line of `corrects` is missing. Nothing is stored.
+        """
 
     def reserve_seqs(self, bank: str, last: int) -> None:
-        """Give no number up to this one to a line any more: they were given in the store from which the bank comes."""
+        """Assign no number up to `last` to a new line. The store from which the bank is copied has assigned them."""
 
     def lines(
         self,
@@ -196,90 +265,138 @@ class Store(Protocol):
         *,
         after: int = 0,
         limit: int | None = None,
-        retracted: bool = False,
+        include_retracted: bool = False,
     ) -> Iterator[Line]:
-        """The lines by seq, from the one behind `after`."""
+        """Iterate over lines, ascending by seq.
+
+        Args:
+            bank: the bank.
+            where: the filter; None allows every line.
+            after: start after this number.
+            limit: the largest number of lines.
+            include_retracted: retracted lines too.
+        """
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
-        """These lines by seq; those retracted or forgotten are left out."""
+        """Return these lines, ascending by seq, without retracted and missing ones."""
 
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
-        """The lines, retracted ones too, that the bank has under these keys."""
+        """Return the lines under these keys, retracted ones too."""
 
     def sessions(self, bank: str) -> list[Session]:
-        """The sessions, in the order they began."""
+        """Return the sessions, by the time they began."""
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
-        """Say that a session is over: no line joins it of itself any more. NotFound if there is none."""
+        """End a session: lines that name no session no longer join it.
+
+        Raises:
+            NotFound: there is no such session.
+        """
 
     def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
-        """The seqs that may be recalled, ascending; None where nothing is ruled out."""
+        """Return the lines that a filter allows and that were said by `as_of`.
 
-    def nearest(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
-        """About k lines whose vectors of this model lie nearest to the query, in any order. A query may have several
-        vectors, (Q, D): here and below the nearest of them counts."""
+        Returns:
+            (R,) their numbers, ascending; None if every line is allowed.
+        """
 
-    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
-        """(C,) cosine of each line's nearest piece to the query; NaN where it has no vector of this model."""
+    def retract(self, bank: str, seq: int, at: datetime) -> Line:
+        """Remove a line from recall. Its text stays in the record.
+
+        In the same transaction the units that derive from it are retracted, a summary of the rest of its session is
+        queued if the session had one, and its pin is removed.
+
+        Returns:
+            The line as it is now.
+
+        Raises:
+            NotFound: the bank has no such line.
+        """
+
+    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
+        """Delete a line, a session, the lines of a speaker, or the bank.
+
+        Derived units, summaries and pins are treated as by `retract`, in the same transaction; derived units are
+        deleted. No byte of a deleted line remains in a file. A database returns it to no client any more, and
+        overwrites its bytes when it uses their pages again. A damaged bank can be forgotten; its receipt counts no
+        lines.
+
+        Args:
+            bank: the bank.
+            scope: what to delete.
+            name: the line's number, or the name of the session or the speaker; None for the bank.
+            at: the time of the receipt.
+
+        Raises:
+            NotFound: nothing has this name.
+            StoreUnavailable: the lines are deleted, but their bytes could not be erased from the file, or the receipt
+                could not be written. The next use of the bank erases the bytes.
+        """
+
+
+class TermIndex(Protocol):
+    """Answers by which terms and columns lines are scored."""
 
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
     ) -> dict[str, Postings]:
-        """Where the `rarest` of the terms stand, the rarest first; one that would pass `most` records in all is only
-        counted. As many that stand nowhere are told too. With `among` (ascending), nothing is told of other lines:
-        df counts those among them, exactly where the records were read and nearly where they were not."""
+        """Return the records of terms.
 
-    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> Rows:
-        """The columns that scoring wants for these lines (seqs ascending). With `among`, other lines are left out, and
-        do not count in their sessions."""
+        Args:
+            bank: the bank.
+            terms: the terms.
+            max_terms: read at most this many terms, the rarest; the others are left out.
+            limit: the largest number of records in all. Terms beyond it are returned with their document frequency
+                only.
+            within: restrict records and document frequencies to these lines (ascending). The frequency of a term whose
+                records were not read is then an estimate.
+
+        Returns:
+            The postings by term, rarest first; at most `max_terms` terms that no line contains come first, with a `df`
+            of 0.
+        """
+
+    def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
+        """Return the columns that scoring needs of lines (ascending); lines not in `within` count nowhere."""
 
     def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
-        """The bank's statistics. With `among`, those of these lines alone, but for `last_seq`, which is the bank's."""
+        """Return the statistics of the bank, or of the lines in `within` alone; `last_seq` is always the bank's."""
 
-    def retract(self, bank: str, seq: int, at: datetime) -> Line:
-        """Take a line out of recall for good. Its text stays in the record. What was derived from it is retracted, a
-        summary of what is left of its session is queued if the session had one, and it is pinned no more: all in one
-        transaction. NotFound if the bank has no such line."""
 
-    def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
-        """Remove a line, a session, a speaker or the bank. NotFound if there is nothing of the name. What was derived
-        from lines, summaries and pins are treated as by `retract`, in the same transaction.
+class VectorStore(Protocol):
+    """Saves the vectors of lines, by the name of their embedder, and searches them.
 
-        In files no byte of it is left. A database gives it to no one any more, and overwrites its bytes when it uses
-        their pages again. A bank can be forgotten however damaged it is; the receipt then counts no lines. If the lines
-        are gone but their bytes could not be erased from a file, StoreUnavailable says so, and the next who uses the
-        bank erases them; if the receipt could not be written, it says that, and the bytes are erased all the same.
-        """
+    A query has one vector, (D,), or several, (Q, D): then the nearest of them counts.
+    """
+
+    def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
+        """Return about k lines whose vectors are nearest to the query, in any order; only lines in `within`."""
+
+    def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
+        """Return (C,) the cosine of each line's nearest piece to the query; NaN for a line without a vector."""
 
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
     ) -> list[Line]:
-        """Lines of these roles that have no vector of this model and dimension, by seq, those after `after`."""
+        """Return at most `limit` lines of these roles after the number `after` that have no vector of this model."""
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
-        """Keep the vectors of lines; vectors of other models stay until `drop_vectors`. `of` are the lines as they were
-        read: where a bank or a line was forgotten since, nothing is kept, whoever has got its name or number now."""
+        """Store the vectors of lines. Vectors of other models stay until `drop_vectors`.
+
+        Args:
+            bank: the bank.
+            model: the name of the embedder.
+            vectors: seq -> (pieces, D).
+            expected: the lines as they were read. A line that was forgotten since gets no vector, even if another line
+                has its number now.
+        """
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        """Drop the vectors of every model but one, also those of units; how many of lines went."""
+        """Delete the vectors of every model except `keep`, also those of units; return how many were of lines."""
 
-    def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
-        """The session's relevance buffer: spans of seqs, oldest first."""
 
-    def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
-        """Keep the session's relevance buffer."""
-
-    def settings(self, bank: str) -> dict[str, JSONValue]:
-        """The bank's settings by name."""
-
-    def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
-        """Keep one setting; None removes it."""
-
-    def update_setting(
-        self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
-    ) -> JSONValue | None:
-        """Replace a setting by what `change` makes of it, and return that, in one transaction. The value is None where
-        it is not set, and where it is to be removed. `change` may be called again with what it made before."""
+class UnitStore(Protocol):
+    """Saves memory units and their vectors. Units of one kind are numbered 1, 2, 3 …"""
 
     def put_unit(
         self,
@@ -290,64 +407,137 @@ class Store(Protocol):
         at: datetime,
         *,
         supersedes: int | None = None,
-        done: ScribeJob | None = None,
+        finished_job: ScribeJob | None = None,
     ) -> Unit:
-        """Keep a unit and its vectors, end the one of its kind that it supersedes, and take `done` out of the queue, in
-        one transaction. Units are numbered 1, 2, 3 … by kind. NotFound, with nothing kept, where a line of its sources
-        is gone or retracted, its span ends behind the bank's last line, what it supersedes is not current, or it
-        supersedes none and is a note or a session's summary while there is a current one."""
+        """Store a unit in one transaction.
+
+        Args:
+            bank: the bank.
+            unit: the unit.
+            vectors: (pieces, D) of its text; None if no embedder answered.
+            model: the name of the embedder.
+            at: the time from which it is current.
+            supersedes: the id of the current unit of its kind that ends with it.
+            finished_job: a job to remove from the queue.
+
+        Raises:
+            NotFound: a source line is missing or retracted, the span ends after the bank's last line, the unit of
+                `supersedes` is not current, or there is a current note, or a current summary of the session, and
+                `supersedes` is None. Nothing is stored.
+        """
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
-        """Keep a unit of another store as it is there, in place of the one of its kind and id."""
+        """Store a unit of another store unchanged, replacing the unit of the same kind and id."""
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
-        """Remove a unit and those whose place it took, with all that was made of them, for good; their ids, its own
-        first. NotFound if there is none that is not retracted. Of bytes it is as with `forget`."""
+        """Delete a unit and the units that it superseded. Erases bytes as `forget` does.
 
-    def rewrite_units(self, bank: str, change: UnitReplacement, model: str, at: datetime) -> bool:
-        """Remove units, write others and keep the setting, in one transaction. False, with nothing changed, where the
-        setting is another meanwhile, or a line of the new units' sources is gone or retracted."""
+        Returns:
+            The ids of the deleted units, its own first.
+
+        Raises:
+            NotFound: there is no such unit, or it is retracted.
+        """
+
+    def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
+        """Delete units, write others and store the setting, in one transaction.
+
+        Returns:
+            False, with nothing changed, if the setting has another value now, or a source line of the new units is
+            missing or retracted.
+        """
 
     def units(
         self,
         bank: str,
         kinds: Sequence[str] = (),
         *,
-        current: bool = False,
-        retracted: bool = False,
+        only_current: bool = False,
+        include_retracted: bool = False,
         ids: Sequence[int] | None = None,
     ) -> list[Unit]:
-        """The units of these kinds (all, where none is named) by kind and id; only those that none has superseded, if
-        current; only those of these ids, unless it is None."""
+        """Return units, by kind and id.
+
+        Args:
+            bank: the bank.
+            kinds: only units of these kinds; empty for all.
+            only_current: only units that no other supersedes.
+            include_retracted: retracted units too.
+            ids: only units with these ids; None for all.
+        """
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
-        """(U, 3) id, first and last seq of every unit of a kind that is not retracted, or of those that are, by id."""
+        """Return (U, 3) id, first and last seq of the units of a kind, by id: live ones, or the retracted ones."""
 
-    def unit_cosines(self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None) -> Near:
-        """Kind, id and cosine of the nearest piece of every unit of these kinds (all, where none is named) that is not
-        retracted and has a vector of this model, or of the k nearest of them; by kind and id."""
+    def unit_cosines(
+        self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None
+    ) -> UnitCosines:
+        """Return the cosine of the nearest piece of each unit to the query.
 
-    def pending_units(self, bank: str, model: str, dim: int) -> list[Unit]:
-        """Units that are not retracted and have no vector of this model and dimension, by kind and id."""
+        Args:
+            bank: the bank.
+            model: the name of the embedder.
+            query: (D,) or (Q, D).
+            kinds: only units of these kinds; empty for all.
+            k: only the k nearest units.
+
+        Returns:
+            Kind, id and cosine of the units that are not retracted and have a vector of the model, by kind and id.
+        """
+
+    def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
+        """Return the units that are not retracted and have no vector of this model, by kind and id."""
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
-        """Keep the vectors of units, by kind and id."""
+        """Store the vectors of units: kind and id -> (pieces, D). Missing and retracted units are ignored."""
 
-    def queue(self, bank: str, work: ScribeJob) -> None:
-        """Keep work that a scribe is to do. Of the same kind, session and first line it is the same work: its end, its
-        tries and its error are then renewed, and its place in the queue stays. NotFound if there is no such session."""
 
-    def queued(self, bank: str) -> list[ScribeJob]:
-        """The work that is to be done, the oldest first."""
+class SettingStore(Protocol):
+    """Saves settings of a bank (JSON values by name) and the relevance buffers of its sessions."""
 
-    def dequeue(self, bank: str, work: ScribeJob) -> None:
-        """Take work out of the queue."""
+    def settings(self, bank: str) -> dict[str, JSONValue]:
+        """Return the settings by name."""
 
-    def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
-        """Count what the bank holds. Pending are lines of these roles. The recipe's name is left to the caller."""
+    def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
+        """Store one setting; None removes it."""
 
-    def check(self, bank: str) -> list[str]:
-        """What is wrong with the bank, in words; an empty list when it is sound. REMAINS is no damage."""
+    def update_setting(
+        self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
+    ) -> JSONValue | None:
+        """Read, change and store a setting in one transaction.
 
-    def close(self) -> None:
-        """Let go of files and connections."""
+        Args:
+            bank: the bank.
+            name: the setting.
+            change: computes the new value from the stored one; None is an unset value. May be called more than once.
+
+        Returns:
+            The new value.
+        """
+
+    def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
+        """Return the relevance buffer of a session: inclusive spans of line numbers, oldest first."""
+
+    def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
+        """Store the relevance buffer of a session."""
+
+
+class JobQueue(Protocol):
+    """Saves the jobs of scribes until they are done."""
+
+    def enqueue(self, bank: str, job: ScribeJob) -> None:
+        """Queue a job. A queued job of the same kind, session and first line is updated and retains its place.
+
+        Raises:
+            NotFound: there is no such session.
+        """
+
+    def jobs(self, bank: str) -> list[ScribeJob]:
+        """Return the queued jobs, oldest first."""
+
+    def dequeue(self, bank: str, job: ScribeJob) -> None:
+        """Remove a job from the queue."""
+
+
+class Store(BankCatalog, LineStore, TermIndex, VectorStore, UnitStore, SettingStore, JobQueue, Protocol):
+    """Everything that Everthread asks of a storage backend."""
