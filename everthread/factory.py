@@ -45,7 +45,7 @@ def store(spec: Store | str | Path | None = None, create: bool = True) -> Store:
             return _postgres(str(spec))
         if "://" in str(spec):
             raise ConfigError(
-                f"store {dsn.shown(str(spec))!r} is a URL of an unknown kind; give the path of a folder, "
+                f"store {dsn.redact_password(str(spec))!r} is a URL of an unknown kind; give the path of a folder, "
                 f"or {dsn.EXAMPLE}"
             )
         if not create and not Path(spec).expanduser().exists():

@@ -54,8 +54,8 @@ from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
-from everthread.stores.limits import LARGEST_SEQ
-from everthread.stores.problems import missing_line
+from everthread.stores.limits import MAX_SEQ
+from everthread.stores.problems import missing_line_error
 from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,
@@ -333,7 +333,7 @@ class Memory:
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
-        behind = min(max(after, 0), LARGEST_SEQ)
+        behind = min(max(after, 0), MAX_SEQ)
         return self.store.lines(self.bank, where, after=behind, limit=limit, include_retracted=retracted)
 
     def sessions(self) -> list[Session]:
@@ -367,7 +367,7 @@ class Memory:
         new = corrections.correction(self.store, self.bank, seq, text, key)
         line = self.replace_lines([seq], [new], corrects=seq)[0]
         if line.text != keepable(text)[0]:  # the key was taken by another correction, just now
-            raise missing_line(self.bank, seq)
+            raise missing_line_error(self.bank, seq)
         return line
 
     def forget(
@@ -404,7 +404,7 @@ class Memory:
         not current any more: nothing is kept then, and the work stays queued. Raises StoreUnavailable.
         """
         unit = validation.check_unit(unit)
-        if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= LARGEST_SEQ):
+        if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= MAX_SEQ):
             raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
         done = done and validation.check_job(done)
         vectors = self._encoder.try_embed([unit.text])

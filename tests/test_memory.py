@@ -29,7 +29,7 @@ from everthread.errors import (
 )
 from everthread.memory import BATCH
 from everthread.recall.results import Query
-from everthread.stores.shared_rows import REQUEST
+from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
 from everthread.stores.sqlite.store import MAX_OPEN_BANKS, SQLiteStore
 from everthread.testing import HashEmbedder
 from everthread.types import Vectors
@@ -368,9 +368,9 @@ def test_the_key_of_a_line_that_an_earlier_version_corrected_leads_to_the_correc
 
 
 def test_the_key_of_a_request_stays_with_what_came_of_it(memory: Memory) -> None:
-    memory.observe("Mia lives in Porto.", key=f"{REQUEST}1")
+    memory.observe("Mia lives in Porto.", key=f"{REQUEST_KEY_PREFIX}1")
     assert memory.correct(1, "Mia lives in Lisbon.").key is None
-    assert memory.observe("Mia lives in Porto.", key=f"{REQUEST}1").seq == 1
+    assert memory.observe("Mia lives in Porto.", key=f"{REQUEST_KEY_PREFIX}1").seq == 1
 
 
 def test_who_forgets_the_line_forgets_the_key(memory: Memory) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import Store
-from everthread.stores.problems import missing_line
+from everthread.stores.problems import missing_line_error
 from everthread.stores.shared_rows import source_key
 from everthread.types import Filter, Line, NewLine, NewUnit, Unit
 
@@ -25,7 +25,7 @@ def correction(store: Store, bank: str, seq: int, text: str, key: str | None = N
     """
     found = store.get(bank, [seq])
     if not found:
-        raise missing_line(bank, seq)
+        raise missing_line_error(bank, seq)
     old = found[0]
     kept = {name: value for name, value in old.metadata.items() if not name.startswith(META_PREFIX)}
     first = {**kept, META_CORRECTS: old.metadata.get(META_CORRECTS, seq)}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from everthread.bank.line_versions import copies, recorded
 from everthread.common.keys import META_KEY_FROM
 from everthread.stores.base import Store
-from everthread.stores.shared_rows import gives_way
+from everthread.stores.shared_rows import releases_key
 from everthread.types import Line, NewLine, now
 
 
@@ -38,8 +38,8 @@ def _answer(store: Store, bank: str, holder: Line, new: NewLine, instead: Collec
     """The line that is there for one that is offered under the holder's key; None where the key is to be had. Version
     0.1.0 left the key with the line that was corrected."""
     if holder.seq in instead and holder.retracted_at is None:
-        return None if gives_way(replace(holder, retracted_at=now()), new) else holder
-    if not gives_way(holder, new):
+        return None if releases_key(replace(holder, retracted_at=now()), new) else holder
+    if not releases_key(holder, new):
         return holder
     stand = store.get(bank, copies(store, bank, holder.seq))
     return next((line for line in reversed(stand) if line.seq not in instead), None)

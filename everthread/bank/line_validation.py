@@ -17,7 +17,7 @@ from typing import get_args
 from everthread.common.keys import META_REPLACED_CHARACTERS
 from everthread.common.timestamps import micros
 from everthread.errors import BadLine
-from everthread.stores.limits import LARGEST_SEQ, UNKEEPABLE
+from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue, Metadata, NewLine, Role
 
 LONGEST_TEXT = 4_000_000  # characters: a novel; a longer "message" is a file that should be imported in parts
@@ -42,7 +42,7 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     parent = new.parent
     if isinstance(parent, str):
         parent = _name(parent, "parent")[0]
-    elif parent is not None and (type(parent) is not int or not 1 <= parent <= LARGEST_SEQ):
+    elif parent is not None and (type(parent) is not int or not 1 <= parent <= MAX_SEQ):
         raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {parent!r}")
     said_at = present if new.said_at is None else new.said_at
     micros(said_at)
@@ -75,7 +75,7 @@ def _text(text: str) -> str:
 def keepable(text: str) -> tuple[str, int]:
     """The text with whole surrogate pairs joined and what can't be kept replaced; how much was replaced."""
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-    return UNKEEPABLE.subn("\ufffd", joined)
+    return UNSTORABLE_CHARACTERS.subn("\ufffd", joined)
 
 
 def _name(name: str, what: str) -> tuple[str, int]:

@@ -16,8 +16,8 @@ import numpy as np
 from everthread.bank.line_validation import LONGEST_NAME, LONGEST_TEXT, keepable
 from everthread.common.timestamps import micros
 from everthread.errors import BadInput, BadQuery, NotFound
-from everthread.stores.filters import as_json, holdable
-from everthread.stores.limits import LARGEST_SEQ, UNKEEPABLE
+from everthread.stores.filters import canonical_json, check_storable
+from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue, NewUnit, ScribeJob
 
 NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as general knowledge
@@ -55,7 +55,7 @@ def check_seq(seq: int, bank: str) -> int:
     """
     if type(seq) is not int:
         raise BadQuery(f"seq must be a whole number, got {seq!r}")
-    if not 1 <= seq <= LARGEST_SEQ:
+    if not 1 <= seq <= MAX_SEQ:
         raise NotFound(f"bank {bank!r} has no line {seq}; lines are counted from 1")
     return seq
 
@@ -68,7 +68,7 @@ def check_seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
     """
     if not isinstance(seqs, Collection) or not all(isinstance(seq, int | np.integer) for seq in seqs):
         raise BadQuery(f"{name} must be the seqs of lines, got {shortly(seqs)}")
-    return frozenset(int(seq) for seq in seqs if 1 <= seq <= LARGEST_SEQ)
+    return frozenset(int(seq) for seq in seqs if 1 <= seq <= MAX_SEQ)
 
 
 def check_filter_name(name: str, what: str) -> str:
@@ -81,7 +81,7 @@ def check_filter_name(name: str, what: str) -> str:
         raise BadQuery(f"{what} must be a str, got {name!r}")
     if len(name) > LONGEST_NAME:
         raise BadQuery(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
-    return holdable(name, what)
+    return check_storable(name, what)
 
 
 # ------------------------------------------------------- of values to be stored
@@ -143,7 +143,7 @@ def check_job(job: ScribeJob) -> ScribeJob:
     check_name(job.session, "the session of a job")
     check_span(job.first_seq, job.last_seq, "a job")
     micros(job.queued_at, "queued_at", BadInput)
-    if type(job.tries) is not int or not 0 <= job.tries <= LARGEST_SEQ:
+    if type(job.tries) is not int or not 0 <= job.tries <= MAX_SEQ:
         raise BadInput(f"the tries of a job must be a whole number from 0, got {job.tries!r}")
     if job.error is not None:
         check_name(job.error, "the error of a job")
@@ -169,7 +169,7 @@ def check_span(first: int, last: int, what: str) -> None:
     Raises:
         BadInput: if they aren't whole numbers from 1 in that order.
     """
-    if type(first) is not int or type(last) is not int or not 1 <= first <= last <= LARGEST_SEQ:
+    if type(first) is not int or type(last) is not int or not 1 <= first <= last <= MAX_SEQ:
         raise BadInput(f"{what} must be of lines from first_seq to last_seq, counted from 1, got {first!r} to {last!r}")
 
 
@@ -180,7 +180,7 @@ def to_json(value: JSONValue, what: str) -> str:
         BadInput: if JSON, or a database, can't hold it.
     """
     try:
-        written = as_json(value)
+        written = canonical_json(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"{what} must be what JSON can hold, got {shortly(value)}: {error}") from error
     _check_storable(written.replace(r"\\", "").replace(r"\u0000", "\0"), what)
@@ -188,6 +188,6 @@ def to_json(value: JSONValue, what: str) -> str:
 
 
 def _check_storable(text: str, what: str) -> str:
-    if UNKEEPABLE.search(text):
+    if UNSTORABLE_CHARACTERS.search(text):
         raise BadInput(f"{what} holds NUL or half a surrogate pair, as no bank can: {shortly(text)}")
     return text

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from everthread.bank.line_validation import LONGEST_NAME
 from everthread.errors import BadInput
-from everthread.stores.limits import UNKEEPABLE
+from everthread.stores.limits import UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue
 
 MAX_FIELD_CHARS = 100_000  # characters of one field; some 25,000 tokens, more than most models read at all
@@ -110,7 +110,7 @@ def _same(name: str, other: str) -> bool:
 
 def _whole(text: str, what: str) -> str:
     """The text, if any store can hold it."""
-    if found := UNKEEPABLE.search(text):
+    if found := UNSTORABLE_CHARACTERS.search(text):
         raise BadInput(f"{what} holds {found[0]!r} at {found.start()}: NUL or half a surrogate pair; take it out")
     return text
 

@@ -21,7 +21,7 @@ from everthread.common.keys import META_NEEDS_CONSENT, META_REPEATS
 from everthread.common.timestamps import micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
-from everthread.stores.shared_rows import SESSION_GAP, session_name, source_key
+from everthread.stores.shared_rows import SESSION_GAP, new_session_name, source_key
 from everthread.types import Filter, Line, Metadata, NewLine, Role, Session, now
 
 
@@ -230,7 +230,7 @@ def open_session(
     last = current_session(sessions, at)
     if session is None and resume:
         session = find_resumable(last, at)
-    session = session or session_name(micros(at), lambda name: {each.id for each in sessions})
+    session = session or new_session_name(micros(at), lambda name: {each.id for each in sessions})
     return Conversation(memory, session, private=private), last
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from everthread.common.keys import SETTING_PINNED
 from everthread.errors import BadInput, NotFound
-from everthread.stores.pinned import numbers, without
+from everthread.stores.pinned import pinned_seqs, remove_pins
 from everthread.text.formatting import format_lines
 from everthread.text.tokens import Counter, estimate
 from everthread.types import JSONValue, Line
@@ -26,7 +26,7 @@ MIN_CUT_CHARS = 12  # characters of a line that is cut to fit: less tells nothin
 def list_pins(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
     """The pinned lines that stand, in the order of the conversation; settings are the bank's, where they are known."""
     kept = memory.store.settings(memory.bank) if settings is None else settings
-    seqs = numbers(kept.get(SETTING_PINNED))
+    seqs = pinned_seqs(kept.get(SETTING_PINNED))
     return memory.store.get(memory.bank, seqs) if seqs else []
 
 
@@ -35,10 +35,10 @@ def add(memory: Memory, seq: int) -> list[Line]:
     if not memory.store.get(memory.bank, [seq]):
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r} that could be pinned")
     settings = memory.store.settings(memory.bank)
-    gone = set(numbers(settings.get(SETTING_PINNED))).difference(line.seq for line in list_pins(memory, settings))
+    gone = set(pinned_seqs(settings.get(SETTING_PINNED))).difference(line.seq for line in list_pins(memory, settings))
 
     def pinned(value: JSONValue | None) -> JSONValue | None:
-        seqs = [each for each in numbers(value) if each not in gone]
+        seqs = [each for each in pinned_seqs(value) if each not in gone]
         if seq in seqs:
             return value
         if len(seqs) >= MAX_PINS:
@@ -51,7 +51,7 @@ def add(memory: Memory, seq: int) -> list[Line]:
 
 def remove(memory: Memory, seq: int) -> list[Line]:
     """Take a line off, if it is pinned; the lines that are pinned now."""
-    memory.store.update_setting(memory.bank, SETTING_PINNED, lambda value: without(value, [seq]))
+    memory.store.update_setting(memory.bank, SETTING_PINNED, lambda value: remove_pins(value, [seq]))
     return list_pins(memory)
 
 

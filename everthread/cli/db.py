@@ -38,14 +38,14 @@ def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
     """Make the extension and the tables; those that are there stay."""
     server = Database(url)
     if role is not None and distribute:
-        raise ConfigError(schema.APART.format(server.shown))
-    done: dict[str, Any] = {"url": server.shown, "migrations": schema.init(server), "statements": []}
+        raise ConfigError(schema.ROLE_AND_CITUS.format(server.display_url))
+    done: dict[str, Any] = {"url": server.display_url, "migrations": schema.migrate(server), "statements": []}
     if role is not None:
         schema.secure(server, role)
         done["role"] = role
     if distribute:
         done["statements"] = schema.distribute(server)
-    text = f"{server.shown}: schema {schema.VERSION}, {done['migrations']} migrations applied"
+    text = f"{server.display_url}: schema {schema.VERSION}, {done['migrations']} migrations applied"
     _show(done, as_json, "\n".join([text, *done["statements"]]))
 
 
@@ -55,8 +55,12 @@ def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
 def migrate(url: str, as_json: bool) -> None:
     """Bring the tables up to date."""
     server = _made(url)
-    applied = schema.init(server)
-    _show({"url": server.shown, "migrations": applied}, as_json, f"{server.shown}: {applied} migrations applied")
+    applied = schema.migrate(server)
+    _show(
+        {"url": server.display_url, "migrations": applied},
+        as_json,
+        f"{server.display_url}: {applied} migrations applied",
+    )
 
 
 @db.command()
@@ -68,7 +72,7 @@ def check(url: str, as_json: bool) -> None:
     with closing(factory.store(url)) as store:
         found = {bank: store.check(bank) for bank in store.banks()}
     wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
-    text = "\n".join(wrong) or f"{server.shown}: {pluralize(len(found), 'bank')}, all sound"
+    text = "\n".join(wrong) or f"{server.display_url}: {pluralize(len(found), 'bank')}, all sound"
     _show({"banks": len(found), "wrong": wrong}, as_json, text)
     click.get_current_context().exit(1 if wrong else 0)
 
@@ -95,17 +99,17 @@ def scrub(url: str, as_json: bool) -> None:
     """
     server = _made(url)
     left = vacuum.scrub(server)
-    text = f"{server.shown}: written anew; nothing forgotten is left in its files"
-    _show({"url": server.shown, "left": left}, as_json, "\n".join(left) or text)
+    text = f"{server.display_url}: written anew; nothing forgotten is left in its files"
+    _show({"url": server.display_url, "left": left}, as_json, "\n".join(left) or text)
     click.get_current_context().exit(1 if left else 0)
 
 
 def _made(url: str) -> Database:
     """The server of a database that has tables."""
     server = Database(url)
-    with server.dedicated() as connection:
+    with server.dedicated_connection() as connection:
         if schema.version(connection) == 0:
-            raise StoreUnavailable(f"{server.shown} has no tables yet; make them with: everthread db init URL")
+            raise StoreUnavailable(f"{server.display_url} has no tables yet; make them with: everthread db init URL")
     return server
 
 

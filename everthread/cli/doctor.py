@@ -19,7 +19,7 @@ from everthread.common.installation import install_package
 from everthread.embedders import shapes
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.postgres import dsn
-from everthread.stores.sqlite.bank_file import orphans
+from everthread.stores.sqlite.bank_file import find_orphan_logs
 from everthread.stores.sqlite.store import SQLiteStore
 
 REQUIRED_PACKAGES = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx", "click", "platformdirs")
@@ -39,7 +39,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     for package in REQUIRED_PACKAGES:
         yield _installed(package)
-    yield Finding("store", True, dsn.shown(store or config.load().store))
+    yield Finding("store", True, dsn.redact_password(store or config.load().store))
     yield _recipe()
     yield _model(embedder)
     yield _language_model()
@@ -92,7 +92,7 @@ def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
         yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
         return
     if isinstance(kept, SQLiteStore):
-        for path in orphans(kept.folder):
+        for path in find_orphan_logs(kept.folder):
             yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")
     for bank in names or there:
         try:

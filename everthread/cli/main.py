@@ -517,7 +517,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     with closing(factory.store(source, create=False)) as here:
         names = bank or here.banks()
         if missing := [name for name in names if not here.exists(name)]:
-            raise NotFound(f"there is no bank {missing[0]!r} in {dsn.shown(source)}; nothing was moved")
+            raise NotFound(f"there is no bank {missing[0]!r} in {dsn.redact_password(source)}; nothing was moved")
         with closing(factory.store(target)) as there:
             for name in names:
                 own = SavedRecipe.of(here, name)  # by which the copy is embedded

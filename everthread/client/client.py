@@ -24,7 +24,7 @@ from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, Fi
 from everthread.client.reply import RemoteReply
 from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
-from everthread.stores.limits import LARGEST_SEQ, checked
+from everthread.stores.limits import MAX_SEQ, check_bank_id
 from everthread.types import (
     Context,
     EndResult,
@@ -63,7 +63,7 @@ class Client:
     def __init__(self, url: str = DEFAULT_URL, bank: str = "default", key: str | None = None) -> None:
         """Nothing is asked yet. key is one that `everthread keys` made; on the server's own machine none is needed.
         Raises BadBankId and ConfigError."""
-        self.bank = checked(bank)
+        self.bank = check_bank_id(bank)
         self._connection = Connection(url, key)
         self.characters = RemoteCharacters(self._connection)
 
@@ -194,7 +194,7 @@ class Client:
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
         query = {**decode.encode_list_filter(where), "retracted": retracted}
-        found = self._pages("lines", after=_behind(min(max(after, 0), LARGEST_SEQ)), **query)
+        found = self._pages("lines", after=_behind(min(max(after, 0), MAX_SEQ)), **query)
         return islice(map(decode.line, found), limit)
 
     def sessions(self) -> list[Session]:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from everthread import errors
 from everthread.common.retry import Retries, parse_retry_after
 from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
-from everthread.stores.filters import holdable
+from everthread.stores.filters import check_storable
 
 if TYPE_CHECKING:
     import httpx
@@ -185,7 +185,7 @@ def build_path(*names: str | int) -> str:
 def _segment(name: str | int) -> str:
     if (said := str(name)) in ("", ".", ".."):
         raise BadQuery(f"{name!r} can't be named to a server, for no address holds it; see to it where the banks are")
-    return quote(holdable(said, "a name"), safe="")
+    return quote(check_storable(said, "a name"), safe="")
 
 
 def build_error(status: int, document: Mapping[str, Any], url: str) -> EverthreadError:

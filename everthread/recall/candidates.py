@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.recall.query import ParsedQuery
-from everthread.stores.arrays import member, union
+from everthread.stores.arrays import is_member, union
 from everthread.stores.base import CorpusStats, Postings, ScoringRows, Store
 from everthread.text.analyzer import is_unspaced_script
 from everthread.text.bm25 import idf, saturation
@@ -83,7 +83,7 @@ def search(
         postings = {term: _without(posting, exclude) for term, posting in postings.items()}
     if in_span is not None:
         chosen = sample_evenly(
-            in_span if allowed is None else in_span[member(in_span, allowed)], max(EXHAUSTIVE_LIMIT, k)
+            in_span if allowed is None else in_span[is_member(in_span, allowed)], max(EXHAUSTIVE_LIMIT, k)
         )
     elif (last if visible is None else len(visible)) <= EXHAUSTIVE_LIMIT:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
@@ -96,14 +96,14 @@ def search(
         chosen = union(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
     chosen = chosen[chosen <= last]
     if exclude is not None:
-        chosen = chosen[~member(chosen, exclude)]
+        chosen = chosen[~is_member(chosen, exclude)]
     rows = store.scoring_rows(bank, with_windows(chosen, last), visible)
-    at = np.flatnonzero(member(rows.seq, chosen))
+    at = np.flatnonzero(is_member(rows.seq, chosen))
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
     )
     if exclude is not None:
-        cosine = np.where(member(rows.seq, exclude), np.float32(np.nan), cosine)
+        cosine = np.where(is_member(rows.seq, exclude), np.float32(np.nan), cosine)
     return Candidates(rows.seq[at], at, rows, cosine, postings, corpus, query, allowed)
 
 
@@ -133,7 +133,7 @@ def by_words(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seq
     near = union(*(found + step for step in range(-AFTER, BEFORE + 1)))
     near = near[(near >= 1) & (near <= corpus.last_seq)]
     if allowed is not None:
-        near = near[member(near, allowed)]
+        near = near[is_member(near, allowed)]
     around = np.zeros(len(weight), np.float32)
     around[near] = sum(weight[near + step] * factor for step, factor in WINDOW.items())
     return np.sort(top_k(near, around, most))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from everthread.recall.candidates import AFTER, BEFORE, WINDOW, Candidates
 from everthread.recall.query import ParsedQuery
-from everthread.stores.arrays import distinct
+from everthread.stores.arrays import distinct_small
 from everthread.stores.base import Postings, ScoringRows
 from everthread.text.bm25 import idf, saturation
 from everthread.text.line_features import ASKS, ENDS_ASKING, TELLS_NOTHING, TELLS_TIME
@@ -103,7 +103,7 @@ class _AdjacentRows:
 
 
 def _best_of_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
-    sessions = distinct(session)
+    sessions = distinct_small(session)
     inverse = np.searchsorted(sessions, session)
     best = np.full(len(sessions), -1, np.float32)
     np.maximum.at(best, inverse, cosine)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Floats, Signals, score
 from everthread.recall.query import ParsedQuery
-from everthread.stores.arrays import repeats, union
+from everthread.stores.arrays import repeat_indexes, union
 from everthread.stores.base import Store
 from everthread.text.time_expressions import Span
 from everthread.types import Filter, Seqs
@@ -76,5 +76,5 @@ def _rank(group: npt.NDArray[np.integer], told: Floats) -> npt.NDArray[np.intp]:
     """(C,) how many lines of the same group come before, the greatest first."""
     order = np.lexsort((-told, group))
     rank = np.empty(len(group), np.intp)
-    rank[order] = repeats(group[order].astype(np.int64))
+    rank[order] = repeat_indexes(group[order].astype(np.int64))
     return rank

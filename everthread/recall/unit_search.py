@@ -16,7 +16,7 @@ import numpy as np
 from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query import ParsedQuery
-from everthread.stores.filters import any_of, as_json, checked
+from everthread.stores.filters import allowed_names, canonical_json, check_filter
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
 from everthread.types import Filter, Unit
@@ -40,9 +40,9 @@ class Scored(NamedTuple):
 def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:
     """The kinds of units that a filter asks for; none where it asks for lines. BadQuery where it asks for both, or for
     what a unit doesn't have."""
-    if where is None or checked(where, as_of).kind is None:
+    if where is None or check_filter(where, as_of).kind is None:
         return ()
-    wanted = tuple(dict.fromkeys(any_of(where.kind, "kind")))
+    wanted = tuple(dict.fromkeys(allowed_names(where.kind, "kind")))
     if "line" not in wanted:
         for name in ("session", "speaker", "role"):
             if wanted and getattr(where, name) is not None:
@@ -80,10 +80,10 @@ def _fits(unit: Unit, where: Filter) -> bool:
         return False
     if where.until is not None and unit.said_at >= where.until:
         return False
-    if where.category is not None and unit.category not in any_of(where.category, "category"):
+    if where.category is not None and unit.category not in allowed_names(where.category, "category"):
         return False
     return all(
-        key in unit.metadata and as_json(unit.metadata[key]) == as_json(wanted)
+        key in unit.metadata and canonical_json(unit.metadata[key]) == canonical_json(wanted)
         for key, wanted in where.metadata.items()
     )
 

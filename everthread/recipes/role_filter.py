@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from everthread.stores.base import CorpusStats
-from everthread.stores.filters import any_of
+from everthread.stores.filters import allowed_names
 from everthread.types import Filter, Role
 
 
@@ -23,4 +23,4 @@ def of_roles(where: Filter | None, roles: tuple[Role, ...], corpus: CorpusStats)
     if not corpus.has_assistant:
         return where
     asked = where.role
-    return replace(where, role=tuple(role for role in roles if asked is None or role in any_of(asked, "role")))
+    return replace(where, role=tuple(role for role in roles if asked is None or role in allowed_names(asked, "role")))

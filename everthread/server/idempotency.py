@@ -18,7 +18,7 @@ from fastapi import Depends, Header, Request
 
 from everthread.server.problems import Problem
 from everthread.server.server_db import ServerDatabase
-from everthread.stores.shared_rows import REQUEST
+from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
 
 Result = TypeVar("Result")
 
@@ -100,7 +100,7 @@ class IdempotentRequest:
 
     def line_key(self, number: int = 0) -> str | None:
         """Return the key of a line that this request stores, for one that has none of its own; None without a name."""
-        return None if self.name is None else f"{REQUEST}{_digest(self.name, str(number))}"
+        return None if self.name is None else f"{REQUEST_KEY_PREFIX}{_digest(self.name, str(number))}"
 
     def with_body_digest(self, content: str) -> IdempotentRequest:
         """Return the same request with the digest of its body."""

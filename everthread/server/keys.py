@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 from everthread.errors import BadInput, NotFound, StoreUnavailable
 from everthread.server.server_db import ServerDatabase
-from everthread.stores.limits import checked
+from everthread.stores.limits import check_bank_id
 from everthread.types import now
 
 Verb = Literal["read", "write", "chat", "forget"]
@@ -138,7 +138,7 @@ def _scope(bank: str) -> str:
         return bank
     if ALL_BANKS in bank.removesuffix(SUBTREE_SUFFIX):
         raise BadInput(f"invalid scope {bank!r} of a key: expected a bank's id, * alone, or * at the end as in alice/*")
-    checked(bank.removesuffix(SUBTREE_SUFFIX))
+    check_bank_id(bank.removesuffix(SUBTREE_SUFFIX))
     return bank
 
 

@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadLine, BadQuery
 from everthread.recall.buffer import CAPACITY
-from everthread.stores.limits import LARGEST_SEQ
+from everthread.stores.limits import MAX_SEQ
 from everthread.types import Filter, FoundUnit, Line, NewLine, Role
 
 Item = TypeVar("Item")
 
-LineNumber = Annotated[int, Field(ge=1, le=LARGEST_SEQ)]  # in a body
-PathSeq = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The number of a line.")]
+LineNumber = Annotated[int, Field(ge=1, le=MAX_SEQ)]  # in a body
+PathSeq = Annotated[int, Path(ge=1, le=MAX_SEQ, description="The number of a line.")]
 Span = Annotated[list[LineNumber], Field(min_length=2, max_length=2)]  # the first and the last line
 NonEmptyText = Annotated[str, Field(min_length=1)]
 Remember = Literal["always", "ask", "never"]  # whether a bank's conversations are remembered

@@ -13,7 +13,7 @@ import platformdirs
 from everthread.errors import StoreUnavailable
 from everthread.stores.base import Store
 from everthread.stores.sqlite.bank_file import create_private
-from everthread.stores.sqlite.fork_guard import GUARD
+from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.store import SQLiteStore
 
 FILE_NAME = "server.sqlite"
@@ -36,7 +36,7 @@ class ServerDatabase:
         self.file, self._schema = file, schema
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
-        GUARD.closes(self)
+        FORK_GUARD.register(self)
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection | None]:
@@ -45,7 +45,7 @@ class ServerDatabase:
         Raises:
             StoreUnavailable: if the file can't be read.
         """
-        with GUARD, self._lock, self._map_errors():
+        with FORK_GUARD, self._lock, self._map_errors():
             yield self._open() if self._db or self.file.exists() else None
 
     @contextmanager
@@ -55,7 +55,7 @@ class ServerDatabase:
         Raises:
             StoreUnavailable: if the file can't be written.
         """
-        with GUARD, self._lock, self._map_errors():
+        with FORK_GUARD, self._lock, self._map_errors():
             db = self._open()
             with db:
                 db.execute("BEGIN IMMEDIATE")
@@ -63,10 +63,10 @@ class ServerDatabase:
 
     def close(self) -> None:
         """Close the file."""
-        with GUARD, self._lock:
+        with FORK_GUARD, self._lock:
             self._close_connection()
 
-    def let_go(self) -> None:
+    def close_idle(self) -> None:
         """Close the file before the process is forked; it is opened again at the next use."""
         if self._lock.acquire(blocking=False):  # otherwise this thread is using it
             try:

@@ -1,4 +1,4 @@
-"""Arrays that grow at their end, and membership among numbers that ascend. Pure."""
+"""Arrays that grow at their end, and set operations on ascending numbers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from everthread.types import Seqs
 Array = npt.NDArray[Any]
 
 
-def appended(old: Array, new: Array, axis: int = 0) -> Array:
-    """old and new along the axis, written into the spare room behind old where there is some, so that one more line
-    in a bank of a million copies nothing. Only the newest array of a row of them may be appended to."""
+def append_rows(old: Array, new: Array, axis: int = 0) -> Array:
+    """Append rows along an axis, into the spare capacity after `old` if there is enough.
+
+    One more line in a bank of a million then copies nothing. Only the newest of the arrays that share a buffer may be
+    appended to.
+    """
     n, total = old.shape[axis], old.shape[axis] + new.shape[axis]
     if not n:
         return new
-    room = old.base  # room made here, or whatever else old may be a view of
+    room = old.base  # a buffer allocated here, or another array of which old is a view
     ours = isinstance(room, np.ndarray) and (room.dtype, room.strides) == (old.dtype, old.strides)
     if room is None or not ours or room.shape[axis] < total:
         room = _room(old, total, axis)
@@ -30,7 +33,7 @@ def appended(old: Array, new: Array, axis: int = 0) -> Array:
 
 
 def _room(like: Array, total: int, axis: int) -> Array:
-    """Room for so many rows and a quarter more. What is never written takes no memory."""
+    """Allocate a buffer for `total` rows and a quarter more. Pages that are never written take no memory."""
     shape = list(like.shape)
     shape[axis] = total + total // 4 + 16
     return np.empty(shape, like.dtype)
@@ -38,22 +41,23 @@ def _room(like: Array, total: int, axis: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class ArrayPatch:
-    """How rows that are held become those that are there: from `first` to before `end`, `count` new ones stand instead.
+    """A patch that brings cached rows up to date: each edit replaces the rows from `first` to before `end` by `count`
+    rows.
 
-    The places ascend, and the new rows come in their order.
+    Edits ascend; the new rows are given in their order.
     """
 
-    places: Sequence[tuple[int, int, int]]  # first, end, count
+    edits: Sequence[tuple[int, int, int]]  # first, end, count
 
     def apply(self, old: Array, new: Array, axis: int = 0) -> Array:
-        """The rows that are there. Nothing of old is changed, and it is copied only if something stands inside it."""
-        if not self.places:
+        """Return the patched rows. `old` is not changed, and copied only if an edit is not at its end."""
+        if not self.edits:
             return old
-        if self.places[0][0] == old.shape[axis]:
-            return appended(old, new, axis)
+        if self.edits[0][0] == old.shape[axis]:
+            return append_rows(old, new, axis)
         pieces: list[Array] = []
         held = taken = 0
-        for first, end, count in self.places:
+        for first, end, count in self.edits:
             pieces += [_cut(old, held, first, axis), _cut(new, taken, taken + count, axis)]
             held, taken = end, taken + count
         pieces.append(_cut(old, held, old.shape[axis], axis))
@@ -65,35 +69,41 @@ def _cut(rows: Array, first: int, end: int, axis: int) -> Array:
     return rows[(slice(None),) * axis + (slice(first, end),)]
 
 
-def member(ids: npt.NDArray[np.integer], among: Seqs) -> npt.NDArray[np.bool_]:
-    """(N,) whether each id is in `among` (both ascending)."""
-    if not len(ids) or not len(among):
+def is_member(ids: npt.NDArray[np.integer], within: Seqs) -> npt.NDArray[np.bool_]:
+    """Return (N,) whether each id is in `within`; both ascend."""
+    if not len(ids) or not len(within):
         return np.zeros(len(ids), bool)
     there = np.zeros(int(ids[-1]) + 1, bool)
-    there[among[: np.searchsorted(among, len(there))]] = True
+    there[within[: np.searchsorted(within, len(there))]] = True
     return np.asarray(there[ids])
 
 
 def union(*parts: Seqs) -> Seqs:
-    """The distinct numbers of all parts, ascending. np.unique takes ten times as long: it hashes them, then sorts."""
+    """Return the distinct numbers of all parts, ascending.
+
+    Ten times as fast as np.unique, which hashes before it sorts.
+    """
     numbers = np.sort(np.concatenate(parts))
     first = np.ones(len(numbers), bool)
     np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
     return numbers[first]
 
 
-def distinct(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """The distinct numbers, ascending; they are small and from 0. Of a million, fifty times as fast as np.unique."""
+def distinct_small(numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+    """Return the distinct numbers, ascending; for small numbers from 0.
+
+    For a million, 50 times as fast as np.unique.
+    """
     return np.flatnonzero(np.bincount(numbers))
 
 
-def repeats(ids: Seqs) -> Seqs:
-    """(N,) how often each id (ascending, repeated) has stood there before."""
+def repeat_indexes(ids: Seqs) -> Seqs:
+    """Return (N,) the number of earlier occurrences of each id (ascending, repeated)."""
     return np.arange(len(ids)) - np.searchsorted(ids, ids)
 
 
-def places(ids: Seqs, wanted: Seqs) -> npt.NDArray[np.intp]:
-    """Where the wanted ids (ascending) stand among the ids (ascending, repeated), all places of each."""
+def find_positions(ids: Seqs, wanted: Seqs) -> npt.NDArray[np.intp]:
+    """Return all positions of the wanted ids (ascending) in `ids` (ascending, repeated)."""
     first = np.searchsorted(ids, wanted)
     count = np.searchsorted(ids, wanted, "right") - first
     return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())

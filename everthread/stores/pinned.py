@@ -1,4 +1,4 @@
-"""The bank's setting that names its pinned lines by their numbers: what becomes of it when lines go. Pure."""
+"""The setting of a bank that lists its pinned lines by number, and its update when lines are removed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from collections.abc import Collection, Mapping
 from everthread.types import JSONValue
 
 
-def numbers(value: JSONValue | None) -> list[int]:
-    """The numbers of the lines that the setting names."""
+def pinned_seqs(value: JSONValue | None) -> list[int]:
+    """Return the line numbers in the setting's value; empty for an unset or invalid value."""
     return [seq for seq in value if isinstance(seq, int)] if isinstance(value, list) else []
 
 
-def without(value: JSONValue | None, gone: Collection[int], heirs: Mapping[int, int] | None = None) -> JSONValue | None:
-    """The setting when these lines are gone; an heir takes the place of the line that it corrects."""
-    pinned = set(numbers(value))
+def remove_pins(
+    value: JSONValue | None, gone: Collection[int], heirs: Mapping[int, int] | None = None
+) -> JSONValue | None:
+    """Compute the setting without some lines.
+
+    Args:
+        value: the setting's value.
+        gone: numbers of the removed lines.
+        heirs: number of a removed line -> number of the line that corrects it, which inherits its pin.
+
+    Returns:
+        The new value; None if no line is pinned.
+    """
+    pinned = set(pinned_seqs(value))
     return [*sorted(pinned.difference(gone) | {heir for seq, heir in (heirs or {}).items() if seq in pinned})] or None

@@ -6,19 +6,19 @@ from everthread.common.installation import upgrade
 from everthread.errors import BadLine, BankTooNew, NotFound
 
 
-def unknown_parent(parent: int | str) -> BadLine:
+def unknown_parent_error(parent: int | str) -> BadLine:
     """Build the error for a `parent` that does not exist in the bank."""
     return BadLine(f"parent {parent!r} is no line of this bank; give the seq or the key of a line that is there")
 
 
-def missing_line(bank: str, seq: int) -> NotFound:
+def missing_line_error(bank: str, seq: int) -> NotFound:
     """Build the error for a line that was to be corrected and does not exist."""
     return NotFound(
         f"there is no line {seq} in bank {bank!r} that could be corrected; it was never said, or it was retracted"
     )
 
 
-def bank_too_new(bank: str, found: str, known: int) -> BankTooNew:
+def bank_too_new_error(bank: str, found: str, known: int) -> BankTooNew:
     """Build the error for a bank that a later version wrote: `found` names its version, `known` the latest known."""
     return BankTooNew(
         f"bank {bank!r} was written by a later version of Everthread ({found}, this one knows {known}); "

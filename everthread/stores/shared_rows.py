@@ -1,4 +1,4 @@
-"""What every store makes of a line: a row as a Line, a line as its packed record, and the session that it joins."""
+"""Lines and sessions in every store: parsing rows, packing columns, keys, numbers and session names."""
 
 from __future__ import annotations
 
@@ -10,75 +10,93 @@ from typing import Any
 from everthread.common.timestamps import moment
 from everthread.errors import BadLine
 from everthread.stores.base import PreparedLine
-from everthread.stores.problems import missing_line
+from everthread.stores.problems import missing_line_error
 from everthread.text.analyzer import TermCounts
 from everthread.types import Line, NewLine, Session
 
-SESSION_GAP = timedelta(hours=1)  # a line without a session, said longer than this after the last one, begins a new one
-
-
-REQUEST = "idem:"  # how a key begins that names the request by which a line came, and not the line at its source
+SESSION_GAP = timedelta(hours=1)  # after a longer silence, a line without a session starts a new one
+REQUEST_KEY_PREFIX = "idem:"  # of a key that identifies the request that added a line, not the line at its source
 
 
 def source_key(line: Line) -> str | None:
-    """The key, if it names the line at its source. Whatever takes the place of the line takes this key as well."""
-    return None if line.key is None or line.key.startswith(REQUEST) else line.key
+    """Return the line's key if it identifies the line at its source; a replacement of the line inherits this key."""
+    return None if line.key is None or line.key.startswith(REQUEST_KEY_PREFIX) else line.key
 
 
-def gives_way(holder: Line, new: NewLine) -> bool:
-    """Whether a line leaves its key to a new one: a retracted line does, to one that is not. The key of a request stays
-    with what came of the request."""
+def releases_key(holder: Line, new: NewLine) -> bool:
+    """Return whether a line passes its key to a new one: a retracted line does, to a line that is not retracted.
+
+    The key of a request stays with the line that the request added.
+    """
     return holder.retracted_at is not None and new.retracted_at is None and source_key(holder) is not None
 
 
-def unchanged(found: Iterable[Line], of: Iterable[Line]) -> set[int]:
-    """The numbers of the lines that are the same as those given: a number may be another line's by now."""
-    same = {(line.seq, line.said_at, line.text) for line in of}
+def unchanged_seqs(found: Iterable[Line], expected: Iterable[Line]) -> set[int]:
+    """Return the numbers of the found lines that equal an expected one. A number may belong to another line by now."""
+    same = {(line.seq, line.said_at, line.text) for line in expected}
     return {line.seq for line in found if (line.seq, line.said_at, line.text) in same}
 
 
 def next_seq(entry: PreparedLine, last: int) -> int:
-    """The number of a line to be written behind the bank's last. BadLine for one of its own that is no greater."""
+    """Return the number of a line to be written after the bank's last.
+
+    Raises:
+        BadLine: the line has its own number, and it is not above `last`.
+    """
     if entry.seq is None:
         return last + 1
     if entry.seq <= last:
-        raise BadLine(f"line {entry.seq} can't be written behind line {last}; lines come in the order of their numbers")
+        raise BadLine(f"line {entry.seq} can't be written after line {last}; write lines in the order of their numbers")
     return entry.seq
 
 
-def heirs(bank: str, corrects: int | None, replaced: Collection[int], first: Line | None) -> dict[int, int]:
-    """The number of the first new line by that of the one it corrects, if it corrects any. NotFound where that is
-    gone."""
-    if corrects is None or first is None:  # one that is known by its key was written before
+def map_correction(bank: str, corrects: int | None, replaced: Collection[int], first: Line | None) -> dict[int, int]:
+    """Map the corrected line to the line that corrects it.
+
+    Args:
+        bank: the bank, for the message.
+        corrects: the number of the corrected line, if there is one.
+        replaced: the numbers of the lines that were retracted for the new ones.
+        first: the first new line; None if every entry was stored before.
+
+    Raises:
+        NotFound: the corrected line is missing.
+    """
+    if corrects is None or first is None:
         return {}
     if corrects not in replaced:
-        raise missing_line(bank, corrects)
+        raise missing_line_error(bank, corrects)
     return {corrects: first.seq}
 
 
-def session_name(at: int, like: Callable[[str], set[str]]) -> str:
-    """The name of a new session, made of its time; `like` tells which names begin as it does, so that it is new."""
+def new_session_name(at: int, find_names: Callable[[str], set[str]]) -> str:
+    """Build an unused name for a session from its time.
+
+    Args:
+        at: the time of its first line, in microseconds since 1970.
+        find_names: returns the existing names with a prefix.
+    """
     name = moment(at).strftime("%Y-%m-%dT%H:%M:%SZ")
-    taken = like(name)
+    taken = find_names(name)
     return next(each for n in range(1, len(taken) + 2) if (each := name if n == 1 else f"{name}-{n}") not in taken)
 
 
-def line(row: tuple[Any, ...]) -> Line:
-    """A row: seq, session, role, speaker, text, time, offset, parent, metadata, key, time of retraction."""
+def parse_line(row: tuple[Any, ...]) -> Line:
+    """Build a line from a row: seq, session, role, speaker, text, time, offset, parent, metadata, key, retracted_at."""
     seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
     gone = None if retracted_at is None else moment(retracted_at)
-    told = {} if metadata == "{}" else json.loads(metadata)  # of most lines there is none, and of lines there are many
+    told = {} if metadata == "{}" else json.loads(metadata)  # most lines have none, and parsing adds up over many lines
     return Line(seq, session, role, speaker, text, moment(said_at, said_offset), parent, told, key, gone)
 
 
-def offered(line: Line) -> NewLine:
-    """A line as it was offered, with all that it has but its number and its retraction."""
+def to_new_line(line: Line) -> NewLine:
+    """Return the line as a new one, without its number and retraction."""
     said = line.text, line.speaker, line.role, line.said_at, line.session
     return NewLine(*said, line.metadata, line.parent, line.key)
 
 
-def session(row: tuple[Any, ...]) -> Session:
-    """A row: name, time of the first and of the last line, their seqs, lines, time at which it was ended."""
+def parse_session(row: tuple[Any, ...]) -> Session:
+    """Build a session from a row: name, times of first and last line, their seqs, line count, time of its end."""
     name, start, last, first, final, lines, ended = row
     return Session(name, moment(start), moment(last), first, final, lines, None if ended is None else moment(ended))
 
@@ -86,5 +104,15 @@ def session(row: tuple[Any, ...]) -> Session:
 def pack_line(
     seq: int, at: int, away: int, session: int, speaker: int, words: TermCounts, marks: int
 ) -> tuple[int, ...]:
-    """The record of LINE of a line said at that moment, by a clock so many seconds from UTC."""
+    """Pack the columns of a line: a record of `LINE_DTYPE`.
+
+    Args:
+        seq: its number.
+        at: its time, in microseconds since 1970.
+        away: seconds of its speaker's clock from UTC.
+        session: the number of its session.
+        speaker: the number of its speaker.
+        words: its term counts.
+        marks: bits; see `text.line_features`.
+    """
     return seq, at + away * 1_000_000, away, session, speaker, words.length, words.head_length, marks

@@ -17,7 +17,7 @@ import numpy as np
 from everthread.common.timestamps import micros, moment, offset
 from everthread.errors import NotFound
 from everthread.stores.base import UnitKey, UnitReplacement
-from everthread.stores.filters import as_json
+from everthread.stores.filters import canonical_json
 from everthread.types import NewUnit, ScribeJob, Unit, Vectors
 
 UNIT_COLUMNS = """unit_id, kind, text, first_seq, last_seq, said_at, said_offset, valid_from, valid_to, importance,
@@ -61,7 +61,7 @@ def unit_row(unit: Unit) -> tuple[Any, ...]:
         None if unit.valid_to is None else micros(unit.valid_to),
         unit.importance,
         unit.category,
-        as_json(unit.metadata),
+        canonical_json(unit.metadata),
         None if unit.retracted_at is None else micros(unit.retracted_at),
         unit.supersedes,
     )

@@ -19,7 +19,7 @@ from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, place
 from everthread.stores.base import Scope
-from everthread.stores.shared_rows import offered as as_offered
+from everthread.stores.shared_rows import to_new_line as as_offered
 from everthread.types import Line, Unit, now
 
 

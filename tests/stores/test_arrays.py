@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from everthread.stores.arrays import (
     ArrayPatch,
-    appended,
-    distinct,
+    append_rows,
+    distinct_small,
+    find_positions,
+    is_member,
     max_by_id,
-    member,
-    places,
-    repeats,
+    repeat_indexes,
     to_ranges,
     union,
 )
@@ -27,25 +27,25 @@ def sorted_array(values: list[int]) -> Seqs:
 
 @given(numbers, st.sets(st.integers(0, 60)))
 def test_who_is_a_member_is_told_as_python_would(ids: list[int], among: set[int]) -> None:
-    found = member(sorted_array(ids), sorted_array(list(among)))
+    found = is_member(sorted_array(ids), sorted_array(list(among)))
     assert found.tolist() == [each in among for each in sorted(ids)]
 
 
 @given(numbers, st.sets(st.integers(0, 60)))
 def test_places_are_all_places_of_the_wanted(ids: list[int], wanted: set[int]) -> None:
-    found = places(sorted_array(ids), sorted_array(list(wanted)))
+    found = find_positions(sorted_array(ids), sorted_array(list(wanted)))
     assert found.tolist() == [at for at, each in enumerate(sorted(ids)) if each in wanted]
 
 
 @given(numbers)
 def test_each_number_is_told_once(ids: list[int]) -> None:
-    assert distinct(np.array(ids, np.int64)).tolist() == sorted(set(ids))
+    assert distinct_small(np.array(ids, np.int64)).tolist() == sorted(set(ids))
 
 
 @given(numbers)
 def test_a_repeated_id_is_counted_from_nought(ids: list[int]) -> None:
     ids = sorted(ids)
-    assert repeats(np.array(ids, np.int64)).tolist() == [ids[:at].count(each) for at, each in enumerate(ids)]
+    assert repeat_indexes(np.array(ids, np.int64)).tolist() == [ids[:at].count(each) for at, each in enumerate(ids)]
 
 
 @given(st.lists(numbers, max_size=8))
@@ -54,14 +54,14 @@ def test_an_array_grows_at_its_end_and_older_pictures_stay_as_they_were(batches:
     pictures: list[tuple[Seqs, list[int]]] = []
     for batch in batches:
         pictures.append((grown, grown.tolist()))
-        grown = appended(grown, np.array(batch, np.int64))
+        grown = append_rows(grown, np.array(batch, np.int64))
     assert grown.tolist() == [each for batch in batches for each in batch]
     assert all(picture.tolist() == then for picture, then in pictures)
 
 
 def test_one_more_copies_nothing_while_there_is_room() -> None:
-    grown = appended(np.arange(1000), np.arange(1))
-    more = appended(grown, np.arange(1))
+    grown = append_rows(np.arange(1000), np.arange(1))
+    more = append_rows(grown, np.arange(1))
     assert np.shares_memory(grown, more)
     assert len(more) == 1002
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_ECHO
-from everthread.stores.filters import as_json
+from everthread.stores.filters import canonical_json
 from everthread.text.analyzer import (
     HEAD,
     LONGEST,
@@ -173,7 +173,7 @@ def test_only_the_first_characters_are_the_head() -> None:
 def test_what_a_line_says_of_its_own_is_without_the_spans_that_echo(spans: Any, expected: str) -> None:
     assert (
         without_quotes("abcdef", {META_ECHO: spans})
-        == without_quotes_json("abcdef", as_json({META_ECHO: spans}))
+        == without_quotes_json("abcdef", canonical_json({META_ECHO: spans}))
         == expected
     )
 

@@ -20,8 +20,8 @@ from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, plac
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody
-from everthread.stores.limits import LARGEST_SEQ
-from everthread.stores.problems import unknown_parent
+from everthread.stores.limits import MAX_SEQ
+from everthread.stores.problems import unknown_parent_error
 from everthread.types import Filter, Line, NewLine, Role, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=AuthFirstRoute)
@@ -63,7 +63,7 @@ def _check_lines(lines: Sequence[NewLine]) -> None:
     for number, line in enumerate(lines, 1):
         cleaned = clean_line(line, now())
         if cleaned.parent is not None and cleaned.parent not in before:
-            raise unknown_parent(cleaned.parent)
+            raise unknown_parent_error(cleaned.parent)
         before |= {number, cleaned.key}
 
 
@@ -92,9 +92,7 @@ def lines(
     since: Annotated[datetime | None, Query(description="Said at this time or later, with an offset.")] = None,
     until: Annotated[datetime | None, Query(description="Said before this time, with an offset.")] = None,
     retracted: Annotated[bool, Query(description="Include retracted lines.")] = False,
-    around: Annotated[
-        int | None, Query(ge=1, le=LARGEST_SEQ, description="Lines around this one, of its session.")
-    ] = None,
+    around: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Lines around this one, of its session.")] = None,
     after: After = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceiptView, UnitView
-from everthread.stores.limits import LARGEST_SEQ
+from everthread.stores.limits import MAX_SEQ
 from everthread.types import Unit
 
 router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=AuthFirstRoute)
 
 Kind = Annotated[path_segments.PathSegment, Path(description="What kind of unit: note, summary, fact, …")]
-Id = Annotated[int, Path(ge=1, le=LARGEST_SEQ, description="The unit's number among those of its kind.")]
+Id = Annotated[int, Path(ge=1, le=MAX_SEQ, description="The unit's number among those of its kind.")]
 
 
 @router.get("/units", response_model=Page[UnitView])

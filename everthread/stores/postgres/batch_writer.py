@@ -1,4 +1,4 @@
-"""Writing a batch of lines into a bank on Postgres: numbered, gathered as columns, and sent at once."""
+"""Writes a batch of lines into a bank on Postgres: numbers them, collects columns, and sends them together."""
 
 from __future__ import annotations
 
@@ -13,33 +13,36 @@ import numpy as np
 
 from everthread.common.timestamps import micros, moment, offset
 from everthread.stores.base import LINE_DTYPE, PreparedLine
-from everthread.stores.filters import as_json
+from everthread.stores.filters import canonical_json
 from everthread.stores.postgres import deletion
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postings import group_by_term
-from everthread.stores.problems import unknown_parent
-from everthread.stores.shared_rows import SESSION_GAP, gives_way, next_seq, pack_line, session_name
-from everthread.stores.shared_rows import line as line_of
+from everthread.stores.problems import unknown_parent_error
+from everthread.stores.shared_rows import SESSION_GAP, new_session_name, next_seq, pack_line, releases_key
+from everthread.stores.shared_rows import parse_line as line_of
 from everthread.types import Line
 
-LARGE = 2**25  # bytes of lines and vectors; a batch of common lines has a tenth of it
+MAX_PIPELINE_BYTES = 2**25  # bytes of lines and vectors; a typical batch has a tenth of that
 
 
-class Batch:
-    """The bank's row is locked from the beginning to the end of the transaction: its writers come one after the other,
-    which is why its numbers have no gaps, and those of other banks wait for nothing."""
+class BatchWriter:
+    """Collects the rows of new lines, and writes them.
+
+    The bank's row is locked until the transaction ends. Writers of one bank are therefore serialized, its numbers have
+    no gaps, and writers of other banks do not wait.
+    """
 
     def __init__(self, db: Connection, bank: str, entries: Sequence[PreparedLine], at: int, number: int) -> None:
         self.db, self.bank, self.number = db, bank, number
-        self.last, self.session_count, self.speaker_count, self.models = records.lock(db, bank, at)
+        self.last, self.session_count, self.speaker_count, self.models = records.lock_bank(db, bank, at)
         keys = {entry.line.key for entry in entries} | {
             e.line.parent for e in entries if isinstance(e.line.parent, str)
         }
         with db.pipeline():
             known = db.execute(
-                f"SELECT {records.COLUMNS} {records.FROM} WHERE line.bank_id = %s AND {records.KEYED}",
+                f"SELECT {records.LINE_COLUMNS} {records.LINE_FROM} WHERE line.bank_id = %s AND {records.HAS_KEY}",
                 (bank, bank, sorted(key for key in keys if key is not None)),
             )
             sessions = db.execute(
@@ -66,21 +69,25 @@ class Batch:
             self.latest = self.sessions.setdefault(self.latest.name, self.latest)
         self.speakers = {(name, role): int(number) for name, role, number in speakers}
         self.seqs = {int(seq) for (seq,) in parents}
-        self.before = self.last  # the bank's last number until now
-        self.left: list[int] = []  # the lines that lose their keys to new ones
+        self.before = self.last  # the bank's last number before this batch
+        self.left: list[int] = []  # lines that pass their keys to new ones
         self.new_speakers: list[tuple[int, str, str]] = []
         self.written: list[tuple[Line, PreparedLine, tuple[int, ...]]] = []
 
     @property
     def first(self) -> Line | None:
-        """The first line that is new, if one is."""
+        """The first new line, if there is one."""
         return self.written[0][0] if self.written else None
 
     def add(self, entry: PreparedLine) -> Line:
-        """The line that the entry becomes, or the one that is there under its key."""
+        """Add an entry; return its line, or the stored line with its key.
+
+        Raises:
+            BadLine: its parent does not exist, or its own number is not above the bank's last.
+        """
         new = entry.line
         if new.key is not None and (there := self.known.get(new.key)) is not None:
-            if there.seq > self.before or not gives_way(there, new):
+            if there.seq > self.before or not releases_key(there, new):
                 return there
             self.left.append(there.seq)
         at, away = micros(entry.said_at), offset(entry.said_at)
@@ -93,7 +100,7 @@ class Batch:
         self.latest = session
         line = Line(
             *(self.last, session.name, new.role, new.speaker, new.text),
-            *(moment(at, away), parent, json.loads(as_json(new.metadata)), new.key),
+            *(moment(at, away), parent, json.loads(canonical_json(new.metadata)), new.key),
             None if new.retracted_at is None else moment(micros(new.retracted_at)),
         )
         self.written.append(
@@ -105,17 +112,17 @@ class Batch:
         return line
 
     def _parent(self, named: int | str | None, moved: bool) -> int | None:
-        """The seq of the line that is answered. What a line moved from another store answers may be forgotten."""
+        """Return the seq of a parent. The parent of a line copied from another store may have been forgotten."""
         if named is None:
             return None
         if isinstance(named, str) and named in self.known:
             return self.known[named].seq
         if isinstance(named, int) and (moved or named in self.seqs):
             return named
-        raise unknown_parent(named)
+        raise unknown_parent_error(named)
 
     def _session(self, name: str | None, at: int, first: int) -> _Session:
-        """The session of this name, or the one that a line said now joins; a new one begins with the line `first`."""
+        """Return the session of a name, or the one that a line without a name joins; line `first` starts a new one."""
         if name is None:
             if (
                 self.latest
@@ -123,7 +130,7 @@ class Batch:
                 and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1)
             ):
                 return self.latest
-            name = session_name(at, self._like)
+            name = new_session_name(at, self._like)
         if name not in self.sessions:
             self.session_count += 1
             self.sessions[name] = _Session(name, self.session_count, at, at, first, first)
@@ -146,20 +153,23 @@ class Batch:
     # ------------------------------------------------------------------- sending
 
     def send(self, model: str) -> Model | None:
-        """Write all that was added, in one round trip after the words' last blocks are known, unless it is very much.
-        The model, if it has vectors of these lines."""
+        """Write the batch, in one round trip after the terms' last blocks are read, unless it is very large.
+
+        Returns:
+            The model, if it has vectors of these lines.
+        """
         if not self.written:
             return None
         terms = group_by_term((line.seq, entry.terms) for line, entry, _ in self.written)
         last = records.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
-        known = records.model(self.db, self.bank, model, embedded, self.models) if embedded else None
+        known = records.get_or_create_model(self.db, self.bank, model, embedded, self.models) if embedded else None
         with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
             self._insert("speaker", _SPEAKERS, self.new_speakers)
             self._free_keys()
             self._send_lines()
-            records.put_words(self.db, self.bank, terms, last)
+            records.put_postings(self.db, self.bank, terms, last)
             if known is not None:
                 known = records.put_vectors(self.db, self.bank, known, embedded)
             self._send_counts()
@@ -169,13 +179,19 @@ class Batch:
         return known
 
     def _is_large(self) -> bool:
-        """Whether there is too much for a pipeline: in one, the driver keeps in hand what the server has not read yet,
-        and takes longer and longer for it, or waits for an answer to what it has not sent."""
+        """Return whether the batch is too large for a pipeline.
+
+        In a pipeline the driver buffers what the server has not read yet, which gets slower with its size, and may wait
+        for the answer to a request that it has not sent.
+        """
         texts = sum(records.size_of(line.text) for line, _, _ in self.written)
-        return texts + sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None) > LARGE
+        return (
+            texts + sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None)
+            > MAX_PIPELINE_BYTES
+        )
 
     def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
-        """Insert rows of these columns (name -> type)."""
+        """Insert rows with these columns (name -> type)."""
         if rows:
             into = f"{table} (bank_id, {', '.join(columns)})"
             records.insert(self.db, self.bank, into, list(columns.values()), rows, end)
@@ -203,7 +219,7 @@ class Batch:
             (
                 *(line.seq, row["session"].item(), line.parent, row["speaker"].item(), micros(line.said_at)),
                 *(row["offset"].item(), row["length"].item(), row["head_length"].item(), row.tobytes()),
-                *(line.key, as_json(line.metadata), line.text, self.number),
+                *(line.key, canonical_json(line.metadata), line.text, self.number),
             )
             for (line, _, _), row in zip(self.written, packed, strict=True)
         ]
@@ -252,15 +268,15 @@ _LINES = {
 }
 
 
-def written(db: Connection, bank: str, line: Line, number: int) -> bool:
-    """Whether the batch of this number wrote this line, and so all of its lines."""
+def was_written(db: Connection, bank: str, line: Line, number: int) -> bool:
+    """Return whether the batch with this number was committed, by one of its lines."""
     query = "SELECT 1 FROM everthread.line WHERE bank_id = %s AND seq = %s AND batch = %s"
     return db.execute(query, (bank, line.seq, number)).fetchone() is not None
 
 
 @dataclass(slots=True)
 class _Session:
-    """A session as it is, and what this batch adds to it."""
+    """A session, and the counts that this batch adds to it."""
 
     name: str
     number: int

@@ -1,8 +1,8 @@
-"""A Postgres server: its pool of connections, transactions on one bank, and what its errors mean. It knows no table.
+"""The connection pool of a Postgres database, transactions on one bank, and the mapping of errors. Knows no table.
 
-A connection may break at any moment, also between a COMMIT and its answer. Whoever writes through `again` must
-therefore be able to find out, in the transaction of the next attempt, whether the one before it was kept. The server's
-own pg_xact_status can't be asked: a server that crashed gives the numbers of lost transactions to others.
+A connection may break at any time, also between a COMMIT and its answer. A write through `Database.retry` must
+therefore be able to find out, in the transaction of the next attempt, whether the previous one was committed. The
+server's pg_xact_status does not help: after a crash the server reuses the numbers of lost transactions.
 """
 
 from __future__ import annotations
@@ -22,80 +22,112 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from everthread.common.retry import Retries
 from everthread.errors import BadInput, ConfigError, EverthreadError, StoreUnavailable
-from everthread.stores.postgres.dsn import EXAMPLE, checked, shown
+from everthread.stores.postgres.dsn import EXAMPLE, check_url, redact_password
 from everthread.stores.postgres.lazy import Lazy
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 Result = TypeVar("Result")
 
-PATIENCE = 10.0  # seconds that a call waits for a connection, and for a server that is starting again
+TIMEOUT_S = 10.0  # a call waits this long for a connection, and for a restarting server
 RETRY_DELAY_S = 0.1  # between the attempts of one call
-CONNECTIONS = 8  # of a process, at most; where processes are many, a pooler such as PgBouncer stands before the server
-DEFAULTS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
-FORCED = {"client_encoding": "utf8"}  # another, of the URL or the environment, can't write every character
+MAX_CONNECTIONS = 8  # per process; for many processes, put a pooler such as PgBouncer in front of the server
+DEFAULT_PARAMETERS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
+FIXED_PARAMETERS = {
+    "client_encoding": "utf8"
+}  # other encodings, from the URL or the environment, can't represent every character
 
-# Of one transaction alone, for a pooler gives the connection to others afterwards.
-SETTINGS = {
-    "jit": "off",  # compiling a query takes longer than any of ours
-    "lock_timeout": "60s",  # a writer of the same bank that doesn't end
-    "idle_in_transaction_session_timeout": "60s",  # one whose machine is gone, or the bank would stay locked for hours
+# Set per transaction, because a pooler gives the connection to other clients afterwards.
+TRANSACTION_SETTINGS = {
+    "jit": "off",  # compiling takes longer than any of our queries
+    "lock_timeout": "60s",  # for a writer of the same bank that doesn't end
+    "idle_in_transaction_session_timeout": "60s",  # for a lost client, which would lock the bank for hours
 }
 
-# So is where our types are found: in the schema that the extension was put into, whatever path the user has.
-PATH = """set_config('search_path', (SELECT quote_ident(nspname) FROM pg_extension
+# Also per transaction: pgvector's types are in the schema of the extension, which may not be on the user's path.
+SET_SEARCH_PATH = """set_config('search_path', (SELECT quote_ident(nspname) FROM pg_extension
     JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'), true)"""
 
-# A query of one value, asked in every transaction, and who judges the answer: by raising an error.
-Check = tuple[str, Callable[["Database", Any], None]]
+# A query of one value, run in every transaction, and a function that raises an error for an unsuitable answer.
+TransactionCheck = tuple[str, Callable[["Database", Any], None]]
 
 
 class ConnectionLost(StoreUnavailable):
-    """The connection broke, or the server gave the call up: nothing was kept, and the call may be made again."""
+    """The connection broke, or the server aborted the call. Nothing was stored; the call may be repeated."""
 
 
 class CommitUnknown(ConnectionLost):
-    """The connection broke at the end of a write: it was kept or it wasn't."""
+    """The connection broke during a commit: the write may or may not be stored."""
 
 
 class Database:
-    """Connections to one database, opened at the first use. Safe from many threads."""
+    """A pool of connections to one database, opened at the first use. Thread-safe.
+
+    Attributes:
+        display_url: the URL without its password, for messages.
+        conninfo: the connection string.
+    """
 
     def __init__(
-        self, url: str, connections: int = CONNECTIONS, patience: float = PATIENCE, check: Check | None = None
+        self,
+        url: str,
+        max_connections: int = MAX_CONNECTIONS,
+        timeout_s: float = TIMEOUT_S,
+        check: TransactionCheck | None = None,
     ) -> None:
-        """At most so many connections, and seconds of patience. A transaction that writes is checked at its beginning,
-        one that reads at its end, where the answer has come along with others."""
-        self.shown = shown(url)
+        """Validate the URL; open nothing.
+
+        Args:
+            url: the URL of the database.
+            max_connections: the size of the pool.
+            timeout_s: how long to wait for a connection, and for a restarting server.
+            check: run at the beginning of a write transaction, and at the end of a read transaction, where its answer
+                costs no further round trip.
+
+        Raises:
+            ConfigError: the URL is malformed.
+        """
+        self.display_url = redact_password(url)
         try:
-            self.conninfo = make_conninfo("", **{**DEFAULTS, **conninfo_to_dict(checked(url)), **FORCED})
+            self.conninfo = make_conninfo(
+                "", **{**DEFAULT_PARAMETERS, **conninfo_to_dict(check_url(url)), **FIXED_PARAMETERS}
+            )
         except psycopg.ProgrammingError as error:
-            said = _said(error) if self.shown == url else _said(error).partition(":")[0]  # the rest may quote it
-            raise ConfigError(f"{self.shown} is no Postgres URL ({said}); write {EXAMPLE}") from None
-        self._connections, self._patience, self._check = connections, patience, check
-        self._pool = Lazy(self._open)
+            said = (
+                _error_text(error) if self.display_url == url else _error_text(error).partition(":")[0]
+            )  # the rest may quote it
+            raise ConfigError(f"{self.display_url} is no Postgres URL ({said}); write {EXAMPLE}") from None
+        self._connections, self._patience, self._check = max_connections, timeout_s, check
+        self._pool = Lazy(self._open_pool)
 
     @contextmanager
-    def reading(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
-        """A connection to which the database stands still. The bank is told to row-level security."""
-        with self._connected() as db, db.pipeline():
+    def read_transaction(self, bank: str | None = None, **settings: str) -> Iterator[Connection]:
+        """Yield a connection that sees one snapshot of the database.
+
+        Args:
+            bank: the bank that row-level security admits.
+            settings: server settings of this transaction.
+        """
+        with self._pooled_connection() as db, db.pipeline():
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            told = self._tell(db, bank, settings)
+            told = self._configure_transaction(db, bank, settings)
             yield db
             db.execute("COMMIT")
-            self._judge(told)
+            self._run_check(told)
 
     @contextmanager
-    def writing(self, bank: str) -> Iterator[Connection]:
-        """A connection in a transaction: committed when the block ends, undone when it raises.
+    def write_transaction(self, bank: str) -> Iterator[Connection]:
+        """Yield a connection in a transaction, which is committed when the block ends and rolled back when it raises.
 
-        Raises Lost where the connection broke before the end, and Unsure where it broke at the end.
+        Raises:
+            ConnectionLost: the connection broke before the commit.
+            CommitUnknown: the connection broke during the commit.
         """
-        with self._connected() as db:
+        with self._pooled_connection() as db:
             with db.pipeline():
                 db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-                told = self._tell(db, bank, {})
-            self._judge(told)
+                told = self._configure_transaction(db, bank, {})
+            self._run_check(told)
             yield db
             try:
                 ended = db.execute("COMMIT").statusmessage
@@ -103,25 +135,26 @@ class Database:
                 if not db.closed:
                     raise
                 raise CommitUnknown(
-                    f"{self.shown} broke off at the end of this call ({_said(error)}): what it wrote was kept or it "
+                    f"{self.display_url} broke off at the end of this call ({_error_text(error)}): what it wrote "
+                    "was kept or it "
                     "was not. Call again with the same keys, and none is kept twice"
                 ) from error
-            if ended != "COMMIT":  # Postgres ends a transaction that has failed so, and calls it no error
-                raise StoreUnavailable(f"{self.shown} undid this call; nothing of it was kept")
+            if ended != "COMMIT":  # Postgres reports the rollback of a failed transaction without an error
+                raise StoreUnavailable(f"{self.display_url} undid this call; nothing of it was kept")
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        """A connection of the pool, which undoes what was begun when the block raises."""
-        with self.explained(), self._opened().connection(timeout=self._patience) as db:
+    def _pooled_connection(self) -> Iterator[Connection]:
+        """Yield a connection of the pool, which rolls back when the block raises."""
+        with self.map_errors(), self._get_pool().connection(timeout=self._patience) as db:
             try:
                 yield db
             except psycopg.Error as error:
-                if db.closed:  # however the driver calls it
+                if db.closed:  # independently of the driver's error class
                     raise self._lost(error) from error
                 raise
 
     def retry(self, call: Callable[[], Result]) -> Result:
-        """Return the result of the call, which is made again while its connection is lost and the server restarts."""
+        """Call a function, again for up to `timeout_s` seconds while its connection is lost; return its result."""
         retries = Retries(repeat(RETRY_DELAY_S), deadline=time.monotonic() + self._patience)
         unsure = None
         while True:
@@ -134,105 +167,110 @@ class Database:
                     raise unsure or error from error.__cause__
 
     @contextmanager
-    def dedicated(self) -> Iterator[Connection]:
-        """A connection of its own, in no transaction: for what can't be done inside one."""
-        with self.explained(), psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None) as db:
+    def dedicated_connection(self) -> Iterator[Connection]:
+        """Yield a new connection in autocommit mode, for statements that can't run in a transaction."""
+        with self.map_errors(), psycopg.connect(self.conninfo, autocommit=True, prepare_threshold=None) as db:
             yield db
 
-    def _opened(self) -> ConnectionPool[Connection]:
+    def _get_pool(self) -> ConnectionPool[Connection]:
         return self._pool.get(self._patience)
 
-    def _open(self) -> ConnectionPool[Connection]:
-        self._try()  # a wrong password is told now, and not after a pool's patience
+    def _open_pool(self) -> ConnectionPool[Connection]:
+        self._try_connection()  # reports a wrong password now instead of after the pool's timeout
         return ConnectionPool(
             self.conninfo,
             min_size=1,
             max_size=self._connections,
-            reconnect_timeout=self._patience,  # who comes later tries anew, and waits for no earlier attempt
+            reconnect_timeout=self._patience,  # later calls make their own attempt
             kwargs={"autocommit": True},
             configure=_configure,
             name="everthread",
             open=True,
         )
 
-    def _try(self) -> None:
-        """See that a connection can be had."""
+    def _try_connection(self) -> None:
+        """Check that a connection can be opened."""
         with psycopg.connect(self.conninfo, autocommit=True) as db:
             _configure(db)
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Turn the driver's errors into ours, with the server and the remedy."""
+    def map_errors(self) -> Iterator[None]:
+        """Translate errors of the driver into `EverthreadError`s that name the server and the remedy."""
         try:
             yield
         except EverthreadError:
             raise
         except PoolTimeout as error:
-            with self.explained():  # the pool doesn't say why it has no connection; a new one does
-                self._try()
+            with self.map_errors():  # the pool hides the cause; a new connection shows it
+                self._try_connection()
             raise StoreUnavailable(
-                f"{self.shown}: all {self._connections} connections of this process were busy for "
+                f"{self.display_url}: all {self._connections} connections of this process were busy for "
                 f"{self._patience:g} s. Nothing of this call was kept; try again, with fewer threads"
             ) from error
         except TimeoutError as error:
             raise ConnectionLost(
-                f"{self.shown} has not answered for {self._patience:g} s. Nothing of this call was kept; see that it "
-                "runs"
+                f"{self.display_url} has not answered for {self._patience:g} s. Nothing of this call was kept; "
+                "check that "
+                "it runs"
             ) from error
         except (psycopg.Error, UnicodeEncodeError) as error:
             raise self._explain(error) from error
 
     def _explain(self, error: Exception) -> EverthreadError:
-        said = _said(error)
+        said = _error_text(error)
         state = error.sqlstate if isinstance(error, psycopg.Error) else None
-        for kinds, signs, ours, remedy in _MEANINGS:
+        for kinds, signs, ours, remedy in _ERROR_MAP:
             if isinstance(error, kinds) or (state is None and re.search(signs, said)):
-                return ours(f"{self.shown}: {said}; {remedy}")
-        if _passing(error):
+                return ours(f"{self.display_url}: {said}; {remedy}")
+        if _is_retryable(error):
             return self._lost(error)
-        return StoreUnavailable(f"{self.shown} could not do its work: {said}. Nothing of this call was kept")
+        return StoreUnavailable(f"{self.display_url} could not do its work: {said}. Nothing of this call was kept")
 
     def _lost(self, error: Exception) -> ConnectionLost:
         return ConnectionLost(
-            f"{self.shown} can't be reached: {_said(error)}. Nothing of this call was kept; see that it runs"
+            f"{self.display_url} can't be reached: {_error_text(error)}. Nothing of this call was kept; check "
+            "that it runs"
         )
 
     def close(self) -> None:
-        """Close all connections; the next call opens them again."""
+        """Close all connections; the next call opens a new pool."""
         if (pool := self._pool.take()) is not None:
             pool.close()
 
-    def _tell(self, db: Connection, bank: str | None, more: dict[str, str]) -> psycopg.Cursor[tuple[Any, ...]]:
-        """Set what holds for this transaction, and ask what is to be judged."""
-        settings = {**SETTINGS, **more, **({} if bank is None else {"everthread.bank": bank})}
-        each = ", ".join([*["set_config(%s, %s, true)"] * len(settings), PATH])
+    def _configure_transaction(
+        self, db: Connection, bank: str | None, more: dict[str, str]
+    ) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Send the settings of this transaction, and the query of the check."""
+        settings = {**TRANSACTION_SETTINGS, **more, **({} if bank is None else {"everthread.bank": bank})}
+        each = ", ".join([*["set_config(%s, %s, true)"] * len(settings), SET_SEARCH_PATH])
         query = f"SELECT {each}, ({self._check[0] if self._check else 'NULL'})"
         return db.execute(query, [part for setting in settings.items() for part in setting])
 
-    def _judge(self, told: psycopg.Cursor[tuple[Any, ...]]) -> None:
+    def _run_check(self, told: psycopg.Cursor[tuple[Any, ...]]) -> None:
         row = told.fetchone()
         if row is not None and self._check is not None:
             self._check[1](self, row[-1])
 
 
 def _configure(db: Connection) -> None:
-    """Make a new connection ready. Behind a pooler each transaction may go to another server process, so that a
-    statement prepared in one is unknown to the next: there none is."""
+    """Prepare a new connection: register vector types, and disable prepared statements if there is a pooler.
+
+    With a pooler each transaction may use another server process, which doesn't have the prepared statement.
+    """
     with db.transaction():
-        db.execute(f"SELECT {PATH}")
+        db.execute(f"SELECT {SET_SEARCH_PATH}")
         register_vector(db)
     row = db.execute("SELECT pg_backend_pid()").fetchone()
     if row is not None and row[0] != db.info.backend_pid:
         db.prepare_threshold = None
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _passing(error: Exception) -> bool:
-    """Whether the call may succeed when it is made again: the connection broke, or two transactions stood in each
-    other's way."""
+def _is_retryable(error: Exception) -> bool:
+    """Return whether the call may succeed when repeated: after a broken connection, a deadlock or a conflict."""
     if not isinstance(error, psycopg.Error) or isinstance(error, errors.PipelineAborted):
         return False
     if error.sqlstate is None:
@@ -253,19 +291,24 @@ _TOO_MANY_CONNECTIONS_HINT = (
     "server"
 )
 
-_MANY = "too many (clients|connections)|remaining connection slots|no more connections allowed"
+_TOO_MANY_PATTERN = "too many (clients|connections)|remaining connection slots|no more connections allowed"
 
-# Errors of a connection that could not be made have no class of their own, only their words.
-_NONE = "(?!)"
-_MEANINGS: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError], str], ...] = (
-    ((UnicodeEncodeError, errors.NumericValueOutOfRange), _NONE, BadInput, "use whole characters, numbers of 64 bits"),
+# Errors of a failed connection have no class of their own; they are recognised by their text.
+_NO_MATCH = "(?!)"
+_ERROR_MAP: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError], str], ...] = (
+    (
+        (UnicodeEncodeError, errors.NumericValueOutOfRange),
+        _NO_MATCH,
+        BadInput,
+        "use whole characters, numbers of 64 bits",
+    ),
     ((), 'password authentication failed|no password supplied|role ".*" does not exist', ConfigError, _USER),
     ((), "pg_hba.conf", ConfigError, _HBA),
     ((), 'database ".*" does not exist', ConfigError, _DATABASE),
     ((errors.UndefinedTable, errors.InvalidSchemaName), "vector type not found", StoreUnavailable, _INIT),
-    ((errors.ReadOnlySqlTransaction,), _NONE, StoreUnavailable, _REPLICA),
+    ((errors.ReadOnlySqlTransaction,), _NO_MATCH, StoreUnavailable, _REPLICA),
     ((errors.InsufficientPrivilege,), "permission denied for", StoreUnavailable, _RIGHTS),
-    ((errors.LockNotAvailable,), _NONE, StoreUnavailable, _BUSY),
-    ((errors.TooManyConnections,), _MANY, ConnectionLost, _TOO_MANY_CONNECTIONS_HINT),
-    ((errors.DiskFull,), _NONE, StoreUnavailable, _ROOM),
+    ((errors.LockNotAvailable,), _NO_MATCH, StoreUnavailable, _BUSY),
+    ((errors.TooManyConnections,), _TOO_MANY_PATTERN, ConnectionLost, _TOO_MANY_CONNECTIONS_HINT),
+    ((errors.DiskFull,), _NO_MATCH, StoreUnavailable, _ROOM),
 )

@@ -1,4 +1,4 @@
-"""Taking lines out of a bank on Postgres: out of the index (retract) or out of the tables (forget)."""
+"""Removes lines from a bank on Postgres: from the indexes (retract) or from the tables (forget)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from everthread.stores.base import Scope
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres import units, vector_index
 from everthread.stores.postgres.connections import Connection, Cursor
-from everthread.stores.postgres.filters import array
+from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postgres.schema import TABLES
 from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import Receipt, now
@@ -33,36 +33,43 @@ _OF = {
 
 
 @contextmanager
-def followed(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
-    """A block that takes lines (ascending) out, and what follows from it: summaries that go with them are queued to be
-    written again, of what is left of their sessions, and the lines are pinned no more. The block may put into the
-    mapping which new lines correct which of them: those are pinned instead."""
+def propagate_deletion(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+    """Wrap the removal of lines (ascending), and apply its consequences afterwards.
+
+    Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines are
+    unpinned. The block may fill the yielded mapping, removed line -> line that corrects it; the new line inherits the
+    pin.
+    """
     heirs: dict[int, int] = {}
     before = units.sessions_with_summary(db, bank, seqs) if seqs else set()
     yield heirs
     if gone := before and before - units.sessions_with_summary(db, bank, seqs):
         units.queue_summaries(db, bank, gone, now())
     if seqs and (kept := units.get_setting(db, bank, SETTING_PINNED)) is not None:
-        units.put_setting(db, bank, SETTING_PINNED, pinned.without(kept, seqs, heirs))
+        units.put_setting(db, bank, SETTING_PINNED, pinned.remove_pins(kept, seqs, heirs))
 
 
 @contextmanager
-def replaced(db: Connection, bank: str, seqs: Sequence[int], at: int) -> Iterator[tuple[list[int], dict[int, int]]]:
-    """A block that writes lines in the place of others, of which those that are there are retracted before: their
-    numbers, and the mapping of `followed`."""
+def replace_lines(
+    db: Connection, bank: str, seqs: Sequence[int], at: int
+) -> Iterator[tuple[list[int], dict[int, int]]]:
+    """Retract the existing ones of some lines, and wrap the writing of their replacements.
+
+    Yields the numbers of the retracted lines, and the mapping of `propagate_deletion`.
+    """
     there: list[int] = []
     if seqs:
-        records.lock(db, bank, at)
-        there = [line.seq for line in records.by_seq(db, bank, array(np.array(seqs, np.int64)))]
-    with followed(db, bank, there) as heirs:
+        records.lock_bank(db, bank, at)
+        there = [line.seq for line in records.get_lines(db, bank, array_literal(np.array(seqs, np.int64)))]
+    with propagate_deletion(db, bank, there) as heirs:
         for seq in there:
             retract(db, bank, seq, at)
         yield there, heirs
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
-    """Take a line out of the index for good; its text stays."""
-    unindex(db, bank, [seq])
+    """Retract a line without updating summaries and pins; its text stays."""
+    remove_from_indexes(db, bank, [seq])
     units.retract(db, bank, seq, at)
     with db.pipeline():
         db.execute("UPDATE everthread.bank SET retracted = retracted + 1 WHERE bank_id = %s", (bank,))
@@ -72,9 +79,15 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
 
 
 def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> tuple[list[int], Collection[str]]:
-    """Remove the lines in scope and all that was made of them; their seqs, and the tables in which rows of theirs were.
-    NotFound if there are none."""
-    records.hold(db, bank)
+    """Delete the lines in scope and everything derived from them.
+
+    Returns:
+        The numbers of the lines, and the tables from which rows were deleted.
+
+    Raises:
+        NotFound: there are none.
+    """
+    records.lock_existing(db, bank)
     rows = db.execute(
         f"SELECT seq, session, speaker FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq",
         (bank, name),
@@ -83,16 +96,16 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
     if scope == "bank":
         vector_index.drop(db, bank, vector_index.indexed_models(db, bank))
         db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
-        db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # and by its foreign keys all the rest
+        db.execute("DELETE FROM everthread.bank WHERE bank_id = %s", (bank,))  # foreign keys delete the rest
         return seqs, TABLES
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
-    with followed(db, bank, seqs):
+    with propagate_deletion(db, bank, seqs):
         return seqs, _forget(db, bank, seqs, rows)
 
 
 def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple[Any, ...]]) -> Collection[str]:
-    unindex(db, bank, seqs)
+    remove_from_indexes(db, bank, seqs)
     derived = units.forget(db, bank, seqs)
     with db.pipeline():
         db.execute(
@@ -108,14 +121,14 @@ def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple
         db.execute(f"DELETE FROM everthread.{table} WHERE bank_id = %s AND session_id = ANY(%s)", (bank, names))
         for table in ("buffer", "work")
     )
-    _shrink(db, bank, sorted({session for _, session, _ in rows}))
+    _update_spans(db, bank, sorted({session for _, session, _ in rows}))
     more = {"session": sessions, "speaker": speakers, "buffer": buffers, "work": queued}
     derived += [table for table, gone in more.items() if gone.rowcount]
-    return ["line", "posting", "vector", *vector_index.names(db, bank), *derived]
+    return ["line", "posting", "vector", *vector_index.bank_tables(db, bank), *derived]
 
 
 def _emptied(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:
-    """Remove those of some sessions or speakers of whom no line is left; their names."""
+    """Delete the sessions or speakers without lines among `numbers`; return their names."""
     return db.execute(
         f"""DELETE FROM everthread.{table} WHERE bank_id = %s AND number = ANY(%s) AND NOT EXISTS (
             SELECT 1 FROM everthread.line WHERE line.bank_id = {table}.bank_id AND line.{table} = {table}.number)
@@ -124,8 +137,8 @@ def _emptied(db: Connection, bank: str, table: str, name: str, numbers: set[int]
     )
 
 
-def _shrink(db: Connection, bank: str, sessions: Sequence[int]) -> None:
-    """Let these sessions enclose the lines that are left of them."""
+def _update_spans(db: Connection, bank: str, sessions: Sequence[int]) -> None:
+    """Update the first and last line of sessions to their remaining lines."""
     db.execute(
         """UPDATE everthread.session SET first_seq = here.first, last_seq = here.last, started_at = here.began,
            last_at = here.ended FROM (SELECT session, min(seq) AS first, max(seq) AS last, min(said_at) AS began,
@@ -136,8 +149,8 @@ def _shrink(db: Connection, bank: str, sessions: Sequence[int]) -> None:
 
 
 def put_receipt(db: Connection, receipt: Receipt, number: UUID) -> None:
-    """Keep what the receipt says."""
-    _tell(db, receipt.bank)
+    """Store a receipt."""
+    _set_bank(db, receipt.bank)
     db.execute(
         """INSERT INTO everthread.receipt (bank_id, id, scope, seqs, lines, forgotten_at)
            VALUES (%s, %s, %s, %s, %s, %s)""",
@@ -146,21 +159,21 @@ def put_receipt(db: Connection, receipt: Receipt, number: UUID) -> None:
 
 
 def has_receipt(db: Connection, bank: str, receipt: Receipt, number: UUID) -> bool:
-    """Whether the receipt of this number was kept."""
-    _tell(db, receipt.bank)
+    """Return whether the receipt with this number is stored."""
+    _set_bank(db, receipt.bank)
     query = "SELECT 1 FROM everthread.receipt WHERE bank_id = %s AND id = %s"
     found = db.execute(query, (receipt.bank, number)).fetchone()
-    _tell(db, bank)
+    _set_bank(db, bank)
     return found is not None
 
 
-def _tell(db: Connection, bank: str) -> None:
-    """Tell row-level security whose rows are meant; those of receipts are a hash's."""
+def _set_bank(db: Connection, bank: str) -> None:
+    """Set the bank that row-level security admits; for receipts it is the hash of the bank's id."""
     db.execute("SELECT set_config('everthread.bank', %s, true)", (bank,))
 
 
-def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
-    """Remove the words, vectors and counts of lines."""
+def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
+    """Remove the postings, vectors and counts of lines."""
     by_term: defaultdict[str, list[int]] = defaultdict(list)
     by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
     head_terms = 0
@@ -175,8 +188,8 @@ def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
         head_terms += found.head_length
         for term in found.terms:
             by_term[term].append(seq)
-    records.remove_words(db, bank, by_term)
-    vectors(db, bank, seqs)
+    records.remove_postings(db, bank, by_term)
+    remove_vectors(db, bank, seqs)
     with db.pipeline():
         for session, lengths in by_session.items():
             db.execute(
@@ -191,8 +204,8 @@ def unindex(db: Connection, bank: str, seqs: Sequence[int]) -> None:
         )
 
 
-def vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
-    """Remove the vectors of these lines: all, or those of one model's name."""
+def remove_vectors(db: Connection, bank: str, seqs: Sequence[int], model: str | None = None) -> None:
+    """Remove the vectors of lines: of every model, or of the models with one name."""
     vector_index.remove(db, bank, vector_index.indexed_models(db, bank, model), seqs)
     db.execute(
         """WITH gone AS (DELETE FROM everthread.vector WHERE bank_id = %s AND seq = ANY(%s) AND model IN

@@ -1,4 +1,4 @@
-"""URLs of Postgres databases as they may be shown: without their password. It needs no driver and opens nothing."""
+"""Validates URLs of Postgres databases and redacts their passwords. Needs no driver, opens no connection."""
 
 from __future__ import annotations
 
@@ -10,37 +10,42 @@ SCHEMES = ("postgresql://", "postgres://")
 EXAMPLE = "postgresql://user@host/database"
 
 
-def shown(url: str) -> str:
-    """The URL without its password, also where it is written wrongly."""
+def redact_password(url: str) -> str:
+    """Return the URL without its password, even if it is malformed."""
     url = re.sub(r"(password\s*=\s*)('[^']*'|((?!&\w+=)\S)*)", r"\1…", url)
     start, scheme, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
     if "@" in authority:
         login, _, host = authority.rpartition("@")
         return f"{start}{scheme}{login.partition(':')[0]}@{host}{slash}{path}"
-    if "@" in path and not _hosts(authority):  # a / in a password, which begins behind the colon
+    if "@" in path and not _hosts(authority):  # a / in the password, which begins after the colon
         return f"{start}{scheme}{authority.partition(':')[0]}@{path.rpartition('@')[2]}"
     return url
 
 
-def checked(url: str) -> str:
-    """The URL, if it can be one. ConfigError else, before a driver takes half a password for a host and shows it."""
+def check_url(url: str) -> str:
+    """Check a URL before a driver takes half a password for a host and shows it.
+
+    Raises:
+        ConfigError: the URL is malformed; the message hides its password.
+    """
     if not url.startswith(SCHEMES):
-        raise ConfigError(f"{shown(url)!r} is no Postgres URL; write {EXAMPLE}")
+        raise ConfigError(f"{redact_password(url)!r} is no Postgres URL; write {EXAMPLE}")
     rest = url.partition("://")[2]
     authority, _, path = rest.partition("?")[0].partition("/")
     if authority.count("@") > 1 or "@" in path:
         raise ConfigError(
-            f"{shown(url)}: the user or the password holds an @ or a / as it is; write %40 for @, and %2F for /"
+            f"{redact_password(url)}: the user or the password holds an @ or a / as it is; write %40 for @, and "
+            "%2F for /"
         )
     if not _hosts(authority.rpartition("@")[2]):
-        raise ConfigError(f"{shown(url)}: its port is no number from 1 to 65535; write {EXAMPLE}")
+        raise ConfigError(f"{redact_password(url)}: its port is no number from 1 to 65535; write {EXAMPLE}")
     if re.search(r"%(?![0-9A-Fa-f]{2})", url):
-        raise ConfigError(f"{shown(url)} holds a % as it is; write %25")
+        raise ConfigError(f"{redact_password(url)} holds a % as it is; write %25")
     return url
 
 
 def _hosts(text: str) -> bool:
-    """Whether these are hosts, with numbers as ports or with none."""
+    """Return whether a text lists hosts with valid ports or none."""
     ports = [re.sub(r"\[[^][]*\]", "", host).partition(":")[2] for host in text.split(",")]
     return all(not port or (port.isdecimal() and 0 < int(port) < 65536) for port in ports)

@@ -1,7 +1,6 @@
-"""Something that many threads want and one of them makes, such as the first connection to a server.
+"""A value that one thread creates and many use, such as a connection pool. Knows nothing of databases.
 
-The others wait for what comes of it, an error too, so that they don't queue at a server that is dead. It knows nothing
-of databases.
+Other threads wait for the result, or the error, of the creating thread, instead of queueing at a dead server.
 """
 
 from __future__ import annotations
@@ -17,8 +16,11 @@ Made = TypeVar("Made")
 
 
 class Lazy(Generic[Made]):
-    """Made at its first use, and anew after it failed, was taken away, or the process was forked: what a child
-    inherits is its parent's, to be neither used nor closed, and the thread that was making it is not there."""
+    """A value created at its first use, and again after a failure, after `take`, and in a forked process.
+
+    A child must neither use nor close the value that it inherits, and the thread that was creating it does not exist
+    there.
+    """
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._make = make
@@ -27,18 +29,22 @@ class Lazy(Generic[Made]):
         register(self)
 
     def renew(self) -> None:
-        """Put aside, in a process that was forked, what the parent has made."""
-        self._lock = threading.Lock()  # the old one may be held for ever
+        """Set aside the parent's value, in a forked process."""
+        self._lock = threading.Lock()  # another thread may hold the old lock forever
         self._inherited, self._making = self._making, None
 
-    def get(self, patience: float) -> Made:
-        """What was made. TimeoutError where another thread has not made it within so many seconds."""
+    def get(self, timeout_s: float) -> Made:
+        """Return the value, creating it if necessary.
+
+        Raises:
+            TimeoutError: another thread has not created it within `timeout_s` seconds.
+        """
         with self._lock:
             making, mine = self._making or Future[Made](), self._making is None
             self._making = making
         if mine:
             self._try(making)
-        return making.result(patience)
+        return making.result(timeout_s)
 
     def _try(self, making: Future[Made]) -> None:
         try:
@@ -50,7 +56,7 @@ class Lazy(Generic[Made]):
             raise
 
     def take(self) -> Made | None:
-        """What was made, which is made anew at the next use; None where nothing is made, or only just being made."""
+        """Remove and return the value; None if there is none yet. The next use creates another."""
         with self._lock:
             if self._making is None or not self._making.done():
                 return None

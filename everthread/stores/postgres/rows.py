@@ -1,4 +1,4 @@
-"""Postgres's rows as our nouns, and the other way round: lines, words and vectors of one bank."""
+"""Postgres rows of lines, postings and vectors of one bank, and the check of their consistency."""
 
 from __future__ import annotations
 
@@ -15,62 +15,73 @@ from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import estimate_df as estimate_from_blocks
 from everthread.stores.postings import group_by_term
-from everthread.stores.problems import bank_too_new
-from everthread.stores.shared_rows import line
+from everthread.stores.problems import bank_too_new_error
+from everthread.stores.shared_rows import parse_line
 from everthread.text.analyzer import ANALYSER, TermCounts, count_terms, without_quotes_json
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
-SENT = 2**26  # bytes in the rows of one statement, or a little more: Postgres takes 1 GB, and the server works on few
-BLOCK = 192  # records of a term in a row; a row of more than 2 KB would be moved out of its page
-TERMS = 1000  # looked at in one statement, so that the blocks of a large bank's words need not lie in memory together
-PAGE = 1000  # lines looked at together
+MAX_STATEMENT_BYTES = 2**26  # of the rows in one statement, roughly: Postgres accepts 1 GB
+RECORDS_PER_BLOCK = 192  # a row of more than 2 KB would be moved out of its page
+TERMS_PER_STATEMENT = 1000  # limits the blocks of a large bank that are in memory together
+LINES_PER_PAGE = 1000  # lines read per statement
 
-COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
+LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
-JOINS = """JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
+LINE_JOINS = """JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
     JOIN everthread.speaker ON speaker.bank_id = line.bank_id AND speaker.number = line.speaker"""
-FROM = f"FROM everthread.line {JOINS}"
+LINE_FROM = f"FROM everthread.line {LINE_JOINS}"
 
-# Lines by their seqs, each looked up by the primary key. Told "seq = ANY", Postgres reads the whole of a bank that is
-# much larger than the others, for it takes every bank for an average one.
-EACH = """unnest(%s::bigint[]) AS wanted (seq) CROSS JOIN LATERAL
+# Lines by seq, each looked up by the primary key. With "seq = ANY", Postgres reads the whole of a bank that is much
+# larger than the others, because it plans for a bank of average size.
+LINES_BY_SEQ = """unnest(%s::bigint[]) AS wanted (seq) CROSS JOIN LATERAL
     (SELECT * FROM everthread.line WHERE bank_id = %s AND seq = wanted.seq LIMIT 1) AS line"""
 
-# The condition that a line's key is one of these: values are the bank and the keys. Written so that each key is looked
-# up in its index, however many there are: Postgres keeps no statistics of keys, for they would outlive what is
-# forgotten, and else would guess that a thousand keys are worth reading the whole bank for.
-KEYED = """line.seq = ANY(ARRAY(SELECT (SELECT seq FROM everthread.line AS keyed
+# The condition that a line's key is in a list; its values are the bank and the keys. Written so that each key is looked
+# up in the index. Postgres has no statistics of keys here, as they would outlive forgotten lines; without this form it
+# would read the whole bank for a thousand keys.
+HAS_KEY = """line.seq = ANY(ARRAY(SELECT (SELECT seq FROM everthread.line AS keyed
     WHERE keyed.bank_id = %s AND keyed.key = wanted) FROM unnest(%s::text[]) AS wanted))"""
 
 Terms = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head), ascending
 Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count of its last block
 
 
-# By a write, for Citus moves a shard away from under a transaction that has only read of it, even if FOR UPDATE.
+# Locks by writing: Citus may move a shard during a transaction that has only read from it, even with FOR UPDATE.
 _HOLD = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING"
 
 
-def hold(db: Connection, bank: str) -> int | None:
-    """The version of the analyser by which the bank's words were found; no one else writes to the bank until the
-    transaction ends. None where there is no bank, and none is made."""
+def lock_existing(db: Connection, bank: str) -> int | None:
+    """Lock a bank until the transaction ends, without creating it.
+
+    Returns:
+        The analyser version of its postings; None if the bank does not exist.
+    """
     row = db.execute(f"{_HOLD} analyser", (bank,)).fetchone()
     return None if row is None else int(row[0])
 
 
-def lock(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
-    """The bank's last seq, and how many sessions, speakers and models it has numbered; no one else writes to the bank
-    until the transaction ends. The bank is made when it is not there; its words are found anew where another analyser
-    found them (see settle)."""
+def lock_bank(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
+    """Lock a bank until the transaction ends; create it if necessary, and analyse its lines again if the analyser
+    changed.
+
+    Returns:
+        Its last seq, and the number of its sessions, speakers and models.
+
+    Raises:
+        BankTooNew: a later analyser wrote its postings.
+    """
     query = f"{_HOLD} last_seq, sessions, speakers, models, analyser"
-    while (row := db.execute(query, (bank,)).fetchone()) is None:  # it may be forgotten as soon as it is made
-        make(db, bank, at)
+    while (
+        row := db.execute(query, (bank,)).fetchone()
+    ) is None:  # another client may forget it as soon as it is created
+        create_bank(db, bank, at)
     if row[4] != ANALYSER:
         ensure_analyzed(db, bank)
     return int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
 
-def make(db: Connection, bank: str, at: int) -> None:
-    """Make the bank, unless it is there."""
+def create_bank(db: Connection, bank: str, at: int) -> None:
+    """Create the bank unless it exists."""
     db.execute(
         "INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
         (bank, at, ANALYSER),
@@ -80,19 +91,19 @@ def make(db: Connection, bank: str, at: int) -> None:
 def insert(
     db: Connection, bank: str, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
 ) -> None:
-    """Insert rows of a bank, as one array a column: one statement, unless the rows are very large."""
+    """Insert rows of a bank, one array per column; in one statement unless they are very large."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    for some in batches(rows):
+    for some in split_by_size(rows):
         columns = map(list, zip(*some, strict=True))
         db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
 
 
-def batches(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
-    """The rows, as many at a time as one statement may bring."""
+def split_by_size(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Split rows into batches that fit in one statement."""
     start = size = 0
     for end, row in enumerate(rows):
         more = sum(map(size_of, row))
-        if end > start and size + more > SENT:
+        if end > start and size + more > MAX_STATEMENT_BYTES:
             yield rows[start:end]
             start, size = end, 0
         size += more
@@ -101,40 +112,40 @@ def batches(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...
 
 
 def size_of(value: object) -> int:
-    """Bytes that a value takes at most on its way, as it is written in an array."""
+    """Return an upper bound of a value's size in an array literal, in bytes."""
     if isinstance(value, str | bytes):
         return 4 * len(value)
     return 16 * value.dimensions() if isinstance(value, HalfVector) else 16
 
 
-def lines(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Line]:
-    """The lines of a bank for which the condition holds, by seq."""
-    query = f"SELECT {COLUMNS} {FROM} WHERE line.bank_id = %s AND {condition} ORDER BY line.seq {end}"
-    return [line(row) for row in db.execute(query, (bank, *values))]
+def read_lines(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Line]:
+    """Return the lines that meet an SQL condition, ascending by seq."""
+    query = f"SELECT {LINE_COLUMNS} {LINE_FROM} WHERE line.bank_id = %s AND {condition} ORDER BY line.seq {end}"
+    return [parse_line(row) for row in db.execute(query, (bank, *values))]
 
 
 def lines_without_vectors(
     db: Connection, bank: str, model: str, dim: int, limit: int, after: int, roles: Collection[Role]
 ) -> list[Line]:
-    """The lines of these roles that have no vector of a model, by seq, those after `after`."""
+    """Return lines of these roles after the number `after` without a vector of a model, ascending by seq."""
     condition = f"""line.retracted_at IS NULL AND line.seq > %s AND speaker.role = ANY(%s) AND NOT EXISTS (
-        SELECT 1 FROM everthread.vector WHERE vector.bank_id = line.bank_id AND vector.model = {vector_index.MODEL}
-        AND vector.seq = line.seq)"""
-    return lines(db, bank, condition, (after, list(roles), bank, model, dim), f"LIMIT {limit:d}")
+        SELECT 1 FROM everthread.vector WHERE vector.bank_id = line.bank_id AND vector.seq = line.seq
+        AND vector.model = {vector_index.SELECT_MODEL})"""
+    return read_lines(db, bank, condition, (after, list(roles), bank, model, dim), f"LIMIT {limit:d}")
 
 
-def by_seq(db: Connection, bank: str, seqs: str) -> list[Line]:
-    """The lines with these seqs (an array as text) that are not retracted."""
-    query = f"""SELECT {COLUMNS} FROM {EACH} {JOINS} WHERE line.bank_id = %s AND line.retracted_at IS NULL
-        ORDER BY line.seq"""
-    return [line(row) for row in db.execute(query, (seqs, bank, bank))]
+def get_lines(db: Connection, bank: str, seqs: str) -> list[Line]:
+    """Return the lines with these seqs (an array literal) that are not retracted."""
+    query = f"""SELECT {LINE_COLUMNS} FROM {LINES_BY_SEQ} {LINE_JOINS}
+        WHERE line.bank_id = %s AND line.retracted_at IS NULL ORDER BY line.seq"""
+    return [parse_line(row) for row in db.execute(query, (seqs, bank, bank))]
 
 
 # ------------------------------------------------------------------------- words
 
 
 def last_blocks(db: Connection, bank: str, terms: Sequence[str]) -> Blocks:
-    """The last block of each term that stands somewhere."""
+    """Return first, before and count of the last block of each term that has any."""
     rows = db.execute(
         """SELECT term, last.first, last.before, last.count FROM unnest(%s::text[]) AS term, LATERAL (
            SELECT first, before, count FROM everthread.posting
@@ -144,22 +155,22 @@ def last_blocks(db: Connection, bank: str, terms: Sequence[str]) -> Blocks:
     return {term: (first, before, count) for term, first, before, count in rows}
 
 
-def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
-    """Append records behind those that are there."""
+def put_postings(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
+    """Append records (ascending by seq, after the stored ones) to the blocks of each term."""
     more: list[tuple[str, int, int, bytes]] = []
     full: list[tuple[str, int, int, int, bytes]] = []
     for term, found in terms.items():
         new = np.array(found, POSTING_DTYPE)
-        first, before, count = last.get(term, (0, 0, BLOCK))
-        room, new = new[: BLOCK - count], new[BLOCK - count :]
+        first, before, count = last.get(term, (0, 0, RECORDS_PER_BLOCK))
+        room, new = new[: RECORDS_PER_BLOCK - count], new[RECORDS_PER_BLOCK - count :]
         if len(room):
             more.append((term, first, len(room), room.tobytes()))
         before += count if term in last else 0
         before += len(room)
-        for at in range(0, len(new), BLOCK):
-            block = new[at : at + BLOCK]
+        for at in range(0, len(new), RECORDS_PER_BLOCK):
+            block = new[at : at + RECORDS_PER_BLOCK]
             full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
-    for some in batches(more):
+    for some in split_by_size(more):
         db.execute(
             """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
                FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
@@ -171,12 +182,14 @@ def put_words(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
         insert(db, bank, "posting (bank_id, term, first, before, count, data)", kinds, full)
 
 
-def remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
-    """Take the records of these seqs (ascending) out of each term's blocks; an empty block goes. However many lines and
-    terms, a block is read and written once."""
+def remove_postings(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
+    """Remove the records of these seqs (ascending) from each term's blocks; empty blocks are deleted.
+
+    Each block is read and written once.
+    """
     names = list(terms)
-    for start in range(0, len(names), TERMS):
-        _remove_words(db, bank, {term: terms[term] for term in names[start : start + TERMS]})
+    for start in range(0, len(names), TERMS_PER_STATEMENT):
+        _remove_words(db, bank, {term: terms[term] for term in names[start : start + TERMS_PER_STATEMENT]})
 
 
 def _remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
@@ -198,7 +211,7 @@ def _remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]])
 
 
 def _blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int, bytes]]:
-    """The blocks in which records of these seqs (ascending) may be: those from the first seq to the last."""
+    """Return the blocks that may contain records of these seqs (ascending)."""
     rows = db.execute(
         """SELECT block.* FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS gone (term, low, high), LATERAL (
            SELECT term, first, data FROM everthread.posting
@@ -214,7 +227,7 @@ def _blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> It
 def _each(
     db: Connection, statement: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], *values: object
 ) -> None:
-    """Do a statement for each of the rows at once."""
+    """Run one statement for all rows."""
     if rows:
         arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
         db.execute(statement.format(f"unnest({arrays})"), (*map(list, zip(*rows, strict=True)), *values))
@@ -231,8 +244,8 @@ _BEFORE = """UPDATE everthread.posting SET before = total - count FROM {} AS now
         ORDER BY first DESC LIMIT 1)"""
 
 
-def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Any]:
-    """The records of these terms."""
+def read_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Any]:
+    """Return the records of terms."""
     rows = db.execute(
         """SELECT term, (SELECT string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
            WHERE bank_id = %s AND posting.term = term.term) FROM unnest(%s::text[]) AS term""",
@@ -242,8 +255,8 @@ def word_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, A
     return {term: np.frombuffer(data, POSTING_DTYPE) for term, data in rows if data is not None}
 
 
-def estimate_df(db: Connection, bank: str, terms: Sequence[str], among: Seqs) -> dict[str, int]:
-    """About in how many of these lines each term stands, without reading its records."""
+def estimate_df(db: Connection, bank: str, terms: Sequence[str], within: Seqs) -> dict[str, int]:
+    """Estimate how many of these lines contain each term, without reading its records."""
     rows = db.execute(
         """SELECT term, firsts, counts FROM unnest(%s::text[]) AS term, LATERAL (
            SELECT array_agg(first ORDER BY first) AS firsts, array_agg(count ORDER BY first) AS counts
@@ -251,7 +264,7 @@ def estimate_df(db: Connection, bank: str, terms: Sequence[str], among: Seqs) ->
         (list(terms), bank),
         binary=True,
     )
-    return {term: estimate_from_blocks(np.array(firsts), np.array(counts), among) for term, firsts, counts in rows}
+    return {term: estimate_from_blocks(np.array(firsts), np.array(counts), within) for term, firsts, counts in rows}
 
 
 # ----------------------------------------------------------------------- vectors
@@ -259,17 +272,23 @@ def estimate_df(db: Connection, bank: str, terms: Sequence[str], among: Seqs) ->
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model of which a bank has vectors: its number in the bank, how many lines have one, and whether there is an
-    index of their codes."""
+    """A model of which a bank has vectors.
+
+    Attributes:
+        number: its number in the bank.
+        dim: its dimension.
+        lines: the number of lines with a vector.
+        has_index: whether there is an index of their codes.
+    """
 
     number: int
     dim: int
     lines: int
-    large: bool
+    has_index: bool
 
 
-def model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], count: int) -> Model:
-    """The model of these vectors, numbered now if it is new to the bank; `count` models have been numbered."""
+def get_or_create_model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], count: int) -> Model:
+    """Return the model of these vectors, creating its row if it is new; `count` models are numbered so far."""
     dim = next(iter(vectors.values())).shape[1]
     row = db.execute(
         "SELECT number, dim, lines, large FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s",
@@ -283,14 +302,14 @@ def model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], 
 
 
 def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, Vectors]) -> Model:
-    """Keep the vectors of lines that have none of this model; the model as it is then."""
+    """Store the vectors of lines that have none of this model; return the updated model."""
     rows = [
         (model.number, seq, ordinal, HalfVector(row))
         for seq in sorted(vectors)
         for ordinal, row in enumerate(vectors[seq])
     ]
     insert(db, bank, "vector (bank_id, model, seq, ordinal, data)", ("int", "bigint", "int", "halfvec"), rows)
-    if model.large:
+    if model.has_index:
         vector_index.put(db, bank, model.number, model.dim, sorted(vectors))
     db.execute(
         "UPDATE everthread.model SET lines = lines + %s WHERE bank_id = %s AND number = %s",
@@ -302,8 +321,8 @@ def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, V
 # -------------------------------------------------------------------- the whole bank
 
 
-def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> CorpusStats | None:
-    """The statistics of the bank, or of its lines for which a condition holds; None where there is no bank."""
+def corpus(db: Connection, bank: str, condition: str, values: Sequence[object]) -> CorpusStats | None:
+    """Return the statistics of the bank, or of its lines that meet a condition; None if there is no bank."""
     kept = db.execute(
         """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,
            retracted FROM everthread.bank WHERE bank_id = %s""",
@@ -316,11 +335,11 @@ def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Co
     if kept is None:
         return None
     lines, terms, head_terms, sessions, last_seq, retracted = kept
-    if only:
+    if condition:
         counted = db.execute(
             f"""SELECT count(*), coalesce(sum(length), 0)::bigint, coalesce(sum(head_length), 0)::bigint,
                 count(DISTINCT session), array_agg(DISTINCT speaker) FROM everthread.line
-                WHERE bank_id = %s AND retracted_at IS NULL {only}""",
+                WHERE bank_id = %s AND retracted_at IS NULL {condition}""",
             (bank, *values),
         ).fetchone()
         lines, terms, head_terms, sessions, speaking = counted or (0, 0, 0, 0, None)
@@ -330,9 +349,12 @@ def corpus(db: Connection, bank: str, only: str, values: Sequence[object]) -> Co
 
 
 def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
-    """What the bank holds, from counts that are kept; its recipe is left empty. Its bytes are an estimate: those of its
-    lines as they are on average in the last PAGE of them, 8 for each word, and one vector for each line that has any,
-    without indexes. Pending are lines of these roles, which are counted one by one unless every role is meant."""
+    """Count the contents of the bank from stored counters; its recipe is left empty.
+
+    Its size in bytes is an estimate without indexes: lines at the average size of the last `LINES_PER_PAGE`, 8 bytes
+    per posting, and one vector per line that has any. Pending lines are counted individually unless `roles` has every
+    role.
+    """
     row = db.execute("SELECT lines, retracted, terms FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
     lines, retracted, terms = row or (0, 0, 0)
     spans = db.execute(
@@ -348,7 +370,7 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
     size = db.execute(
         """SELECT coalesce(avg(pg_column_size(last.*)), 0)::float8 FROM (
            SELECT * FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT %s) AS last""",
-        (bank, PAGE),
+        (bank, LINES_PER_PAGE),
     ).fetchone()
     assert size is not None
     taken = size[0] * (lines + retracted) + terms * POSTING_DTYPE.itemsize + sum(2 * dim * n for _, n, dim in models)
@@ -382,8 +404,8 @@ def _pending(db: Connection, bank: str, model: str, roles: Collection[Role]) -> 
     return int(row[0])
 
 
-def contradictions(db: Connection, bank: str) -> list[str]:
-    """What does not agree inside a bank."""
+def find_contradictions(db: Connection, bank: str) -> list[str]:
+    """Describe contradictions between the tables of a bank."""
     counted = db.execute(
         "SELECT lines, retracted, terms, last_seq FROM everthread.bank WHERE bank_id = %s", (bank,)
     ).fetchone()
@@ -432,12 +454,12 @@ def contradictions(db: Connection, bank: str) -> list[str]:
 
 
 def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:
-    """The seq, the text and the metadata of every line by seq, and whether it is not retracted; read in pages."""
+    """Iterate over seq, text and metadata of every line, and whether it is live; reads in pages."""
     after = 0
     while rows := db.execute(
         """SELECT seq, text, metadata, retracted_at IS NULL FROM everthread.line
            WHERE bank_id = %s AND seq > %s ORDER BY seq LIMIT %s""",
-        (bank, after, PAGE),
+        (bank, after, LINES_PER_PAGE),
     ).fetchall():
         yield from rows
         after = rows[-1][0]
@@ -446,18 +468,21 @@ def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:
 # ---------------------------------------------------------------------- the analyser
 
 
-def analyser(db: Connection, bank: str) -> int | None:
-    """The version of the analyser by which the bank's words were found; None where there is no bank."""
+def analyser_version(db: Connection, bank: str) -> int | None:
+    """Return the analyser version of the bank's postings; None if there is no bank."""
     row = db.execute("SELECT analyser FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
     return None if row is None else int(row[0])
 
 
 def ensure_analyzed(db: Connection, bank: str) -> None:
-    """See that the bank's words are those of this analyser, and nobody writes others until the transaction ends: find
-    them anew where an older one found them. BankTooNew where it was a later one."""
-    have = hold(db, bank)
+    """Lock the bank if it exists, and analyse its lines again if an older analyser wrote its postings.
+
+    Raises:
+        BankTooNew: a later analyser wrote them.
+    """
+    have = lock_existing(db, bank)
     if have is not None and have > ANALYSER:
-        raise bank_too_new(bank, f"text analyser {have}", ANALYSER)
+        raise bank_too_new_error(bank, f"text analyser {have}", ANALYSER)
     if have is not None and have < ANALYSER:
         _reanalyse(db, bank)
 
@@ -474,7 +499,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
         found = [count_terms(without_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
         _put_lengths(db, bank, rows, found)
         new = group_by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
-        put_words(db, bank, new, last_blocks(db, bank, list(new)))
+        put_postings(db, bank, new, last_blocks(db, bank, list(new)))
         terms, head_terms = terms + sum(w.length for w in found), head_terms + sum(w.head_length for w in found)
     db.execute(
         """UPDATE everthread.session SET terms = (SELECT coalesce(sum(length), 0) FROM everthread.line
@@ -488,7 +513,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
 
 
 def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], found: Sequence[TermCounts]) -> None:
-    """How many words the analyser has found in each of these lines."""
+    """Update the term counts of lines."""
     gists = np.frombuffer(b"".join(gist for *_, gist in rows), LINE_DTYPE).copy()
     gists["length"] = [each.length for each in found]
     gists["head_length"] = [each.head_length for each in found]

@@ -1,9 +1,7 @@
-"""The tables of the Postgres store, as numbered migrations.
+"""The Postgres tables, as numbered migrations, and the rights on them.
 
-The same nouns as in `stores.sqlite.schema`, with bank_id before all.
-
-Every primary key, unique index and foreign key begins with bank_id and no query joins two banks, so that Citus can
-spread the tables over machines by that column as they are.
+The tables are those of `stores.sqlite.schema` with a bank_id column. Every primary key, unique index and foreign key
+begins with bank_id and no query joins two banks, so that Citus can distribute the tables by that column.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from psycopg import sql
 from everthread.common.installation import upgrade
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import vector_index
-from everthread.stores.postgres.connections import PATH, Connection, Database
+from everthread.stores.postgres.connections import SET_SEARCH_PATH, Connection, Database
 
 SCHEMA = "everthread"
 
@@ -41,8 +39,8 @@ CREATE TABLE everthread.speaker (
     name text COLLATE "C" NOT NULL, role text COLLATE "C" NOT NULL,
     PRIMARY KEY (bank_id, number), UNIQUE (bank_id, name, role));
 
--- gist is the line's record of stores.base.LINE; null once it is retracted. batch is a number by chance of the write
--- that it came with: whoever has not heard how that ended knows its lines by it.
+-- gist is the line's record of stores.base.LINE_DTYPE; null once it is retracted. batch is a random number of the
+-- write, by which a client that got no answer to its commit recognises its lines.
 CREATE TABLE everthread.line (
     bank_id text COLLATE "C" NOT NULL, seq bigint NOT NULL, session int NOT NULL, parent_seq bigint,
     speaker int NOT NULL, said_at bigint NOT NULL, said_offset int NOT NULL, length int NOT NULL,
@@ -55,7 +53,7 @@ CREATE INDEX line_by_session ON everthread.line (bank_id, session, seq);
 CREATE INDEX line_by_speaker ON everthread.line (bank_id, speaker);
 CREATE INDEX line_by_time ON everthread.line (bank_id, said_at);
 
--- What was written about lines: summaries, notes, facts.
+-- Memory units: summaries, notes, facts.
 CREATE TABLE everthread.unit (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, kind text COLLATE "C" NOT NULL,
     unit_id bigint NOT NULL, text text NOT NULL, first_seq bigint NOT NULL, last_seq bigint NOT NULL,
@@ -74,21 +72,21 @@ CREATE TABLE everthread.vector (
     FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE);
 ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE EXTERNAL;
 
--- Blocks of at most BLOCK records of one term. In a term's last block, before counts the records of the earlier ones,
--- so that it alone tells in how many lines the term stands; in others before is what it was when they were filled.
+-- Blocks of records of one term (rows.RECORDS_PER_BLOCK). In a term's last block, before counts the records of the
+-- earlier blocks, so that it alone gives the document frequency; in others, before is the count at their creation.
 CREATE TABLE everthread.posting (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, term text COLLATE "C" NOT NULL,
     first bigint NOT NULL, before int NOT NULL, count int NOT NULL, data bytea NOT NULL,
     PRIMARY KEY (bank_id, term, first));
 ALTER TABLE everthread.posting ALTER COLUMN data SET STORAGE PLAIN;
 
--- What was forgotten, without a word of it: bank_id is here the hash of the bank's id.
+-- Receipts of forgotten lines, without their text; bank_id is here the hash of the bank's id.
 CREATE TABLE everthread.receipt (
     bank_id text COLLATE "C" NOT NULL, id uuid NOT NULL, scope text NOT NULL,
     seqs text NOT NULL, lines bigint NOT NULL, forgotten_at bigint NOT NULL, PRIMARY KEY (bank_id, id));
 
--- Postgres copies some values of a column into its statistics, where they would outlive what is forgotten: of text, and
--- of what is made of text, it is to keep none.
+-- Postgres copies some values of a column into its statistics, where they would outlive forgotten lines. Statistics of
+-- text, and of data derived from text, are disabled.
 ALTER TABLE everthread.session ALTER COLUMN session_id SET STATISTICS 0;
 ALTER TABLE everthread.buffer ALTER COLUMN session_id SET STATISTICS 0, ALTER COLUMN spans SET STATISTICS 0;
 ALTER TABLE everthread.speaker ALTER COLUMN name SET STATISTICS 0;
@@ -105,7 +103,7 @@ ALTER TABLE everthread.session ADD COLUMN ended_at bigint;
 ALTER TABLE everthread.unit ADD COLUMN said_offset int NOT NULL DEFAULT 0, ADD COLUMN supersedes bigint,
     ALTER COLUMN importance TYPE double precision;
 
--- A row a piece. Units are few, and their vectors are compared one by one.
+-- One row per piece. Units are few, and their vectors are compared one by one.
 CREATE TABLE everthread.unit_vector (
     bank_id text COLLATE "C" NOT NULL, model int NOT NULL, kind text COLLATE "C" NOT NULL, unit_id bigint NOT NULL,
     ordinal int NOT NULL, data halfvec NOT NULL, PRIMARY KEY (bank_id, model, kind, unit_id, ordinal));
@@ -116,7 +114,7 @@ CREATE TABLE everthread.setting (
     bank_id text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, value text NOT NULL,
     PRIMARY KEY (bank_id, name));
 
--- What a scribe is still to write.
+-- Queued jobs of scribes.
 CREATE TABLE everthread.work (
     bank_id text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, session_id text COLLATE "C" NOT NULL,
     first_seq bigint NOT NULL, last_seq bigint NOT NULL, queued_at bigint NOT NULL, tries bigint NOT NULL, error text,
@@ -128,8 +126,8 @@ ALTER TABLE everthread.work ALTER COLUMN kind SET STATISTICS 0, ALTER COLUMN ses
     ALTER COLUMN error SET STATISTICS 0;
 """
 
-# Apart from the tables, and one constraint a statement: Citus allows no key from a table that is not yet spread to one
-# that is, and no other subcommand beside a new constraint.
+# Separate from the tables, one constraint per statement: Citus allows no key from a local table to a distributed one,
+# and no other subcommand with a new constraint.
 _SECOND_KEYS = """
 ALTER TABLE everthread.unit_vector ADD FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE;
 ALTER TABLE everthread.unit_vector
@@ -138,16 +136,16 @@ ALTER TABLE everthread.setting ADD FOREIGN KEY (bank_id) REFERENCES everthread.b
 ALTER TABLE everthread.work ADD FOREIGN KEY (bank_id) REFERENCES everthread.bank ON DELETE CASCADE;
 """
 
-# Each in steps, after every one of which the new tables are spread where the others are.
+# Each in steps; after every step new tables are distributed if the others are.
 MIGRATIONS: tuple[tuple[str, ...], ...] = ((_FIRST,), (_SECOND, _SECOND_KEYS))
 VERSION = len(MIGRATIONS)
-PGVECTOR = (0, 8)  # the first that goes on where a filter leaves too few of the nearest
+PGVECTOR = (0, 8)  # the first with iterative scans, which continue if a filter leaves too few results
 TABLES = (
     *("bank", "session", "buffer", "speaker", "line", "unit", "model", "vector", "posting", "receipt"),
     *("unit_vector", "setting", "work"),
 )
 
-# Citus: the shards of one bank's rows of every table lie together (docs/scale.md).
+# Citus: the shards with one bank's rows are colocated (docs/scale.md).
 DISTRIBUTED = (
     "SELECT create_distributed_table('everthread.bank', 'bank_id')",
     *(
@@ -157,127 +155,149 @@ DISTRIBUTED = (
 )
 
 
-def ready(server: Database) -> None:
-    """See that the tables are there and of this version; make them where there are none.
+def ensure_tables(database: Database) -> None:
+    """Check that the tables exist in this version; create them if there are none.
 
-    Raises ConfigError for a database that can't hold every text; StoreUnavailable where pgvector is missing or too old,
-    this user may not make the tables, or they are of an older version; and BankTooNew where they are of a newer one.
+    Raises:
+        ConfigError: the database can't store every text.
+        StoreUnavailable: pgvector is missing or too old, the user has no right to create tables, or the tables are of
+            an older version.
+        BankTooNew: the tables are of a later version.
     """
-    with server.dedicated() as db:
-        _fit(server, db)
+    with database.dedicated_connection() as db:
+        _check_server(database, db)
         have = version(db)
     if have == 0:
-        init(server)
+        migrate(database)
     else:
-        fits(server, have)
+        check_version(database, have)
 
 
-def fits(server: Database, have: int) -> None:
-    """See that the tables are of this version. Each transaction asks, for another process may bring them up to date."""
+def check_version(database: Database, have: int) -> None:
+    """Check that the tables are of this version. Run in every transaction, because another process may migrate them.
+
+    Raises:
+        StoreUnavailable: they are of an older version.
+        BankTooNew: they are of a later version.
+    """
     if have < VERSION:
         raise StoreUnavailable(
-            f"{server.shown} has the tables of an older Everthread (schema {have}, this one wants {VERSION}); "
+            f"{database.display_url} has the tables of an older Everthread (schema {have}, this one wants {VERSION}); "
             "bring them up to date with: everthread db migrate URL"
         )
-    _not_later(server, have)
+    _check_not_newer(database, have)
 
 
-CHECK = "SELECT max(number) FROM everthread.migration", fits
+VERSION_CHECK = "SELECT max(number) FROM everthread.migration", check_version
 
 
-def _not_later(server: Database, have: int) -> None:
+def _check_not_newer(server: Database, have: int) -> None:
     if have > VERSION:
         raise BankTooNew(
-            f"{server.shown} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
+            f"{server.display_url} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
             f"upgrade with: {upgrade()}"
         )
 
 
-def _fit(server: Database, db: Connection) -> None:
-    """See that the database can hold every text, and that its pgvector can all that we ask of it."""
-    encoding = _one(db, "SELECT current_setting('server_encoding')")
+def _check_server(server: Database, db: Connection) -> None:
+    """Check that the database can store every text, and that its pgvector is new enough."""
+    encoding = _fetch_value(db, "SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise ConfigError(
-            f"{server.shown} keeps text as {encoding}, which can't hold every character; make a database that can "
+            f"{server.display_url} keeps text as {encoding}, which can't hold every character; make a database "
+            "that can "
             "with: createdb -E UTF8 -T template0 NAME"
         )
-    have = _one(db, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+    have = _fetch_value(db, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     if have is not None and tuple(map(int, have.split(".")[:2])) < PGVECTOR:
         raise StoreUnavailable(
-            f"{server.shown} has pgvector {have}, and {'.'.join(map(str, PGVECTOR))} is the first that will do; "
+            f"{server.display_url} has pgvector {have}, and {'.'.join(map(str, PGVECTOR))} is the first that will do; "
             "install a later one on the server, then run there: ALTER EXTENSION vector UPDATE"
         )
 
 
 def version(db: Connection) -> int:
-    """The number of the last migration applied; 0 where there are no tables."""
-    if not _one(db, "SELECT to_regclass('everthread.migration') IS NOT NULL"):
+    """Return the number of the last applied migration; 0 if there are no tables."""
+    if not _fetch_value(db, "SELECT to_regclass('everthread.migration') IS NOT NULL"):
         return 0
-    return int(_one(db, "SELECT coalesce(max(number), 0) FROM everthread.migration"))
+    return int(_fetch_value(db, "SELECT coalesce(max(number), 0) FROM everthread.migration"))
 
 
-def init(server: Database) -> int:
-    """Make the extension and the tables, or bring them up to date; how many migrations were applied."""
-    with server.dedicated() as db, db.transaction():
-        db.execute("SELECT pg_advisory_xact_lock(hashtext('everthread.schema'))")  # one process makes them
-        _extend(server, db)
-        _fit(server, db)
-        db.execute(f"SELECT {PATH}")
+def migrate(database: Database) -> int:
+    """Create or migrate the extension and the tables; return the number of applied migrations.
+
+    Raises:
+        ConfigError: the database can't store every text.
+        StoreUnavailable: pgvector is missing or too old, or the user has no right to create tables.
+        BankTooNew: the tables are of a later version.
+    """
+    with database.dedicated_connection() as db, db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(hashtext('everthread.schema'))")  # one process at a time
+        _create_extension(database, db)
+        _check_server(database, db)
+        db.execute(f"SELECT {SET_SEARCH_PATH}")
         db.execute("CREATE SCHEMA IF NOT EXISTS everthread")
         db.execute(
             "CREATE TABLE IF NOT EXISTS everthread.migration (number int PRIMARY KEY, applied_at timestamptz NOT NULL)"
         )
         have = version(db)
-        _not_later(server, have)
-        if 0 < have < VERSION:  # whoever writes as the tables are now ends first, and who begins later sees the number
+        _check_not_newer(database, have)
+        if 0 < have < VERSION:  # waits for current writers; later transactions see the new version
             db.execute("LOCK TABLE everthread.migration")
         for number, steps in enumerate(MIGRATIONS[have:], have + 1):
             for statements in steps:
-                for statement in statements.split(";\n"):  # Citus hands on the whole of a text for each statement in it
+                for statement in statements.split(
+                    ";\n"
+                ):  # Citus sends the whole text to the workers for each statement in it
                     if statement.strip():
                         db.execute(statement)
-                if distributed(db):
-                    _spread(db)
+                if distributed_tables(db):
+                    _distribute_tables(db)
             db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
         if have < VERSION:
-            _secure_again(db)
+            _renew_grants(db)
     return VERSION - have
 
 
-def _extend(server: Database, db: Connection) -> None:
-    if _one(db, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
+def _create_extension(server: Database, db: Connection) -> None:
+    if _fetch_value(db, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
         return
-    if not _one(db, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
-        raise StoreUnavailable(f"{server.shown} has no pgvector; install it on the server (postgresql-18-pgvector)")
+    if not _fetch_value(db, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
+        raise StoreUnavailable(
+            f"{server.display_url} has no pgvector; install it on the server (postgresql-18-pgvector)"
+        )
     db.execute("CREATE EXTENSION vector")
 
 
-def _one(db: Connection, query: str) -> Any:
+def _fetch_value(db: Connection, query: str) -> Any:
     row = db.execute(query).fetchone()
     return row[0] if row else None
 
 
 _ONE_BANK = "bank_id = current_setting('everthread.bank', true)"
 _LISTED = "current_setting('everthread.listing', true) = 'on'"
-LISTING = {"everthread.listing": "on"}  # said by a transaction that asks which banks there are
+LISTING_SETTINGS = {"everthread.listing": "on"}  # set in a transaction that lists banks
 
 
-def secure(server: Database, role: str) -> None:
-    """Let a role read and write the rows of one bank at a time: of that which the setting everthread.bank names.
+def secure(database: Database, role: str) -> None:
+    """Let a role read and write the rows of one bank at a time: the one in the setting everthread.bank.
 
-    Every transaction of the store sets it, so that even a wrong query sees no other bank. The tables' owner sees all.
-    Which banks there are is told only to a transaction that sets everthread.listing. Raises ConfigError for a role to
-    which no such rule applies, and for tables spread by Citus, which doesn't tell its workers of such settings.
+    Every transaction of the store sets it, so that even a wrong query sees no other bank. The tables' owner sees all
+    rows. The list of banks is visible only to a transaction that sets everthread.listing.
+
+    Raises:
+        ConfigError: row-level security does not apply to the role, or Citus distributes the tables: it doesn't pass
+            such settings to its workers.
     """
-    with server.dedicated() as db, db.transaction():
-        _bound(server, db, role)
-        if distributed(db):
-            raise ConfigError(APART.format(server.shown))
-        _admit(db, role)
+    with database.dedicated_connection() as db, db.transaction():
+        _check_role(database, db, role)
+        if distributed_tables(db):
+            raise ConfigError(ROLE_AND_CITUS.format(database.display_url))
+        _grant_access(db, role)
 
 
-def _admit(db: Connection, role: str) -> None:
-    """Let a role read and write all the tables there are, one bank at a time."""
+def _grant_access(db: Connection, role: str) -> None:
+    """Let a role read and write all existing tables, one bank at a time."""
     name = sql.Identifier(role)
     db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
     db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
@@ -288,96 +308,101 @@ def _admit(db: Connection, role: str) -> None:
     ).fetchall()
     for (types,) in lacking:
         db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(types), name))
-    for table in (*TABLES, *vector_index.tables(db)):
-        _share(db, table, name)
+    for table in (*TABLES, *vector_index.all_tables(db)):
+        _grant_on_table(db, table, name)
     db.execute("DROP POLICY IF EXISTS listed ON everthread.bank")
     db.execute(f"CREATE POLICY listed ON everthread.bank FOR SELECT USING ({_LISTED})")
 
 
-def _secure_again(db: Connection) -> None:
-    """Let the roles that were secured read and write the tables as they are now, by the same rules."""
+def _renew_grants(db: Connection) -> None:
+    """Grant the secured roles the same access to the migrated tables."""
     roles = db.execute(
         """SELECT rolname FROM pg_class, aclexplode(relacl) AS granted JOIN pg_roles ON pg_roles.oid = grantee
            WHERE pg_class.oid = 'everthread.bank'::regclass AND relrowsecurity AND grantee <> relowner
            AND privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') GROUP BY rolname HAVING count(*) = 4"""
     ).fetchall()
     for (role,) in roles:
-        _admit(db, role)
+        _grant_access(db, role)
 
 
-APART = (
+ROLE_AND_CITUS = (
     "{}: a role that sees one bank at a time, and tables spread over machines, can't be had together: Citus doesn't "
     "tell its workers which bank is meant. Leave out one of --role and --distribute"
 )
 
 
-def follow(db: Connection, table: str) -> None:
-    """Let the roles that may read and write vectors do so with a table that is new, one bank at a time as well."""
+def grant_on_new_table(db: Connection, table: str) -> None:
+    """Grant the roles with access to vectors access to a new table, one bank at a time as well."""
     rows = db.execute(
         """SELECT DISTINCT rolname FROM pg_class, aclexplode(relacl) AS granted JOIN pg_roles ON pg_roles.oid = grantee
            WHERE pg_class.oid = 'everthread.vector'::regclass AND grantee <> relowner"""
     ).fetchall()
     for (role,) in rows:
-        _share(db, table, sql.Identifier(role))
+        _grant_on_table(db, table, sql.Identifier(role))
 
 
-def _share(db: Connection, table: str, role: sql.Identifier) -> None:
-    """Let a role read and write a table, one bank at a time."""
+def _grant_on_table(db: Connection, table: str, role: sql.Identifier) -> None:
+    """Grant a role access to a table, one bank at a time."""
     at = sql.Identifier("everthread", table)
     db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(at))
     db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(at))
     db.execute(sql.SQL("CREATE POLICY one_bank ON {} USING ({})").format(at, sql.SQL(_ONE_BANK)))
     db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(at, role))
-    if db.info.server_version >= 170_000:  # to free the pages of what is forgotten; before, autovacuum does it
+    if db.info.server_version >= 170_000:  # to free the pages of forgotten rows; older versions leave it to autovacuum
         db.execute(sql.SQL("GRANT MAINTAIN ON {} TO {}").format(at, role))
 
 
-def _bound(server: Database, db: Connection, role: str) -> None:
-    """See that row-level security holds for a role."""
+def _check_role(server: Database, db: Connection, role: str) -> None:
+    """Check that row-level security applies to a role."""
     row = db.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", (role,)).fetchone()
     if row is None:
-        raise ConfigError(f"{server.shown} has no role {role!r}; make it with: CREATE ROLE … LOGIN")
+        raise ConfigError(f"{server.display_url} has no role {role!r}; make it with: CREATE ROLE … LOGIN")
     owns = db.execute(
         "SELECT pg_has_role(%s, tableowner, 'USAGE') FROM pg_tables WHERE schemaname = 'everthread' LIMIT 1", (role,)
     ).fetchone()
     if row[0] or (owns and owns[0]):
         raise ConfigError(
-            f"role {role!r} of {server.shown} is a superuser, passes by row-level security or owns the tables, and "
+            f"role {role!r} of {server.display_url} is a superuser, passes by row-level security or owns the "
+            "tables, and "
             "would see every bank; name another role"
         )
 
 
-def distribute(server: Database) -> list[str]:
-    """Spread the tables over the machines of a Citus cluster; the statements that did it. What was spread stays, so
-    that it may be stopped and started again.
+def distribute(database: Database) -> list[str]:
+    """Distribute the tables over the machines of a Citus cluster. May be interrupted and repeated.
 
-    Raises StoreUnavailable without Citus, and ConfigError where a role is bound to one bank at a time.
+    Returns:
+        The statements that were run.
+
+    Raises:
+        StoreUnavailable: there is no Citus.
+        ConfigError: a role is restricted to one bank at a time.
     """
-    with server.dedicated() as db:
-        if not _one(db, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"):
-            raise StoreUnavailable(f"{server.shown} has no Citus; make it there with: CREATE EXTENSION citus")
-        if _one(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
-            raise ConfigError(APART.format(server.shown))
-        return [*_spread(db), *_truncate(db)]
+    with database.dedicated_connection() as db:
+        if not _fetch_value(db, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"):
+            raise StoreUnavailable(f"{database.display_url} has no Citus; make it there with: CREATE EXTENSION citus")
+        if _fetch_value(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
+            raise ConfigError(ROLE_AND_CITUS.format(database.display_url))
+        return [*_distribute_tables(db), *_truncate(db)]
 
 
 def _truncate(db: Connection) -> list[str]:
-    """Remove the rows that spread tables left in files of this server, where no query can read or forget them; the
-    statements that did it."""
-    spread = distributed(db)
+    """Remove the rows that distributed tables left in files of this server, where no query can read or forget them;
+    return the statements."""
+    spread = distributed_tables(db)
     left = [
         f"SELECT truncate_local_data_after_distributing_table('everthread.{table}')"
         for table in reversed(TABLES)
-        if table in spread and _one(db, f"SELECT pg_relation_size('everthread.{table}')")
+        if table in spread and _fetch_value(db, f"SELECT pg_relation_size('everthread.{table}')")
     ]
     for statement in left:
         db.execute(statement)
     return left
 
 
-def _spread(db: Connection) -> list[str]:
-    """Spread those of the tables that are there and not spread yet; the statements that did it."""
-    spread = distributed(db)
+def _distribute_tables(db: Connection) -> list[str]:
+    """Distribute the existing tables that are not distributed yet; return the statements."""
+    spread = distributed_tables(db)
     made = {name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'everthread'")}
     tables = zip(TABLES, DISTRIBUTED, strict=True)
     due = [statement for table, statement in tables if table in made and table not in spread]
@@ -386,9 +411,9 @@ def _spread(db: Connection) -> list[str]:
     return due
 
 
-def distributed(db: Connection) -> set[str]:
-    """Those of the tables that Citus has spread."""
-    if not _one(db, "SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
+def distributed_tables(db: Connection) -> set[str]:
+    """Return the tables that Citus distributes."""
+    if not _fetch_value(db, "SELECT to_regclass('pg_dist_partition') IS NOT NULL"):
         return set()
     rows = db.execute(
         """SELECT relname FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid

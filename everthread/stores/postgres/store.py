@@ -1,8 +1,9 @@
-"""PostgresStore: banks in a Postgres database with pgvector, for when one machine is not enough.
+"""PostgresStore: banks in a Postgres database with pgvector, for several processes and machines.
 
-What each call means stands in `stores.base.Store`. Vectors lie in half precision: a small bank's are compared one by
-one, a large bank has an HNSW index of its own (Malkov and Yashunin 2016), so that no bank's size slows another's
-questions. Words lie in blocks as in SQLite, counted by the same analyser, so that BM25 is the same.
+`stores.base.Store` documents the methods. Vectors are stored in half precision: those of a small bank are compared one
+by one, a large bank has its own HNSW index (Malkov and Yashunin 2016), so that the size of one bank does not slow
+queries of another. Postings are stored in blocks and counted by the same analyser as in SQLite, so BM25 scores are
+equal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from everthread.common.timestamps import micros
 from everthread.errors import EverthreadError, NotFound
-from everthread.stores.arrays import member, to_ranges
+from everthread.stores.arrays import is_member, to_ranges
 from everthread.stores.base import (
     LINE_DTYPE,
     POSTING_DTYPE,
@@ -35,18 +36,18 @@ from everthread.stores.base import (
     UnitCosines,
     UnitReplacement,
 )
-from everthread.stores.limits import UNKEEPABLE, checked
+from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import deletion, schema, units
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres import vector_index as nearest
-from everthread.stores.postgres.batch_writer import Batch, written
-from everthread.stores.postgres.connections import CONNECTIONS, PATIENCE, Connection, Database
-from everthread.stores.postgres.filters import array, clause, seq_bitmap
+from everthread.stores.postgres.batch_writer import BatchWriter, was_written
+from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
+from everthread.stores.postgres.filters import array_literal, build_condition, seq_bitmap
 from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
-from everthread.stores.shared_rows import heirs, unchanged
-from everthread.stores.shared_rows import session as session_of
+from everthread.stores.shared_rows import map_correction, unchanged_seqs
+from everthread.stores.shared_rows import parse_session as session_of
 from everthread.stores.units import JOB_COLUMNS, parse_job
 from everthread.text.analyzer import ANALYSER
 from everthread.types import (
@@ -70,40 +71,55 @@ from everthread.types import (
 log = logging.getLogger("everthread")
 Result = TypeVar("Result")
 
-MAX_KNOWN_BANKS = 100_000  # that a process remembers to have met; beyond that it begins anew
+MAX_KNOWN_BANKS = 100_000  # banks whose analyser version a process remembers; the set is cleared beyond that
 NO_RECORDS: npt.NDArray[np.void] = np.empty(0, POSTING_DTYPE)
 
 
 class PostgresStore(Store):
-    """Banks in one database. Its tables are made when they are not there."""
+    """Stores banks in one database. The tables are created if they do not exist.
 
-    def __init__(self, url: str, max_connections: int = CONNECTIONS, timeout_s: float = PATIENCE) -> None:
-        """At most so many connections; so many seconds of patience with a server that is starting again."""
-        self.database = Database(url, max_connections, timeout_s, schema.CHECK)
+    Attributes:
+        database: the connection pool.
+    """
+
+    def __init__(self, url: str, max_connections: int = MAX_CONNECTIONS, timeout_s: float = TIMEOUT_S) -> None:
+        """Validate the URL; the first call connects.
+
+        Args:
+            url: `postgresql://user@host/name`.
+            max_connections: the size of the connection pool.
+            timeout_s: how long a call waits for a connection, and for a restarting server.
+
+        Raises:
+            ConfigError: the URL is malformed.
+        """
+        self.database = Database(url, max_connections, timeout_s, schema.VERSION_CHECK)
         self._patience = timeout_s
-        self._ready = Lazy(lambda: schema.ready(self.database))
-        self._met: set[str] = set()  # banks whose words this process has seen to be of its analyser
+        self._ready = Lazy(lambda: schema.ensure_tables(self.database))
+        self._met: set[str] = set()  # banks whose postings are known to be of this analyser
         self._vacuum = Vacuum(self.database)
-        self._indexed: set[tuple[str, int]] = set()  # banks and models that this process has had an index made for
+        self._indexed: set[tuple[str, int]] = (
+            set()
+        )  # banks and models for which this process has started to build an index
 
     @property
     def location(self) -> str:
-        return self.database.shown
+        return self.database.display_url
 
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
-        """What the call reads of a bank; made again if the connection breaks."""
+        """Call a function in a read transaction, again if the connection breaks; return its result."""
 
-        checked(bank)
+        check_bank_id(bank)
 
         def once() -> Result:
             while True:
-                with self.database.reading(bank) as db:
-                    if self._meets(db, bank):
+                with self.database.read_transaction(bank) as db:
+                    if self._is_analyzed(db, bank):
                         return call(db)
-                with self.database.writing(bank) as db:
+                with self.database.write_transaction(bank) as db:
                     records.ensure_analyzed(db, bank)
 
-        return self._again(once)
+        return self._retry(once)
 
     def _write(
         self,
@@ -111,37 +127,43 @@ class PostgresStore(Store):
         call: Callable[[Connection], Result],
         kept: Callable[[Connection, Result], bool] = lambda db, result: False,
     ) -> Result:
-        """What the call writes into a bank, in one transaction; made again if the connection breaks.
+        """Call a function in a write transaction, again if the connection breaks; return its result.
 
-        Where it broke at the end, `kept` is asked first whether that attempt was kept: for a call that is not the same
-        when it is made twice.
+        Args:
+            bank: the bank.
+            call: writes. Not repeated if `kept` reports that it was committed.
+            kept: returns whether the previous attempt, whose commit got no answer, was stored. For calls that are not
+                idempotent.
         """
-        checked(bank)
+        check_bank_id(bank)
         results: list[Result] = []
 
         def once() -> Result:
-            with self.database.writing(bank) as db:
+            with self.database.write_transaction(bank) as db:
                 if not results or not kept(db, results[-1]):
                     results.append(call(db))
                 return results[-1]
 
-        return self._again(once)
+        return self._retry(once)
 
-    def _again(self, call: Callable[[], Result]) -> Result:
-        """What the call gives, once the tables are there."""
+    def _retry(self, call: Callable[[], Result]) -> Result:
+        """Call a function after the tables exist, again if the connection breaks; return its result."""
 
         def once() -> Result:
-            with self.database.explained():
+            with self.database.map_errors():
                 self._ready.get(self._patience)
             return call()
 
         return self.database.retry(once)
 
-    def _meets(self, db: Connection, bank: str) -> bool:
-        """Whether the bank's words are those of this analyser: asked once a bank, for whoever writes asks anyway."""
+    def _is_analyzed(self, db: Connection, bank: str) -> bool:
+        """Return whether the bank's postings are of this analyser.
+
+        Checked once per bank: every write checks it anyway.
+        """
         if bank in self._met:
             return True
-        analyser = records.analyser(db, bank)
+        analyser = records.analyser_version(db, bank)
         if analyser == ANALYSER:
             if len(self._met) >= MAX_KNOWN_BANKS:
                 self._met.clear()
@@ -150,19 +172,19 @@ class PostgresStore(Store):
 
     def banks(self) -> list[str]:
         def once() -> list[str]:
-            with self.database.reading(**schema.LISTING) as db:
+            with self.database.read_transaction(**schema.LISTING_SETTINGS) as db:
                 return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
 
-        return self._again(once)
+        return self._retry(once)
 
     def exists(self, bank: str) -> bool:
-        checked(bank)
+        check_bank_id(bank)
 
         def once() -> bool:
-            with self.database.reading(bank) as db:
-                return records.analyser(db, bank) is not None
+            with self.database.read_transaction(bank) as db:
+                return records.analyser_version(db, bank) is not None
 
-        return self._again(once)
+        return self._retry(once)
 
     # ------------------------------------------------------------------ writing
 
@@ -178,73 +200,74 @@ class PostgresStore(Store):
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
-            with deletion.replaced(db, bank, replaces, micros(now())) as (gone, passed_on):
-                batch = Batch(db, bank, entries, micros(now()), number)
+            with deletion.replace_lines(db, bank, replaces, micros(now())) as (gone, passed_on):
+                batch = BatchWriter(db, bank, entries, micros(now()), number)
                 lines = [batch.add(entry) for entry in entries]
                 grown = batch.send(model)
-                passed_on.update(heirs(bank, corrects, gone, batch.first))
+                passed_on.update(map_correction(bank, corrects, gone, batch.first))
             return lines, grown, batch.first
 
         def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
-            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
-            return result[2] is not None and written(db, bank, result[2], number)
+            records.lock_bank(db, bank, micros(now()))  # waits for the end of the previous attempt
+            return result[2] is not None and was_written(db, bank, result[2], number)
 
         lines, grown, _ = self._write(bank, write, kept)
-        self._grown(bank, grown)
+        self._index_if_large(bank, grown)
         return lines
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         def write(db: Connection) -> Model | None:
-            if records.hold(db, bank) is None:
+            if records.lock_existing(db, bank) is None:
                 return None
-            *_, models = records.lock(db, bank, micros(now()))
+            *_, models = records.lock_bank(db, bank, micros(now()))
             condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
-            found = unchanged(records.lines(db, bank, condition, (sorted(vectors),)), expected)
+            found = unchanged_seqs(records.read_lines(db, bank, condition, (sorted(vectors),)), expected)
             there = {seq: data for seq, data in vectors.items() if seq in found}
             if not there:
                 return None
-            deletion.vectors(db, bank, sorted(there), model)
-            return records.put_vectors(db, bank, records.model(db, bank, model, there, models), there)
+            deletion.remove_vectors(db, bank, sorted(there), model)
+            return records.put_vectors(db, bank, records.get_or_create_model(db, bank, model, there, models), there)
 
-        self._grown(bank, self._write(bank, write))
+        self._index_if_large(bank, self._write(bank, write))
 
-    def _grown(self, bank: str, model: Model | None) -> None:
-        """Have an index made for a bank that has become large, in a thread, for that takes a while; once a process."""
+    def _index_if_large(self, bank: str, model: Model | None) -> None:
+        """Build the index of a bank that has become large, in a thread, once per process."""
         if (
             model is None
-            or model.large
+            or model.has_index
             or model.lines < nearest.EXACT_SEARCH_LIMIT
             or (bank, model.number) in self._indexed
         ):
             return
         self._indexed.add((bank, model.number))
-        threading.Thread(target=self._index, args=(bank,), name="everthread index", daemon=True).start()
+        threading.Thread(target=self._build_indexes, args=(bank,), name="everthread index", daemon=True).start()
 
-    def _index(self, bank: str) -> None:
+    def _build_indexes(self, bank: str) -> None:
         try:
             self.build_indexes(bank)
-        except EverthreadError as error:  # its questions are answered all the same, only slower
+        except EverthreadError as error:  # queries still work, only slower
             log.warning(
                 "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
                 *(bank, error),
             )
 
     def build_indexes(self, bank: str) -> int:
-        """Make an index for each model of which the bank has many vectors and no index yet; how many were made.
-        Writers of the bank wait meanwhile."""
+        """Build the missing indexes of a large bank; return their number. Blocks writers of the bank."""
 
         def write(db: Connection) -> int:
-            records.lock(db, bank, micros(now()))
-            made = [nearest.build_index(db, bank, number, dim) for number, dim in nearest.needs_index(db, bank)]
+            records.lock_bank(db, bank, micros(now()))
+            made = [
+                nearest.build_index(db, bank, number, dim) for number, dim in nearest.models_needing_index(db, bank)
+            ]
             for table in made:
-                schema.follow(db, table)
+                schema.grant_on_new_table(db, table)
             return len(made)
 
         return self._write(bank, write)
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             old = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
             nearest.drop(db, bank, [int(number) for (number,) in db.execute(old, (bank, keep))])
             gone = db.execute(
@@ -259,14 +282,14 @@ class PostgresStore(Store):
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         def write(db: Connection) -> Line:
-            records.lock(db, bank, micros(at))
-            found = records.lines(db, bank, "line.seq = %s", (seq,))
+            records.lock_bank(db, bank, micros(at))
+            found = records.read_lines(db, bank, "line.seq = %s", (seq,))
             if not found:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if found[0].retracted_at is None:
-                with deletion.followed(db, bank, [seq]):
+                with deletion.propagate_deletion(db, bank, [seq]):
                     deletion.retract(db, bank, seq, micros(at))
-            return records.lines(db, bank, "line.seq = %s", (seq,))[0]
+            return records.read_lines(db, bank, "line.seq = %s", (seq,))[0]
 
         return self._write(bank, write)
 
@@ -275,24 +298,26 @@ class PostgresStore(Store):
 
         def write(db: Connection) -> tuple[Receipt, Collection[str]]:
             if scope != "bank":
-                records.ensure_analyzed(db, bank)  # else words could stay behind; the bank itself goes whoever wrote it
+                records.ensure_analyzed(
+                    db, bank
+                )  # otherwise postings could remain; a whole bank is deleted whichever version wrote it
             seqs, tables = deletion.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
             deletion.put_receipt(db, receipt, number)
             return receipt, tables
 
         def kept(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
-            records.hold(db, bank)  # wait for the end of the attempt that was not heard
+            records.lock_existing(db, bank)  # waits for the end of the previous attempt
             return deletion.has_receipt(db, bank, result[0], number)
 
         receipt, tables = self._write(bank, write, kept)
         self._met.discard(bank)
-        self._vacuum.after(tables, bank=scope == "bank")
+        self._vacuum.schedule(tables, whole_bank=scope == "bank")
         return receipt
 
     def reserve_seqs(self, bank: str, last: int) -> None:
         def write(db: Connection) -> None:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             db.execute(
                 "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s", (last, bank, last)
             )
@@ -301,7 +326,7 @@ class PostgresStore(Store):
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         def write(db: Connection) -> None:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             db.execute(
                 """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
                    ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans""",
@@ -312,7 +337,7 @@ class PostgresStore(Store):
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         def write(db: Connection) -> None:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             if not db.execute(
                 "UPDATE everthread.session SET ended_at = %s WHERE bank_id = %s AND session_id = %s",
                 (micros(at, "at"), bank, session),
@@ -323,7 +348,7 @@ class PostgresStore(Store):
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         def write(db: Connection) -> None:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             units.put_setting(db, bank, name, value)
 
         self._write(bank, write)
@@ -332,7 +357,7 @@ class PostgresStore(Store):
         self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
     ) -> JSONValue | None:
         def write(db: Connection) -> JSONValue | None:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             value = change(units.get_setting(db, bank, name))
             units.put_setting(db, bank, name, value)
             return value
@@ -351,7 +376,7 @@ class PostgresStore(Store):
         finished_job: ScribeJob | None = None,
     ) -> Unit:
         def write(db: Connection) -> Unit:
-            last, _, _, models = records.lock(db, bank, micros(now()))
+            last, _, _, models = records.lock_bank(db, bank, micros(now()))
             made = units.put(db, bank, unit, micros(at), supersedes, last)
             by_unit = {} if vectors is None else {(made.kind, made.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -360,7 +385,7 @@ class PostgresStore(Store):
             return made
 
         def kept(db: Connection, made: Unit) -> bool:
-            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            records.lock_bank(db, bank, micros(now()))  # waits for the end of the previous attempt
             return units.exists(db, bank, made)
 
         return self._write(bank, write, kept)
@@ -368,23 +393,23 @@ class PostgresStore(Store):
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
         forget, gone = units.forget_chain, units.is_gone
         ids = self._write(bank, lambda db: forget(db, bank, kind, number), lambda db, ids: gone(db, bank, kind, ids))
-        self._vacuum.after(["unit", "unit_vector"], bank=False)
+        self._vacuum.schedule(["unit", "unit_vector"], whole_bank=False)
         return ids
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
-            *_, models = records.lock(db, bank, micros(now()))
+            *_, models = records.lock_bank(db, bank, micros(now()))
             return units.replace(db, bank, replacement, model, micros(at), models)
 
         def kept(db: Connection, value: JSONValue | None) -> bool:
-            records.lock(db, bank, micros(now()))  # wait for the end of the attempt that was not heard
+            records.lock_bank(db, bank, micros(now()))  # waits for the end of the previous attempt
             return value is not None and units.get_setting(db, bank, replacement.setting) == value
 
         return self._write(bank, write, kept) is not None
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         def write(db: Connection) -> None:
-            *_, models = records.lock(db, bank, micros(now()))
+            *_, models = records.lock_bank(db, bank, micros(now()))
             units.restore(db, bank, unit)
             by_unit = {} if vectors is None else {(unit.kind, unit.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -393,7 +418,7 @@ class PostgresStore(Store):
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         def write(db: Connection) -> None:
-            *_, models = records.lock(db, bank, micros(now()))
+            *_, models = records.lock_bank(db, bank, micros(now()))
             there = {ref.key for ref in units.read_refs(db, bank) if ref.is_live}
             by_unit = {key: data for key, data in vectors.items() if key in there}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -402,7 +427,7 @@ class PostgresStore(Store):
 
     def enqueue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
             if not db.execute(query, (bank, job.session)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {job.session!r} of which {job.kind} could be written")
@@ -412,7 +437,7 @@ class PostgresStore(Store):
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
-            records.lock(db, bank, micros(now()))
+            records.lock_bank(db, bank, micros(now()))
             units.dequeue(db, bank, job)
 
         self._write(bank, write)
@@ -428,9 +453,9 @@ class PostgresStore(Store):
         limit: int | None = None,
         include_retracted: bool = False,
     ) -> Iterator[Line]:
-        condition, values = clause(where, retracted=include_retracted)
+        condition, values = build_condition(where, retracted=include_retracted)
         left = -1 if limit is None else limit
-        while left:  # in pages, so that no connection is held while the caller works
+        while left:  # in pages, so that no connection is held while the caller processes lines
             page = min(left, 1000) if left > 0 else 1000
             found = self._page(bank, f"{condition} AND line.seq > %s", (*values, after), page)
             yield from found
@@ -439,17 +464,17 @@ class PostgresStore(Store):
             after, left = found[-1].seq, left - len(found) if left > 0 else left
 
     def _page(self, bank: str, condition: str, values: Sequence[object], page: int) -> list[Line]:
-        return self._read(bank, lambda db: records.lines(db, bank, condition, values, f"LIMIT {page:d}"))
+        return self._read(bank, lambda db: records.read_lines(db, bank, condition, values, f"LIMIT {page:d}"))
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
-        wanted = array(np.asarray(seqs, np.int64))
-        return self._read(bank, lambda db: records.by_seq(db, bank, wanted))
+        wanted = array_literal(np.asarray(seqs, np.int64))
+        return self._read(bank, lambda db: records.get_lines(db, bank, wanted))
 
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
-        keys = [key for key in keys if not UNKEEPABLE.search(key)]
+        keys = [key for key in keys if not UNSTORABLE_CHARACTERS.search(key)]
         if not keys:
             return {}
-        found = self._read(bank, lambda db: records.lines(db, bank, records.KEYED, (bank, list(keys))))
+        found = self._read(bank, lambda db: records.read_lines(db, bank, records.HAS_KEY, (bank, list(keys))))
         return {line.key: line for line in found if line.key is not None}
 
     def sessions(self, bank: str) -> list[Session]:
@@ -464,13 +489,14 @@ class PostgresStore(Store):
         return list(map(session_of, rows))
 
     def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
-        condition, values = clause(where, as_of)
+        condition, values = build_condition(where, as_of)
         if where == Filter() and as_of is None:
             return None
         row = self._read(
             bank,
             lambda db: db.execute(
-                f"SELECT array_agg(line.seq ORDER BY line.seq) {records.FROM} WHERE line.bank_id = %s AND {condition}",
+                f"SELECT array_agg(line.seq ORDER BY line.seq) {records.LINE_FROM} WHERE line.bank_id = %s AND "
+                f"{condition}",
                 (bank, *values),
                 binary=True,
             ).fetchone(),
@@ -478,7 +504,7 @@ class PostgresStore(Store):
         return np.array(row[0] if row and row[0] else [], np.int64)
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
-        return self._read(bank, lambda db: nearest.nearest(db, bank, model, query, k, within))
+        return self._read(bank, lambda db: nearest.nearest_seqs(db, bank, model, query, k, within))
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         return self._read(bank, lambda db: nearest.cosines(db, bank, model, query, seqs))
@@ -496,10 +522,10 @@ class PostgresStore(Store):
             for term in chosen:
                 left -= counts[term]
                 readable += [term] if left >= 0 else []
-            found = records.word_records(db, bank, readable)
+            found = records.read_records(db, bank, readable)
             if within is not None:
                 counts.update(records.estimate_df(db, bank, [term for term in chosen if term not in found], within))
-            return {term: _posting(found.get(term), counts[term], within) for term in chosen}
+            return {term: _restrict(found.get(term), counts[term], within) for term in chosen}
 
         found = self._read(bank, read)
         nowhere = [term for term in terms if term not in found or not found[term].df]
@@ -507,14 +533,16 @@ class PostgresStore(Store):
         return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
-        wanted = seqs if within is None else seqs[member(seqs, within)]
+        wanted = seqs if within is None else seqs[is_member(seqs, within)]
 
         def read(db: Connection) -> ScoringRows:
-            db.execute("SET LOCAL enable_sort = off")  # by the primary key, which has them in order: see records.EACH
+            db.execute(
+                "SET LOCAL enable_sort = off"
+            )  # forces the primary key, which has them in order: see rows.LINES_BY_SEQ
             row = db.execute(
                 """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
                    AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL ORDER BY seq) AS found""",
-                (bank, array(wanted)),
+                (bank, array_literal(wanted)),
                 binary=True,
             ).fetchone()
             lines = np.frombuffer((row and row[0]) or b"", LINE_DTYPE)
@@ -537,7 +565,7 @@ class PostgresStore(Store):
     def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         found = self._read(bank, lambda db: records.corpus(db, bank, *seq_bitmap(within)))
         if found is None:
-            self._write(bank, lambda db: records.make(db, bank, micros(now())))
+            self._write(bank, lambda db: records.create_bank(db, bank, micros(now())))
         return found or CorpusStats(0, 0, 0, 0, 0, ())
 
     def lines_without_vectors(
@@ -586,7 +614,7 @@ class PostgresStore(Store):
 
     def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
         condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
-            WHERE has.bank_id = unit.bank_id AND has.model = {nearest.MODEL} AND has.kind = unit.kind
+            WHERE has.bank_id = unit.bank_id AND has.model = {nearest.SELECT_MODEL} AND has.kind = unit.kind
             AND has.unit_id = unit.unit_id)"""
         values = (bank, model, dim)
         return self._read(bank, lambda db: units.read(db, bank, condition, values))
@@ -600,16 +628,16 @@ class PostgresStore(Store):
         return self._read(bank, lambda db: records.stats(db, bank, model, roles))
 
     def check(self, bank: str) -> list[str]:
-        return self._read(bank, lambda db: records.contradictions(db, bank))
+        return self._read(bank, lambda db: records.find_contradictions(db, bank))
 
     def close(self) -> None:
-        self._vacuum.now()
+        self._vacuum.run()
         self.database.close()
 
 
-def _posting(records: npt.NDArray[np.void] | None, df: int, among: Seqs | None) -> Postings:
-    """What is told of a term that stands in df lines; its records, where they were read."""
+def _restrict(records: npt.NDArray[np.void] | None, df: int, within: Seqs | None) -> Postings:
+    """Build the postings of a term from its df and, if they were read, its records."""
     if records is None:
         return Postings(df, NO_RECORDS)
-    kept = records if among is None else records[member(records["seq"], among)]
+    kept = records if within is None else records[is_member(records["seq"], within)]
     return Postings(len(kept), kept)

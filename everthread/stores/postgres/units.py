@@ -12,7 +12,7 @@ from pgvector import HalfVector
 
 from everthread.common.timestamps import micros
 from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
-from everthread.stores.filters import as_json
+from everthread.stores.filters import canonical_json
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.units import (
@@ -43,8 +43,13 @@ _THESE = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
 
 
 def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None, last: int) -> Unit:
-    """Write a unit that is new, in the place of the one that it supersedes; the bank is locked, and its last seq is
-    `last`."""
+    """Write a new unit; the unit that it supersedes ends at `at` (microseconds since 1970).
+
+    The caller holds the bank's lock; `last` is the bank's last seq.
+
+    Raises:
+        NotFound: see `stores.units.check_unit`.
+    """
     there = db.execute(
         "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL",
         (bank, list(new.sources)),
@@ -69,7 +74,7 @@ def _current(db: Connection, bank: str, kind: str, supersedes: int | None) -> di
 
 
 def restore(db: Connection, bank: str, made: Unit) -> None:
-    """Write a unit as it is, in place of one of its kind and number."""
+    """Write a unit unchanged, replacing the unit of the same kind and id."""
     values = unit_row(made)
     db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, made.kind, made.id))
     db.execute(
@@ -79,8 +84,13 @@ def restore(db: Connection, bank: str, made: Unit) -> None:
 
 
 def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: int, models: int) -> JSONValue | None:
-    """Units in the place of others, and the setting, if all is still as it was when this was thought out: what the
-    setting has become, None where it has not. The bank is locked; `models` have been numbered."""
+    """Apply a replacement of units and its setting; `models` is the number of models numbered so far.
+
+    The caller holds the bank's lock.
+
+    Returns:
+        The new value of the setting; None, with nothing changed, if the replacement's basis has changed.
+    """
     lines = source_seqs(change)
     there = db.execute(
         """SELECT count(*) FROM everthread.line
@@ -112,7 +122,7 @@ _UNIT_TYPES = (
 
 
 def get_setting(db: Connection, bank: str, name: str) -> JSONValue | None:
-    """A setting of the bank; None where it is not set."""
+    """Return a setting of the bank; None if it is not set."""
     query = "SELECT value FROM everthread.setting WHERE bank_id = %s AND name = %s"
     row = db.execute(query, (bank, name)).fetchone()
     value: JSONValue | None = None if row is None else json.loads(row[0])
@@ -120,19 +130,19 @@ def get_setting(db: Connection, bank: str, name: str) -> JSONValue | None:
 
 
 def put_setting(db: Connection, bank: str, name: str, value: JSONValue | None) -> None:
-    """Keep one setting; None removes it."""
+    """Store one setting; None removes it."""
     if value is None:
         db.execute("DELETE FROM everthread.setting WHERE bank_id = %s AND name = %s", (bank, name))
     else:
         db.execute(
             """INSERT INTO everthread.setting (bank_id, name, value) VALUES (%s, %s, %s)
                ON CONFLICT (bank_id, name) DO UPDATE SET value = excluded.value""",
-            (bank, name, as_json(value)),
+            (bank, name, canonical_json(value)),
         )
 
 
 def enqueue(db: Connection, bank: str, job: ScribeJob) -> None:
-    """Keep work that a scribe is to do, or what has changed of it."""
+    """Queue a scribe job, or update the job with the same key."""
     db.execute(
         f"""INSERT INTO everthread.work (bank_id, {JOB_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
             ON CONFLICT (bank_id, kind, session_id, first_seq) DO UPDATE SET
@@ -148,7 +158,7 @@ def dequeue(db: Connection, bank: str, job: ScribeJob) -> None:
 
 
 def sessions_with_summary(db: Connection, bank: str, seqs: Sequence[int]) -> set[str]:
-    """The sessions with a current summary that may derive from these lines (ascending)."""
+    """Return the sessions with a current summary that may derive from these lines (ascending)."""
     rows = db.execute(
         f"""SELECT metadata FROM everthread.unit WHERE bank_id = %s AND kind = 'summary' AND {_CURRENT}
             AND first_seq <= %s AND last_seq >= %s""",
@@ -158,7 +168,7 @@ def sessions_with_summary(db: Connection, bank: str, seqs: Sequence[int]) -> set
 
 
 def queue_summaries(db: Connection, bank: str, sessions: Collection[str], at: datetime) -> None:
-    """Queue a summary of what is left of each of these sessions."""
+    """Queue a summary of the remaining lines of each session."""
     rows = db.execute(
         """SELECT session_id, min(line.seq), max(line.seq) FROM everthread.line JOIN everthread.session
            ON session.bank_id = line.bank_id AND session.number = line.session
@@ -171,7 +181,7 @@ def queue_summaries(db: Connection, bank: str, sessions: Collection[str], at: da
 
 
 def exists(db: Connection, bank: str, made: Unit) -> bool:
-    """Whether this very unit was written."""
+    """Return whether this unit was written, by time and text."""
     found = db.execute(
         f"SELECT 1 FROM everthread.unit WHERE {_OF} AND valid_from = %s AND text = %s",
         (bank, made.kind, made.id, micros(made.valid_from), made.text),
@@ -180,13 +190,13 @@ def exists(db: Connection, bank: str, made: Unit) -> bool:
 
 
 def read(db: Connection, bank: str, condition: str, values: Sequence[object] = ()) -> list[Unit]:
-    """The units for which a condition holds, by kind and id."""
+    """Return the units that meet an SQL condition, by kind and id."""
     query = f"SELECT {UNIT_COLUMNS} FROM everthread.unit WHERE bank_id = %s AND {condition} ORDER BY kind, unit_id"
     return [parse_unit(row) for row in db.execute(query, (bank, *values))]
 
 
 def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[int, int, int]]:
-    """Id, first and last seq of the units of a kind that are not retracted, or of those that are, by id."""
+    """Return id, first and last seq of the units of a kind, by id: live ones, or the retracted ones."""
     rows = db.execute(
         """SELECT unit_id, first_seq, last_seq FROM everthread.unit
            WHERE (retracted_at IS NOT NULL) = %s AND bank_id = %s AND kind = %s ORDER BY unit_id""",
@@ -196,8 +206,8 @@ def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[i
 
 
 def read_refs(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[UnitRef]:
-    """In short all units; or those that may derive from these lines (ascending), and those that took the place of
-    another."""
+    """Return references to all units; with `seqs` (ascending), only to units that may derive from these lines, and to
+    those that supersede another."""
     query = f"SELECT {UNIT_REF_COLUMNS} FROM everthread.unit WHERE bank_id = %s"
     if seqs is None:
         return [UnitRef(*row) for row in db.execute(query, (bank,))]
@@ -206,7 +216,7 @@ def read_refs(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> l
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
-    """Retract what derives from a line."""
+    """Retract the units that derive from a line."""
     refs = read_refs(db, bank, [seq])
     gone = find_affected([ref for ref in refs if ref.is_live], [seq])
     _unlink(db, bank, refs, gone)
@@ -216,7 +226,7 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
 
 
 def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
-    """Remove what derives from any of these lines (ascending); the tables in which something was."""
+    """Remove the units that derive from any of these lines (ascending); return the tables that lost rows."""
     refs = read_refs(db, bank, seqs)
     gone = find_affected(refs, seqs)
     _unlink(db, bank, refs, gone)
@@ -227,8 +237,12 @@ def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
 
 
 def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]:
-    """Remove a unit and those whose place it took; their ids."""
-    records.hold(db, bank)
+    """Remove a unit and the units that it superseded; return their ids, its own first.
+
+    Raises:
+        NotFound: there is no such unit, or it is retracted.
+    """
+    records.lock_existing(db, bank)
     refs = [ref for ref in read_refs(db, bank) if ref.kind == kind]
     gone = find_chain(refs, kind, number)
     _unlink(db, bank, refs, gone)
@@ -238,8 +252,8 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]
 
 
 def is_gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
-    """Whether none of these units is there, once whoever writes to the bank has done."""
-    records.hold(db, bank)
+    """Return whether none of these units exists, after the bank's current writer has finished."""
+    records.lock_existing(db, bank)
     return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_THESE}", (bank, kind, list(ids))).fetchone() is None
 
 
@@ -253,10 +267,10 @@ def _unlink(db: Connection, bank: str, refs: Sequence[UnitRef], gone: Sequence[U
 
 
 def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, Vectors], models: int) -> None:
-    """Keep the vectors of units, in place of those the model has for them; `models` have been numbered."""
+    """Store the vectors of units, replacing those of the same model; `models` are numbered so far."""
     if not by_unit:
         return
-    of = records.model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
+    of = records.get_or_create_model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
     db.execute(
         """DELETE FROM everthread.unit_vector WHERE bank_id = %s AND model = %s
            AND (kind, unit_id) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))""",
@@ -268,7 +282,7 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, 
 
 
 def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> UnitCosines:
-    """The cosine of each unit's nearest piece to the query, or of the k nearest units."""
+    """Return the cosine of each unit's nearest piece to the query; of the k nearest units only, if k is given."""
     best: dict[UnitKey, float] = {}
     for each in np.atleast_2d(query):
         for kind, number, cosine in _cosines(db, bank, model, each, kinds, k):

@@ -18,42 +18,49 @@ from psycopg.errors import Diagnostic
 from everthread.common.fork_safety import Lock
 from everthread.errors import EverthreadError
 from everthread.stores.postgres.connections import Connection, Database
-from everthread.stores.postgres.schema import TABLES, distributed
+from everthread.stores.postgres.schema import TABLES, distributed_tables
 
 log = logging.getLogger("everthread")
 
-PAUSE = 60.0  # seconds between two vacuums; each reads all indexes of a table, whosever rows they hold
+PAUSE_S = 60.0  # seconds between two vacuums; each reads all indexes of a table, whosever rows they hold
 CATALOGS = ("pg_catalog.pg_statistic", "pg_catalog.pg_index")  # ids of banks stand in statistics and conditions
 
 
 class Vacuum:
-    """Frees the pages of what a process has forgotten: at once, but not again within PAUSE seconds. What is due then
-    comes with the next forgetting after them, or when the store is closed; what is due when a process just ends is left
-    to Postgres's own vacuuming. Safe from many threads."""
+    """Frees the pages of forgotten rows: immediately, but at most once per `PAUSE_S`.
 
-    def __init__(self, server: Database, pause: float = PAUSE) -> None:
-        self._server, self._pause = server, pause
-        self._due: dict[str, bool] = {}  # table -> whether a whole bank has gone from it
+    Tables that are due within the pause are vacuumed with the next forgetting after it, or when the store is closed; if
+    the process ends before, Postgres's autovacuum does it. Thread-safe.
+    """
+
+    def __init__(self, database: Database, pause_s: float = PAUSE_S) -> None:
+        self._server, self._pause = database, pause_s
+        self._due: dict[str, bool] = {}  # table -> whether a whole bank was deleted from it
         self._next = 0.0
         self._lock = Lock()
 
-    def after(self, tables: Collection[str], bank: bool) -> None:
-        """Rows of these tables were forgotten; those of a whole bank, or of some lines."""
+    def schedule(self, tables: Collection[str], whole_bank: bool) -> None:
+        """Schedule tables from which rows were deleted, and vacuum them unless one ran within the pause.
+
+        Args:
+            tables: their names.
+            whole_bank: all rows of a bank were deleted.
+        """
         with self._lock:
-            self._due |= {table: bank or self._due.get(table, False) for table in tables}
+            self._due |= {table: whole_bank or self._due.get(table, False) for table in tables}
             waiting = time.monotonic() < self._next
         if not waiting:
-            self.now()
+            self.run()
 
-    def now(self) -> None:
-        """Free what is due. What can't be freed is told in a warning."""
+    def run(self) -> None:
+        """Vacuum the scheduled tables; log a warning for pages that can't be freed."""
         with self._lock:
             if not self._due:
                 return
             due, self._due, self._next = self._due, {}, time.monotonic() + self._pause
         try:
-            with self._server.dedicated() as db:
-                left = _free(db, due)
+            with self._server.dedicated_connection() as db:
+                left = _vacuum(db, due)
         except EverthreadError as error:
             left = [str(error)]
         if left:
@@ -64,21 +71,24 @@ class Vacuum:
             )
 
 
-def _free(db: Connection, due: dict[str, bool]) -> list[str]:
-    """Vacuum tables; what could not be freed, in words. Where a bank has gone, the statistics are made anew, for they
-    may hold its id; those of a table that is now empty Postgres keeps, and they must be cleared (it can since 18)."""
-    left = _told(db)
+def _vacuum(db: Connection, due: dict[str, bool]) -> list[str]:
+    """Vacuum tables; return descriptions of what could not be freed.
+
+    After the deletion of a bank the statistics are computed again, because they may contain its id. Postgres retains
+    the statistics of a table that is now empty; they are cleared (possible since version 18).
+    """
+    left = _collect_notices(db)
     for table, bank in due.items():
         analyse = ", ANALYZE) everthread.{} (bank_id)" if bank else ") everthread.{}"
         db.execute(f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED, VERBOSE{analyse.format(table)}")
-    return left + _clear(db, [table for table, bank in due.items() if bank])
+    return left + _clear_statistics(db, [table for table, bank in due.items() if bank])
 
 
-def _clear(db: Connection, tables: Sequence[str]) -> list[str]:
-    """Clear the statistics of those tables that are empty, and of their empty shards; what went wrong."""
+def _clear_statistics(db: Connection, tables: Sequence[str]) -> list[str]:
+    """Clear the statistics of empty tables and empty shards; return descriptions of errors."""
     if not tables or db.info.server_version < 180_000:
         return []
-    return _everywhere(
+    return _run_on_all_nodes(
         db,
         f"""SELECT pg_clear_attribute_stats('everthread', relname::text, 'bank_id', false) FROM pg_class
             WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND reltuples = 0
@@ -86,29 +96,32 @@ def _clear(db: Connection, tables: Sequence[str]) -> list[str]:
     )
 
 
-def _everywhere(db: Connection, statement: str) -> list[str]:
-    """Do a statement on this server, and where Citus has spread the tables on every server; what went wrong."""
-    if not distributed(db):
+def _run_on_all_nodes(db: Connection, statement: str) -> list[str]:
+    """Run a statement on this server, or on every server of a Citus cluster; return descriptions of errors."""
+    if not distributed_tables(db):
         db.execute(statement.encode())
         return []
     rows = db.execute("SELECT nodeid, result FROM run_command_on_all_nodes(%s) WHERE NOT success", (statement,))
     return [f"server {node} of the cluster: {said}" for node, said in rows]
 
 
-def scrub(server: Database) -> list[str]:
-    """Write all tables and their indexes anew, so that nothing forgotten is left in the database's files. Everyone
-    waits for it meanwhile. What stood in its way, in words; an empty list when nothing did."""
-    with server.dedicated() as db:
-        left = _told(db)
+def scrub(database: Database) -> list[str]:
+    """Rewrite all tables and indexes, so that the database's files contain nothing forgotten. Blocks all clients.
+
+    Returns:
+        Descriptions of what could not be removed; empty if everything was.
+    """
+    with database.dedicated_connection() as db:
+        left = _collect_notices(db)
         ours = "SELECT relname FROM pg_class WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r'"
         for (table,) in db.execute(ours).fetchall():
             name = sql.Identifier("everthread", table)
             db.execute(sql.SQL("VACUUM (FULL, ANALYZE, VERBOSE) {}").format(name))
-        left += _clear(db, TABLES)
+        left += _clear_statistics(db, TABLES)
         for catalog in CATALOGS:
-            left += _everywhere(db, f"VACUUM (FULL, VERBOSE) {catalog}")
+            left += _run_on_all_nodes(db, f"VACUUM (FULL, VERBOSE) {catalog}")
         try:
-            left += _everywhere(db, "CHECKPOINT")
+            left += _run_on_all_nodes(db, "CHECKPOINT")
         except errors.InsufficientPrivilege:
             left.append("CHECKPOINT wants a member of pg_checkpoint; the server's own next one will do")
     return left
@@ -118,9 +131,11 @@ _DEAD = re.compile(r"\b([1-9]\d*) (?:are dead but not yet removable|dead row ver
 _TABLE = re.compile(r'"(?:[^".]*+\.)*+([^".]+)"')
 
 
-def _told(db: Connection) -> list[str]:
-    """What Postgres will tell of rows and tables that it passes over. (Of rows only in English, as it counts them in a
-    text for people.)"""
+def _collect_notices(db: Connection) -> list[str]:
+    """Collect Postgres's notices about rows and tables that it skips.
+
+    Notices about rows are recognised in English only, because they are text for humans.
+    """
     told: list[str] = []
 
     def hear(notice: Diagnostic) -> None:

@@ -1,7 +1,7 @@
-"""A bank's file: its name, its connections, and what SQLite's errors mean. It knows no table.
+"""The file of one bank: its name, its connections, its erasure, and the mapping of SQLite's errors. Knows no table.
 
-A bank id is any text; it becomes a file name by escaping, never a path. Upper-case letters are escaped too, so that
-`Alice` and `alice` stay two banks where file names ignore case.
+A bank id is any text; it is escaped into a file name and never becomes a path. Upper-case letters are escaped too, so
+that `Alice` and `alice` are two banks on file systems that ignore case.
 """
 
 from __future__ import annotations
@@ -20,42 +20,51 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from everthread.errors import BadBankId, BadInput, BankDamaged, BankTooNew, EverthreadError, StoreUnavailable
-from everthread.stores.limits import checked
-from everthread.stores.sqlite.fork_guard import GUARD
+from everthread.stores.limits import check_bank_id
+from everthread.stores.sqlite.fork_guard import FORK_GUARD
 
 try:
     import fcntl
-except ImportError:  # Windows, where a file that is open can't be unlinked at all
+except ImportError:  # Windows, where an open file can't be unlinked
     fcntl = None  # type: ignore[assignment]
 
-SUFFIX = ".bank"
-LONGEST_NAME = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
-PATIENCE = 60.0  # seconds a writer waits for others; a write takes milliseconds, so only a stuck process takes so long
-OPEN_TIMEOUT_S = 5.0  # seconds that whoever opens a bank waits for others, to finish an erasing that was cut short
-MAX_IDLE_READERS = 4  # connections kept open a bank for readers
-ERASE_RETRY_S = 60.0  # seconds until an erasing that could not be finished is tried again
-ERASE_PENDING = 1  # the file's user_version while it may hold remains of what was forgotten
+BANK_SUFFIX = ".bank"
+MAX_FILE_NAME_BYTES = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
+LOCK_TIMEOUT_S = 60.0  # for other writers; a write takes milliseconds, so only a stuck process exceeds it
+OPEN_TIMEOUT_S = 5.0  # opening a bank waits this long for other processes, to finish an interrupted erasure
+MAX_IDLE_READERS = 4  # open connections per bank
+ERASE_RETRY_S = 60.0  # delay before an unfinished erasure is tried again
+ERASE_PENDING = 1  # the file's user_version while it may contain bytes of forgotten lines
 
 
 def file_name(bank: str) -> str:
-    """The name of a bank's file. BadBankId for an impossible id, or one too long for a file."""
-    checked(bank)
-    name = "".join(c if re.match(r"[a-z0-9_-]", c) else "".join(f"%{b:02X}" for b in c.encode()) for c in bank) + SUFFIX
-    if len(name) > LONGEST_NAME:
-        raise BadBankId(f"bank id {bank[:40]!r}… is {len(name)} bytes once escaped; at most {LONGEST_NAME} are allowed")
+    """Return the name of a bank's file.
+
+    Raises:
+        BadBankId: the id is impossible, or too long for a file name.
+    """
+    check_bank_id(bank)
+    name = (
+        "".join(c if re.match(r"[a-z0-9_-]", c) else "".join(f"%{b:02X}" for b in c.encode()) for c in bank)
+        + BANK_SUFFIX
+    )
+    if len(name) > MAX_FILE_NAME_BYTES:
+        raise BadBankId(
+            f"bank id {bank[:40]!r}… is {len(name)} bytes once escaped; at most {MAX_FILE_NAME_BYTES} are allowed"
+        )
     return name
 
 
 def bank_id(name: str) -> str | None:
-    """The id from which `file_name` made this name; None for a name that it would not make."""
-    bank = unquote(name.removesuffix(SUFFIX))
+    """Return the bank id of a file name; None for a name that `file_name` does not produce."""
+    bank = unquote(name.removesuffix(BANK_SUFFIX))
     try:
         return bank if file_name(bank) == name else None
     except BadBankId:
         return None
 
 
-# What SQLite's primary result codes, and the system's error numbers, mean to the user.
+# SQLite's primary result codes and the system's error numbers, by remedy.
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH}
 _NO_ROOM = {sqlite3.SQLITE_FULL}, {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 _FORBIDDEN = (
@@ -67,23 +76,28 @@ _NO_FOLDER: tuple[set[int], set[int]] = set(), {errno.EEXIST, errno.ENOTDIR}
 
 
 @contextmanager
-def map_errors(bank: str, path: Path, kept: str = "") -> Iterator[None]:
-    """Turn SQLite's and the system's errors into ours, with the bank, the file, the remedy, and for a call that writes
-    what was kept."""
+def map_errors(bank: str, path: Path, outcome: str = "") -> Iterator[None]:
+    """Translate errors of SQLite and of the system into `EverthreadError`s that name the bank, the file and the remedy.
+
+    Args:
+        bank: the bank's id; empty for an operation on the folder.
+        path: the file or the folder.
+        outcome: a sentence about what a failed write has stored.
+    """
     try:
         yield
     except EverthreadError:
         raise
     except (sqlite3.Error, OSError, OverflowError, ValueError) as error:
-        raise _explain(bank, path, error, kept) from error
+        raise _explain(bank, path, error, outcome) from error
 
 
 def _explain(bank: str, path: Path, error: Exception, kept: str) -> EverthreadError:
-    why = _said(error)
+    why = _error_text(error)
     place = f"bank {bank!r} ({path})" if bank else str(path)
-    if _unfit(error):
+    if _is_unstorable(error):
         return BadInput(f"no bank can hold this value: {why}; use whole characters, and numbers of 64 bits")
-    if _damaged(error):
+    if _is_damage(error):
         return BankDamaged(
             f"{place} is damaged: {why}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
         )
@@ -93,20 +107,20 @@ def _explain(bank: str, path: Path, error: Exception, kept: str) -> EverthreadEr
         return StoreUnavailable(f"{place} can't be written: {why}. Check the folder's permissions, or name another one")
     if _is(error, _HELD):
         return StoreUnavailable(
-            f"{place} was held by another process for over {PATIENCE:.0f} s; try again, or end that process"
+            f"{place} was held by another process for over {LOCK_TIMEOUT_S:.0f} s; try again, or end that process"
         )
     if _is(error, _NO_FOLDER):
         return StoreUnavailable(f"{place} is no folder, but a file ({why}); name a folder for the banks")
     return StoreUnavailable(f"{place} can't be used: {why}. {kept}See that its disk is sound and has room")
 
 
-def _said(error: Exception) -> str:
-    """What went wrong, without the path that the system adds."""
+def _error_text(error: Exception) -> str:
+    """Return the error's text without the path that the system adds."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def _code(error: Exception) -> int | None:
-    """SQLite's primary result code; None for what Python's module found wrong by itself."""
+    """Return SQLite's primary result code; None for an error of Python's module itself."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else int(code) & 0xFF
 
@@ -115,56 +129,62 @@ def _is(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
     return error.errno in kind[1] if isinstance(error, OSError) else _code(error) in kind[0]
 
 
-def _unfit(error: Exception) -> bool:
-    """Whether the value itself was at fault: half a surrogate pair, a number or a text that is too large."""
-    number = isinstance(error, OverflowError) and not _no_date(error)  # Python gives it no code
+def _is_unstorable(error: Exception) -> bool:
+    """Return whether the value caused the error: half a surrogate pair, or a number or a text that is too large."""
+    number = isinstance(error, OverflowError) and not _is_invalid_date(error)  # has no result code
     return isinstance(error, UnicodeEncodeError) or number or _code(error) == sqlite3.SQLITE_TOOBIG
 
 
-def _damaged(error: Exception) -> bool:
-    """Whether the file is not as we wrote it. A text that can't be decoded, or a table that is missing, has no code of
-    its own."""
+def _is_damage(error: Exception) -> bool:
+    """Return whether the error shows a damaged file.
+
+    Undecodable text and missing tables have no result code of their own.
+    """
     code = _code(error)
     missing = code == sqlite3.SQLITE_ERROR and re.match(
         "no such (table|column|index)|malformed|unsupported", str(error)
     )
     garbled = code is None and isinstance(error, ValueError | sqlite3.OperationalError)
-    return bool(code in _DAMAGED or missing or garbled or _no_date(error))
+    return bool(code in _DAMAGED or missing or garbled or _is_invalid_date(error))
 
 
-def _no_date(error: Exception) -> bool:
-    """Whether a moment was read that no calendar has; those that are written are looked at before."""
+def _is_invalid_date(error: Exception) -> bool:
+    """Return whether a stored time is outside the calendar. Times are checked before they are written."""
     return isinstance(error, OverflowError) and "date" in str(error)
 
 
 Result = TypeVar("Result")
-Inode = tuple[int, int]  # device and number: which file it is, whatever its name
+Inode = tuple[int, int]  # device and inode number: identifies a file independently of its name
 
 
 def create_private(file: Path) -> None:
-    """Make a file that only its owner reads, if there is none; SQLite gives its further files the same mode. One that
-    is there is never opened: to close it again would undo all locks that this process has on it (POSIX, fcntl)."""
-    with suppress(OSError):  # SQLite says what is wrong, if it can't make one, either
+    """Create a file that only its owner can read, unless it exists. SQLite creates its other files with the same mode.
+
+    An existing file is never opened: closing it would release all locks of this process on it (POSIX, fcntl).
+    """
+    with suppress(OSError):  # SQLite reports the error if it can't create the file either
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 @contextmanager
-def door(folder: Path, alone: bool = False) -> Iterator[None]:
-    """Keep banks of the folder from being opened or closed while another process unlinks one: SQLite finds the log of a
-    file by its name, and would take the log of the bank that is going for that of a new one."""
+def folder_lock(folder: Path, exclusive: bool = False) -> Iterator[None]:
+    """Lock the folder, shared to open or close a bank, exclusive to unlink one.
+
+    SQLite finds the log of a file by its name, and would take the log of a deleted bank for that of a new one.
+    """
     if not hasattr(fcntl, "flock") or not folder.exists():
         yield
         return
     opened = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(opened, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
         yield
     finally:
         os.close(opened)
 
 
-def sync(folder: Path) -> None:
-    """Have the disk know which files the folder holds: else a power cut brings back what was unlinked."""
+def sync_folder(folder: Path) -> None:
+    """Flush the folder's entries to disk; otherwise a power failure could restore unlinked files."""
     if not hasattr(os, "O_DIRECTORY"):  # Windows, where a folder can't be opened
         return
     opened = os.open(folder, os.O_RDONLY)
@@ -177,41 +197,41 @@ def sync(folder: Path) -> None:
         os.close(opened)
 
 
-_NO_SYNC = {errno.EINVAL, errno.ENOTSUP}  # of file systems that know no fsync of folders
+_NO_SYNC = {errno.EINVAL, errno.ENOTSUP}  # file systems without fsync of folders
 
-LOGS = ("-wal", "-shm")  # what SQLite keeps beside a file in use
+LOG_SUFFIXES = ("-wal", "-shm")  # files that SQLite creates next to a file in use
 
 
-def orphans(folder: Path) -> list[Path]:
-    """Logs whose bank is not there. A process that was killed while it forgot the bank may leave one, with text."""
+def find_orphan_logs(folder: Path) -> list[Path]:
+    """Find logs without a bank. A process killed while it forgot the bank may leave one, with text."""
     names = set(os.listdir(folder))
-    banks = {name: name.removesuffix(end) for name in names for end in LOGS if name.endswith(end)}
+    banks = {name: name.removesuffix(end) for name in names for end in LOG_SUFFIXES if name.endswith(end)}
     return sorted(folder / name for name, bank in banks.items() if bank not in names and bank_id(bank) is not None)
 
 
-def sweep(folder: Path) -> None:
-    """Remove the logs of banks that are not there, as far as that can be done."""
+def remove_orphan_logs(folder: Path) -> None:
+    """Remove the logs of missing banks; errors are ignored."""
     with suppress(OSError):
-        if orphans(folder):
-            with door(folder, alone=True):  # a bank that is being made has its file before its log
-                for path in orphans(folder):
+        if find_orphan_logs(folder):
+            with folder_lock(folder, exclusive=True):  # a new bank has its file before its log
+                for path in find_orphan_logs(folder):
                     path.unlink(missing_ok=True)
-                sync(folder)
+                sync_folder(folder)
 
 
 class _Connection(NamedTuple):
-    """A connection, and the file that it has open."""
+    """A connection, and the inode of its file."""
 
     inode: Inode
     db: sqlite3.Connection
 
 
 class BankFile:
-    """The connections to one bank's file: one for writing, a few for reading, each used by one thread at a time.
+    """The connections to one bank's file: one writer and a few readers, each used by one thread at a time.
 
-    The file may be unlinked by another process at any moment (that is how a bank is forgotten). So each connection is
-    kept with the file that it has open, and is let go when that is no longer the file on the disk. `prepare` is called
-    inside the first transaction on a file, to make or mend the tables.
+    Another process may unlink the file at any time, because a bank is forgotten that way. Each connection is therefore
+    stored with the inode of its file, and closed when the file on disk has another inode. `prepare` is called in the
+    first transaction on a file, to create or migrate the tables.
     """
 
     def __init__(self, bank: str, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
@@ -220,47 +240,47 @@ class BankFile:
         self._writing = threading.Lock()
         self._writer: _Connection | None = None
         self._idle: list[_Connection] = []
-        self._ready: Inode | None = None  # the file whose tables are known to be there
-        self._again = math.inf  # when to try again to finish an erasing
+        self._ready: Inode | None = None  # the file whose tables are known to be current
+        self._again = math.inf  # when to retry an unfinished erasure
         self._closed = False
-        GUARD.closes(self)
+        FORK_GUARD.register(self)
 
     def _connect(self) -> _Connection:
-        """A new connection, with everything open that it will ever open by name."""
-        with door(self.path.parent):
-            self._see()
+        """Open a connection, including every file that SQLite opens by name."""
+        with folder_lock(self.path.parent):
+            self._check_not_truncated()
             create_private(self.path)
-            db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA foreign_keys = ON")
-                db.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten, in this file and in its log
+                db.execute("PRAGMA secure_delete = ON")  # deleted bytes are overwritten, in the file and in its log
                 _retry_busy(db, "PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page for each of its words
-                db.execute("PRAGMA synchronous = FULL")  # a line is on the disk when observe returns
+                db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page per word
+                db.execute("PRAGMA synchronous = FULL")  # a line is on disk when observe returns
                 found = self.path.stat()
             except BaseException:
                 db.close()
                 raise
         return _Connection((found.st_dev, found.st_ino), db)
 
-    def _see(self) -> None:
-        """See that the file was not cut off: SQLite would take an empty one for new, and remove its log."""
-        if self.empty and (log := _size(self._beside("-wal"))):
+    def _check_not_truncated(self) -> None:
+        """Check that the file was not truncated: SQLite would take an empty file for a new one, and delete its log."""
+        if self.is_empty and (log := _size(self._beside("-wal"))):
             raise BankDamaged(
                 f"bank {self.bank!r} ({self.path}) is damaged: it has 0 bytes, and its log has {log:,}. Put back a copy"
             )
 
     @property
-    def empty(self) -> bool:
-        """Whether there is a file without a byte. One that is being made is so for a moment."""
+    def is_empty(self) -> bool:
+        """Whether the file exists and has 0 bytes, as a new file does for a moment."""
         return self.path.exists() and not _size(self.path)
 
     def _disconnect(self, connection: _Connection) -> None:
-        """Close it. The last to close a bank takes the log away, by its name."""
-        with door(self.path.parent):
+        """Close a connection. SQLite deletes the log, by its name, with the last connection."""
+        with folder_lock(self.path.parent):
             connection.db.close()
 
-    def _on_disk(self) -> Inode | None:
+    def _current_inode(self) -> Inode | None:
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -268,16 +288,15 @@ class BankFile:
         return found.st_dev, found.st_ino
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection for reading, to which the bank stands still until the block ends."""
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection that sees one snapshot of the bank until the block ends."""
         with self.read_with_inode() as (_, db):
             yield db
 
     @contextmanager
     def read_once(self) -> Iterator[sqlite3.Connection]:
-        """A connection for a single statement, whose rows are all fetched: alone it sees the bank standing still, and
-        is spared a transaction."""
-        with GUARD, map_errors(self.bank, self.path):
+        """Yield a connection for a single statement whose rows are all fetched: it sees one snapshot by itself."""
+        with FORK_GUARD, map_errors(self.bank, self.path):
             reader = self._reader()
             try:
                 yield reader.db
@@ -286,8 +305,8 @@ class BankFile:
 
     @contextmanager
     def read_with_inode(self) -> Iterator[_Connection]:
-        """The same as `reading`, and which file it is that is read."""
-        with GUARD, map_errors(self.bank, self.path):
+        """Yield the connection of `read_transaction` with the inode of its file."""
+        with FORK_GUARD, map_errors(self.bank, self.path):
             reader = self._reader()
             try:
                 reader.db.execute("BEGIN")
@@ -296,19 +315,22 @@ class BankFile:
                 self._release(reader)
 
     def _reader(self) -> _Connection:
-        """A reader's connection to the file that is on the disk now, its tables made."""
+        """Return a reader's connection to the current file, whose tables are current."""
         while True:
             ready, reader = self._ready, None
-            if not self._is_current(self._on_disk()):
-                with self._transaction():  # makes the tables
-                    ready, reader = self._ready, self._connect()  # here, as a closed file lets go of all behind it
+            if not self._is_current(self._current_inode()):
+                with self._transaction():  # creates the tables
+                    ready, reader = (
+                        self._ready,
+                        self._connect(),
+                    )  # inside the transaction, whose end closes all connections of a closed bank
             reader = reader or self._acquire() or self._connect()
             if reader.inode == ready:
                 return reader
             self._disconnect(reader)
 
     def _is_current(self, inode: Inode | None) -> bool:
-        """Whether this file's tables are known to be there, and no erasing waits to be finished now."""
+        """Return whether the file's tables are known to be current, and no unfinished erasure is due."""
         return inode is not None and inode == self._ready and time.monotonic() < self._again
 
     def _acquire(self) -> _Connection | None:
@@ -324,13 +346,13 @@ class BankFile:
             self._disconnect(reader)
         else:
             self._idle.append(reader)
-        if self._closed:  # asked last: another thread may be closing it now
+        if self._closed:  # checked last: another thread may close the bank now
             self._drop_readers()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection inside a transaction: committed when the block ends, undone when it raises."""
-        with GUARD, map_errors(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection in a transaction: committed when the block ends, rolled back when it raises."""
+        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
             yield db
 
     @contextmanager
@@ -350,11 +372,11 @@ class BankFile:
                     self._drop_writer()
 
     def _begin(self) -> sqlite3.Connection:
-        """The writer's connection, in a transaction, on the file that is on the disk now."""
+        """Begin a transaction on the current file, and return the writer's connection."""
         while True:
             writer = self._writer = self._writer or self._connect()
             writer.db.execute("BEGIN IMMEDIATE")
-            if writer.inode != self._on_disk():  # another process unlinked the file while we waited for its lock
+            if writer.inode != self._current_inode():  # another process unlinked the file while we waited for its lock
                 self._drop_writer()
                 self._drop_readers()
             elif self._is_current(writer.inode):
@@ -363,23 +385,25 @@ class BankFile:
                 self._make_ready(writer)
 
     def _make_ready(self, writer: _Connection) -> None:
-        """Make the tables, in the transaction that was begun, and finish an erasing that was cut short."""
+        """Create or migrate the tables in the open transaction, and finish an interrupted erasure."""
         try:
             self._prepare(writer.db)
             writer.db.execute("COMMIT")
             self._again = math.inf
             if writer.db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
-                self._finish(writer.db)
+                self._finish_erasing(writer.db)
         except BaseException:
             self._drop_writer()
             raise
-        self._ready = writer.inode  # not before: a reader must find the tables
+        self._ready = writer.inode  # only now: a reader must find the tables
 
-    def _finish(self, db: sqlite3.Connection) -> None:
-        """Erase what is left of what was forgotten; without room, or with a reader in the way, a little later: the
-        bank is sound meanwhile."""
+    def _finish_erasing(self, db: sqlite3.Connection) -> None:
+        """Erase the remaining bytes of forgotten lines; retry later if the disk is full or a reader blocks it.
+
+        The bank is usable in the meantime.
+        """
         try:
-            with _hurried(db):
+            with _short_busy_timeout(db):
                 _erase(db, OPEN_TIMEOUT_S)
         except sqlite3.OperationalError:
             self._again = time.monotonic() + ERASE_RETRY_S
@@ -394,9 +418,15 @@ class BankFile:
             self._disconnect(reader)
 
     def erase(self) -> None:
-        """Leave no byte of what was removed. The removing transaction has marked the file as UNERASED: if this fails,
-        or never happens, whoever opens the bank next tries again."""
-        with GUARD, self._writing:
+        """Erase the bytes of deleted rows.
+
+        The deleting transaction has set user_version to `ERASE_PENDING`. If this fails, or the process ends before it,
+        the next process that opens the bank tries again.
+
+        Raises:
+            StoreUnavailable: bytes may remain in the file.
+        """
+        with FORK_GUARD, self._writing:
             try:
                 db = self._begin()
                 db.execute("COMMIT")
@@ -407,7 +437,8 @@ class BankFile:
                     raise
                 raise StoreUnavailable(
                     f"what was to be forgotten is gone from bank {self.bank!r} and from recall, but bytes of it may be "
-                    f"left in {self.path}: {_said(error)}. Make room on the disk and end whoever holds the bank; "
+                    f"left in {self.path}: {_error_text(error)}. Make room on the disk and end other processes "
+                    "that use the bank; "
                     "using it again, or everthread doctor, then finishes the erasing"
                 ) from error
             finally:
@@ -415,51 +446,59 @@ class BankFile:
                     self._drop_writer()
 
     def size(self) -> int:
-        """Bytes on the disk: the file, and what SQLite keeps beside it."""
+        """Return the size on disk in bytes, including SQLite's other files."""
         return sum(map(_size, self._files()))
 
     def _files(self) -> list[Path]:
-        return [self.path, *(self._beside(end) for end in LOGS)]
+        return [self.path, *(self._beside(end) for end in LOG_SUFFIXES)]
 
     def _beside(self, end: str) -> Path:
         return self.path.with_name(self.path.name + end)
 
     def close(self) -> None:
-        """Close every connection that is not in use; those in use close when they are given back. Who still has the
-        file in hand may go on using it: it is opened for each use."""
+        """Close all idle connections; connections in use are closed when they are released.
+
+        A later use opens new ones.
+        """
         self._closed = True
-        with GUARD:
+        with FORK_GUARD:
             with self._writing:
                 self._drop_writer()
             self._drop_readers()
 
-    def let_go(self) -> None:
-        """Close the connections that are not in use, as the process is to be forked."""
-        if self._writing.acquire(blocking=False):  # else this very thread is in the middle of a write
+    def close_idle(self) -> None:
+        """Close idle connections before a fork."""
+        if self._writing.acquire(blocking=False):  # otherwise this thread is in the middle of a write
             try:
                 self._drop_writer()
             finally:
                 self._writing.release()
         self._drop_readers()
 
-    def unlink(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:
-        """Remove the file and what SQLite keeps beside it, while no one else can write to it. Returns what `last` reads
-        of it before, or None if it can't be read any more: a damaged bank must be removable.
+    def unlink(self, read_last: Callable[[sqlite3.Connection], Result]) -> Result | None:
+        """Delete the file and SQLite's other files, while no other process can write to them.
 
-        When this returns, no power cut can bring anything back. A process killed in the middle leaves the whole bank or
-        no byte of it: the log is emptied before, and the file goes first, for others look whether it is there.
+        When this returns, a power failure can't restore anything. A process killed in the middle leaves the whole bank
+        or no byte of it: the log is emptied before, and the file, whose existence other processes check, is deleted
+        first.
+
+        Args:
+            read_last: reads from the bank before it is deleted.
+
+        Returns:
+            The result of `read_last`; None if the bank is too damaged to be read.
         """
-        with GUARD, map_errors(self.bank, self.path):
+        with FORK_GUARD, map_errors(self.bank, self.path):
             with self._writing:
                 try:
-                    result = self._read_last(last)
-                    with door(self.path.parent, alone=True):
+                    result = self._read_last(read_last)
+                    with folder_lock(self.path.parent, exclusive=True):
                         for path in self._files():
                             path.unlink(missing_ok=True)
-                        for path in orphans(self.path.parent):
-                            with suppress(OSError):  # of another bank, which the doctor names
+                        for path in find_orphan_logs(self.path.parent):
+                            with suppress(OSError):  # of another bank; the doctor reports it
                                 path.unlink()
-                        sync(self.path.parent)
+                        sync_folder(self.path.parent)
                 finally:
                     self._drop_writer()
             self._drop_readers()
@@ -473,20 +512,20 @@ class BankFile:
             return None
 
     def _begin_without_log(self) -> sqlite3.Connection:
-        """The same as `_begin`, with all that was in the log in the file. Where a reader or other writers are in the
-        way for long, some of it may be left; `sweep` then removes it, should this process not."""
+        """Begin a transaction with an empty log. If readers or writers block the checkpoint for long, a part of the log
+        may remain; `remove_orphan_logs` deletes it if this process does not."""
         end = time.monotonic() + OPEN_TIMEOUT_S
         while True:
             db = self._begin()
             if not _size(self._beside("-wal")) or time.monotonic() > end:
                 return db
             db.execute("COMMIT")
-            with _hurried(db):
+            with _short_busy_timeout(db):
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file; 0 if it is not there, as another process may be forgetting the bank."""
+    """Return the size of a file in bytes; 0 if it is missing, as another process may forget the bank."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -494,20 +533,20 @@ def _size(path: Path) -> int:
 
 
 @contextmanager
-def _hurried(db: sqlite3.Connection) -> Iterator[None]:
-    """Others are waited for only BRIEFLY."""
+def _short_busy_timeout(db: sqlite3.Connection) -> Iterator[None]:
+    """Wait for locks of other processes for `OPEN_TIMEOUT_S` at most."""
     db.execute(f"PRAGMA busy_timeout = {OPEN_TIMEOUT_S * 1000:.0f}")
     try:
         yield
     finally:
-        db.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}")
+        db.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_S * 1000:.0f}")
 
 
-def _erase(db: sqlite3.Connection, patience: float = PATIENCE) -> None:
-    """Rewrite the file from what is left in it, and empty the write-ahead log.
+def _erase(db: sqlite3.Connection, patience: float = LOCK_TIMEOUT_S) -> None:
+    """Rewrite the file from its live rows, and empty the write-ahead log.
 
-    `secure_delete` overwrites a removed row, but not the copies that SQLite leaves in the gaps of a page when it moves
-    rows from page to page: in one bank of three, some word or key was still there.
+    `secure_delete` overwrites a deleted row, but not the copies that SQLite leaves in gaps of a page when it moves rows
+    between pages: without this, one bank of three still contained a word or a key.
     """
     db.execute("VACUUM")
     end = time.monotonic() + patience
@@ -519,11 +558,11 @@ def _erase(db: sqlite3.Connection, patience: float = PATIENCE) -> None:
 
 
 def _retry_busy(db: sqlite3.Connection, statement: str) -> None:
-    """Run a statement that SQLite refuses at once, without its usual wait, while another process opens the file."""
-    end = time.monotonic() + PATIENCE
+    """Run a statement that SQLite refuses immediately, without its usual wait, while another process opens the file."""
+    end = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
-            db.execute(statement).fetchall()  # to its end, which may fail: it is then that it is written
+            db.execute(statement).fetchall()  # fetched to the end, because the write happens, and may fail, there
             return
         except sqlite3.OperationalError as error:
             if not _is(error, _HELD) or time.monotonic() > end:

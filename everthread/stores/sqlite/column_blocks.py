@@ -1,11 +1,11 @@
-"""Columns of a bank's lines inside SQLite, packed in blocks: what a search reads of every line, it reads quickly.
+"""Columns of a bank's lines in SQLite, packed in blocks, so that a search reads one column of every line quickly.
 
-A million rows take SQLite seconds to give; in blocks they are some ten thousand, and a change still dirties one page.
-A block holds the records of BLOCK consecutive lines, ascending by seq. `of` says which: LINES, what scoring needs of
-the lines themselves, or the number of a model, the codes of its vectors.
+SQLite takes seconds to return a million rows; in blocks they are about ten thousand, and a change still dirties one
+page. A block holds the records of consecutive lines, ascending by seq. The column `of` identifies their kind: the
+columns of the lines themselves (`LINE_COLUMNS_ID`), or the codes of a model's vectors (the number of the model).
 
-Every change has a stamp, counted up in the bank. A block carries that of its last change and that of its last change
-that did more than append, so that a picture in memory is brought up to date by what is new alone.
+Every change has a stamp, counted up in the bank. A block stores the stamp of its last change and that of its last
+change other than an append, so that a cached copy is updated by reading new records only.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ import numpy.typing as npt
 from everthread.stores.arrays import ArrayPatch
 from everthread.types import Seqs
 
-BLOCK = 72  # lines: with 52 bytes a code, a block fills a page of 4,096
-LINES = 0
+LINES_PER_BLOCK = 72  # with 52 bytes per code, a block fills a page of 4,096 bytes
+LINE_COLUMNS_ID = 0
 
 Records = npt.NDArray[np.void]  # (n,) of a dtype with the field seq
 
 
-def code(dim: int) -> np.dtype[np.void]:
-    """The record of a vector's code: one bit a dimension, in whole words of 64."""
+def code_dtype(dim: int) -> np.dtype[np.void]:
+    """Return the dtype of a vector's code: one bit per dimension, in whole words of 64 bits."""
     return np.dtype([("seq", "<u4"), ("code", "u1", (-(-dim // 64) * 8,))])
 
 
-def stamp(db: sqlite3.Connection) -> int:
-    """The stamp of a change that is made now."""
+def next_stamp(db: sqlite3.Connection) -> int:
+    """Increment the bank's stamp, and return it."""
     return int(db.execute("UPDATE bank SET stamp = stamp + 1 RETURNING stamp").fetchone()[0])
 
 
 def put(db: sqlite3.Connection, of: int, records: Records) -> None:
-    """Keep records (ascending by seq), in place of those of the same lines."""
-    at = stamp(db)
+    """Store records (ascending by seq), replacing those of the same lines."""
+    at = next_stamp(db)
     for number, new in _by_block(records):
         row = db.execute("SELECT data, mended FROM block WHERE of = ? AND number = ?", (of, number)).fetchone()
         old, mended = (np.frombuffer(row[0], records.dtype), row[1]) if row else (records[:0], 0)
@@ -57,10 +57,14 @@ def put(db: sqlite3.Connection, of: int, records: Records) -> None:
 
 
 def remove(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs) -> Seqs:
-    """Take out the records of these lines; which had any. A block that is emptied stays, so that its stamp tells it."""
-    at = stamp(db)
+    """Remove the records of these lines. An empty block stays, because its stamp reports the removal.
+
+    Returns:
+        The lines that had records.
+    """
+    at = next_stamp(db)
     gone = [np.empty(0, np.int64)]
-    for number in np.unique(seqs // BLOCK).tolist():
+    for number in np.unique(seqs // LINES_PER_BLOCK).tolist():
         row = db.execute("SELECT data FROM block WHERE of = ? AND number = ?", (of, number)).fetchone()
         if row is None:
             continue
@@ -78,16 +82,30 @@ def remove(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs)
 def changes_since(
     db: sqlite3.Connection, of: int, kind: np.dtype[np.void], ids: Seqs, seen: int
 ) -> tuple[ArrayPatch, Records]:
-    """What has changed since the stamp `seen`, for whoever holds the records of these ids (ascending): where it belongs
-    among them, and the records, ascending by seq."""
-    index = "block_stamp" if seen else "block_number"  # who has seen nothing reads all, in order
+    """Read the records that have changed since a stamp.
+
+    Args:
+        db: a connection in a transaction.
+        of: the kind of the records.
+        kind: their dtype.
+        ids: (N,) the seqs of the records that the caller holds, ascending.
+        seen: the stamp up to which they were read; 0 for none.
+
+    Returns:
+        The patch to the caller's records, and the new records, ascending by seq.
+    """
+    index = "block_stamp" if seen else "block_number"  # a first read takes all blocks, in order
     places: list[tuple[int, int, int]] = []
     found = bytearray()
     for number, mended, data in db.execute(
         f"SELECT number, mended, data FROM block INDEXED BY {index} WHERE of = ? AND stamp > ? ORDER BY number",
         (of, seen),
     ):
-        first, end = np.searchsorted(ids, (number * BLOCK, (number + 1) * BLOCK)).tolist() if len(ids) else (0, 0)
+        first, end = (
+            np.searchsorted(ids, (number * LINES_PER_BLOCK, (number + 1) * LINES_PER_BLOCK)).tolist()
+            if len(ids)
+            else (0, 0)
+        )
         had = 0 if mended > seen else end - first
         places.append((first + had, end, len(data) // kind.itemsize - had))
         found += data[had * kind.itemsize :]
@@ -95,12 +113,12 @@ def changes_since(
 
 
 def read_all(db: sqlite3.Connection, of: int, kind: np.dtype[np.void]) -> Records:
-    """All records, ascending by seq."""
+    """Return all records, ascending by seq."""
     return changes_since(db, of, kind, np.empty(0, np.int64), 0)[1]
 
 
 def _by_block(records: Records) -> Iterator[tuple[int, Records]]:
-    numbers = records["seq"].astype(np.int64) // BLOCK
+    numbers = records["seq"].astype(np.int64) // LINES_PER_BLOCK
     starts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
     for start, end in pairwise([*starts, len(records)]):
         yield int(numbers[start]), records[start:end]

@@ -1,7 +1,7 @@
-"""Taking lines out of a bank: out of the index (retract) or out of existence (forget). SQLite's dialect.
+"""Removes lines from a bank in SQLite: from the indexes (retract) or entirely (forget).
 
-SQLite runs with `secure_delete`, so that a removed row's bytes are overwritten; the caller erases what is left of them
-between the rows and in the write-ahead log.
+SQLite runs with `secure_delete`, which overwrites the bytes of deleted rows; the caller erases the remaining copies
+between rows and in the write-ahead log.
 """
 
 from __future__ import annotations
@@ -31,14 +31,19 @@ _OF = {
 
 
 def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
-    """Take these lines out of the index for good, each at its time, with what follows from it; their text stays."""
-    with followed(db, sorted(times)):
-        withdraw(db, times)
+    """Retract lines and everything derived from them. Their text stays.
+
+    Args:
+        db: a connection in a transaction.
+        times: line number -> time of its retraction, in microseconds since 1970.
+    """
+    with propagate_deletion(db, sorted(times)):
+        retract_lines_only(db, times)
 
 
-def withdraw(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
-    """The same without what follows from it."""
-    unindex(db, sorted(times))
+def retract_lines_only(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
+    """Retract lines and units without updating summaries and pins; see `propagate_deletion`."""
+    remove_from_indexes(db, sorted(times))
     db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
     for seq, at in times.items():
         db.execute("UPDATE line SET retracted_at = ? WHERE seq = ?", (at, seq))
@@ -46,34 +51,41 @@ def withdraw(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
 
 
 def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | None) -> list[int]:
-    """Remove every trace of the lines in scope; their seqs. NotFound if there are none."""
+    """Delete the lines in scope and everything derived from them; return their numbers.
+
+    Raises:
+        NotFound: there are none.
+    """
     seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_OF[scope]} ORDER BY seq", (name,))]
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
-    with followed(db, seqs):
+    with propagate_deletion(db, seqs):
         _forget(db, seqs)
     return seqs
 
 
 @contextmanager
-def followed(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
-    """A block that takes lines (ascending) out, and what follows from it: summaries that go with them are queued to be
-    written again, of what is left of their sessions, and the lines are pinned no more. The block may put into the
-    mapping which new lines correct which of them: those are pinned instead."""
+def propagate_deletion(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+    """Wrap the removal of lines (ascending), and apply its consequences afterwards.
+
+    Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines are
+    unpinned. The block may fill the yielded mapping, removed line -> line that corrects it; the new line inherits the
+    pin.
+    """
     heirs: dict[int, int] = {}
     before = units.sessions_with_summary(db, seqs) if seqs else set()
     yield heirs
     if before:
         units.queue_summaries(db, before - units.sessions_with_summary(db, seqs), now())
     if seqs and (kept := units.get_setting(db, SETTING_PINNED)) is not None:
-        units.put_setting(db, SETTING_PINNED, pinned.without(kept, seqs, heirs))
+        units.put_setting(db, SETTING_PINNED, pinned.remove_pins(kept, seqs, heirs))
 
 
 def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     chosen = json.dumps(seqs)
     sessions = _touched(db, "session", chosen)
     speakers = _touched(db, "speaker", chosen)
-    unindex(db, seqs)
+    remove_from_indexes(db, seqs)
     db.execute(
         f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_CHOSEN})", (chosen,)
     )
@@ -106,8 +118,8 @@ def _touched(db: sqlite3.Connection, column: str, chosen: str) -> str:
     return json.dumps([number for (number,) in rows])
 
 
-def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
-    """Remove the words, vectors and counts of lines."""
+def remove_from_indexes(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
+    """Remove the postings, vectors and counts of lines."""
     by_term: defaultdict[str, list[int]] = defaultdict(list)
     by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
     head_terms = 0
@@ -130,5 +142,5 @@ def unindex(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
         (sum(map(len, by_session.values())), sum(map(sum, by_session.values())), head_terms),
     )
     postings.remove(db, by_term)
-    column_blocks.remove(db, column_blocks.LINES, LINE_DTYPE, np.array(seqs, np.int64))
+    column_blocks.remove(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE, np.array(seqs, np.int64))
     records.remove_vectors(db, seqs)

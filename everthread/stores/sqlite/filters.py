@@ -6,15 +6,19 @@ import sqlite3
 from datetime import datetime
 
 from everthread.common.timestamps import micros
-from everthread.stores.filters import any_of, as_json, checked, metadata_json, of_units
+from everthread.stores.filters import allowed_names, allows_only_units, canonical_json, check_filter, metadata_json
 from everthread.stores.sqlite.line_columns import ColumnFilter
 from everthread.types import Filter
 
-Clause = tuple[str, list[object]]
+Condition = tuple[str, list[object]]
 
 
-def clause(where: Filter | None, as_of: datetime | None = None) -> Clause:
-    """The condition (joined by AND, never empty) and its values."""
+def build_condition(where: Filter | None, as_of: datetime | None = None) -> Condition:
+    """Translate a filter into a condition (joined by AND, never empty) and its values.
+
+    Raises:
+        BadQuery: a value of the filter is invalid.
+    """
     parts: list[str] = ["line.retracted_at IS NULL"]
     values: list[object] = []
 
@@ -22,15 +26,15 @@ def clause(where: Filter | None, as_of: datetime | None = None) -> Clause:
         parts.append(part)
         values.extend(these)
 
-    where = checked(where, as_of)
+    where = check_filter(where, as_of)
     for column, wanted in (
         ("session.session_id", where.session),
         ("speaker.name", where.speaker),
         ("speaker.role", where.role),
     ):
         if wanted is not None:
-            add(f"{column} IN (SELECT value FROM json_each(?))", as_json(any_of(wanted, column)))
-    if of_units(where):
+            add(f"{column} IN (SELECT value FROM json_each(?))", canonical_json(allowed_names(wanted, column)))
+    if allows_only_units(where):
         add("0")
     if where.since is not None:
         add("line.said_at >= ?", micros(where.since))
@@ -47,12 +51,12 @@ def clause(where: Filter | None, as_of: datetime | None = None) -> Clause:
     return " AND ".join(parts), values
 
 
-def choice(db: sqlite3.Connection, where: Filter, as_of: datetime | None) -> ColumnFilter:
-    """The same filter over columns, for a `where` whose values are sound and which asks for no metadata."""
+def build_column_filter(db: sqlite3.Connection, where: Filter, as_of: datetime | None) -> ColumnFilter:
+    """Translate a valid filter without metadata into a filter over columns."""
     sessions = speakers = None
     if where.session is not None:
         sessions = _numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)
-    if of_units(where):
+    if allows_only_units(where):
         sessions = []
     if where.speaker is not None:
         speakers = _numbers(db, "speaker WHERE name IN (SELECT value FROM json_each(?))", where.speaker)
@@ -66,4 +70,6 @@ def choice(db: sqlite3.Connection, where: Filter, as_of: datetime | None) -> Col
 
 
 def _numbers(db: sqlite3.Connection, these: str, wanted: object) -> list[int]:
-    return [number for (number,) in db.execute(f"SELECT number FROM {these}", (as_json(any_of(wanted, "")),))]
+    return [
+        number for (number,) in db.execute(f"SELECT number FROM {these}", (canonical_json(allowed_names(wanted, "")),))
+    ]

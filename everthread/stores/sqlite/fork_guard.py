@@ -1,8 +1,8 @@
-"""Keeps SQLite and fork apart: while the process is forked no call is inside SQLite, and no file is open.
+"""Makes SQLite safe to use with fork: while the process forks, no call is inside SQLite, and no file is open.
 
-SQLite notes in the memory of a process which locks it holds. A child inherits the notes and not the locks, so what it
-opens itself is locked in name only: another process that believes it is the last to close the bank takes the log away,
-and what the child writes is lost (https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files
+SQLite records in process memory which locks it holds. A child inherits the records and not the locks, so files that it
+opens are locked in name only: another process that takes itself for the last user of the bank deletes the log, and the
+child's writes are lost (https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files
 again at the next use.
 """
 
@@ -17,25 +17,24 @@ from weakref import WeakSet
 
 
 class Closable(Protocol):
-    """What holds files of SQLite's open."""
+    """An object that holds SQLite files open."""
 
-    def let_go(self) -> None:
-        """Close the connections that no call uses. Called by the thread that forks, and must not wait for others."""
+    def close_idle(self) -> None:
+        """Close idle connections. Called by the forking thread; must not wait for other threads."""
 
 
 class ForkGuard:
-    """Held by calls that use SQLite, of any number of threads at once; a fork waits until none is left, and they for
-    the fork. A thread may take it again while it holds it."""
+    """A reentrant shared lock that calls into SQLite hold, in any number of threads; a fork waits until it is free."""
 
     def __init__(self) -> None:
         self._closables: WeakSet[Closable] = WeakSet()
         self._forker: int | None = None  # the thread that forks
-        self._forks = 0  # how many forks it is in the middle of: a signal's handler may fork where another waits
-        self._held: dict[int, int] = {}  # how often, by thread
-        self._changed = threading.Condition()  # of a lock that a handler of the same thread may take again
+        self._forks = 0  # nesting depth: a signal handler may fork while a fork waits
+        self._held: dict[int, int] = {}  # thread -> number of times that it holds the guard
+        self._changed = threading.Condition()  # its lock is reentrant, for signal handlers
 
-    def closes(self, each: Closable) -> None:
-        """Have an object let go of its files before every fork, for as long as it lives."""
+    def register(self, each: Closable) -> None:
+        """Close an object's idle files before every fork, for as long as the object lives."""
         self._closables.add(each)
 
     def __enter__(self) -> None:
@@ -57,9 +56,11 @@ class ForkGuard:
                     self._changed.notify_all()
 
     def before_fork(self) -> None:
-        """Wait for the calls of other threads, and have all files closed. Inside a call, neither can be done: others
-        may wait for what this thread holds. So a signal handler forks at once there, and its child must not use banks
-        that were open."""
+        """Wait for the calls of other threads, and close all files.
+
+        Inside a call this is impossible, because other threads may wait for a lock that this thread holds. A signal
+        handler then forks at once, and its child must not use banks that were open.
+        """
         me = threading.get_ident()
         with self._changed:
             if me in self._held:
@@ -69,10 +70,10 @@ class ForkGuard:
             self._forker = me
             self._changed.wait_for(lambda: not self._held.keys() - {me})
         for each in list(self._closables):
-            each.let_go()
+            each.close_idle()
 
     def after_fork_in_parent(self) -> None:
-        """Let the others go on."""
+        """Release the other threads."""
         me = threading.get_ident()
         with self._changed:
             if self._forker == me and me not in self._held:
@@ -81,17 +82,17 @@ class ForkGuard:
             self._changed.notify_all()
 
     def after_fork_in_child(self) -> None:
-        """Begin with the one thread that is left."""
+        """Reset the guard to the one remaining thread."""
         me = threading.get_ident()
         self._held = {me: self._held[me]} if me in self._held else {}
         self._changed, self._forker, self._forks = threading.Condition(), None, 0
 
 
-GUARD = ForkGuard()
+FORK_GUARD = ForkGuard()
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(
-        before=GUARD.before_fork,
-        after_in_parent=GUARD.after_fork_in_parent,
-        after_in_child=GUARD.after_fork_in_child,
+        before=FORK_GUARD.before_fork,
+        after_in_parent=FORK_GUARD.after_fork_in_parent,
+        after_in_child=FORK_GUARD.after_fork_in_child,
     )

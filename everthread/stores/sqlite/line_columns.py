@@ -1,7 +1,4 @@
-"""What scoring and filters need of a bank's lines, in memory: a filter is then a few comparisons of arrays.
-
-It knows nothing of files; the numbers of sessions and speakers are given to it.
-"""
+"""The columns of a bank's lines in memory, for scoring and filters: a filter is then a few comparisons of arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from everthread.types import Seqs
 
 @dataclass(frozen=True, slots=True)
 class ColumnFilter:
-    """A filter over columns: numbers of sessions and speakers, and microseconds since 1970. None rules nothing out."""
+    """A filter over columns: numbers of sessions and speakers, and microseconds since 1970. None allows everything."""
 
     sessions: Sequence[int] | None = None
     speakers: Sequence[int] | None = None
@@ -26,35 +23,35 @@ class ColumnFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """An immutable picture of a bank's lines, those retracted left out: safe to read while the next one is made."""
+class LineColumns:
+    """An immutable snapshot of a bank's lines without retracted ones: safe to read while the next one is built."""
 
     seqs: Seqs  # (N,) ascending
     lines: npt.NDArray[np.void]  # (N,) of LINE
 
     @classmethod
-    def of(cls, lines: npt.NDArray[np.void]) -> Columns:
-        """The picture of lines, ascending by seq."""
+    def from_lines(cls, lines: npt.NDArray[np.void]) -> LineColumns:
+        """Build a snapshot from lines, ascending by seq."""
         return cls(lines["seq"].astype(np.int64), lines)
 
-    def newer(self, splices: ArrayPatch, lines: npt.NDArray[np.void]) -> Columns:
-        """The picture after some lines have changed. Only the newest may be made newer."""
-        more = Columns.of(lines)
-        return Columns(splices.apply(self.seqs, more.seqs), splices.apply(self.lines, more.lines))
+    def apply(self, splices: ArrayPatch, lines: npt.NDArray[np.void]) -> LineColumns:
+        """Return the snapshot with a patch applied. Only the newest snapshot may be patched."""
+        more = LineColumns.from_lines(lines)
+        return LineColumns(splices.apply(self.seqs, more.seqs), splices.apply(self.lines, more.lines))
 
-    def at(self, seqs: Seqs) -> npt.NDArray[np.void]:
-        """(R,) of LINE: these lines (ascending), as far as they are there."""
+    def select(self, seqs: Seqs) -> npt.NDArray[np.void]:
+        """Return (R,) of `LINE_DTYPE` the given lines (ascending) that exist."""
         first, end = np.searchsorted(self.seqs, seqs[[0, -1]] + (0, 1)) if len(seqs) else (0, 0)
         here = slice(int(first), int(end))
-        if np.array_equal(self.seqs[here], seqs):  # without a gap, as all that was said until a moment
+        if np.array_equal(self.seqs[here], seqs):  # consecutive, for example all lines up to a moment
             return self.lines[here]
         place = np.searchsorted(self.seqs, seqs)
         there = place < len(self.seqs)
         place, seqs = place[there], seqs[there]
         return np.asarray(self.lines[place[self.seqs[place] == seqs]])
 
-    def allowed(self, choice: ColumnFilter) -> Seqs:
-        """The seqs that the filter allows, ascending."""
+    def filter_seqs(self, choice: ColumnFilter) -> Seqs:
+        """Return the seqs that the filter allows, ascending."""
         parts = [
             np.isin(self.lines[column], wanted)
             for column, wanted in (("session", choice.sessions), ("speaker", choice.speakers))
@@ -66,12 +63,19 @@ class Columns:
             parts += [said_at < choice.until] if choice.until is not None else []
         return self.seqs[np.logical_and.reduce(parts)] if parts else self.seqs
 
-    def sessions(self, numbers: Seqs, among: Seqs) -> npt.NDArray[np.int64]:
-        """(S, 4) number, first seq, last seq and terms of these sessions (ascending), as far as their lines are among
-        these; each must have one."""
-        ours = np.zeros(int(numbers.max(initial=0)) + 2, bool)  # the last place is of all other sessions
+    def session_rows(self, numbers: Seqs, within: Seqs) -> npt.NDArray[np.int64]:
+        """Summarize sessions, counting only some of their lines.
+
+        Args:
+            numbers: (S,) the sessions, ascending; each must have a line in `within`.
+            within: the lines to count, ascending.
+
+        Returns:
+            (S, 4) number, first seq, last seq and terms.
+        """
+        ours = np.zeros(int(numbers.max(initial=0)) + 2, bool)  # the last element is for all other sessions
         ours[numbers] = True
-        counted = self.at(among)
+        counted = self.select(within)
         here = counted[ours[np.minimum(counted["session"], len(ours) - 1)]]
         place = np.searchsorted(numbers, here["session"])
         first, last, terms = np.full(len(numbers), here["seq"].max(initial=0)), np.zeros_like(numbers), numbers * 0

@@ -14,7 +14,7 @@ from itertools import accumulate, compress
 import numpy as np
 import numpy.typing as npt
 
-from everthread.stores.arrays import member
+from everthread.stores.arrays import is_member
 from everthread.stores.base import POSTING_DTYPE, Postings
 from everthread.stores.postings import estimate_df
 from everthread.types import Seqs
@@ -97,7 +97,7 @@ def read(
     for (term, df), reads in zip(chosen, readable, strict=True):
         if reads:
             records = np.frombuffer(b"".join(data[term]), POSTING_DTYPE)
-            records = records if within is None else records[member(records["seq"], within)]
+            records = records if within is None else records[is_member(records["seq"], within)]
             found[term] = Postings(len(records), records)
         else:
             found[term] = Postings(df if within is None else _estimate(db, term, within), np.empty(0, POSTING_DTYPE))

@@ -1,4 +1,4 @@
-"""SQLite's rows as our nouns, and the other way round: lines, sessions, vectors, and what must hold among them."""
+"""SQLite's rows of lines, sessions, speakers and vectors, and the check of their consistency."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import numpy.typing as npt
 
 from everthread.common.timestamps import moment
 from everthread.errors import StoreUnavailable
-from everthread.stores.arrays import distinct, member, repeats
+from everthread.stores.arrays import distinct_small, is_member, repeat_indexes
 from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.postings import group_by_term
-from everthread.stores.problems import unknown_parent
-from everthread.stores.shared_rows import SESSION_GAP, pack_line, session_name
+from everthread.stores.problems import unknown_parent_error
+from everthread.stores.shared_rows import SESSION_GAP, new_session_name, pack_line
 from everthread.stores.sqlite import column_blocks, dense_index, postings
-from everthread.stores.sqlite.line_columns import Columns
+from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import ROLES, Role, Seqs, Stats, Vectors
 
-LAST_MODEL = (1 << 19) - 1  # of a bank's models; above it the ids of vectors would not fit in 63 bits
+MAX_MODEL_NUMBER = (1 << 19) - 1  # above it the ids of vectors would not fit in 63 bits
 
-COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
+LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
     line.parent_seq, line.metadata, line.key, line.retracted_at"""
-FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker ON speaker.number = line.speaker"""
+LINE_FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker ON speaker.number = line.speaker"""
 
 
-def session_for(db: sqlite3.Connection, at: int) -> str:
-    """The session of a line that names none: the last one, unless it was ended or has been silent for longer than
-    SESSION_GAP."""
+def choose_session(db: sqlite3.Connection, at: int) -> str:
+    """Return the session of a line that names none: the last one, or a new one if that was ended or silent for longer
+    than `SESSION_GAP`."""
     last = db.execute(
         """SELECT session_id, last_at FROM session
            WHERE number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1) AND ended_at IS NULL"""
@@ -43,35 +43,38 @@ def session_for(db: sqlite3.Connection, at: int) -> str:
         rows = db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))
         return {str(found) for (found,) in rows}
 
-    return session_name(at, like)
+    return new_session_name(at, like)
 
 
-def parent(db: sqlite3.Connection, named: int | str | None, moved: bool) -> int | None:
-    """The seq of the line named by its seq or its key. BadLine if there is none; but what a line moved from another
-    store answers may have been forgotten."""
-    if named is None or (moved and isinstance(named, int)):
+def resolve_parent(db: sqlite3.Connection, named: int | str | None, is_copy: bool) -> int | None:
+    """Return the seq of a parent, given by seq or key.
+
+    Raises:
+        BadLine: there is no such line. The parent of a line copied from another store may have been forgotten.
+    """
+    if named is None or (is_copy and isinstance(named, int)):
         return named
     column = "key" if isinstance(named, str) else "seq"
     found = db.execute(f"SELECT seq FROM line WHERE {column} = ?", (named,)).fetchone()
     if found is None:
-        raise unknown_parent(named)
+        raise unknown_parent_error(named)
     return int(found[0])
 
 
-def speaker(db: sqlite3.Connection, name: str, role: str) -> int:
-    """The speaker's number, given now to whoever speaks for the first time."""
+def get_or_create_speaker(db: sqlite3.Connection, name: str, role: str) -> int:
+    """Return the number of a speaker in a role, creating the row for a new one."""
     found = db.execute("SELECT number FROM speaker WHERE name = ? AND role = ?", (name, role)).fetchone()
     if found is None:
         found = db.execute("INSERT INTO speaker (name, role) VALUES (?, ?) RETURNING number", (name, role)).fetchone()
     return int(found[0])
 
 
-def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | None) -> ScoringRows:
-    """What scoring needs of these lines (ascending) and of their sessions."""
-    lines = columns.at(seqs if among is None else seqs[member(seqs, among)])
-    numbers = distinct(lines["session"])
-    if among is not None:
-        return ScoringRows(lines, columns.sessions(numbers, among))
+def scoring_rows(db: sqlite3.Connection, columns: LineColumns, seqs: Seqs, within: Seqs | None) -> ScoringRows:
+    """Return the columns of lines (ascending) and of their sessions; see `stores.base.TermIndex`."""
+    lines = columns.select(seqs if within is None else seqs[is_member(seqs, within)])
+    numbers = distinct_small(lines["session"])
+    if within is not None:
+        return ScoringRows(lines, columns.session_rows(numbers, within))
     sessions = db.execute(
         """SELECT number, first_seq, last_seq, terms FROM session
            WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number""",
@@ -81,20 +84,20 @@ def rows(db: sqlite3.Connection, columns: Columns, seqs: Seqs, among: Seqs | Non
 
 
 def corpus(db: sqlite3.Connection) -> CorpusStats:
-    """The statistics of the bank."""
+    """Return the statistics of the bank."""
     lines, terms, head_terms, sessions, last_seq, retracted = db.execute(
         "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq, retracted FROM bank"
     ).fetchone()
     return CorpusStats(lines, terms, head_terms, sessions, last_seq, _speakers(db), retracted)
 
 
-def corpus_among(db: sqlite3.Connection, columns: Columns, among: Seqs) -> CorpusStats:
-    """The statistics of these lines alone."""
+def corpus_within(db: sqlite3.Connection, columns: LineColumns, within: Seqs) -> CorpusStats:
+    """Return the statistics of these lines (ascending) alone."""
     last = db.execute("SELECT last_seq FROM bank").fetchone()[0]
-    here = columns.at(among)
-    speaking = set(distinct(here["speaker"]).tolist())
+    here = columns.select(within)
+    speaking = set(distinct_small(here["speaker"]).tolist())
     speakers = tuple(speaker for speaker in _speakers(db) if speaker.number in speaking)
-    return CorpusStats(len(here), *_totals(here), len(distinct(here["session"])), last, speakers)
+    return CorpusStats(len(here), *_totals(here), len(distinct_small(here["session"])), last, speakers)
 
 
 def _speakers(db: sqlite3.Connection) -> tuple[Speaker, ...]:
@@ -102,18 +105,22 @@ def _speakers(db: sqlite3.Connection) -> tuple[Speaker, ...]:
 
 
 def _totals(lines: npt.NDArray[np.void]) -> tuple[int, int]:
-    """The terms of lines and of their heads."""
+    """Return the number of terms in lines and in their heads."""
     return int(lines["length"].sum()), int(lines["head_length"].sum())
 
 
 def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
-    """What the bank holds, from counts that are kept; of the file, the recipe and the embedder only its name. Pending
-    are lines of these roles, which are counted one by one unless every role is meant."""
+    """Count the contents of the bank from stored counters; size and recipe are left empty.
+
+    Pending lines are counted individually unless `roles` has every role.
+    """
     lines, retracted = db.execute("SELECT lines, retracted FROM bank").fetchone()
     sessions, *ends = db.execute("SELECT count(*), min(started_at), max(last_at) FROM session").fetchone()
     first, last = (None if end is None else moment(end) for end in ends)
     speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
-    models = db.execute("SELECT name, lines FROM model ORDER BY number").fetchall()  # the newest of a name comes last
+    models = db.execute(
+        "SELECT name, lines FROM model ORDER BY number"
+    ).fetchall()  # ordered, so that dict() retains the newest model of a name
     pending = lines - dict(models).get(model, 0) if {*ROLES} <= {*roles} else _pending(db, model, roles)
     by_model = {name: sum(n for each, n in models if each == name) for name, n in models if n}
     units = dict(
@@ -138,73 +145,87 @@ def _pending(db: sqlite3.Connection, model: str, roles: Collection[Role]) -> int
     return int(row[0])
 
 
-def seqs(db: sqlite3.Connection) -> list[int]:
-    """The numbers of all lines."""
+def all_seqs(db: sqlite3.Connection) -> list[int]:
+    """Return the numbers of all lines."""
     return [int(seq) for (seq,) in db.execute("SELECT seq FROM line ORDER BY seq")]
 
 
-def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors], *, fresh: bool = False) -> None:
-    """Keep vectors, in place of those the model has for these lines; fresh ones have none."""
+def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors], *, are_new: bool = False) -> None:
+    """Store vectors of lines, replacing those of the same model.
+
+    Args:
+        db: a connection in a transaction.
+        model: the name of the embedder.
+        by_seq: seq -> (pieces, D).
+        are_new: the lines have no vectors yet, so none are deleted.
+    """
     if not by_seq:
         return
     dim = next(iter(by_seq.values())).shape[1]
-    of = number(db, model, dim)
+    of = get_or_create_model(db, model, dim)
     chosen = sorted(by_seq)
-    if not fresh:
+    if not are_new:
         remove_vectors(db, chosen, model)
     seqs = np.repeat(chosen, [len(by_seq[seq]) for seq in chosen])
     data = np.concatenate([by_seq[seq] for seq in chosen])  # (V, dim)
     halves = (row.tobytes() for row in data.astype(np.float16))
-    db.executemany("INSERT INTO vector VALUES (?, ?)", zip(ids(of, seqs).tolist(), halves, strict=True))
-    codes = np.empty(len(data), column_blocks.code(dim))
-    codes["seq"], codes["code"] = seqs, dense_index.encode(data)
+    db.executemany("INSERT INTO vector VALUES (?, ?)", zip(vector_ids(of, seqs).tolist(), halves, strict=True))
+    codes = np.empty(len(data), column_blocks.code_dtype(dim))
+    codes["seq"], codes["code"] = seqs, dense_index.sign_codes(data)
     column_blocks.put(db, of, codes)
     db.execute("UPDATE model SET lines = lines + ? WHERE number = ?", (len(chosen), of))
 
 
-def model(db: sqlite3.Connection, name: str, dim: int) -> int | None:
-    """The number of a model; None if the bank has no vectors of it."""
+def find_model(db: sqlite3.Connection, name: str, dim: int) -> int | None:
+    """Return the number of a model; None if the bank has no vectors of it."""
     found = db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (name, dim)).fetchone()
     return int(found[0]) if found else None
 
 
-def number(db: sqlite3.Connection, name: str, dim: int) -> int:
-    """The model's number, given now to one that is new. Asked for first, as SQLite would use up a number each time."""
-    found = model(db, name, dim)
+def get_or_create_model(db: sqlite3.Connection, name: str, dim: int) -> int:
+    """Return the number of a model, creating the row for a new one.
+
+    Selects first, because an upsert would consume an AUTOINCREMENT number on every call.
+
+    Raises:
+        StoreUnavailable: the numbers are used up.
+    """
+    found = find_model(db, name, dim)
     if found is None:
         row = db.execute("INSERT INTO model (name, dim) VALUES (?, ?) RETURNING number", (name, dim)).fetchone()
         found = int(row[0])
-    if found > LAST_MODEL:
+    if found > MAX_MODEL_NUMBER:
         raise StoreUnavailable(
-            f"the bank can't number another model ({name} would be its {found:,}th, {LAST_MODEL:,} are the most); "
+            f"the bank can't number another model ({name} would be its {found:,}th, {MAX_MODEL_NUMBER:,} are the "
+            "most); "
             "export its lines and import them into a new bank"
         )
     return found
 
 
-def ids(model: int, seqs: Seqs) -> Seqs:
-    """(V,) the ids of vectors of these lines (ascending, one seq a piece). They lie in the order of the lines, and are
-    known without an index."""
-    return first_id(model, seqs) + repeats(seqs)
+def vector_ids(model: int, seqs: Seqs) -> Seqs:
+    """Compute (V,) the ids of the vectors of lines (ascending, one seq per piece). They sort like the lines, and need
+    no index."""
+    return first_vector_id(model, seqs) + repeat_indexes(seqs)
 
 
-def first_id(model: int, seqs: Seqs) -> Seqs:
-    """The id of the first piece of each line."""
-    return (model << 44) + (seqs << 12)  # room for 4,096 pieces of each of four thousand million lines
+def first_vector_id(model: int, seqs: Seqs) -> Seqs:
+    """Compute the id of the first piece of each line."""
+    return (model << 44) + (seqs << 12)  # 12 bits for 4,096 pieces, 32 bits for the line
 
 
 def remove_vectors(db: sqlite3.Connection, seqs: Sequence[int], model: str | None = None) -> None:
-    """Remove the vectors of these lines: all, or those of one model's name."""
+    """Remove the vectors of lines: of every model, or of the models with one name."""
     numbers = db.execute("SELECT number, dim FROM model WHERE name IS coalesce(?, name)", (model,)).fetchall()
     for number, dim in numbers:
-        gone = column_blocks.remove(db, number, column_blocks.code(dim), np.array(seqs, np.int64))
-        starts = first_id(number, gone).tolist()
+        gone = column_blocks.remove(db, number, column_blocks.code_dtype(dim), np.array(seqs, np.int64))
+        starts = first_vector_id(number, gone).tolist()
         db.executemany("DELETE FROM vector WHERE id BETWEEN ? AND ?", [(start, start + 4095) for start in starts])
         db.execute("UPDATE model SET lines = lines - ? WHERE number = ?", (len(gone), number))
 
 
 def drop_model(db: sqlite3.Connection, number: int) -> int:
-    """Remove a model and all its vectors; how many those were."""
+    """Remove a model and its vectors; return the number of vectors."""
     ends = number << 44, (number + 1 << 44) - 1
     gone = db.execute("DELETE FROM vector WHERE id BETWEEN ? AND ?", ends).rowcount
     db.execute("DELETE FROM block WHERE of = ?", (number,))
@@ -212,12 +233,12 @@ def drop_model(db: sqlite3.Connection, number: int) -> int:
     return int(gone)
 
 
-def whole(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seqs, npt.NDArray[np.float16]]:
-    """(V,) the seqs and (V, dim) the vectors of these lines (ascending, one seq a piece), as far as they are there."""
+def read_vectors(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seqs, npt.NDArray[np.float16]]:
+    """Read (V,) the seqs and (V, dim) the vectors of lines (ascending, one seq per piece) that have vectors."""
     if not len(seqs):
         return seqs, np.empty((0, dim), np.float16)
-    wanted = ids(model, seqs)
-    if 2 * len(wanted) > int(wanted[-1] - wanted[0] >> 12):  # most of a stretch
+    wanted = vector_ids(model, seqs)
+    if 2 * len(wanted) > int(wanted[-1] - wanted[0] >> 12):  # most of a range
         rows = db.execute("SELECT id, data FROM vector WHERE id BETWEEN ? AND ?", (int(wanted[0]), int(wanted[-1])))
     else:
         rows = db.execute(
@@ -236,10 +257,10 @@ def whole(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seq
     return (found >> 12) - (model << 32), data
 
 
-def reanalyse(db: sqlite3.Connection) -> None:
-    """Find the words of all lines anew, after the analyser has changed."""
+def reanalyze(db: sqlite3.Connection) -> None:
+    """Analyse all lines again, after the analyser has changed."""
     db.execute("DELETE FROM posting")
-    lines = column_blocks.read_all(db, column_blocks.LINES, LINE_DTYPE).copy()
+    lines = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE).copy()
     for start in range(0, len(lines), 1000):
         page = lines[start : start + 1000]
         rows = db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
@@ -247,7 +268,7 @@ def reanalyse(db: sqlite3.Connection) -> None:
         postings.add(db, group_by_term(found))
         page["length"] = [here.length for _, here in found]
         page["head_length"] = [here.head_length for _, here in found]
-    column_blocks.put(db, column_blocks.LINES, lines)
+    column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, lines)
     numbers, place = np.unique(lines["session"], return_inverse=True)
     terms = np.bincount(place, lines["length"], len(numbers)).astype(np.int64)
     db.executemany("UPDATE session SET terms = ? WHERE number = ?", zip(terms.tolist(), numbers.tolist(), strict=True))
@@ -257,10 +278,10 @@ def reanalyse(db: sqlite3.Connection) -> None:
 _TEXTS = "SELECT seq, text, metadata FROM line WHERE retracted_at IS NULL AND seq BETWEEN ? AND ? ORDER BY seq"
 
 
-def contradictions(db: sqlite3.Connection) -> list[str]:
-    """What does not agree inside a bank whose pages are sound."""
+def find_contradictions(db: sqlite3.Connection) -> list[str]:
+    """Describe contradictions between the tables of a bank whose pages are sound."""
     lines, retracted, terms, last = db.execute("SELECT lines, retracted, terms, last_seq FROM bank").fetchone()
-    gists: list[tuple[int, ...]] = []  # of lines that are not retracted: what is packed of them, without the marks
+    gists: list[tuple[int, ...]] = []  # packed columns of live lines, without the flags
     dead = total = records = highest = 0
     for seq, text, metadata, gone, said_at, away, session, speaker in db.execute(
         "SELECT seq, text, metadata, retracted_at, said_at, said_offset, session, speaker FROM line ORDER BY seq"
@@ -288,7 +309,7 @@ def contradictions(db: sqlite3.Connection) -> list[str]:
         )
         if has != wants
     ]
-    packed = column_blocks.read_all(db, column_blocks.LINES, LINE_DTYPE)
+    packed = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE)
     if [row[:-1] for row in packed.tolist()] != gists:
         found.append(f"packed lines: {len(packed)} do not match the {len(live)} that are there")
     found += [*_wrong_words(db, live), *_wrong_vectors(db, live)]
@@ -312,9 +333,9 @@ def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
 
 def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
     for number, name, dim, counted in db.execute("SELECT number, name, dim, lines FROM model").fetchall():
-        codes = column_blocks.read_all(db, number, column_blocks.code(dim))["seq"].astype(np.int64)
+        codes = column_blocks.read_all(db, number, column_blocks.code_dtype(dim))["seq"].astype(np.int64)
         has = [row[0] for row in db.execute("SELECT id FROM vector WHERE id >> 44 = ? ORDER BY id", (number,))]
-        if not np.array_equal(ids(number, codes), has):
+        if not np.array_equal(vector_ids(number, codes), has):
             yield f"codes of {name}: {len(codes)} do not match the {len(has)} vectors; export the lines into a new bank"
         cut = "SELECT count(*) FROM vector WHERE id >> 44 = ? AND (typeof(data) <> 'blob' OR length(data) <> ?)"
         if cut_off := db.execute(cut, (number, 2 * dim)).fetchone()[0]:

@@ -1,8 +1,7 @@
-"""The tables, as numbered migrations. Each runs once, in order, in the transaction that records it.
+"""The SQLite tables, as numbered migrations. Each runs once, in order, in the transaction that records it.
 
-The file of a bank is the bank, so the embedded tables carry no bank_id; a store that holds many banks in one
-database puts `bank_id` first in every key. Times are microseconds since 1970 in UTC, beside the speaker's own
-offset from UTC in seconds.
+One file is one bank, so the tables have no bank_id. Times are microseconds since 1970 in UTC, with the speaker's own
+offset from UTC in seconds in another column.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from everthread.stores.problems import bank_too_new
+from everthread.stores.problems import bank_too_new_error
 from everthread.stores.sqlite import rows
 from everthread.text.analyzer import ANALYSER
 
 _FIRST = """
--- Counts that would take long to make. stamp counts the changes of blocks and of units' vectors.
+-- Counts that would take long to compute. stamp counts the changes of blocks and of units' vectors.
 CREATE TABLE bank (
     bank_id TEXT PRIMARY KEY, created_at INTEGER NOT NULL, analyser INTEGER NOT NULL,
     last_seq INTEGER NOT NULL DEFAULT 0, lines INTEGER NOT NULL DEFAULT 0, retracted INTEGER NOT NULL DEFAULT 0,
@@ -25,7 +24,7 @@ CREATE TABLE session (
     number INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, started_at INTEGER NOT NULL, last_at INTEGER NOT NULL,
     first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, lines INTEGER NOT NULL, terms INTEGER NOT NULL);
 
--- The relevance buffer of a session, which begins before its first line is kept.
+-- The relevance buffer of a session; it exists before the session's first line is stored.
 CREATE TABLE buffer (session_id TEXT PRIMARY KEY, spans TEXT NOT NULL);
 
 CREATE TABLE speaker (number INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL, UNIQUE (name, role));
@@ -39,35 +38,35 @@ CREATE TABLE line (
 CREATE INDEX line_by_session ON line(session, seq);
 CREATE INDEX line_by_speaker ON line(speaker);
 
--- What was written about lines: summaries, notes, facts.
+-- Memory units: summaries, notes, facts.
 CREATE TABLE unit (
     kind TEXT NOT NULL, unit_id INTEGER NOT NULL, text TEXT NOT NULL,
     first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, said_at INTEGER NOT NULL,
     valid_from INTEGER, valid_to INTEGER, importance REAL, category TEXT,
     metadata TEXT NOT NULL DEFAULT '{}', retracted_at INTEGER, PRIMARY KEY (kind, unit_id));
 
--- lines counts those that have a vector. A number is never used twice: it names what others hold in memory.
+-- lines counts the lines with a vector. A number is never used twice: it identifies what other processes have cached.
 CREATE TABLE model (
     number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, dim INTEGER NOT NULL,
     lines INTEGER NOT NULL DEFAULT 0, UNIQUE (name, dim));
 
--- Whole vectors, in half precision; their codes are in blocks. An id is made of model, seq and ordinal: see records.py.
+-- Whole vectors, in half precision; their codes are in blocks. For the id, see rows.vector_ids.
 CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
 
--- Packed columns: see blocks.py.
+-- Packed columns: see column_blocks.py.
 CREATE TABLE block (
     of INTEGER NOT NULL, number INTEGER NOT NULL, stamp INTEGER NOT NULL, mended INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE UNIQUE INDEX block_number ON block(of, number);
 CREATE INDEX block_stamp ON block(of, stamp);
 
--- A block of at most postings.BLOCK records of one term; first is the first record's seq.
+-- A block of records of one term, see postings.py; first is the seq of its first record.
 CREATE TABLE posting (term TEXT NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE UNIQUE INDEX posting_term ON posting(term, first, count);
 """
 
 
 def _first(db: sqlite3.Connection) -> None:
-    """Banks, sessions, lines, units, vectors, postings."""
+    """Create banks, sessions, lines, units, vectors and postings."""
     for statement in _FIRST.split(";\n"):  # not executescript, which would end the transaction
         db.execute(statement)
 
@@ -77,7 +76,7 @@ ALTER TABLE session ADD COLUMN ended_at INTEGER;
 ALTER TABLE unit ADD COLUMN said_offset INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE unit ADD COLUMN supersedes INTEGER;
 
--- Vectors of units, in half precision, a row a piece. They are few, and compared one by one.
+-- Vectors of units, in half precision, one row per piece. They are few, and compared one by one.
 CREATE TABLE unit_vector (
     model INTEGER NOT NULL REFERENCES model(number) ON DELETE CASCADE, kind TEXT NOT NULL, unit_id INTEGER NOT NULL,
     ordinal INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, kind, unit_id, ordinal),
@@ -86,7 +85,7 @@ CREATE INDEX unit_vector_by_unit ON unit_vector(kind, unit_id);
 
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 
--- What a scribe is still to write.
+-- Queued jobs of scribes.
 CREATE TABLE work (
     kind TEXT NOT NULL, session_id TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
     queued_at INTEGER NOT NULL, tries INTEGER NOT NULL, error TEXT, PRIMARY KEY (kind, session_id, first_seq));
@@ -94,13 +93,13 @@ CREATE TABLE work (
 
 
 def _second(db: sqlite3.Connection) -> None:
-    """Units with vectors, settings, a scribe's work, ended sessions."""
+    """Add unit vectors, settings, scribe jobs and the end of sessions."""
     for statement in _SECOND.split(";\n"):
         db.execute(statement)
 
 
 _THIRD = """
--- The stamp of the change with which a row was put. One that goes raises the bank's: what others hold, they look at.
+-- The stamp of the change that wrote a row. A deletion increments the bank's stamp, so that caches are refreshed.
 ALTER TABLE unit_vector ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX unit_vector_stamp ON unit_vector(model, stamp);
 CREATE TRIGGER unit_vector_gone AFTER DELETE ON unit_vector BEGIN UPDATE bank SET stamp = stamp + 1; END;
@@ -108,7 +107,7 @@ CREATE TRIGGER unit_vector_gone AFTER DELETE ON unit_vector BEGIN UPDATE bank SE
 
 
 def _third(db: sqlite3.Connection) -> None:
-    """What has changed of units' vectors."""
+    """Add change stamps to unit vectors."""
     for statement in _THIRD.split(";\n"):
         db.execute(statement)
 
@@ -118,19 +117,25 @@ VERSION = len(MIGRATIONS)
 
 
 def version(db: sqlite3.Connection) -> int:
-    """The number of the last migration applied; 0 for an empty file."""
+    """Return the number of the last applied migration; 0 for an empty file."""
     known = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'migration'").fetchone()[0]
     return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]) if known else 0
 
 
 def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
-    """Bring a bank's file up to date, inside the caller's transaction; its words too, where the analyser has changed.
+    """Migrate a bank's file inside the caller's transaction, and analyse its lines again if the analyser has changed.
 
-    Raises BankTooNew where a later Everthread wrote it; such a file is left as it is.
+    Args:
+        db: a connection in a transaction.
+        bank: the bank's id.
+        at: the present time, in microseconds since 1970.
+
+    Raises:
+        BankTooNew: a later version of Everthread wrote the file, which is left unchanged.
     """
     have = version(db)
     if have > VERSION:
-        raise bank_too_new(bank, f"schema {have}", VERSION)
+        raise bank_too_new_error(bank, f"schema {have}", VERSION)
     if have == 0:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
     for number, apply in enumerate(MIGRATIONS[have:], have + 1):
@@ -140,7 +145,7 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
         db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYSER))
     analyser = db.execute("SELECT analyser FROM bank").fetchone()[0]
     if analyser > ANALYSER:
-        raise bank_too_new(bank, f"text analyser {analyser}", ANALYSER)
+        raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYSER)
     if analyser < ANALYSER:
-        rows.reanalyse(db)
+        rows.reanalyze(db)
         db.execute("UPDATE bank SET analyser = ?", (ANALYSER,))

@@ -1,4 +1,4 @@
-"""SQLiteStore: the embedded store, one file a bank. What each call means stands in `stores.base.Store`."""
+"""SQLiteStore: the embedded store, one file per bank. `stores.base.Store` documents the methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from everthread.common.timestamps import micros, offset
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import units as shared_units
-from everthread.stores.arrays import max_by_id, member, places, to_ranges
+from everthread.stores.arrays import find_positions, is_member, max_by_id, to_ranges
 from everthread.stores.base import (
     ERASURE_UNFINISHED,
     LINE_DTYPE,
@@ -34,26 +34,33 @@ from everthread.stores.base import (
     UnitCosines,
     UnitReplacement,
 )
-from everthread.stores.filters import as_json
+from everthread.stores.filters import canonical_json
 from everthread.stores.postings import group_by_term
-from everthread.stores.shared_rows import gives_way, heirs, next_seq, pack_line, session, unchanged
-from everthread.stores.shared_rows import line as _line
+from everthread.stores.shared_rows import (
+    map_correction,
+    next_seq,
+    pack_line,
+    parse_session,
+    releases_key,
+    unchanged_seqs,
+)
+from everthread.stores.shared_rows import parse_line as _line
 from everthread.stores.sqlite import column_blocks, deletion, postings, schema, unit_vectors, units
 from everthread.stores.sqlite import dense_index as vectors
 from everthread.stores.sqlite import rows as records
 from everthread.stores.sqlite.bank_file import (
+    BANK_SUFFIX,
     ERASE_PENDING,
-    SUFFIX,
     BankFile,
     bank_id,
     file_name,
     map_errors,
-    sweep,
-    sync,
+    remove_orphan_logs,
+    sync_folder,
 )
 from everthread.stores.sqlite.cache import BankCache
-from everthread.stores.sqlite.filters import choice, clause
-from everthread.stores.sqlite.fork_guard import GUARD
+from everthread.stores.sqlite.filters import build_column_filter, build_condition
+from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
     ROLES,
@@ -74,42 +81,49 @@ from everthread.types import (
 )
 
 Seen = TypeVar("Seen")
-MAX_OPEN_BANKS = 32  # files kept open at a time; the one unused for longest is closed
+MAX_OPEN_BANKS = 32  # files open at a time; the least recently used is closed
 
-_LINE, _FROM = records.COLUMNS, records.FROM
+_LINE, _FROM = records.LINE_COLUMNS, records.LINE_FROM
 
 
 class _Bank:
-    """One open bank: its file, and what is held of it in memory.
+    """One open bank: its file and its cache.
 
-    The lock is taken before a transaction is begun, so that what is held is never newer than what a connection sees.
+    The lock is acquired before a transaction begins, so that the cache is never newer than the connection's snapshot.
     """
 
     def __init__(self, file: BankFile) -> None:
         self.file = file
         self.lock = threading.Lock()
-        self.pictures = BankCache()
+        self.cache = BankCache()
 
     @contextmanager
-    def seen(self, look: Callable[[BankCache, sqlite3.Connection], Seen]) -> Iterator[tuple[sqlite3.Connection, Seen]]:
-        """What is looked at in memory, and a connection to which the bank stands still as it is there."""
-        with GUARD, ExitStack() as stack:
+    def snapshot(
+        self, read: Callable[[BankCache, sqlite3.Connection], Seen]
+    ) -> Iterator[tuple[sqlite3.Connection, Seen]]:
+        """Yield a read connection, and what `read` returns from the cache, both of one snapshot of the bank."""
+        with FORK_GUARD, ExitStack() as stack:
             with self.lock:
                 inode, db = stack.enter_context(self.file.read_with_inode())
-                self.pictures.use_file(inode)
-                found = look(self.pictures, db)
+                self.cache.use_file(inode)
+                found = read(self.cache, db)
             yield db, found
 
 
 class SQLiteStore(Store):
-    """Banks as files in a folder. The folder is made when it is not there."""
+    """Stores banks as files in a folder, which is created if it does not exist.
+
+    Attributes:
+        folder: the folder.
+        max_open_banks: the number of files open at a time, if not the default of 32.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
         with map_errors("", self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sweep(self.folder)
-        self.max_open_banks: int | None = None  # in place of OPEN_BANKS, for whoever has more at once in use
+        remove_orphan_logs(self.folder)
+        self.max_open_banks: int | None = None
         self._open: OrderedDict[str, _Bank] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -118,13 +132,13 @@ class SQLiteStore(Store):
         return str(self.folder.resolve())
 
     def banks(self) -> list[str]:
-        return sorted(bank for path in self.folder.glob(f"*{SUFFIX}") if (bank := bank_id(path.name)) is not None)
+        return sorted(bank for path in self.folder.glob(f"*{BANK_SUFFIX}") if (bank := bank_id(path.name)) is not None)
 
     def exists(self, bank: str) -> bool:
         return (self.folder / file_name(bank)).exists()
 
     def _bank(self, bank: str) -> _Bank:
-        with GUARD, self._lock:
+        with FORK_GUARD, self._lock:
             found = self._open.get(bank)
             if found is None:
                 path = self.folder / file_name(bank)
@@ -149,29 +163,29 @@ class SQLiteStore(Store):
         replaces: Sequence[int] = (),
         corrects: int | None = None,
     ) -> list[Line]:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             replaced = [line.seq for line in self._get(db, replaces)] if replaces else []
-            with deletion.followed(db, replaced) as passed_on:
+            with deletion.propagate_deletion(db, replaced) as passed_on:
                 if replaced:
-                    deletion.withdraw(db, dict.fromkeys(replaced, micros(now())))
-                lines, first = self._put(db, entries, model)
-                passed_on.update(heirs(bank, corrects, replaced, first))
+                    deletion.retract_lines_only(db, dict.fromkeys(replaced, micros(now())))
+                lines, first = self._append(db, entries, model)
+                passed_on.update(map_correction(bank, corrects, replaced, first))
         return lines
 
-    def _put(
+    def _append(
         self, db: sqlite3.Connection, entries: Sequence[PreparedLine], model: str
     ) -> tuple[list[Line], Line | None]:
-        """Write the lines that are new; the line of each entry, and the first new one."""
+        """Write the new lines; return the line of each entry, and the first new line."""
         keys = [entry.line.key for entry in entries if entry.line.key]
         known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
         last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
         written: list[tuple[int, PreparedLine]] = []
         packed: list[tuple[int, ...]] = []
-        result: list[Line | int] = []  # a number is looked up once all are written
+        result: list[Line | int] = []  # a number is replaced by its line once all are written
         for entry in entries:
             key = entry.line.key
             if key is not None and (there := known.get(key)) is not None:
-                if isinstance(there, int) or not gives_way(there, entry.line):
+                if isinstance(there, int) or not releases_key(there, entry.line):
                     result.append(there)
                     continue
                 db.execute("UPDATE line SET key = NULL WHERE seq = ?", (there.seq,))
@@ -182,20 +196,20 @@ class SQLiteStore(Store):
             if key is not None:
                 known[key] = last
         if written:
-            column_blocks.put(db, column_blocks.LINES, np.array(packed, LINE_DTYPE))
+            column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, np.array(packed, LINE_DTYPE))
             self._index(db, written, model)
         gone = {seq: micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
         if gone:
-            deletion.withdraw(db, gone)
+            deletion.retract_lines_only(db, gone)
         lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
         return [lines[found] if isinstance(found, int) else found for found in result], next(iter(lines.values()), None)
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine) -> tuple[int, ...]:
-        """Write the rows of one line; what is packed of it."""
+        """Write the rows of one line; return its packed columns."""
         new = entry.line
         at = micros(entry.said_at)
-        parent = records.parent(db, new.parent, moved=entry.seq is not None)
-        name = new.session if new.session is not None else records.session_for(db, at)
+        parent = records.resolve_parent(db, new.parent, is_copy=entry.seq is not None)
+        name = new.session if new.session is not None else records.choose_session(db, at)
         words = entry.terms
         number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
@@ -204,18 +218,18 @@ class SQLiteStore(Store):
                last_seq = excluded.last_seq, lines = lines + 1, terms = terms + excluded.terms RETURNING number""",
             (name, at, at, seq, seq, words.length),
         ).fetchone()[0]
-        speaker = records.speaker(db, new.speaker, new.role)
+        speaker = records.get_or_create_speaker(db, new.speaker, new.role)
         away = offset(entry.said_at)
         db.execute(
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
-            (seq, number, parent, speaker, at, away, new.key, as_json(new.metadata), new.text),
+            (seq, number, parent, speaker, at, away, new.key, canonical_json(new.metadata), new.text),
         )
         return pack_line(seq, at, away, number, speaker, words, entry.flags)
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, PreparedLine]], model: str) -> None:
         postings.add(db, group_by_term((seq, entry.terms) for seq, entry in written))
         vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
-        records.put_vectors(db, model, vectors, fresh=True)
+        records.put_vectors(db, model, vectors, are_new=True)
         words = [entry.terms for _, entry in written]
         db.execute(
             """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
@@ -227,23 +241,23 @@ class SQLiteStore(Store):
         )
 
     def reserve_seqs(self, bank: str, last: int) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             db.execute("UPDATE bank SET last_seq = max(last_seq, ?)", (last,))
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         if not self.exists(bank):
             return
-        with self._bank(bank).file.writing() as db:
-            there = unchanged(self._get(db, list(vectors)), expected)
+        with self._bank(bank).file.write_transaction() as db:
+            there = unchanged_seqs(self._get(db, list(vectors)), expected)
             records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in there})
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             others = db.execute("SELECT number FROM model WHERE name <> ?", (keep,)).fetchall()
             return sum(records.drop_model(db, number) for (number,) in others)
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             row = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone()
             if row is None:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
@@ -254,22 +268,22 @@ class SQLiteStore(Store):
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         held = self._bank(bank)
         if scope == "bank":
-            seqs = held.file.unlink(records.seqs) or []
+            seqs = held.file.unlink(records.all_seqs) or []
         else:
-            with held.file.writing() as db:
+            with held.file.write_transaction() as db:
                 seqs = deletion.forget(db, bank, scope, name)
                 db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
-        with GUARD, held.lock:
-            held.pictures.clear()
+        with FORK_GUARD, held.lock:
+            held.cache.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
         try:
-            self._keep(receipt)  # the lines are gone for everyone, whatever becomes of their bytes
+            self._write_receipt(receipt)  # the lines are deleted, even if the erasure of their bytes fails
         finally:
             if scope != "bank":
-                held.file.erase()  # whatever becomes of the receipt
+                held.file.erase()  # even if the receipt could not be written
         return receipt
 
-    def _keep(self, receipt: Receipt) -> None:
+    def _write_receipt(self, receipt: Receipt) -> None:
         path = self.folder / "receipts.jsonl"
         row = {name: getattr(receipt, name) for name in ("bank", "scope", "seqs", "lines")}
         try:
@@ -277,32 +291,32 @@ class SQLiteStore(Store):
                 file.write(json.dumps({**row, "forgotten_at": receipt.forgotten_at.isoformat()}) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            sync(self.folder)  # it may be new
+            sync_folder(self.folder)  # it may be new
         except OSError as error:
             raise StoreUnavailable(
                 f"what was to be forgotten is gone, but the receipt could not be written to {path}: "
-                f"{error.strerror}. See that this file can be written; there is nothing to forget again"
+                f"{error.strerror}. Make the file writable; there is nothing to forget again"
             ) from error
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             db.execute("INSERT OR REPLACE INTO buffer VALUES (?, ?)", (session, json.dumps(list(spans))))
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             if not db.execute(
                 "UPDATE session SET ended_at = ? WHERE session_id = ?", (micros(at, "at"), session)
             ).rowcount:
                 raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             units.put_setting(db, name, value)
 
     def update_setting(
         self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
     ) -> JSONValue | None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             value = change(units.get_setting(db, name))
             units.put_setting(db, name, value)
             return value
@@ -318,7 +332,7 @@ class SQLiteStore(Store):
         supersedes: int | None = None,
         finished_job: ScribeJob | None = None,
     ) -> Unit:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             made = units.put(db, bank, unit, micros(at), supersedes)
             unit_vectors.put(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
             if finished_job is not None:
@@ -327,34 +341,34 @@ class SQLiteStore(Store):
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
         file = self._bank(bank).file
-        with file.writing() as db:
+        with file.write_transaction() as db:
             gone = units.forget_chain(db, kind, number)
             db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         file.erase()
         return gone
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             return units.replace(db, replacement, model, micros(at))
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             units.restore(db, unit)
             unit_vectors.put(db, model, {} if vectors is None else {(unit.kind, unit.id): vectors})
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             there = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
             unit_vectors.put(db, model, {key: data for key, data in vectors.items() if key in there})
 
     def enqueue(self, bank: str, job: ScribeJob) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (job.session,)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {job.session!r} of which {job.kind} could be written")
             units.enqueue(db, job)
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
-        with self._bank(bank).file.writing() as db:
+        with self._bank(bank).file.write_transaction() as db:
             units.dequeue(db, job)
 
     # ------------------------------------------------------------------ reading
@@ -368,11 +382,11 @@ class SQLiteStore(Store):
         limit: int | None = None,
         include_retracted: bool = False,
     ) -> Iterator[Line]:
-        condition, values = clause(where)
+        condition, values = build_condition(where)
         if include_retracted:
             condition = condition.replace("line.retracted_at IS NULL", "1", 1)
         left = -1 if limit is None else limit
-        while left:  # in pages, so that no connection is held while the caller works
+        while left:  # in pages, so that no connection is held while the caller processes lines
             page = min(left, 1000) if left > 0 else 1000
             with self._bank(bank).file.read_once() as db:
                 rows = db.execute(
@@ -409,59 +423,65 @@ class SQLiteStore(Store):
                 """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM session
                    ORDER BY started_at, number"""
             ).fetchall()
-        return list(map(session, rows))
+        return list(map(parse_session, rows))
 
     def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
         if where == Filter() and as_of is None:
             return None
-        condition, values = clause(where, as_of)
+        condition, values = build_condition(where, as_of)
         if not where.metadata:
-            with self._bank(bank).seen(BankCache.columns) as (db, columns):
-                return columns.allowed(choice(db, where, as_of))
+            with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
+                return columns.filter_seqs(build_column_filter(db, where, as_of))
         with self._bank(bank).file.read_once() as db:
             rows = db.execute(f"SELECT line.seq {_FROM} WHERE {condition} ORDER BY line.seq", values).fetchall()
         return np.array(rows, np.int64).reshape(-1)
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
-        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, query.shape[-1])) as (_, index):
-            return index.nearest(query, k, within)
+        with self._bank(bank).snapshot(lambda pictures, db: pictures.dense_index(db, model, query.shape[-1])) as (
+            _,
+            index,
+        ):
+            return index.nearest_ids(query, k, within)
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         dim = query.shape[-1]
-        with self._bank(bank).seen(lambda pictures, db: pictures.dense(db, model, dim, exact=True)) as (db, index):
-            number = records.model(db, model, dim)
+        with self._bank(bank).snapshot(lambda pictures, db: pictures.dense_index(db, model, dim, exact=True)) as (
+            db,
+            index,
+        ):
+            number = records.find_model(db, model, dim)
             if number is None:
                 return np.full(len(seqs), np.nan, np.float32)
             if index.data is not None:
                 return index.cosines(query, seqs)
-            found, data = records.whole(db, number, dim, index.ids[places(index.ids, seqs)])
+            found, data = records.read_vectors(db, number, dim, index.ids[find_positions(index.ids, seqs)])
         return max_by_id(seqs, found, vectors.cosines(data, query))
 
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
     ) -> dict[str, Postings]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.read_transaction() as db:
             return postings.read(db, terms, max_terms, limit, within)
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
-        with self._bank(bank).seen(BankCache.columns) as (db, columns):
-            return records.rows(db, columns, seqs, within)
+        with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
+            return records.scoring_rows(db, columns, seqs, within)
 
     def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         if within is None:
-            with self._bank(bank).file.reading() as db:
+            with self._bank(bank).file.read_transaction() as db:
                 return records.corpus(db)
-        with self._bank(bank).seen(BankCache.columns) as (db, columns):
-            return records.corpus_among(db, columns, within)
+        with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
+            return records.corpus_within(db, columns, within)
 
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
     ) -> list[Line]:
         def look(pictures: BankCache, db: sqlite3.Connection) -> Seqs:
-            seqs = pictures.columns(db).allowed(choice(db, Filter(role=tuple(roles)), None))
-            return seqs[~member(seqs, pictures.dense(db, model, dim).ids)]
+            seqs = pictures.line_columns(db).filter_seqs(build_column_filter(db, Filter(role=tuple(roles)), None))
+            return seqs[~is_member(seqs, pictures.dense_index(db, model, dim).ids)]
 
-        with self._bank(bank).seen(look) as (db, wanting):
+        with self._bank(bank).snapshot(look) as (db, wanting):
             first = int(np.searchsorted(wanting, after, "right"))
             return self._get(db, wanting[first : first + limit].tolist())
 
@@ -484,7 +504,10 @@ class SQLiteStore(Store):
         include_retracted: bool = False,
         ids: Sequence[int] | None = None,
     ) -> list[Unit]:
-        chosen = {"kind": kinds or None, "unit_id": ids}  # said only where they are, or no index is used
+        chosen = {
+            "kind": kinds or None,
+            "unit_id": ids,
+        }  # conditions only for given values; otherwise SQLite uses no index
         told = {column: json.dumps(list(each)) for column, each in chosen.items() if each is not None}
         condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in told)])
         condition += " AND valid_to IS NULL" if only_current else ""
@@ -505,16 +528,16 @@ class SQLiteStore(Store):
         self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None
     ) -> UnitCosines:
         dim = query.shape[-1]
-        with self._bank(bank).seen(lambda pictures, db: pictures.units(db, model, dim)) as (db, held):
+        with self._bank(bank).snapshot(lambda pictures, db: pictures.unit_vectors(db, model, dim)) as (db, held):
             if held is None:
-                held = UnitVectors.read(db, records.model(db, model, dim), dim, kinds)
+                held = UnitVectors.read(db, records.find_model(db, model, dim), dim, kinds)
         return held.nearest(query, kinds, k)
 
     def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.read_transaction() as db:
             condition = """retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unit_vector AS has
                 WHERE has.model = ? AND has.kind = unit.kind AND has.unit_id = unit.unit_id)"""
-            return units.read(db, condition, (records.model(db, model, dim),))
+            return units.read(db, condition, (records.find_model(db, model, dim),))
 
     def jobs(self, bank: str) -> list[ScribeJob]:
         with self._bank(bank).file.read_once() as db:
@@ -525,24 +548,24 @@ class SQLiteStore(Store):
 
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         held = self._bank(bank)
-        with held.file.reading() as db:
+        with held.file.read_transaction() as db:
             return replace(records.stats(db, bank, model, roles), bytes=held.file.size())
 
     def check(self, bank: str) -> list[str]:
-        if self._bank(bank).file.empty:
+        if self._bank(bank).file.is_empty:
             return ["the file has 0 bytes: it was cut off, or never finished. Put back a copy, or forget the bank"]
-        with self._bank(bank).file.reading() as db:
+        with self._bank(bank).file.read_transaction() as db:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
             if db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 found.append(ERASURE_UNFINISHED)
             try:
-                return found or records.contradictions(db)
+                return found or records.find_contradictions(db)
             except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:
                 return [f"its rows can't be read ({error}); export the lines into a new bank"]
 
     def close(self) -> None:
-        with GUARD, self._lock:
+        with FORK_GUARD, self._lock:
             banks, self._open = list(self._open.values()), OrderedDict()
         for held in banks:
             held.file.close()

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from everthread.stores.base import UnitReplacement
-from everthread.stores.filters import as_json
+from everthread.stores.filters import canonical_json
 from everthread.stores.sqlite import unit_vectors
 from everthread.stores.units import (
     JOB_COLUMNS,
@@ -100,7 +100,7 @@ def put_setting(db: sqlite3.Connection, name: str, value: JSONValue | None) -> N
     if value is None:
         db.execute("DELETE FROM setting WHERE name = ?", (name,))
     else:
-        db.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, as_json(value)))
+        db.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, canonical_json(value)))
 
 
 def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) -> list[Unit]:

@@ -46,7 +46,7 @@ def asked(server: Database) -> None:
     """As a store asks that has seen the tables before."""
 
     def once() -> None:
-        with server.reading("alice"):
+        with server.read_transaction("alice"):
             pass
 
     server.retry(once)
@@ -64,7 +64,7 @@ def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own:
 
 def test_many_threads_at_a_deaf_server_are_refused_together(deaf: str) -> None:
     """Whether its tables have been seen before or not."""
-    server, store = Database(deaf, patience=1), PostgresStore(deaf, timeout_s=1)
+    server, store = Database(deaf, timeout_s=1), PostgresStore(deaf, timeout_s=1)
     for call in (lambda: asked(server), lambda: store.exists("alice")):
         with ThreadPoolExecutor(40) as pool:  # one after the other, they would take a minute
             assert max(pool.map(lambda _, call=call: refused(call), range(40))) < SOON
@@ -72,7 +72,7 @@ def test_many_threads_at_a_deaf_server_are_refused_together(deaf: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
 def test_a_process_forked_while_another_thread_connects_does_not_hang(deaf: str) -> None:
-    server = Database(deaf, patience=0.1)
+    server = Database(deaf, timeout_s=0.1)
     connecting = threading.Thread(target=refused, args=(lambda: asked(server),))
     connecting.start()
     time.sleep(0.3)

@@ -2,7 +2,7 @@ import pytest
 
 from everthread.errors import ConfigError
 from everthread.stores.postgres.connections import Database
-from everthread.stores.postgres.dsn import shown
+from everthread.stores.postgres.dsn import redact_password
 
 SECRET = "zqx"
 
@@ -24,7 +24,7 @@ SECRET = "zqx"
     ],
 )
 def test_a_url_is_shown_without_its_password(url: str, without: str) -> None:
-    assert shown(url) == without
+    assert redact_password(url) == without
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_what_is_forgotten_has_one_receipt_though_its_acknowledgement_was_lost(
     receipt = memory.forget(everything=True) if everything else memory.forget(seq=1)
     assert (receipt.lines, receipt.seqs) == (1, ((1, 1),))
     assert texts(memory) == []
-    with behind.database.dedicated() as db:
+    with behind.database.dedicated_connection() as db:
         assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (1,)
     with pytest.raises(NotFound):
         memory.forget(seq=1)
@@ -299,7 +299,7 @@ def test_a_store_that_was_closed_opens_itself_again_also_under_others_hands(stor
 def test_when_all_connections_are_busy_the_error_says_so(store: PostgresStore) -> None:
     few = PostgresStore(url_of(store), max_connections=1, timeout_s=0.5)
     opened(few)
-    with few.database.reading("alice") as db:
+    with few.database.read_transaction("alice") as db:
         db.execute("SELECT 1").fetchone()
         with pytest.raises(StoreUnavailable, match=r"all 1 connections of this process were busy"):
             few.stats("alice", "hash")
@@ -316,15 +316,15 @@ def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: Pos
             memory.observe("To whom?", parent=77)
         with pytest.raises(NotFound):
             memory.retract(77)
-        with pytest.raises(StoreUnavailable, match="division by zero"), few.database.reading("alice") as db:
+        with pytest.raises(StoreUnavailable, match="division by zero"), few.database.read_transaction("alice") as db:
             db.execute("SELECT 1/0").fetchone()
-        with pytest.raises(NotFound), few.database.writing("alice") as db:
+        with pytest.raises(NotFound), few.database.write_transaction("alice") as db:
             deletion.forget(db, "alice", "line", 77)
         undone = pytest.raises(StoreUnavailable, match="undid this call")
-        with undone, few.database.writing("alice") as db, suppress(psycopg.Error):  # as no one should
+        with undone, few.database.write_transaction("alice") as db, suppress(psycopg.Error):  # as no one should
             db.execute("SELECT 1/0")
     assert memory.observe("And on.").seq == 2
-    with few.database.dedicated() as db:
+    with few.database.dedicated_connection() as db:
         left = db.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"
         )
@@ -367,7 +367,7 @@ def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(st
     alice, bob = opened(store, "alice"), opened(store, "bob")
     alice.observe("Hello.")
     with ThreadPoolExecutor(1) as pool:
-        with store.database.dedicated() as db, db.transaction():
+        with store.database.dedicated_connection() as db, db.transaction():
             db.execute("SELECT 1 FROM everthread.bank WHERE bank_id = 'alice' FOR UPDATE")
             waiting = pool.submit(alice.observe, "Is it my turn?")
             for n in range(5):
@@ -394,9 +394,9 @@ def test_a_bank_made_and_forgotten_by_many_at_once_is_sound_in_the_end(store: Po
 
 def test_a_connection_whose_client_has_vanished_does_not_lock_its_bank_for_long(store: PostgresStore) -> None:
     opened(store)
-    with store.database.writing("alice") as db:
+    with store.database.write_transaction("alice") as db:
         row = db.execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert row == ("1min",)
         assert db.execute("SHOW jit").fetchone() == ("off",)
-    with Database(url_of(store)).dedicated() as db:
+    with Database(url_of(store)).dedicated_connection() as db:
         assert db.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("0",)

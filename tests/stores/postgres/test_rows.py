@@ -88,7 +88,7 @@ class Noting(psycopg.Cursor[tuple[Any, ...]]):
 
 def test_a_check_has_a_thousand_lines_in_hand_at_a_time(memory: Memory, database: str) -> None:
     with psycopg.connect(database, cursor_factory=Noting) as db:
-        assert records.contradictions(db, "alice") == []
+        assert records.find_contradictions(db, "alice") == []
         assert Noting.came == [1000, 1000, 1000, 200, 0]
         db.execute("UPDATE everthread.line SET text = 'Spoiled' WHERE seq = %s", (LINES,))
-        assert records.contradictions(db, "alice")[0].startswith("terms: ")
+        assert records.find_contradictions(db, "alice")[0].startswith("terms: ")

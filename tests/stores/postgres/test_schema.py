@@ -55,7 +55,11 @@ def test_a_database_that_cannot_hold_every_character_is_refused(
 ) -> None:
     how = f"ENCODING '{encoding}' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
     with postgres.database(postgres_server, how) as url:
-        for call in (lambda: opened(url), lambda: schema.init(Database(url)), lambda: schema.ready(Database(url))):
+        for call in (
+            lambda: opened(url),
+            lambda: schema.migrate(Database(url)),
+            lambda: schema.ensure_tables(Database(url)),
+        ):
             with pytest.raises(ConfigError, match=f"keeps text as {encoding}, .*createdb -E UTF8 -T template0"):
                 call()
         with psycopg.connect(url) as db:
@@ -73,7 +77,7 @@ def test_what_a_client_speaks_by_habit_does_not_matter(url: str, monkeypatch: py
 def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         run(url, 'CREATE SCHEMA "ex tensions"', 'CREATE EXTENSION vector SCHEMA "ex tensions"')
-        schema.init(Database(url))
+        schema.migrate(Database(url))
         schema.secure(Database(url), role)
         for each in (url, postgres.url(url, user=role, password=SECRET)):
             with opened(each, each) as memory:
@@ -84,7 +88,7 @@ def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
 
 
 def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
-    schema.init(Database(url))
+    schema.migrate(Database(url))
     with psycopg.connect(url, autocommit=True) as db:
         name = sql.Identifier(db.info.dbname)
         db.execute(sql.SQL("ALTER DATABASE {} SET search_path = app").format(name))
@@ -93,14 +97,14 @@ def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
         assert memory.stats().pending == 0
         store = memory.store
         assert isinstance(store, PostgresStore)
-        with store.database._opened().connection() as connection:  # a pooler's next client has its own path again
+        with store.database._get_pool().connection() as connection:  # a pooler's next client has its own path again
             assert connection.execute("SHOW search_path").fetchone() == ("app",)
 
 
 def test_a_pgvector_that_is_too_old_is_told_how_to_be_renewed(url: str) -> None:
-    schema.init(Database(url))
+    schema.migrate(Database(url))
     run(url, "SET allow_system_table_mods = on; UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
-    for call in (lambda: opened(url), lambda: schema.init(Database(url))):
+    for call in (lambda: opened(url), lambda: schema.migrate(Database(url))):
         with pytest.raises(
             StoreUnavailable, match=r"has pgvector 0.7.4, and 0.8 is.*run there: ALTER EXTENSION vector U"
         ):
@@ -125,7 +129,7 @@ def test_who_runs_on_while_the_tables_are_renewed_neither_writes_nor_reads_them(
         memory.observe("Written before.")
         with monkeypatch.context() as changed:
             later(changed)
-            assert schema.init(Database(url)) == 1
+            assert schema.migrate(Database(url)) == 1
         calls = (lambda: memory.observe("Too late."), lambda: memory.recall("before"), lambda: memory.forget(seq=1))
         for call in calls:
             with pytest.raises(BankTooNew, match="later Everthread .*" + re.escape(upgrade())):
@@ -138,9 +142,9 @@ def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch:
     with opened(url) as memory, ThreadPoolExecutor(1) as pool, monkeypatch.context() as changed:
         store = memory.store
         assert isinstance(store, PostgresStore)
-        with store.database.writing("alice") as db:
+        with store.database.write_transaction("alice") as db:
             later(changed)
-            renewing = pool.submit(schema.init, Database(url))
+            renewing = pool.submit(schema.migrate, Database(url))
             time.sleep(0.3)
             assert not renewing.done()
             db.execute("DELETE FROM everthread.buffer")
@@ -151,13 +155,13 @@ def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Database(url))
+        schema.migrate(Database(url))
         schema.secure(Database(url), role)
         later(monkeypatch)
-        schema.init(Database(url))
+        schema.migrate(Database(url))
         run(url, "INSERT INTO everthread.more VALUES ('alice'), ('bob')")
         store = PostgresStore(postgres.url(url, user=role, password=SECRET))
-        with store.database.reading("alice") as db:
+        with store.database.read_transaction("alice") as db:
             assert db.execute("SELECT bank_id FROM everthread.more").fetchall() == [("alice",)]
         store.close()
 
@@ -175,7 +179,7 @@ def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_
         with monkeypatch.context() as changed:
             first(changed)
             changed.setattr(schema, "TABLES", schema.TABLES[:10])
-            schema.init(Database(url))
+            schema.migrate(Database(url))
             schema.secure(Database(url), role)
         run(
             url,
@@ -184,8 +188,8 @@ def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_
         )
         with pytest.raises(StoreUnavailable, match=r"schema 1, this one wants 2.*everthread db migrate URL"):
             opened(url)
-        assert schema.init(Database(url)) == 1
-        assert schema.init(Database(url)) == 0
+        assert schema.migrate(Database(url)) == 1
+        assert schema.migrate(Database(url)) == 0
         for each in (url, postgres.url(url, user=role, password=SECRET)):
             with opened(each) as memory:
                 assert memory.store.buffer("alice", "before") == [(1, 2)]
@@ -290,7 +294,7 @@ def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) ->
 @pytest.fixture
 def spread(url: str) -> str:
     """A database with something in place of Citus that keeps a record of what it is asked for, and spreads nothing."""
-    schema.init(Database(url))
+    schema.migrate(Database(url))
     run(url, FUNCTIONS)
     return url
 
@@ -310,7 +314,7 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
 ) -> None:
     with monkeypatch.context() as changed:
         first(changed)
-        schema.init(Database(url))
+        schema.migrate(Database(url))
         run(url, FUNCTIONS, "ALTER TABLE pg_dist_partition ADD keys int")
         run(
             url,
@@ -320,7 +324,7 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
                WHERE contype = ''f'' AND conrelid = what'""",
         )
         assert len(schema.distribute(Database(url))) == 10
-    assert schema.init(Database(url)) == 1
+    assert schema.migrate(Database(url)) == 1
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT logicalrelid::text, keys FROM pg_dist_partition").fetchall()
     spread = {name.partition(".")[2]: keys for name, keys in rows}
@@ -331,7 +335,7 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
 @pytest.mark.parametrize("first", ["secure", "distribute"])
 def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server: str, first: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Database(url))
+        schema.migrate(Database(url))
         run(url, FUNCTIONS)
         calls: list[Callable[[], object]] = [
             lambda: schema.secure(Database(url), role),
@@ -358,12 +362,12 @@ def test_tables_are_made_and_brought_up_to_date_by_statements_that_citus_takes(
     with Citus(url) as citus:
         with monkeypatch.context() as changed:
             first(changed)
-            assert schema.init(Database(citus.url)) == 1
+            assert schema.migrate(Database(citus.url)) == 1
             run(url, FUNCTIONS)
             assert len(schema.distribute(Database(citus.url))) == 10
-        assert schema.init(Database(citus.url)) == 1
+        assert schema.migrate(Database(citus.url)) == 1
         with psycopg.connect(url) as db:
-            assert schema.distributed(db) == set(schema.TABLES)
+            assert schema.distributed_tables(db) == set(schema.TABLES)
 
 
 def test_every_write_locks_its_bank_in_a_way_that_citus_holds(citus: str) -> None:

@@ -121,13 +121,13 @@ def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: p
         later.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (colour,)))
         later.setattr(schema, "VERSION", schema.VERSION + 1)
         refused(url, StoreUnavailable, r"older Everthread .*; bring them up to date with: everthread db migrate URL")
-        assert schema.init(Database(url)) == 1
-        assert schema.init(Database(url)) == 0
+        assert schema.migrate(Database(url)) == 1
+        assert schema.migrate(Database(url)) == 0
         with opened(url) as memory:
             assert [line.text for line in memory.lines()] == ["Written before."]
     refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade()))
     with pytest.raises(BankTooNew):
-        schema.init(Database(url))
+        schema.migrate(Database(url))
 
 
 def test_a_server_that_only_reads_goes_on_reading(url: str) -> None:
@@ -200,7 +200,7 @@ def test_a_filter_that_makes_no_sense_is_named_as_the_caller_wrote_it(database: 
 def secured(postgres_server: str) -> Iterator[tuple[str, str]]:
     """The URL of the tables' owner, and that of a role that sees one bank at a time."""
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Database(url))
+        schema.migrate(Database(url))
         schema.secure(Database(url), role)
         schema.secure(Database(url), role)  # once more changes nothing
         yield url, postgres.url(url, user=role, password=SECRET)
@@ -240,18 +240,20 @@ def test_even_a_wrong_query_of_a_secured_role_sees_one_bank_alone(secured: tuple
     store = PostgresStore(role)
     for table in (each for each in schema.TABLES if each != "receipt"):
         wrong = f"SELECT DISTINCT bank_id FROM everthread.{table}"
-        with store.database.reading("alice") as db:
+        with store.database.read_transaction("alice") as db:
             assert {bank for (bank,) in db.execute(wrong)} <= {"alice"}, table
-        with store.database.reading() as db:
+        with store.database.read_transaction() as db:
             assert db.execute(wrong).fetchall() == [], table
-    with store.database.reading("alice") as db:
+    with store.database.read_transaction("alice") as db:
         assert db.execute("SELECT * FROM everthread.receipt").fetchall() == []
         assert db.execute("SELECT text FROM everthread.line").fetchall() == [("alice likes ferns.",)]
-    with store.database.writing("alice") as db:
+    with store.database.write_transaction("alice") as db:
         assert db.execute("DELETE FROM everthread.line").rowcount == 1
-    with pytest.raises(StoreUnavailable, match="row-level security"), store.database.writing("alice") as db:
+    with pytest.raises(StoreUnavailable, match="row-level security"), store.database.write_transaction("alice") as db:
         db.execute("INSERT INTO everthread.buffer VALUES ('bob', 'garden', '[]')")
-    with store.database.reading(**schema.LISTING) as db:  # who asks which banks there are learns that and no more
+    with store.database.read_transaction(
+        **schema.LISTING_SETTINGS
+    ) as db:  # who asks which banks there are learns that and no more
         assert db.execute("SELECT bank_id FROM everthread.bank ORDER BY 1").fetchall() == [("alice",), ("bob",)]
         assert db.execute("SELECT * FROM everthread.line").fetchall() == []
     store.close()
@@ -274,10 +276,10 @@ def test_a_secured_role_frees_the_pages_of_what_it_forgets(
 
 def test_a_role_to_which_no_rule_applies_is_not_called_secured(url: str) -> None:
     server = Database(url)
-    schema.init(server)
+    schema.migrate(server)
     with pytest.raises(ConfigError, match="has no role 'nobody at all'; make it with: CREATE ROLE"):
         schema.secure(server, "nobody at all")
-    with server.dedicated() as db:
+    with server.dedicated_connection() as db:
         owner = db.info.user
     with pytest.raises(ConfigError, match="would see every bank; name another role"):
         schema.secure(server, owner)
@@ -293,7 +295,7 @@ INDEXES = """SELECT indrelid::regclass::text, indexrelid::regclass::text, (SELEC
 
 @pytest.fixture(scope="module")
 def tables(database: str) -> Iterator[Connection]:
-    schema.init(Database(database))
+    schema.migrate(Database(database))
     with psycopg.connect(database, autocommit=True) as db:
         yield db
 
@@ -363,6 +365,6 @@ def test_every_table_is_distributed_once_beside_the_banks(tables: Connection) ->
 
 
 def test_without_citus_nothing_is_distributed(url: str) -> None:
-    schema.init(Database(url))
+    schema.migrate(Database(url))
     with pytest.raises(StoreUnavailable, match="has no Citus; make it there with: CREATE EXTENSION citus"):
         schema.distribute(Database(url))

@@ -129,9 +129,9 @@ def test_a_process_vacuums_at_once_but_not_again_within_the_pause(url: str, stor
     assert vacuumed(url)["line"] == 2
     store.close()
     assert vacuumed(url)["line"] == 2
-    quick = vacuum.Vacuum(store.database, pause=0)
+    quick = vacuum.Vacuum(store.database, pause_s=0)
     for _ in range(3):
-        quick.after(["line"], bank=False)
+        quick.schedule(["line"], whole_bank=False)
     assert vacuumed(url)["line"] == 5
 
 
@@ -173,7 +173,7 @@ def test_rows_that_a_transaction_may_still_read_are_told_of(
 
 def test_a_server_that_goes_away_after_the_forgetting_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     gone = vacuum.Vacuum(Database("postgresql://ann@/db?host=/nowhere"))
-    gone.after(["line"], bank=False)
+    gone.schedule(["line"], whole_bank=False)
     (record,) = caplog.records
     assert "can't be reached" in record.getMessage()
 
@@ -222,7 +222,7 @@ def test_a_scrub_tells_what_stood_in_its_way(url: str, store: PostgresStore) -> 
 
 def test_a_role_without_the_right_is_told_what_it_could_not_scrub(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        schema.init(Database(url))
+        schema.migrate(Database(url))
         schema.secure(Database(url), role)
         left = vacuum.scrub(Database(postgres.url(url, user=role, password="zqxsecret")))
         assert [line for line in left if "permission denied" in line and "pg_statistic" in line]

@@ -59,7 +59,7 @@ def indexed() -> None:
 
 def tables(url: str) -> list[str]:
     with psycopg.connect(url) as db:
-        return vector_index.tables(db)
+        return vector_index.all_tables(db)
 
 
 def near(memory: Memory, text: str, k: int = 40, where: Filter | None = None) -> set[int]:
@@ -107,7 +107,7 @@ def test_lines_that_are_retracted_or_forgotten_are_not(store: PostgresStore, url
     memory.retract(3)
     memory.forget(seq=4)
     with psycopg.connect(url) as db:
-        found = db.execute(f"SELECT seq FROM everthread.{vector_index.tables(db)[0]}".encode()).fetchall()
+        found = db.execute(f"SELECT seq FROM everthread.{vector_index.all_tables(db)[0]}".encode()).fetchall()
     assert {seq for (seq,) in found} == set(range(1, MANY + 1)) - {3, 4}
     assert not near(memory, texts()[2], MANY) & {3, 4}
 
@@ -164,7 +164,7 @@ def test_a_role_bound_to_one_bank_uses_the_index_that_the_owner_makes(
 ) -> None:
     monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 60)
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as owned:
-        schema.init(Database(owned))
+        schema.migrate(Database(owned))
         schema.secure(Database(owned), role)
         bound, owner = PostgresStore(postgres.url(owned, user=role, password="zqxsecret")), PostgresStore(owned)
         memory = opened(bound)

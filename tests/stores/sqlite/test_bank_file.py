@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from everthread import Memory
 from everthread.errors import BadBankId, BadInput, BankDamaged, StoreUnavailable
 from everthread.stores.sqlite import bank_file as files
-from everthread.stores.sqlite.bank_file import LONGEST_NAME, SUFFIX, BankFile, bank_id, file_name, map_errors
+from everthread.stores.sqlite.bank_file import (
+    BANK_SUFFIX,
+    MAX_FILE_NAME_BYTES,
+    BankFile,
+    bank_id,
+    file_name,
+    map_errors,
+)
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
@@ -31,12 +38,12 @@ def opened(folder: Path) -> BankFile:
 
 
 def say(file: BankFile, word: str) -> None:
-    with file.writing() as db:
+    with file.write_transaction() as db:
         db.execute("INSERT INTO said VALUES (?)", (word,))
 
 
 def said(file: BankFile) -> list[str]:
-    with file.reading() as db:
+    with file.read_transaction() as db:
         return [word for (word,) in db.execute("SELECT word FROM said ORDER BY rowid")]
 
 
@@ -52,9 +59,9 @@ def test_an_id_comes_back_from_its_file_name(bank: str) -> None:
 def test_a_file_name_is_one_plain_name_in_the_folder(bank: str) -> None:
     name = file_name(bank)
     assert not set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789_-%ABCDEF.")
-    assert name.endswith(SUFFIX)
-    assert "." not in name.removesuffix(SUFFIX)
-    assert len(name) <= LONGEST_NAME
+    assert name.endswith(BANK_SUFFIX)
+    assert "." not in name.removesuffix(BANK_SUFFIX)
+    assert len(name) <= MAX_FILE_NAME_BYTES
 
 
 @given(ids, ids)
@@ -97,7 +104,7 @@ def test_an_id_of_300_characters_is_refused() -> None:
 
 
 def test_an_id_whose_file_name_would_be_too_long_is_refused() -> None:
-    assert len(file_name("🐙" * 19)) <= LONGEST_NAME
+    assert len(file_name("🐙" * 19)) <= MAX_FILE_NAME_BYTES
     with pytest.raises(BadBankId, match="is 365 bytes once escaped; at most 240 are allowed"):
         file_name("🐙" * 30)
 
@@ -159,7 +166,7 @@ def test_an_error_becomes_ours_with_its_remedy(error: Exception, ours: type[Exce
 
 def test_only_what_was_to_be_written_is_said_not_to_be_kept(tmp_path: Path) -> None:
     file = opened(tmp_path)
-    for using, words in ((file.writing, True), (file.reading, False)):
+    for using, words in ((file.write_transaction, True), (file.read_transaction, False)):
         for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
             with pytest.raises(StoreUnavailable) as caught, using():
                 raise of_sqlite(code)
@@ -203,7 +210,7 @@ def test_a_file_that_was_cut_off_beside_its_log_is_damaged_and_its_log_is_left(t
 def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "kept")
-    with pytest.raises(StoreUnavailable, match="NOT NULL"), file.writing() as db:
+    with pytest.raises(StoreUnavailable, match="NOT NULL"), file.write_transaction() as db:
         db.executemany("INSERT INTO said VALUES (?)", [("half",), (None,)])
     assert said(file) == ["kept"]
     say(file, "after")
@@ -214,7 +221,7 @@ def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_reader_sees_one_moment_while_others_write(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "one")
-    with file.reading() as db:
+    with file.read_transaction() as db:
         before = db.execute("SELECT count(*) FROM said").fetchone()
         say(file, "two")
         assert db.execute("SELECT count(*) FROM said").fetchone() == before
@@ -225,7 +232,7 @@ def test_a_reader_sees_one_moment_while_others_write(tmp_path: Path) -> None:
 def test_a_reader_in_use_while_the_bank_is_forgotten_is_not_used_again(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "secret")
-    with file.reading() as db:
+    with file.read_transaction() as db:
         file.unlink(lambda db: None)
         assert db.execute("SELECT word FROM said").fetchall() == [("secret",)]  # it had begun before
     assert said(file) == []

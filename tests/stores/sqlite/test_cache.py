@@ -27,7 +27,9 @@ def db() -> Iterator[sqlite3.Connection]:
 
 
 def say(db: sqlite3.Connection, seqs: range) -> None:
-    column_blocks.put(db, column_blocks.LINES, np.array([(seq, 0, 0, 1, 1, 3, 3, 0) for seq in seqs], LINE_DTYPE))
+    column_blocks.put(
+        db, column_blocks.LINE_COLUMNS_ID, np.array([(seq, 0, 0, 1, 1, 3, 3, 0) for seq in seqs], LINE_DTYPE)
+    )
 
 
 def embed(db: sqlite3.Connection, seqs: range, model: str = "m", pieces: int = 1) -> None:
@@ -42,8 +44,8 @@ def statements(db: sqlite3.Connection, pictures: BankCache) -> list[str]:
     """What is asked of the file when both pictures are looked at."""
     said: list[str] = []
     db.set_trace_callback(said.append)
-    pictures.columns(db)
-    pictures.dense(db, "m", DIM, exact=True)
+    pictures.line_columns(db)
+    pictures.dense_index(db, "m", DIM, exact=True)
     db.set_trace_callback(None)
     return [sql for sql in said if "FROM block" in sql or "FROM vector" in sql]
 
@@ -52,46 +54,46 @@ def test_where_nothing_has_changed_nothing_is_read(db: sqlite3.Connection) -> No
     pictures = BankCache()
     for _ in range(2):
         statements(db, pictures)
-    held = pictures.columns(db), pictures.dense(db, "m", DIM)
+    held = pictures.line_columns(db), pictures.dense_index(db, "m", DIM)
     assert statements(db, pictures) == []
-    assert held[0] is pictures.columns(db)
-    assert held[1] is pictures.dense(db, "m", DIM)
+    assert held[0] is pictures.line_columns(db)
+    assert held[1] is pictures.dense_index(db, "m", DIM)
 
 
 def test_a_line_that_is_added_is_added_to_what_is_held(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     for _ in range(2):
         statements(db, pictures)
-    before = pictures.dense(db, "m", DIM)
+    before = pictures.dense_index(db, "m", DIM)
     say(db, range(1001, 1002))
     embed(db, range(1001, 1002), pieces=3)
     assert all("stamp > " in sql or "id BETWEEN" in sql for sql in statements(db, pictures))
-    after = pictures.dense(db, "m", DIM)
-    assert pictures.columns(db).seqs.tolist() == list(range(1, 1002))
+    after = pictures.dense_index(db, "m", DIM)
+    assert pictures.line_columns(db).seqs.tolist() == list(range(1, 1002))
     assert after.ids.tolist() == [*range(1, 1001), 1001, 1001, 1001]
     assert before.ids.tolist() == list(range(1, 1001))
 
 
 def test_another_models_vectors_leave_this_ones_index_as_it_is(db: sqlite3.Connection) -> None:
     pictures = BankCache()
-    before = pictures.dense(db, "m", DIM)
+    before = pictures.dense_index(db, "m", DIM)
     embed(db, range(1, 4), "other")
-    after = pictures.dense(db, "m", DIM)
+    after = pictures.dense_index(db, "m", DIM)
     assert after.ids is before.ids
-    assert pictures.dense(db, "other", DIM).ids.tolist() == [1, 2, 3]
-    assert pictures.dense(db, "unheard", DIM).ids.tolist() == []
+    assert pictures.dense_index(db, "other", DIM).ids.tolist() == [1, 2, 3]
+    assert pictures.dense_index(db, "unheard", DIM).ids.tolist() == []
 
 
 def test_what_was_replaced_removed_or_came_late_is_as_if_read_anew(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     for _ in range(2):
-        pictures.dense(db, "m", DIM, exact=True)
+        pictures.dense_index(db, "m", DIM, exact=True)
     rows.remove_vectors(db, [2, 500, 501])
     rows.put_vectors(db, "m", {500: some(7, 2), 3: some(8), 999: some(9)})
     fresh = BankCache()
     for _ in range(2):
-        fresh.dense(db, "m", DIM, exact=True)
-    held, read = pictures.dense(db, "m", DIM), fresh.dense(db, "m", DIM)
+        fresh.dense_index(db, "m", DIM, exact=True)
+    held, read = pictures.dense_index(db, "m", DIM), fresh.dense_index(db, "m", DIM)
     left = [seq for seq in range(1, 1001) if seq not in (2, 501)]
     assert held.ids.tolist() == read.ids.tolist() == sorted([*left, 500])
     assert (held.codes == read.codes).all()
@@ -104,11 +106,11 @@ def test_whole_vectors_are_held_from_the_second_time_on_that_they_are_wanted(
     db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pictures = BankCache()
-    assert pictures.dense(db, "m", DIM, exact=True).data is None
-    assert pictures.dense(db, "m", DIM, exact=True).data is not None
+    assert pictures.dense_index(db, "m", DIM, exact=True).data is None
+    assert pictures.dense_index(db, "m", DIM, exact=True).data is not None
     monkeypatch.setattr(dense_index, "MAX_RESIDENT_VECTORS", 999)
     large = BankCache()
-    assert [large.dense(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
+    assert [large.dense_index(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
 
 
 def test_a_bank_made_anew_has_nothing_of_the_old_one(db: sqlite3.Connection) -> None:
@@ -118,18 +120,18 @@ def test_a_bank_made_anew_has_nothing_of_the_old_one(db: sqlite3.Connection) -> 
         schema.migrate(other, "alice", 2)
         say(other, range(1, 3))
         embed(other, range(1, 2))
-        assert pictures.columns(other).seqs.tolist() == [1, 2]
-        assert pictures.dense(other, "m", DIM).ids.tolist() == [1]
+        assert pictures.line_columns(other).seqs.tolist() == [1, 2]
+        assert pictures.dense_index(other, "m", DIM).ids.tolist() == [1]
 
 
 def test_what_is_held_of_a_file_is_not_taken_for_another_with_the_same_stamps(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     pictures.use_file((1, 1))
-    held = pictures.columns(db)
+    held = pictures.line_columns(db)
     pictures.use_file((1, 1))
-    assert pictures.columns(db) is held
+    assert pictures.line_columns(db) is held
     pictures.use_file((1, 2))
-    assert pictures.columns(db) is not held
+    assert pictures.line_columns(db) is not held
 
 
 def test_an_older_state_of_the_bank_is_read_anew(db: sqlite3.Connection) -> None:
@@ -138,8 +140,8 @@ def test_an_older_state_of_the_bank_is_read_anew(db: sqlite3.Connection) -> None
         say(db, range(1001, 1004))
         embed(db, range(1001, 1004))
         pictures = BankCache()
-        assert len(pictures.columns(db).seqs) == len(pictures.dense(db, "m", DIM).ids) == 1003
-        assert len(pictures.columns(copy).seqs) == len(pictures.dense(copy, "m", DIM).ids) == 1000
+        assert len(pictures.line_columns(db).seqs) == len(pictures.dense_index(db, "m", DIM).ids) == 1003
+        assert len(pictures.line_columns(copy).seqs) == len(pictures.dense_index(copy, "m", DIM).ids) == 1000
 
 
 def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
@@ -147,16 +149,16 @@ def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
 ) -> None:
     monkeypatch.setattr(dense_index, "MAX_RESIDENT_VECTORS", 1000)
     pictures = BankCache()
-    assert [pictures.dense(db, "m", DIM, exact=True).data is None for _ in range(2)] == [True, False]
+    assert [pictures.dense_index(db, "m", DIM, exact=True).data is None for _ in range(2)] == [True, False]
     embed(db, range(1001, 1002))
-    assert [pictures.dense(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
-    assert len(pictures.dense(db, "m", DIM).ids) == 1001
+    assert [pictures.dense_index(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
+    assert len(pictures.dense_index(db, "m", DIM).ids) == 1001
 
 
 def test_nothing_is_held_of_a_model_that_was_dropped(db: sqlite3.Connection) -> None:
     pictures = BankCache()
-    gone = weakref.ref(pictures.dense(db, "m", DIM))
+    gone = weakref.ref(pictures.dense_index(db, "m", DIM))
     embed(db, range(1, 4), "other")
-    rows.drop_model(db, rows.model(db, "m", DIM) or 0)
-    assert pictures.dense(db, "other", DIM).ids.tolist() == [1, 2, 3]
+    rows.drop_model(db, rows.find_model(db, "m", DIM) or 0)
+    assert pictures.dense_index(db, "other", DIM).ids.tolist() == [1, 2, 3]
     assert gone() is None

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.stores.sqlite import column_blocks, schema
-from everthread.stores.sqlite.column_blocks import BLOCK, Records
+from everthread.stores.sqlite.column_blocks import LINES_PER_BLOCK, Records
 from everthread.types import Seqs
 
 KIND = np.dtype([("seq", "<u4"), ("value", "<i4")])
@@ -51,9 +51,9 @@ class Reader:
         return [(int(seq), int(value)) for seq, value in self.held]
 
 
-seqs = st.sets(st.integers(1, 4 * BLOCK), max_size=12)
+seqs = st.sets(st.integers(1, 4 * LINES_PER_BLOCK), max_size=12)
 steps = st.lists(
-    st.tuples(st.just("append"), st.integers(1, BLOCK + 3))
+    st.tuples(st.just("append"), st.integers(1, LINES_PER_BLOCK + 3))
     | st.tuples(st.just("put"), seqs)
     | st.tuples(st.just("remove"), seqs)
     | st.tuples(st.just("look"), st.none()),
@@ -90,7 +90,7 @@ def test_a_line_that_is_appended_is_all_that_is_read(db: sqlite3.Connection) -> 
     before = stamp(db)
     column_blocks.put(db, OF, records([(1000, 7)]))
     splices, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
-    assert splices.places == [(999, 999, 1)]
+    assert splices.edits == [(999, 999, 1)]
     assert more.tolist() == [(1000, 7)]
 
 
@@ -99,9 +99,9 @@ def test_a_line_that_is_removed_makes_its_block_alone_be_read_again(db: sqlite3.
     before = stamp(db)
     column_blocks.remove(db, OF, KIND, np.array([500]))
     splices, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
-    ((first, end, count),) = splices.places
-    assert end - first == BLOCK
-    assert count == len(more) == BLOCK - 1
+    ((first, end, count),) = splices.edits
+    assert end - first == LINES_PER_BLOCK
+    assert count == len(more) == LINES_PER_BLOCK - 1
 
 
 def test_who_has_seen_some_reads_by_stamp_and_who_has_seen_nothing_in_order(db: sqlite3.Connection) -> None:
@@ -124,7 +124,7 @@ def test_columns_of_one_kind_do_not_meet_those_of_another(db: sqlite3.Connection
 
 
 def test_a_million_lines_are_some_ten_thousand_rows_of_a_page_each() -> None:
-    assert 1_000_000 / BLOCK < 15_000
+    assert 1_000_000 / LINES_PER_BLOCK < 15_000
     assert (
-        BLOCK * column_blocks.code(384).itemsize < 4000
+        LINES_PER_BLOCK * column_blocks.code_dtype(384).itemsize < 4000
     )  # what is left of a page of 4,096 holds the row's own numbers

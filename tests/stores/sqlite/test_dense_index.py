@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.stores.arrays import ArrayPatch
-from everthread.stores.sqlite.dense_index import DenseIndex, columns, cosines, encode, hamming
+from everthread.stores.sqlite.dense_index import DenseIndex, cosines, hamming_distances, sign_codes, transpose_codes
 from everthread.types import Seqs, Vector, Vectors
 
 
@@ -18,7 +18,7 @@ def some(count: int, dim: int = 96, seed: int = 0) -> Vectors:
 
 
 def index(ids: Seqs, vectors: Vectors) -> DenseIndex:
-    return DenseIndex(ids, columns(encode(vectors)), vectors.astype(np.float16))
+    return DenseIndex(ids, transpose_codes(sign_codes(vectors)), vectors.astype(np.float16))
 
 
 def query(seed: int = 99, dim: int = 96) -> Vector:
@@ -28,7 +28,7 @@ def query(seed: int = 99, dim: int = 96) -> Vector:
 
 @pytest.mark.parametrize("dim", [1, 8, 63, 64, 65, 384])
 def test_a_code_is_whole_words_of_sign_bits(dim: int) -> None:
-    codes = encode(some(5, dim))
+    codes = sign_codes(some(5, dim))
     assert codes.shape == (5, -(-dim // 64) * 8)
     assert (np.unpackbits(codes, axis=1)[:, :dim] == (some(5, dim) > 0)).all()
 
@@ -37,38 +37,43 @@ def test_a_code_is_whole_words_of_sign_bits(dim: int) -> None:
 def test_bits_that_differ_are_counted_as_by_hand(dim: int, seed: int) -> None:
     vectors, asked = some(7, dim, seed), query(seed + 1, dim)
     by_hand = ((vectors > 0) != (asked > 0)).sum(axis=1)
-    assert hamming(columns(encode(vectors)), columns(encode(asked[None, :]))[:, 0]).tolist() == by_hand.tolist()
+    assert (
+        hamming_distances(
+            transpose_codes(sign_codes(vectors)), transpose_codes(sign_codes(asked[None, :]))[:, 0]
+        ).tolist()
+        == by_hand.tolist()
+    )
 
 
 @pytest.mark.parametrize("k", [20, 21, 1000])
 def test_asking_for_all_gives_all(k: int) -> None:
-    assert index(np.arange(1, 21), some(20)).nearest(query(), k).tolist() == list(range(1, 21))
+    assert index(np.arange(1, 21), some(20)).nearest_ids(query(), k).tolist() == list(range(1, 21))
 
 
 def test_asking_for_some_gives_at_least_so_many_and_the_nearest_by_code() -> None:
     made = index(np.arange(1, 501), some(500))
-    apart = hamming(made.codes, columns(encode(query()[None, :]))[:, 0])
-    found = made.nearest(query(), 50)
+    apart = hamming_distances(made.codes, transpose_codes(sign_codes(query()[None, :]))[:, 0])
+    found = made.nearest_ids(query(), 50)
     assert len(found) >= 50
     assert set(found.tolist()) == set((np.flatnonzero(apart <= np.sort(apart)[49]) + 1).tolist())
 
 
 def test_a_line_of_many_pieces_is_found_once() -> None:
     ids = np.array([1, 2, 2, 2, 3])
-    assert index(ids, some(5)).nearest(query(), 10).tolist() == [1, 2, 3]
+    assert index(ids, some(5)).nearest_ids(query(), 10).tolist() == [1, 2, 3]
 
 
 @given(st.sets(st.integers(1, 40)))
 def test_only_lines_allowed_are_found(allowed: set[int]) -> None:
     among = np.array(sorted(allowed), np.int64)
-    assert index(np.arange(1, 31), some(30)).nearest(query(), 100, among).tolist() == [
+    assert index(np.arange(1, 31), some(30)).nearest_ids(query(), 100, among).tolist() == [
         n for n in sorted(allowed) if n <= 30
     ]
 
 
 def test_an_empty_index_finds_nothing() -> None:
     made = index(np.empty(0, np.int64), np.empty((0, 96), np.float32))
-    assert made.nearest(query(), 5).tolist() == []
+    assert made.nearest_ids(query(), 5).tolist() == []
     assert np.isnan(made.cosines(query(), np.array([1, 2]))).all()
 
 
@@ -83,7 +88,7 @@ def test_an_index_made_newer_is_the_one_built_at_once(changes: list[tuple[int, i
         low, high = ids[first - 1] if first else 0, ids[end] if end < len(ids) else 10**6
         new = sorted(int(each) for each in np.linspace(low, high, count))
         pictures.append((grown, ids))
-        grown = grown.newer(ArrayPatch([(first, end, count)]), made_of(new))
+        grown = grown.apply(ArrayPatch([(first, end, count)]), made_of(new))
         ids = [*ids[:first], *new, *ids[end:]]
     whole = made_of(ids)
     assert grown.ids.tolist() == ids
@@ -123,7 +128,7 @@ def test_the_codes_find_what_exact_search_finds() -> None:
     shares = []
     for asked in unit(matters[:40] + 0.8 * random.normal(size=(40, 384))):
         exact = np.argsort(-(vectors @ asked))[:10] + 1
-        shares.append(np.isin(exact, made.nearest(asked, 400)).mean())
+        shares.append(np.isin(exact, made.nearest_ids(asked, 400)).mean())
     assert np.mean(shares) > 0.9
 
 

@@ -51,13 +51,13 @@ class Closing:
     def __init__(self) -> None:
         self.let_go_of = 0
 
-    def let_go(self) -> None:
+    def close_idle(self) -> None:
         self.let_go_of += 1
 
 
 def test_a_fork_waits_for_the_calls_of_other_threads_and_they_for_the_fork() -> None:
     guard, file = ForkGuard(), Closing()
-    guard.closes(file)
+    guard.register(file)
     inside, leave, forking, over, entered = (threading.Event() for _ in range(5))
 
     def call() -> None:
@@ -98,7 +98,7 @@ def test_a_fork_waits_for_the_calls_of_other_threads_and_they_for_the_fork() -> 
 
 def test_a_thread_that_forks_inside_a_call_waits_neither_for_itself_nor_for_those_who_wait_for_it() -> None:
     guard, file, lock = ForkGuard(), Closing(), threading.Lock()
-    guard.closes(file)
+    guard.register(file)
     inside = threading.Event()
 
     def call() -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from everthread.stores.arrays import ArrayPatch
 from everthread.stores.base import LINE_DTYPE
-from everthread.stores.sqlite.line_columns import ColumnFilter, Columns
+from everthread.stores.sqlite.line_columns import ColumnFilter, LineColumns
 from everthread.types import Seqs
 
 
@@ -16,8 +16,8 @@ def lines(seqs: list[int]) -> npt.NDArray[np.void]:
     )
 
 
-def columns(seqs: list[int]) -> Columns:
-    return Columns.of(lines(seqs))
+def columns(seqs: list[int]) -> LineColumns:
+    return LineColumns.from_lines(lines(seqs))
 
 
 def array(values: set[int]) -> Seqs:
@@ -29,28 +29,28 @@ some = st.sets(st.integers(1, 30))
 
 @given(some, some)
 def test_only_lines_that_are_there_are_given(there: set[int], wanted: set[int]) -> None:
-    assert columns(sorted(there)).at(array(wanted))["seq"].tolist() == sorted(there & wanted)
+    assert columns(sorted(there)).select(array(wanted))["seq"].tolist() == sorted(there & wanted)
 
 
 def test_a_picture_made_newer_leaves_the_older_one_as_it_was() -> None:
     old = columns([1, 2, 5, 6])
-    removed = old.newer(ArrayPatch([(1, 3, 1)]), lines([2]))
+    removed = old.apply(ArrayPatch([(1, 3, 1)]), lines([2]))
     assert removed.seqs.tolist() == removed.lines["seq"].tolist() == [1, 2, 6]
-    grown = removed.newer(ArrayPatch([(3, 3, 2)]), lines([7, 8]))
+    grown = removed.apply(ArrayPatch([(3, 3, 2)]), lines([7, 8]))
     assert grown.seqs.tolist() == grown.lines["seq"].tolist() == [1, 2, 6, 7, 8]
     assert old.seqs.tolist() == old.lines["seq"].tolist() == [1, 2, 5, 6]
 
 
 def test_times_are_compared_in_utc() -> None:
     made = columns(list(range(1, 31)))
-    assert made.allowed(ColumnFilter(since=29_000_000)).tolist() == [29, 30]
-    assert made.allowed(ColumnFilter(until=3_000_000)).tolist() == [1, 2]
+    assert made.filter_seqs(ColumnFilter(since=29_000_000)).tolist() == [29, 30]
+    assert made.filter_seqs(ColumnFilter(until=3_000_000)).tolist() == [1, 2]
 
 
 def test_every_part_of_a_filter_must_hold() -> None:
     made = columns(list(range(1, 31)))
-    assert made.allowed(ColumnFilter()).tolist() == list(range(1, 31))
-    assert made.allowed(ColumnFilter(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [
+    assert made.filter_seqs(ColumnFilter()).tolist() == list(range(1, 31))
+    assert made.filter_seqs(ColumnFilter(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [
         9,
         21,
         23,
@@ -58,9 +58,9 @@ def test_every_part_of_a_filter_must_hold() -> None:
         27,
         29,
     ]
-    assert made.allowed(ColumnFilter(sessions=[], speakers=[1])).tolist() == []
+    assert made.filter_seqs(ColumnFilter(sessions=[], speakers=[1])).tolist() == []
 
 
 def test_of_a_session_only_the_lines_among_these_count() -> None:
     made = columns(list(range(1, 31)))
-    assert made.sessions(np.array([0, 1]), array({3, 5, 12, 25})).tolist() == [[0, 3, 5, 20], [1, 12, 12, 10]]
+    assert made.session_rows(np.array([0, 1]), array({3, 5, 12, 25})).tolist() == [[0, 3, 5, 20], [1, 12, 12, 10]]

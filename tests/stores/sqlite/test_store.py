@@ -445,7 +445,7 @@ def test_a_closed_store_can_be_used_again_also_by_who_is_in_the_middle_of_it(tmp
     memory.observe("The porridge is hot.")
     held = store._bank("alice")
     store.close()
-    with held.seen(BankCache.columns) as (_, columns):  # a thread that was about to look
+    with held.snapshot(BankCache.line_columns) as (_, columns):  # a thread that was about to look
         assert columns.seqs.tolist() == [1]
     assert memory.recall("porridge", 1)[0].line.seq == 1
     assert memory.observe("It was too hot.").seq == 2

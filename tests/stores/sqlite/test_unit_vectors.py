@@ -230,7 +230,7 @@ def test_more_than_are_held_are_read_each_time(
 def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: SQLiteStore, tmp_path: Path) -> None:
     def look() -> UnitVectors:
         with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
-            found = pictures.units(db, "m", DIM)
+            found = pictures.unit_vectors(db, "m", DIM)
         assert found is not None
         return found
 
