@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 import sqlite3
 from collections.abc import Callable
@@ -139,6 +140,9 @@ def test_wrong_arguments_are_refused_without_a_look_at_the_bank(tmp_path: Path) 
             memory.recall("a fern", limit=3)  # type: ignore[call-arg]
 
 
-def test_a_method_keeps_its_name_and_what_is_said_of_it() -> None:
+def test_a_checked_method_has_the_name_and_docstring_of_the_original() -> None:
+    original = inspect.unwrap(Memory.recall)
+    assert original is not Memory.recall
     assert Memory.recall.__name__ == "recall"
-    assert "The k lines that bear most on the query" in (Memory.recall.__doc__ or "")
+    assert Memory.recall.__doc__ is not None
+    assert Memory.recall.__doc__ == original.__doc__

@@ -151,5 +151,5 @@ def test_with_another_model_the_index_is_filled_again_by_reindex(tmp_path: Path,
         memory.reindex()
         assert [id.split("/")[0] for id in index.spaces["bank"]] == ["hash-32"]
         assert memory.recall("kite")[0].line.seq == 1
-        assert store.nearest("bank", "hash-32", np.ones(32, np.float32), 3, None).tolist() == [1]
+        assert store.nearest_seqs("bank", "hash-32", np.ones(32, np.float32), 3, None).tolist() == [1]
     store.close()

@@ -226,7 +226,7 @@ def test_a_secured_role_can_do_all_that_a_memory_does(secured: tuple[str, str]) 
         assert alice.forget(everything=True).lines == 2
         assert not alice.store.exists("alice")
         assert bob.stats().lines == 1
-        with bob.store.database.dedicated() as db:  # type: ignore[attr-defined]
+        with bob.store.database.dedicated_connection() as db:  # type: ignore[attr-defined]
             assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (3,)
 
 

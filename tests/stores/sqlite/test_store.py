@@ -309,7 +309,7 @@ def test_forgetting_many_lines_counts_each_session_once(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine(f"Line {n} of it.", SPEAKERS[n % 2], session=str(n % 4)) for n in range(200)])
         said: list[str] = []
-        with memory.store._bank("alice").file.writing() as db:  # type: ignore[attr-defined]
+        with memory.store._bank("alice").file.write_transaction() as db:  # type: ignore[attr-defined]
             db.set_trace_callback(said.append)
             deletion.forget(db, "alice", "speaker", "Ann")
             db.set_trace_callback(None)
