@@ -99,7 +99,7 @@ def scrub(url: str, as_json: bool) -> None:
     """
     server = _made(url)
     left = vacuum.scrub(server)
-    text = f"{server.display_url}: written anew; nothing forgotten is left in its files"
+    text = f"{server.display_url}: rewritten; nothing forgotten is left in its files"
     _show({"url": server.display_url, "left": left}, as_json, "\n".join(left) or text)
     click.get_current_context().exit(1 if left else 0)
 

@@ -90,7 +90,7 @@ def test_both_stores_write_find_and_tell_the_same_and_nothing_of_what_is_gone(
             gone += words
             for memory in (one, other):
                 undo(memory)
-            compared(one, other, gone)  # before a scribe has written anew what went along
+            compared(one, other, gone)  # before a scribe has rewritten what went along
             for memory in (one, other):
                 written_up(memory)
             compared(one, other, gone)

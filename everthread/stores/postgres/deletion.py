@@ -85,7 +85,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
         The numbers of the lines, and the tables from which rows were deleted.
 
     Raises:
-        NotFound: there are none.
+        NotFound: no line is in scope.
     """
     records.lock_existing(db, bank)
     rows = db.execute(

@@ -56,7 +56,7 @@ class Lazy(Generic[Made]):
             raise
 
     def take(self) -> Made | None:
-        """Remove and return the value; None if there is none yet. The next use creates another."""
+        """Remove and return the value; None if it does not exist yet. The next use creates another."""
         with self._lock:
             if self._making is None or not self._making.done():
                 return None

@@ -156,7 +156,7 @@ DISTRIBUTED = (
 
 
 def ensure_tables(database: Database) -> None:
-    """Check that the tables exist in this version; create them if there are none.
+    """Check that the tables exist in this version; create missing ones.
 
     Raises:
         ConfigError: the database can't store every text.

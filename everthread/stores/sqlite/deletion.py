@@ -54,7 +54,7 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     """Delete the lines in scope and everything derived from them; return their numbers.
 
     Raises:
-        NotFound: there are none.
+        NotFound: no line is in scope.
     """
     seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_OF[scope]} ORDER BY seq", (name,))]
     if not seqs:

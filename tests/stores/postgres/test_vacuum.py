@@ -217,7 +217,7 @@ def test_a_scrub_tells_what_stood_in_its_way(url: str, store: PostgresStore) -> 
     assert left.exit_code == 1
     assert "1 rows of line may still be read by a transaction that is open" in left.stdout.splitlines()
     done = CliRunner().invoke(main, ["db", "scrub", url])
-    assert (done.exit_code, done.stdout) == (0, f"{url}: written anew; nothing forgotten is left in its files\n")
+    assert (done.exit_code, done.stdout) == (0, f"{url}: rewritten; nothing forgotten is left in its files\n")
 
 
 def test_a_role_without_the_right_is_told_what_it_could_not_scrub(postgres_server: str) -> None:
