@@ -1,9 +1,9 @@
-"""What a conversation costs beside the model: the time of a turn, the wait for its first word, and how much of each
-prompt a model's server has in its cache already.
+"""The cost of a conversation in addition to the model: the time of a turn, the delay of its first word, and how much of
+each prompt the model's server has cached.
 
-The bank is synthetic, as in `speed.py`, and the model is scripted: it answers at once, so that all that is timed is
-ours: recall, prompt, and two durable observes. For the first word a server on this machine streams, and writes into
-each first piece the moment at which it sent it.
+The bank is synthetic, as in `speed`, and the model is scripted: it replies at once, so that the timings are
+Everthread's own: recall, prompt, and two durable writes. For the first word, a server on this machine streams, and
+writes into each first piece the time at which it was sent.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ChatCosts:
-    """What was measured. Times are milliseconds, without the model's own: turn is before the model is asked, and after
-    its last word; shared is the mean share (0..1) of a prompt's tokens that stood at the
-    beginning of the one before."""
+    """The results. Times are milliseconds without the model's own, before the model is called and after its last word;
+    shared is the mean share (0..1) of a prompt's tokens that are also the beginning of the previous one."""
 
     lines: int
     words: int  # of a reply, as English ones
@@ -74,7 +73,7 @@ def measure_chat(
     embedder: str | None = None,
     tell: Progress | None = None,
 ) -> ChatCosts:
-    """Measure, with replies of so many words. BadInput for too few of anything."""
+    """Measure, with replies of `words` words. Raises BadInput for too few of anything."""
     if lines < 1 or turns < 2 or words < 2:
         raise BadInput(f"{lines} lines, {turns} turns, {words} words are too few; give at least 1, 2 and 2")
     tell = tell or (lambda _: None)
@@ -93,20 +92,22 @@ def measure_chat(
     shares = [shared_prefix_ratio(before, after) for before, after in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
     return ChatCosts(
-        *(
-            lines,
-            words,
-            _timing([sum(both) for both in zip(before, after, strict=True)]),
-            _timing(before),
-            _timing(after),
-        ),
-        *(_timing(waits), sum(shares) / len(shares), min(shares)),
-        *(sum(tokens) / len(tokens), max(tokens), CONTEXT_TOKENS),
+        lines=lines,
+        words=words,
+        turn=_timing([sum(both) for both in zip(before, after, strict=True)]),
+        before=_timing(before),
+        after=_timing(after),
+        first_word=_timing(waits),
+        shared=sum(shares) / len(shares),
+        shared_least=min(shares),
+        prompt_tokens=sum(tokens) / len(tokens),
+        largest_prompt=max(tokens),
+        context=CONTEXT_TOKENS,
     )
 
 
 def table(costs: ChatCosts) -> str:
-    """The figures for the terminal and the docs."""
+    """Return the figures for the terminal and the docs."""
     rows = {
         "a turn beside the model": f"{_both(costs.turn)}, at {costs.lines:,} lines, replies of {costs.words} words",
         "  before the model is asked": _both(costs.before),
@@ -124,12 +125,12 @@ def _both(timing: Timing) -> str:
 
 
 def as_json(costs: ChatCosts) -> dict[str, Any]:
-    """The figures under their names."""
+    """Return the figures by name."""
     return asdict(costs)
 
 
 def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[float], list[float], list[Prompt]]:
-    """The milliseconds of each turn before the model is asked and after its last word, and the prompt."""
+    """Return the milliseconds of each turn before the model is called and after its last word, and the prompts."""
     said, answered = _sides(synthetic.lines(2 * (turns + WARMUP_TURNS), skip=behind), length)
     model = TimedLLM(answered, context=CONTEXT_TOKENS)
     before: list[float] = []
@@ -151,7 +152,7 @@ def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[fl
 
 
 class TimedLLM(ScriptedLLM):
-    """Notes when it was asked, and when its last word was taken."""
+    """Records when it was called, and when its last word was read."""
 
     asked = done = 0.0
 
@@ -174,7 +175,7 @@ class CountedStream(ScriptedStream):
 
 
 def _sides(lines: Iterator[NewLine], length: int) -> tuple[list[str], list[str]]:
-    """What the person says, and what the character answers: as many, and these so many words long."""
+    """Return what the person says and what the character replies: equally many, the latter `length` words long."""
     texts = [
         " ".join(words[: math.ceil(len(words) / TOKENS_PER_WORD_RATIO)])
         for line in lines
@@ -192,7 +193,7 @@ CHARACTER = Character(
 
 
 def _streamed(memory: Memory, behind: int) -> list[float]:
-    """The milliseconds from a server's sending a first word to a caller's having it."""
+    """Return the milliseconds from a server's sending a first word to the caller's receiving it."""
     waits = []
     with _server() as url, Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), scribe=ExtractiveScribe()) as talk:
         for line in synthetic.lines(STREAMED_REPLIES, skip=behind + 10_000):

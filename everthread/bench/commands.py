@@ -212,7 +212,10 @@ def goodai_(
     total = len(items) * (1 + len(factors if matcher else ()))
     with click.progressbar(length=total, label=dataset, file=sys.stderr, show_pos=False) as bar:
         found = goodai.evaluate(
-            *(dataset, items, ctx.find_root().obj["embedder"], lambda done, total: bar.update(done - bar.pos)),
+            dataset,
+            items,
+            embedder=ctx.find_root().obj["embedder"],
+            progress=lambda done, total: bar.update(done - bar.pos),
             matcher=matcher,
             factors=factors,
         )
@@ -249,7 +252,8 @@ def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, .
 def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Ask the questions of a DATASET of a folder and of the Postgres database URL, and compare their hits."""
     found = store_parity.measure_parity(
-        *(url, LOADERS[dataset](path, only)),
+        url,
+        LOADERS[dataset](path, only),
         embedder=ctx.find_root().obj["embedder"],
         progress=lambda text: click.echo(text, err=True),
     )

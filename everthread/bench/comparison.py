@@ -1,4 +1,4 @@
-"""Recipes beside one another: as tables for the terminal and the docs, as JSON and as a plot. It measures nothing."""
+"""The comparison of recipes as tables for the terminal and the docs, as JSON and as a plot. It measures nothing."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from everthread.bench.metrics import KS
 from everthread.bench.report import BUDGETS_TOKENS, draw_plot, to_percent, to_percents
 from everthread.errors import BadFile
 
-BASE_RECIPE = "default"  # beside whose times the others stand
-NOT_MEASURED = "–"  # in place of what can't be measured
-BAR_WIDTH = 0.27  # of the room that a recipe has in the plot, what each of its three bars takes
+BASE_RECIPE = "default"  # the times of the others are given as multiples of its
+NOT_MEASURED = "–"
+BAR_WIDTH = 0.27  # as a share of a recipe's width in the plot, which has three bars
 
 Table = list[list[str]]  # the head, then a row each
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeRow:
-    """What one recipe showed. Shares are 0..1, by the tokens of the context or by k; None is what can't be measured."""
+    """The results of one recipe. Shares are 0..1, by the tokens of the context or by k; None was not measured."""
 
     recipe: str
     kinds: tuple[str, ...]
@@ -43,7 +43,7 @@ class RecipeRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Recipes on one dataset, with one embedder and one scribe."""
+    """The results of recipes on one dataset, with one embedder and one scribe."""
 
     dataset: str
     embedder: str
@@ -52,29 +52,28 @@ class Comparison:
     rows: tuple[RecipeRow, ...]
 
     def json(self) -> dict[str, Any]:
-        """The figures under the names that scripts rely on, shares in percent."""
+        """Return the figures, shares in percent. Scripts rely on the names."""
         head = {"dataset": self.dataset, "embedder": self.embedder, "scribe": self.scribe, "questions": self.questions}
         return {**head, "recipes": {row.recipe: self._json(row) for row in self.rows}}
 
     def text(self) -> str:
-        """The figures for the terminal."""
+        """Return the figures for the terminal."""
         head = f"{self.dataset}: {self.questions} questions, embedder {self.embedder}, scribe {self.scribe}"
         return "\n".join([head, "", *_plain(self._found()), "", *_plain(self._costs()), "", *self._notes()])
 
     def markdown(self) -> str:
-        """The figures for the docs."""
+        """Return the figures for the docs."""
         head = f"{self.questions} questions, embedder {self.embedder}, scribe {self.scribe}."
         notes = [f"- {note}" for note in self._notes()]
         return "\n".join([head, "", *_piped(self._found()), "", *_piped(self._costs()), "", *notes])
 
     def write(self, page: Path) -> None:
-        """Put the tables between the page's marks for this dataset. Raises BadFile."""
+        """Write the tables between the page's marks for this dataset. Raises BadFile."""
         text, span = find_table_span(page, self.dataset)
         page.write_text(f"{text[: span[0]]}\n{self.markdown()}\n{text[span[1] :]}", encoding="utf-8")
 
     def plot(self, path: Path) -> None:
-        """Draw gold and answers in context over its tokens, and what the gate lets through. The file's ending names the
-        format. Raises ConfigError."""
+        """Plot gold lines and answers in contexts by tokens, and what the gate lets through. Raises ConfigError."""
         draw_plot(path, f"{self.dataset} · recipes", (self._draw_gold, self._draw_words, self._draw_gate))
 
     # ------------------------------------------------------------------- tables
@@ -93,9 +92,17 @@ class Comparison:
         head = "tokens,kept,strangers,mapped,write ms,× default,units a line,calls a line,recall ms,× default"
         rows = [
             [
-                *(row.recipe, f"{row.tokens:.0f}", _percent(row.kept), _percent(row.unchanged), _percent(row.mapped)),
-                *(f"{row.write_ms:.2f}", _times(self._ratio(row, "write_ms")), f"{row.units:.3f}", f"{row.calls:.3f}"),
-                *(f"{row.recall_ms:.2f}", _times(self._ratio(row, "recall_ms"))),
+                row.recipe,
+                f"{row.tokens:.0f}",
+                _percent(row.kept),
+                _percent(row.unchanged),
+                _percent(row.mapped),
+                f"{row.write_ms:.2f}",
+                _times(self._ratio(row, "write_ms")),
+                f"{row.units:.3f}",
+                f"{row.calls:.3f}",
+                f"{row.recall_ms:.2f}",
+                _times(self._ratio(row, "recall_ms")),
             ]
             for row in self.rows
         ]
@@ -172,15 +179,15 @@ class Comparison:
 
 
 def find_table_span(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
-    """A page's text, and from where to where the tables of a dataset stand in it. Raises BadFile."""
+    """Return a page's text, and the span of a dataset's tables in it. Raises BadFile."""
     try:
         text = page.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(f"{page} can't be read ({error}); name the page that holds the tables") from None
+        raise BadFile(f"cannot read {page} ({error}); expected the page that contains the tables") from None
     begin, end = f"<!-- recipes on {dataset} -->", f"<!-- end of recipes on {dataset} -->"
     found = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", text, re.DOTALL)
     if found is None:
-        raise BadFile(f"{page} has no place for the tables; write {begin} and {end} where they are to stand")
+        raise BadFile(f"{page} has no place for the tables; write {begin} and {end} where they belong")
     return text, found.span(1)
 
 

@@ -1,7 +1,7 @@
-"""Whether a line stands in a context, whoever laid it out: one criterion for lines, chunks, notes and summaries. Pure.
+"""Whether a context contains a line: one criterion for lines, chunks, notes and summaries. Pure.
 
-It does where its sentence stands there word for word; or else where goodai-ltm's measure of a fact in a passage holds
-(`windows.py`): seven tenths of its tokens, in a row and in order.
+It does if it contains the line's sentence verbatim, or if goodai-ltm's measure of a fact in a passage (`fuzzy_match`)
+finds seven tenths of its tokens, contiguous and in order.
 """
 
 from __future__ import annotations
@@ -16,25 +16,29 @@ from everthread.text.analyzer import terms
 from everthread.text.formatting import format_line
 from everthread.types import Line
 
-MAX_CACHED_TEXTS = 4096  # texts of lines whose tokens are kept in mind
+MAX_CACHED_TEXTS = 4096  # texts of lines whose tokens are cached
 
 
 class RenderedContext:
-    """A context's text, as lines and words are looked up in it."""
+    """The text of a context, searchable by line and by words."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def holds(self, line: Line) -> bool:
-        """Whether the line stands in it."""
+        """Return whether the context contains the line."""
         return bool(self.text) and (
             format_line(line) in self.text or contains_fact(_pieces(line.text), self._pieces, MIN_SCORE)
         )
 
     def share(self, words: Collection[str]) -> float:
-        """The share of these terms that stand in it, from 0 to 1. ValueError for no terms."""
+        """Return the share (0..1) of these terms that the context contains.
+
+        Raises:
+            ValueError: without terms.
+        """
         if not words:
-            raise ValueError("an answer without words can't be looked up; leave it out")
+            raise ValueError("an answer without words can't be searched for; leave it out")
         return len(self._terms & set(words)) / len(set(words))
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Choosing a head's numbers from conversations: the weights, the curves of the gate and its threshold.
+"""Fits a scoring profile on conversations: the weights, the curves of the gate and its threshold.
 
-Every figure reported is of a conversation that was left out of the fit it is measured with. It knows how questions are
-put to a bank (as `run` does) and how `fit` works, and leaves the reading of datasets to the loaders.
+Every reported figure is of a conversation that was left out of the fit. The module knows how questions are put to a
+bank (as `run` does) and how `fit` works, and leaves the reading of datasets to the loaders.
 """
 
 from __future__ import annotations
@@ -39,12 +39,31 @@ SMALL_BANK_LINES = (3, 10, 30, 100)  # lines of the small banks, in turn
 SMALL_BANK_ODDS = 0.3
 MIXED_WEIGHT = 0.4  # of the weight of all questions, what those of the mixed-in conversations have
 FRIEND_SIGNALS = (
-    *("cosine", "cosine_near", "bm25_window", "bm25_session", "share", "asks", "length", "speaker"),
-    *("day", "month", "answers", "time"),
+    "cosine",
+    "cosine_near",
+    "bm25_window",
+    "bm25_session",
+    "share",
+    "asks",
+    "length",
+    "speaker",
+    "day",
+    "month",
+    "answers",
+    "time",
 )
 ASSISTANT_SIGNALS = (
-    *("cosine", "cosine_near", "cosine_session", "bm25_window", "bm25_session", "asks", "length", "person"),
-    *("day", "month", "time"),
+    "cosine",
+    "cosine_near",
+    "cosine_session",
+    "bm25_window",
+    "bm25_session",
+    "asks",
+    "length",
+    "person",
+    "day",
+    "month",
+    "time",
 )
 WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # what is left where the embedder can't read the question
 ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # the score by which negatives are chosen: a plain hybrid
@@ -84,7 +103,7 @@ BY_WORDS = FitSettings(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One question put to one bank: its candidates, and what of the evidence needs no weights."""
+    """One question to one bank: its candidates, and the evidence that needs no weights."""
 
     asker: str
     bank: str
@@ -97,7 +116,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class GateRates:
-    """What a gate lets through, as shares: of a bank's own questions, and of strangers' with and without its names."""
+    """What a gate lets through, as shares: own questions, and foreign ones without and with the bank's names."""
 
     kept: float
     unchanged: float
@@ -112,7 +131,7 @@ class GateRates:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """What was fitted on all conversations, and what the left-out ones showed."""
+    """What was fitted on all conversations, and the results on those left out."""
 
     weights: Mapping[str, float]
     whole: Mapping[str, float]
@@ -160,11 +179,16 @@ def cross_validate(
     mixed: Sequence[AnnotatedConversation] = (),
     by_words: bool = False,
 ) -> FitResult:
-    """Fit a head on these conversations, and on all but one for each.
+    """Fit a profile on these conversations, and on all but one for each.
 
-    The questions of the mixed-in conversations join in the weights, with MIXED of the weight, and in nothing else.
-    by_words is for conversations in Chinese, of which the embedder knows nothing.
-    Raises BadInput where there is nothing to leave out, and where the embedder can read what it is not to.
+    Args:
+        conversations: with their questions.
+        embedder: default: the configured one.
+        mixed: conversations whose questions join in the weights only, with MIXED_WEIGHT of the weight.
+        by_words: for conversations in Chinese, which the embedder can't read.
+
+    Raises:
+        BadInput: for fewer than three conversations, or a multilingual embedder with by_words.
     """
     if len(conversations) < 3:
         raise BadInput(f"fitting needs at least three conversations, got {len(conversations)}; one is left out in turn")

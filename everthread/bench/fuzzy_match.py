@@ -1,7 +1,7 @@
-"""How much of a fact stands in a passage: goodai-ltm's measure, by the edit distance of tokens. Pure.
+"""How much of a fact a passage contains: goodai-ltm's measure, by the edit distance of tokens. Pure.
 
-score = 100 · (1 − d / n), n the tokens of the fact, d the least Levenshtein distance (1966) from the fact to a window
-of n tokens of the passage. Where the passage is the shorter one, all of it is the window.
+score = 100 · (1 − d / n), with n the number of tokens of the fact and d the minimum Levenshtein distance (1966) between
+the fact and a window of n tokens of the passage. A shorter passage is itself the window.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ _ALIKE = frozenset((",", "!", ";", "..", "...", "!!", "!!!"))
 
 
 def normalize_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Tokens as they are compared: lower-cased, one mark for the pausing ones, none at the end."""
+    """Normalize tokens for comparison: lower case, one mark for pauses, no final mark."""
     found = ["." if token in _ALIKE else token.lower() for token in tokens]
     return tuple(found[:-1] if found[-1:] == ["."] else found)
 
 
 def contains_fact(fact: Sequence[str], passage: Sequence[str], threshold: float) -> bool:
-    """Whether the passage scores at least threshold for the fact, from 0 to 100. Of an empty fact nothing stands.
+    """Return whether the passage scores at least `threshold` (0..100) for the fact; an empty fact is not contained.
 
-    Windows with too few of the fact's tokens are passed over, for each missing one is an edit; the others are compared
-    no farther than the distance that is allowed.
+    Windows that lack too many of the fact's tokens are skipped, for each missing one is an edit; the others are
+    compared up to the allowed distance.
     """
     if not fact:
         return threshold <= 0
@@ -49,9 +49,9 @@ def _windows(fact: Sequence[str], passage: Sequence[str], allowed: int) -> Itera
 
 
 def edit_distance(one: Sequence[str], other: Sequence[str], allowed: int) -> int:
-    """The Levenshtein distance, or some number above `allowed` where it is more than that.
+    """Return the Levenshtein distance, or a number above `allowed` if it is greater than that.
 
-    Only the cells within `allowed` of the diagonal are filled: what lies farther off costs more (Ukkonen 1985).
+    Only the cells within `allowed` of the diagonal are filled: those farther away cost more (Ukkonen 1985).
     """
     beyond = allowed + 1
     if abs(len(one) - len(other)) > allowed:

@@ -44,7 +44,7 @@ NAMES = """
 
 @dataclass(frozen=True, slots=True)
 class PublishedAccuracy:
-    """What the source says a model finds, in percent of the questions."""
+    """The accuracy that the source publishes for a model, in percent of the questions."""
 
     model: str
     at3: float
@@ -75,7 +75,7 @@ Accuracy = Mapping[int, float]  # the share of the questions that were answered,
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """How many questions were answered, and the seconds that it took. by_factor is with the matcher, by the number of
+    """The share of answered questions, and the seconds that it took. by_factor is with the matcher, by the number of
     candidates that it rated for each passage; accuracy is without one."""
 
     dataset: str
@@ -126,18 +126,19 @@ def evaluate(
     matcher: str = "",
     factors: Sequence[float] = (),
 ) -> EvaluationResult:
-    """Remembers the facts of all items, asks for each, and counts.
+    """Store the facts of all items, ask for each, and count.
 
     Args:
-        dataset: the name of the dataset.
+        dataset: its name.
         items: facts and questions.
-        embedder: an embedder or its name; `none` finds by words.
-        progress: called with how many questions were asked, of how many.
+        embedder: an embedder or its name; `none` searches by words.
+        progress: called with the number of questions asked, and of all.
         matcher: the name of a matching model, which is then measured as well, once a factor.
         factors: candidates that the matcher rates for each passage.
 
     Raises:
-        BadInput: where there is nothing to ask. ConfigError: for unknown names.
+        BadInput: without questions.
+        ConfigError: for unknown names.
     """
     if not items:
         raise BadInput(f"{dataset}: there is no question to ask; check the path and --limit")

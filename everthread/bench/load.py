@@ -1,7 +1,7 @@
-"""A store under many hands, and two stores beside each other: what a server costs, and what it carries.
+"""Load on a store by many clients, and two stores compared: the cost of a database server, and its capacity.
 
-`compare` measures a folder and a Postgres database in one run, so that their ratio means something on a noisy machine.
-`load` lets many clients talk to many banks at once.
+`compare_stores` measures a folder and a Postgres database in one run, so that their ratio is meaningful on a noisy
+machine. `run_load` lets many clients use many banks at once.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ class LoadResult:
 def compare_stores(
     url: str, sizes: Sequence[int], *, embedder: Embedder | str | None = None, progress: Progress | None = None
 ) -> list[StoreTimings]:
-    """Measure a folder and the database at each size. The banks of this are forgotten in the end, also where it is
-    interrupted."""
+    """Measure a folder and the database at each size. The banks are deleted afterwards, also after an interruption."""
     real, tell = factory.embedder(embedder), progress or (lambda _: None)
     found = []
     with (
@@ -121,7 +120,7 @@ def _side(name: str, store: Store, size: int, real: Embedder) -> StoreTimings:
 
 @contextmanager
 def _brief(store: Store, embedder: Embedder) -> Iterator[Memory]:
-    """A bank that nobody else has, forgotten in the end, also where the measuring is interrupted."""
+    """Yield a bank of its own, deleted afterwards, also after an interruption."""
     bank = Memory.open(f"everthread-bench/{uuid4().hex}", store=store, embedder=embedder)
     try:
         yield bank
@@ -153,9 +152,9 @@ def run_load(
     embedder: str | None = None,
     progress: Progress | None = None,
 ) -> LoadResult:
-    """Let so many clients ask and tell so many banks at once.
+    """Let `clients` threads recall and observe in `banks` banks at once.
 
-    The banks are called "load 0" and so on, and stay, so that a second run begins at once. Raises BadInput.
+    The banks are called "load 0" and so on, and remain, so that a second run starts at once. Raises BadInput.
     """
     if min(clients, banks) < 1 or seconds <= 0:
         raise BadInput(f"clients, banks and seconds must be positive, got {clients}, {banks}, {seconds}")
@@ -194,7 +193,7 @@ def _timing(times: list[float]) -> Timing:
 
 
 class _Client(threading.Thread):
-    """Asks or tells one bank after the other until the end."""
+    """Recalls or observes in one bank after another until the end."""
 
     def __init__(self, number: int, memories: Sequence[Memory], end: float) -> None:
         super().__init__(name=f"client {number}")

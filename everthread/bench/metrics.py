@@ -1,4 +1,4 @@
-"""What is counted, as pure functions over ids. They know no bank, no clock and no dataset."""
+"""Metrics as pure functions of ids. They know no bank, no clock and no dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KS = (1, 5, 10, 25, 50)  # the cut-offs of every recall table, so that tables ca
 
 
 def recall_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
-    """The share of the gold ids among the first k."""
+    """Return the share of the gold ids among the first k."""
     _some(gold)
     return len(gold & set(ranked[:k])) / len(gold)
 
@@ -26,24 +26,24 @@ def ndcg_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
 
 
 def gold_share(shown: Collection[str], gold: Set[str]) -> float:
-    """The share of the gold ids among those shown, wherever they stand."""
+    """Return the share of the gold ids that are shown, at any position."""
     _some(gold)
     return len(gold & set(shown)) / len(gold)
 
 
 def mean(values: Iterable[float]) -> float:
-    """The mean; of nothing it is 0, so that an empty category prints as a number."""
+    """Return the mean, or 0 without values, so that an empty category prints as a number."""
     numbers = list(values)
     return math.fsum(numbers) / len(numbers) if numbers else 0.0
 
 
 def share(values: Iterable[bool]) -> float:
-    """The share of those that are true."""
+    """Return the share of true values."""
     return mean(float(value) for value in values)
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """The value that so many percent do not exceed, between neighbours in proportion; of nothing it is 0."""
+    """Return the value that `percent` % of the values don't exceed, interpolated; 0 without values."""
     numbers = sorted(values)
     if not numbers:
         return 0.0

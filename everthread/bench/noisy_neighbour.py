@@ -1,4 +1,4 @@
-"""A large bank beside many small ones: whether anybody's questions wait for somebody else's memories."""
+"""A large bank next to many small ones: whether queries to some banks are delayed by the size of another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class NoisyNeighbourResult:
-    """Recall in small banks: before the large one is filled, when it is there, while it is asked without a pause."""
+    """Recall in small banks: before the large one is filled, afterwards, and while the large one is queried without a
+    pause."""
 
     banks: int
     lines: int
@@ -59,8 +60,7 @@ def measure_noisy_neighbour(
 ) -> NoisyNeighbourResult:
     """Measure recall in small banks without and with a large one.
 
-    The banks stay, "small 0" and so on and "large", so that a run that was cut short goes on where it was. Raises
-    BadInput.
+    The banks remain, "small 0" and so on and "large", so that an interrupted run continues. Raises BadInput.
     """
     if banks < 1 or lines < CHUNK_LINES:
         raise BadInput(f"banks must be positive and lines at least {CHUNK_LINES:,}, got {banks} and {lines}")
@@ -90,7 +90,7 @@ def measure_noisy_neighbour(
 
 
 def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -> None:
-    """Let the bank hold so many lines."""
+    """Fill the bank up to `size` lines."""
     memory = Memory(bank, store, embedder, factory.recipe("default"))
     have = store.corpus(bank).lines
     if have < size:

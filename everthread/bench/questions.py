@@ -1,4 +1,4 @@
-"""Questions with known answers, and the conversations that hold them. It knows no dataset's format."""
+"""Questions with known answers, and the conversations that contain them. It knows no dataset's format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from everthread.types import NewLine
 class Question:
     """A question and the ids of the lines that answer it.
 
-    after is how many of the conversation's lines had been said when it was asked; None means all of them.
+    after is how many lines had been said when it was asked; None: all of them.
     """
 
     text: str
@@ -27,10 +27,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedConversation:
-    """Lines with their ids, and what is asked about them.
+    """A conversation with the ids of its lines and with questions about it.
 
-    unresolved counts gold ids that name no line, split those that had to be mended to be read, left_out the questions
-    without any gold line. strange are questions that it can't answer, where the dataset has such.
+    unresolved counts gold ids that name no line, repaired those that had to be repaired to be parsed, left_out the
+    questions without gold lines. strange are questions that it can't answer, if the dataset has such.
     """
 
     id: str
@@ -44,7 +44,7 @@ class AnnotatedConversation:
     strange: tuple[str, ...] = ()
 
     def questions_by_time(self) -> list[tuple[int, list[Question]]]:
-        """The questions by how many lines had been said when they were asked, the fewest first."""
+        """Group the questions by how many lines had been said when they were asked, ascending."""
 
         def said(question: Question) -> int:
             return len(self.lines) if question.after is None else question.after
@@ -54,7 +54,7 @@ class AnnotatedConversation:
 
 @dataclass(slots=True)
 class ConversationBuilder:
-    """A conversation while its questions are being read. Those without gold are counted, not asked."""
+    """Collects the questions of a conversation. Those without gold are only counted."""
 
     name: str
     lines: tuple[NewLine, ...]
@@ -77,14 +77,14 @@ class ConversationBuilder:
 
 
 def read_list(value: object, path: Path, place: str) -> list[object]:
-    """The value, which must be a JSON list; none at all is an empty one."""
+    """Return a value that must be a JSON list; None is an empty one."""
     if value is not None and not isinstance(value, list):
         raise file_error(path, place, f"{shown(value)} is no list", "give the file as it was published")
     return value or []
 
 
 def check_chosen(only: Collection[str], known: Iterable[str], path: Path) -> None:
-    """Complain of a chosen id that is not there."""
+    """Raise BadFile if a chosen id is unknown."""
     names = sorted(known)
     if missing := set(only).difference(names):
         raise file_error(path, "", f"there is no {shown(min(missing))}", f"choose from {', '.join(names[:20])}")

@@ -1,9 +1,10 @@
-"""Every recipe on the same conversations and questions, beside the others.
+"""Measures the recipes on the same conversations and questions.
 
-Each conversation is replayed into a bank of its own for each recipe (`replay.py`), asked its questions, and asked what
-it can't know. What a context holds is told by one criterion for all (`standing.py`), for not every recipe finds lines.
-The vectors of the lines are made once; what a write costs is measured apart, with the model itself, on the first lines
-of the first conversation: session by session, one recipe after the other, so that a busy moment meets them all.
+Each conversation is replayed into a bank of its own for each recipe (`replay`), asked its questions, and asked what it
+can't answer. What a context contains is determined by one criterion for all recipes (`coverage`), for not every recipe
+finds lines. Vectors of lines are computed once; the cost of writing is measured separately, with the model itself, on
+the first lines of the first conversation: session by session, one recipe after the other, so that a busy moment affects
+them all.
 """
 
 from __future__ import annotations
@@ -33,11 +34,9 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import terms
 from everthread.types import Context, Line
 
-GATED_BUDGET_TOKENS = 1000  # tokens of the context in which the gate has its say
+GATED_BUDGET_TOKENS = 1000  # of the context with the gate on
 WRITE_COST_LINES = 300  # lines on which the cost of writing is measured
-WARMUP_QUESTION = (
-    "Is there anything new?"  # asked before the clock runs: the first question after a write reads what is new
-)
+WARMUP_QUESTION = "Is there anything new?"  # not measured: the first query after a write reads the new lines
 LINE_KINDS = ("line",)
 
 Progress = Callable[[str], None]
@@ -45,7 +44,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What came back for one of a bank's own questions. Shares are 0..1, by the budget of the context."""
+    """The result of one of a bank's own questions. Shares are 0..1, by the budget of the context."""
 
     milliseconds: float
     gold: Mapping[int, float]  # by the text of the context
@@ -58,14 +57,14 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class ConversationResult:
-    """One recipe on one conversation."""
+    """The results of one recipe on one conversation."""
 
     found: Sequence[QuestionResult]
     strayed: Sequence[tuple[bool, bool]]  # whether anything is shown for what it can't know: as it is, and mapped
     lines: int
     units: int
     scribe_calls: int  # of the scribe
-    waiting: int  # pieces of work that the scribe has not done
+    waiting: int  # jobs that the scribe has not done
 
 
 def compare_recipes(
@@ -77,8 +76,19 @@ def compare_recipes(
     scribe: Scribe | None = None,
     progress: Progress = lambda text: None,
 ) -> Comparison:
-    """Measure recipes, all that come with Everthread if none is named. scribe writes what they want written; without
-    one it is ExtractiveScribe. Raises BadInput where there is nothing to ask."""
+    """Measure recipes.
+
+    Args:
+        conversations: with their questions.
+        recipes: default: all that come with Everthread.
+        dataset: its name.
+        embedder: default: the configured one.
+        scribe: writes what the recipes need; default: ExtractiveScribe.
+        progress: called with messages.
+
+    Raises:
+        BadInput: without questions, or if a recipe is named twice.
+    """
     if not any(conversation.questions for conversation in conversations):
         raise BadInput(f"{dataset} has no question with gold; choose other conversations")
     chosen = [factory.recipe(each) for each in recipes or factory.RECIPES]
@@ -101,7 +111,7 @@ def compare_recipes(
 def measure_write_costs(
     conversation: AnnotatedConversation, recipes: Sequence[Recipe], store: Store, embedder: Embedder, scribe: Scribe
 ) -> dict[str, float]:
-    """Milliseconds a line for each recipe: embedded, durable, and with all that is written of it."""
+    """Return the milliseconds a line for each recipe: embedded, durable, and with all that is written about it."""
     lines = conversation.lines[:WRITE_COST_LINES]
     embedder.embed([WARMUP_QUESTION])
     replays = {each.name: Replay(Memory(f"cost-{each.name}", store, embedder, each), lines, scribe) for each in recipes}
@@ -124,7 +134,7 @@ def _all(
     scribe: Scribe,
     progress: Progress,
 ) -> Iterator[tuple[Recipe, ConversationResult]]:
-    """Each conversation under each recipe."""
+    """Measure each conversation with each recipe."""
     for at, own in enumerate(conversations):
         for recipe in recipes:
             progress(f"{own.id}, {recipe.name}: {len(own.lines)} lines, {len(own.questions)} questions")
@@ -215,5 +225,5 @@ def _row(recipe: Recipe, cost: float, measured: Sequence[ConversationResult]) ->
 
 
 def _means(values: Sequence[Mapping[int, float]]) -> dict[int, float]:
-    """The mean under each number; empty where there are none."""
+    """Return the mean for each number; empty without values."""
     return {number: mean(each[number] for each in values) for number in values[0]} if values else {}

@@ -1,7 +1,7 @@
-"""How often refusals and answers are mistaken for each other, on 200 replies that no refusing word was chosen by.
+"""How often refusals and answers are mistaken for each other, on 200 replies that were not chosen by refusing words.
 
-`refusals.tsv` holds them: a language, `refusal` or `answer`, and the reply, with tabs between. Half are refusals, half
-are in Chinese, and most answers are hard: they hold "sorry", "can't" or "refuse".
+`refusals.tsv` contains them: a language, `refusal` or `answer`, and the reply, separated by tabs. Half are refusals,
+half are in Chinese, and most answers are difficult: they contain "sorry", "can't" or "refuse".
 """
 
 from __future__ import annotations

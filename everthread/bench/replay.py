@@ -1,7 +1,7 @@
-"""A conversation as it comes to a bank: line by line, with what a scribe writes where the recipe finds that.
+"""Replays a conversation into a bank, line by line, with what a scribe writes if the recipe uses it.
 
-It does what a chat does behind its replies (`chat.py`), without replies and without recall, so that the background that
-a scribe gets beside the lines is empty. It measures nothing.
+It does the background work of a chat (`chat.py`) without replies and recall, so the scribe gets no recalled lines as
+background. It measures nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WINDOW_BUDGET_TOKENS = (
 
 
 class CountingScribe:
-    """A scribe that counts what it is asked for, by the names of its methods."""
+    """Counts the calls of a scribe by method."""
 
     def __init__(self, scribe: Scribe) -> None:
         self.name = scribe.name
@@ -82,8 +82,7 @@ class CountingScribe:
 
 
 class CachedEmbedder:
-    """The vectors of an embedder, each text's made once, for the same lines are written under every recipe. A question
-    is embedded anew each time."""
+    """Caches the vectors of texts, which every recipe stores; queries are embedded every time."""
 
     def __init__(self, real: Embedder) -> None:
         self.name, self.multilingual = real.name, real.multilingual
@@ -101,7 +100,7 @@ class CachedEmbedder:
 
 @dataclass(slots=True)
 class _Session:
-    """An open session: its lines with their tokens, and how many of them are noted."""
+    """An open session: its lines, their costs in tokens, and how many of them are in the notes."""
 
     lines: list[Line] = field(default_factory=list)
     costs: list[int] = field(default_factory=list)
@@ -112,21 +111,21 @@ class _Session:
         self.costs.append(count_line_tokens(line, estimate))
 
     def window(self, recipe: Recipe) -> int:
-        """Where the lines begin that stand in the window: those not noted yet, and the recipe's overlap."""
+        """Return the index of the window's first line: the lines not in the notes yet, and the recipe's overlap."""
         first = max(self.noted - recipe.overlap, 0)
         return first if recipe.window is None else max(first, len(self.lines) - recipe.window)
 
 
 class Replay:
-    """One conversation on its way into a bank.
+    """Replays one conversation.
 
-    Where the recipe finds notes, the lines that leave the window of a chat (`Recipe.lines_to_evict`) are noted; where
-    it finds notes or summaries, each session is ended after its last line, as a chat ends it when the person agrees.
+    If the recipe uses notes, lines that leave the window of a chat are noted. If it uses notes or summaries, each
+    session is ended after its last line, as in a chat when the person agrees.
     """
 
     def __init__(self, memory: Memory, lines: Sequence[NewLine], scribe: Scribe) -> None:
         if any(line.session is None for line in lines):
-            raise BadLine("a line to be replayed must name its session; give it one")
+            raise BadLine("invalid line: a line to replay must have a session")
         self.memory = memory
         self.lines: list[Line] = []
         self._lines = lines
@@ -135,7 +134,7 @@ class Replay:
         self._desk = ScribeWorker(memory, scribe)
 
     def advance(self, count: int) -> None:
-        """Go on until so many lines have been said, and all that is to be written of them is written."""
+        """Continue until `count` lines are stored, and everything that is to be written about them is written."""
         wanted = self.memory.recipe.kinds
         for place in range(len(self.lines), count):
             new = self._lines[place]
@@ -149,7 +148,7 @@ class Replay:
                 self._desk.join()
 
     def _leave(self, line: Line) -> None:
-        """Have noted what has no more room in the window. It leaves the window when that is done, and not before."""
+        """Note the lines that no longer fit into the window. They leave it when that is done."""
         session = self._open.setdefault(line.session, _Session())
         session.add(line)
         first = session.window(self.memory.recipe)

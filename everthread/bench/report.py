@@ -1,4 +1,4 @@
-"""A benchmark's outcome as a table, as JSON and as a plot. It computes nothing that was not measured (`run.py`)."""
+"""The results of a benchmark as a table, as JSON and as a plot. It only formats what `run` has measured."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from everthread.common.installation import install_extra
 from everthread.errors import ConfigError
 
-BUDGETS_TOKENS = (500, 1000, 2000)  # tokens of context: a thrifty, a usual and a generous share of a prompt
+BUDGETS_TOKENS = (500, 1000, 2000)  # of context: a small, a usual and a large share of a prompt
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryResult:
-    """One kind of question."""
+    """The results of one kind of question."""
 
     questions: int
     recall: Mapping[int, float]  # k -> share
@@ -23,7 +23,7 @@ class CategoryResult:
 
 @dataclass(frozen=True, slots=True)
 class GatePoint:
-    """What a gate at this threshold would let through, as shares."""
+    """What a gate with this threshold lets through, as shares."""
 
     threshold: float
     kept: float  # of the questions asked where they belong
@@ -33,7 +33,7 @@ class GatePoint:
 
 @dataclass(frozen=True, slots=True)
 class FalseInjection:
-    """How often something was put into the prompt for a question that this bank can't answer; shares."""
+    """How often something was recalled for a question that the bank can't answer; shares."""
 
     unchanged: float
     mapped: float
@@ -42,7 +42,7 @@ class FalseInjection:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one run measured. Shares are 0..1, times are milliseconds; None means that it could not be measured."""
+    """The results of one run. Shares are 0..1, times are milliseconds; None was not measured."""
 
     dataset: str
     recipe: str
@@ -60,7 +60,7 @@ class Report:
     latency_p95: float
 
     def json(self) -> dict[str, Any]:
-        """The figures under the names that scripts rely on, shares in percent."""
+        """Return the figures, shares in percent. Scripts rely on the names."""
         return {
             "dataset": self.dataset,
             "recipe": self.recipe,
@@ -80,14 +80,14 @@ class Report:
         }
 
     def text(self) -> str:
-        """The figures as a table for the terminal and the docs."""
+        """Return the figures as a table for the terminal and the docs."""
         head = f"{self.dataset}, recipe {self.recipe}, embedder {self.embedder}"
         rows = [(name, category.questions, category.recall) for name, category in sorted(self.categories.items())]
         rows.append(("all", self.questions, self.recall))
         return "\n".join([head, "", *_table(rows), "", *self._notes()])
 
     def plot(self, path: Path) -> None:
-        """Draw recall over k, and what the gate lets through over its threshold. The file's ending names the format."""
+        """Plot recall by k, and what the gate lets through by threshold. The suffix of the path names the format."""
         draw_plot(path, f"{self.dataset} · {self.recipe}", (self._draw_recall, self._draw_gate))
 
     def _notes(self) -> list[str]:
@@ -130,13 +130,26 @@ class Report:
 
 
 def check_plot_path(path: Path) -> None:
-    """ConfigError where a plot can't be drawn to a file of this name."""
+    """Check that a plot can be written to this path.
+
+    Raises:
+        ConfigError: for an unsupported suffix.
+    """
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ConfigError(f"can't plot to {str(path)!r}; name a file that ends in .png, .svg or .pdf")
+        raise ConfigError(f"cannot plot to {str(path)!r}; expected a file that ends in .png, .svg or .pdf")
 
 
 def draw_plot(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) -> None:
-    """Draw a plot of parts side by side, each by what draws it on its axes. Raises ConfigError."""
+    """Draw parts of a plot side by side.
+
+    Args:
+        path: its suffix names the format.
+        title: of the plot.
+        parts: functions that draw on axes.
+
+    Raises:
+        ConfigError: if the plot can't be written, or matplotlib is missing.
+    """
     check_plot_path(path)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -175,10 +188,10 @@ def _injection(wrong: FalseInjection | None) -> dict[str, Any] | None:
 
 
 def to_percent(share: float) -> float:
-    """A share as it is told: in percent, to the hundredth."""
+    """Return a share in percent, rounded to two decimals."""
     return round(100 * share, 2)
 
 
 def to_percents(shares: Mapping[int, float]) -> dict[str, float]:
-    """Shares by a number as JSON has them."""
+    """Return shares by number for JSON."""
     return {str(number): to_percent(share) for number, share in shares.items()}

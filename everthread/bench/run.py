@@ -1,6 +1,7 @@
-"""Ask every question of a dataset and measure what comes back, through the same calls that a chatbot makes.
+"""Asks every question of a dataset and measures the results, through the calls that a chatbot makes.
 
-Each conversation is fed to a bank of its own in a temporary folder. It knows `Memory`, and no dataset or store.
+Each conversation is stored in a bank of its own in a temporary folder. The module knows `Memory`, and no dataset or
+store.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.types import Context
 
-THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))  # 0 to 1, fine enough to choose a threshold by
+THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))  # 0 to 1, in steps fine enough to choose a threshold
 _LETTER = (
     "A-Za-z\u00c0-\u024f"  # letters of names; not \w, for Chinese writes "Bart" without a space before what follows
 )
@@ -34,7 +35,7 @@ Progress = Callable[[int, int], None]  # (questions asked, questions in all)
 
 @dataclass(frozen=True, slots=True)
 class OwnBankResult:
-    """A question put to its own bank, and what came back."""
+    """The result of a question to its own bank."""
 
     question: Question
     ranked: tuple[str, ...]  # ids, best first
@@ -46,7 +47,7 @@ class OwnBankResult:
 
 @dataclass(frozen=True, slots=True)
 class ForeignBankResult:
-    """A question put to a bank that knows nothing of it: as it is, and with that bank's names in it."""
+    """The results of a question to a bank that can't answer it: as it is, and with that bank's names."""
 
     unchanged: Context
     mapped: Context
@@ -61,9 +62,18 @@ def run_benchmark(
     progress: Progress | None = None,
     ks: Sequence[int] = KS,
 ) -> Report:
-    """Measure a recipe and an embedder on these conversations; ks are the cut-offs of recall.
+    """Measure a recipe and an embedder on these conversations.
 
-    Raises BadInput when there is nothing to ask.
+    Args:
+        conversations: with their questions.
+        dataset: its name.
+        recipe: default: the configured one.
+        embedder: default: the configured one.
+        progress: called with the number of questions asked, and of all.
+        ks: the cut-offs of recall.
+
+    Raises:
+        BadInput: without questions.
     """
     if not any(conversation.questions for conversation in conversations):
         raise BadInput(f"{dataset} has no question with gold; choose other conversations")
@@ -81,9 +91,9 @@ def run_benchmark(
 
 
 def replace_names(text: str, names: Sequence[str], others: Sequence[str]) -> str:
-    """The text with each name replaced by its counterpart: whole words, all at once, possessives too.
+    """Replace each name in a text by its counterpart: whole words, all at once, possessives too.
 
-    The first word of a name of several words stands for it: people are called by their first names.
+    The first word of a longer name is replaced as well: people are called by their first names.
     """
     pairs = dict(zip(names, others, strict=False))
     pairs = {name.split()[0]: other.split()[0] for name, other in pairs.items()} | pairs
@@ -94,7 +104,7 @@ def replace_names(text: str, names: Sequence[str], others: Sequence[str]) -> str
 
 
 def gate_curve(own: Sequence[float], unchanged: Sequence[float], mapped: Sequence[float]) -> tuple[GatePoint, ...]:
-    """What a gate at each threshold lets through, from the relevance of each question asked."""
+    """Return what a gate lets through at each threshold, by the relevance of each question."""
     return tuple(
         GatePoint(threshold, *(share(value >= threshold for value in values) for values in (own, unchanged, mapped)))
         for threshold in THRESHOLDS
@@ -102,7 +112,7 @@ def gate_curve(own: Sequence[float], unchanged: Sequence[float], mapped: Sequenc
 
 
 class _Count:
-    """Tells how far the asking has come."""
+    """Reports progress."""
 
     def __init__(self, conversations: Sequence[AnnotatedConversation], progress: Progress | None) -> None:
         befores = [conversations[at - 1] for at in range(len(conversations))]
@@ -126,14 +136,14 @@ def _open(
     recipe: Recipe | str | None,
     embedder: Embedder | str | None,
 ) -> list[Memory]:
-    """A bank for each conversation, in one store and with one model."""
+    """Open a bank for each conversation, in one store and with one model."""
     store, model, chosen = factory.store(folder), factory.embedder(embedder), factory.recipe(recipe)
     names = [f"bench-{number}" for number in range(len(conversations))]
     return [Memory.open(name, store=store, embedder=model, recipe=chosen) for name in names]
 
 
 def _ask(bank: Memory, conversation: AnnotatedConversation, most: int) -> Iterator[OwnBankResult]:
-    """Feed the conversation and ask its questions, each when as many lines had been said as it says."""
+    """Store the conversation, and ask each question after the number of lines that it names."""
     ids = {str(line.key): id for line, id in zip(conversation.lines, conversation.ids, strict=True)}
     fed = 0
     for count, questions in conversation.questions_by_time():
@@ -141,7 +151,7 @@ def _ask(bank: Memory, conversation: AnnotatedConversation, most: int) -> Iterat
         fed = count
         for number, question in enumerate(questions):
             if number == 0:
-                bank.recall(question.text, most)  # warm: the first recall after a write reads what is new
+                bank.recall(question.text, most)  # not measured: the first recall after a write reads the new lines
             yield _answer(bank, question, ids, most)
     bank.observe_many(conversation.lines[fed:])
 
@@ -163,8 +173,7 @@ def _answer(bank: Memory, question: Question, ids: Mapping[str, str], most: int)
 
 
 def _stray(conversations: Sequence[AnnotatedConversation], banks: Sequence[Memory]) -> Iterator[ForeignBankResult]:
-    """Questions that a bank can't answer: those that the dataset has for it, or else those of the conversation before,
-    as they are and with the bank's names in them."""
+    """Ask each bank the questions that it can't answer."""
     for at, (own, bank) in enumerate(zip(conversations, banks, strict=True)):
         for text, mapped in foreign_questions(own, conversations[at - 1]):
             unchanged = bank.context(text, BUDGETS_TOKENS[0])
@@ -172,8 +181,10 @@ def _stray(conversations: Sequence[AnnotatedConversation], banks: Sequence[Memor
 
 
 def foreign_questions(own: AnnotatedConversation, before: AnnotatedConversation) -> list[tuple[str, str]]:
-    """What a conversation can't answer, as it is and with its own names in it: the questions that the dataset has for
-    it, or else those of the conversation before."""
+    """Return questions that a conversation can't answer, as they are and with its own names.
+
+    They are the dataset's, or else those of the conversation before.
+    """
     if own.strange:
         return [(text, text) for text in own.strange]
     others = before.questions if before is not own else ()

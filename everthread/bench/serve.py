@@ -1,9 +1,9 @@
-"""What the server costs when many talk at once: the time of a whole reply beside the model's own, and of its first
-piece; and what the page weighs.
+"""The cost of the server with many concurrent chats: the time of a whole reply compared with the model's own, and of
+its first piece; and the size of the page.
 
-Three processes on this machine: a language model's server that streams each reply in so many pieces at a steady pace,
-the server as it is started for people, and here the clients: each with a bank of its own in which some lines were said
-before, all sending one reply at the same moment.
+Three processes on this machine: a language model's server that streams each reply in REPLY_PIECES pieces at a steady
+pace, the server as it is started for users, and here the clients: each with a bank of its own that has a few lines, all
+sending one message at the same moment.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True)
 class PageVisit:
-    """Milliseconds from asking for the page, the median of VISITS: until it takes what is typed and sends it, until the
-    conversation is read, and until all of it is there."""
+    """Milliseconds from requesting the page, the median of VISIT_COUNT: until it accepts a message, until the
+    conversation is shown, and until everything is loaded."""
 
     interactive: float
     read: float
@@ -66,9 +66,12 @@ class PageVisit:
 
 @dataclass(frozen=True, slots=True)
 class ServerResult:
-    """What was measured. Times are milliseconds from sending a request: to its first byte, to its first piece of text,
-    and to the end of the reply, which is kept then. ideal is what the model takes. page is the bytes of each file of
-    the page; opened is a first visit to it and the next, None where no browser was asked."""
+    """The results of one round.
+
+    Times are milliseconds from sending a request: to its first byte, to its first piece of text, and to the end of the
+    reply, which is then stored. ideal is the model's own time. page is the bytes of each file of the page; opened is a
+    first visit and a reload, None without a browser.
+    """
 
     clients: int
     workers: int
@@ -89,7 +92,7 @@ def measure_server(
     embedder: str | None = None,
     tell: Progress | None = None,
 ) -> list[ServerResult]:
-    """Measure, so many rounds one after the other. BadInput for too few of anything."""
+    """Measure `rounds` rounds. Raises BadInput for fewer than one of anything."""
     if min(clients, workers, rounds) < 1:
         raise BadInput(f"{clients} clients, {workers} workers, {rounds} rounds are too few; give at least 1 of each")
     tell = tell or (lambda _: None)
@@ -135,7 +138,7 @@ def _timing(seconds: list[float]) -> Percentiles:
 
 
 def table(rounds: list[ServerResult]) -> str:
-    """The figures for the terminal and the docs."""
+    """Return the figures for the terminal and the docs."""
     shown = [
         f"{each.clients} at once, {each.workers} workers: whole reply {_three(each.whole)}, "
         f"first piece {_three(each.first)}, taken {_three(each.accepted)}, {each.errors} errors"
@@ -157,7 +160,7 @@ def _three(timing: Percentiles) -> str:
 
 
 def as_json(rounds: list[ServerResult]) -> list[dict[str, Any]]:
-    """The figures under their names."""
+    """Return the figures by name."""
     return [asdict(each) for each in rounds]
 
 
@@ -165,12 +168,17 @@ def as_json(rounds: list[ServerResult]) -> list[dict[str, Any]]:
 
 
 def _fill(folder: Path, clients: int, embedder: str | None) -> None:
-    """A bank for each client, in which a conversation has begun a moment ago."""
+    """Create a bank for each client, in which a conversation has just begun."""
     model, store = factory.embedder(embedder), SQLiteStore(folder)
     said = synthetic.lines(clients * LINES_PER_BANK)
     for number in range(clients):
         lines = [
-            NewLine(line.text, *(("user", "user"), ("Ever", "assistant"))[at % 2], said_at=now().astimezone())
+            NewLine(
+                line.text,
+                speaker="Ever" if at % 2 else "user",
+                role="assistant" if at % 2 else "user",
+                said_at=now().astimezone(),
+            )
             for at, line in enumerate(islice(said, LINES_PER_BANK))
         ]
         Memory(_bank(number), store, model, factory.recipe("default")).observe_many(lines)
@@ -185,12 +193,12 @@ def _bank(number: int) -> str:
 
 
 async def _crowd(port: int, clients: int, number: int) -> list[tuple[float, float, float] | None]:
-    """What each client waits for: the answer's head, the first piece, and the end; None where there was an error."""
+    """Return the times of each client: to the response's head, the first piece, and the end; None after an error."""
     return await asyncio.gather(*(_say(port, _bank(client), number * clients + client) for client in range(clients)))
 
 
 async def _say(port: int, bank: str, number: int) -> tuple[float, float, float] | None:
-    """One reply. number is another each time: nobody asks what was asked before, and nothing is known of it."""
+    """Send one message. number makes it unique, so that nothing is cached."""
     body = json.dumps(
         {"text": f"My sister Mia called again, for the {number}th time: what did I tell you of her?"}
     ).encode()
@@ -208,7 +216,7 @@ async def _say(port: int, bank: str, number: int) -> tuple[float, float, float] 
 
 
 class _Client(asyncio.Protocol):
-    """Sends a request and reads to the end of its answer. Bare, for it shares the processors with the server."""
+    """Sends a request and reads its response. Minimal, for it shares the processors with the server."""
 
     def __init__(self, request: bytes) -> None:
         self.request = request
@@ -235,7 +243,7 @@ class _Client(asyncio.Protocol):
 
 
 async def _page(port: int) -> dict[str, int]:
-    """The bytes of each file that a visit to the page transfers; nothing where there is no page."""
+    """Return the bytes of each file of the page; empty without a page."""
     import httpx
 
     sizes: dict[str, int] = {}
@@ -256,14 +264,14 @@ def _tells(headers: Mapping[str, str]) -> bool:
 
 
 def _named(base: str, text: str) -> list[str]:
-    """The files of our own that a page, a style sheet or a module names."""
+    """Return the files of ours that a page, a style sheet or a module names."""
     found = re.findall(r"""["'](\.?/[\w./-]+\.(?:js|css|svg|woff2))["']""", text)
     return [urlsplit(urljoin(base, each)).path for each in found]
 
 
 def _opened(port: int) -> tuple[PageVisit, PageVisit]:
-    """How soon the page is there in a Chromium, as it says itself: for visitors without a cache who talk in a bank that
-    is not there yet, and when each loads it again."""
+    """Return how soon the page is ready in a Chromium by its own marks: for first visits with an empty cache, and after
+    a reload."""
     from playwright.sync_api import Page, sync_playwright
 
     def visit(page: Page) -> list[float]:
@@ -290,7 +298,7 @@ def _opened(port: int) -> tuple[PageVisit, PageVisit]:
 
 @contextmanager
 def _process(target: Callable[..., None], *given: object, workers: int = 1) -> Iterator[int]:
-    """A process that serves at a port until the block ends, by itself or with workers of its own."""
+    """Run a process that serves at a port until the block ends, alone or with workers of its own."""
     from everthread.server.workers import runner as serving
 
     with serving.open_socket(HOST, 0, workers) as listening:
@@ -308,7 +316,7 @@ def _process(target: Callable[..., None], *given: object, workers: int = 1) -> I
 
 
 def _await(port: int) -> None:
-    """Wait until somebody answers there. ModelError where nobody does."""
+    """Wait until a server responds. Raises ModelError if none does."""
     end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=TIMEOUT_S) as asking:
@@ -320,7 +328,7 @@ def _await(port: int) -> None:
 
 
 def _server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
-    """The server itself."""
+    """Run the server itself."""
     from everthread.server.settings import Settings
     from everthread.server.workers import runner as serving
 
@@ -331,7 +339,7 @@ def _server(listening: socket.socket, workers: int, folder: str, model: str, emb
 
 
 def _model(listening: socket.socket, workers: int) -> None:
-    """A language model's server that gives every reply in PIECES pieces at a steady PACE."""
+    """Run a language model's server that streams each reply in REPLY_PIECES pieces, one each PIECE_INTERVAL_S."""
 
     async def serving() -> None:
         async with await asyncio.get_running_loop().create_server(_Model, sock=listening):
@@ -342,7 +350,7 @@ def _model(listening: socket.socket, workers: int) -> None:
 
 
 class _Model(asyncio.Protocol):
-    """One request, and the reply to it; likewise bare."""
+    """Answers one request; also minimal."""
 
     def __init__(self) -> None:
         self._asked = b""
@@ -367,7 +375,7 @@ class _Model(asyncio.Protocol):
         asyncio.get_running_loop().call_at(self._begun + (self._told + 1) * PIECE_INTERVAL_S, self._tell)
 
     def _tell(self) -> None:
-        if self._transport.is_closing():  # whoever asked is gone
+        if self._transport.is_closing():  # the client has disconnected
             return
         self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._told} "}}]}))
         self._told += 1

@@ -1,7 +1,7 @@
-"""What is recalled from a bank that knows next to nothing: packabby's options, and the default recipe's gate.
+"""Measures recall from banks that know next to nothing: packabby's options, and the default recipe's gate.
 
-A bank holds one, two or three sessions of a conversation that follow one another, and a summary of each. It is asked
-what stands in these lines, and what was asked of the conversation before: as it is, and with this bank's names in it.
+A bank contains one, two or three consecutive sessions of a conversation, and a summary of each. It is asked questions
+about its lines, and questions about another conversation: as they are, and with this bank's names.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PassRates:
-    """Shares (0..1) of questions for which something is recalled: of what the bank knows, and of what it doesn't, as it
-    is and with the bank's names."""
+    """Shares (0..1) of questions for which something is recalled: those that the bank can answer, those that it can't,
+    and the latter with the bank's names."""
 
     known: float
     strange: float
@@ -58,7 +58,7 @@ class PassRates:
 
 @dataclass(frozen=True, slots=True)
 class SmallBanksResult:
-    """What passes, by arm and by how many summaries the banks hold."""
+    """Pass rates by arm and by the number of summaries in the banks."""
 
     dataset: str
     embedder: str
@@ -105,7 +105,7 @@ def _shares(passed: PassRates) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bank:
-    """A few sessions of a conversation, and what is asked about them."""
+    """A few sessions of a conversation, and questions about them."""
 
     name: str
     person: str  # of whom the summaries tell
@@ -115,7 +115,7 @@ class _Bank:
     renamed: tuple[str, ...]
 
     def fill(self, store: Store, embedder: Embedder, scribe: Scribe) -> None:
-        """Write the lines, with the vectors that packabby does without, and a summary of each session."""
+        """Store the lines, with the vectors that packabby does without, and a summary of each session."""
         memory = Memory(self.name, store, embedder, Default())
         for new in self.sessions:
             lines = memory.observe_many(new)
@@ -126,8 +126,8 @@ class _Bank:
                 memory.add_unit(NewUnit(KIND, text, first.seq, last.seq, last.said_at, metadata=metadata))
 
     def ask(self, memory: Memory, taken: list[float]) -> tuple[list[bool], ...]:
-        """For which questions something is recalled: the known, the strange, the renamed. taken gets the milliseconds
-        of each."""
+        """Return for which questions something is recalled: known, strange, and renamed ones. Appends the milliseconds
+        of each to `taken`."""
 
         def recalled(text: str) -> bool:
             begun = time.perf_counter()
@@ -145,7 +145,7 @@ def measure_small_banks(
     embedder: Embedder | str | None = None,
     progress: Progress = lambda done, total: None,
 ) -> SmallBanksResult:
-    """Ask banks of so few summaries. Raises BadInput where no conversation has another beside it."""
+    """Measure all arms on small banks. Raises BadInput unless two conversations have questions."""
     asked = [each for each in conversations if each.questions]
     if len(asked) < 2:
         raise BadInput(f"{dataset} has {len(asked)} conversations with questions, and two are needed; choose others")
@@ -169,7 +169,7 @@ def measure_small_banks(
 
 
 def _banks(own: AnnotatedConversation, other: AnnotatedConversation) -> Iterator[_Bank]:
-    """Banks of a conversation, as far as they know an answer: lines of the person's, of whom the summaries tell."""
+    """Yield banks of a conversation that can answer a question: lines of the person whom the summaries describe."""
     person = own.speakers[0]
     ids = {line.key: id for line, id in zip(own.lines, own.ids, strict=True)}
     sessions = [tuple(lines) for _, lines in groupby(own.lines, lambda line: line.session)]
@@ -186,7 +186,7 @@ def _banks(own: AnnotatedConversation, other: AnnotatedConversation) -> Iterator
 
 
 class _Kept:
-    """An embedder that is asked each question once: every bank and recipe asks the same."""
+    """Caches the embeddings of questions, which every bank and recipe is asked."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.multilingual = embedder.name, embedder.multilingual

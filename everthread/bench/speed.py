@@ -1,8 +1,8 @@
-"""How fast, how large: observing, importing and recalling in banks of growing size, beside a plain baseline.
+"""Speed and size: observing, importing and recalling in banks of growing size, compared with a plain baseline.
 
-The lines are synthetic (`synthetic.py`). To build a million of them in minutes, their vectors come from `BulkEmbedder`;
-every call that is timed still pays for the real model. The baseline is what one would write in an afternoon: an exact
-scan of float32 vectors with numpy, and SQLite's FTS5 asked for any of the words, over the same lines in the same run.
+The lines are synthetic (`synthetic`). To build a million of them in minutes, their vectors come from `BulkEmbedder`;
+every timed call still includes the real model. The baseline is what one would write in an afternoon: an exact scan of
+float32 vectors with numpy, and SQLite's FTS5 queried for any of the words, over the same lines in the same run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class SpeedResult:
-    """What was measured at one size. Rates are lines a second; resident is what a fresh process holds, in bytes."""
+    """The results at one size. Rates are lines a second; resident is the memory of a fresh process, in bytes."""
 
     lines: int
     observe: Timing
@@ -71,9 +71,9 @@ class SpeedResult:
 
 
 class BulkEmbedder:
-    """Vectors of lifelike lines for nearly nothing: the mean of a fixed random vector for each word.
+    """Computes vectors of lifelike lines at almost no cost: the mean of a fixed random vector for each word.
 
-    A question, or a single line, pays for the real model first, so that whoever times it times the truth.
+    For a query or a single line it also runs the real model, so that timings include it.
     """
 
     multilingual = True
@@ -93,7 +93,7 @@ class BulkEmbedder:
         return np.asarray(self.project([text])[0], np.float32)
 
     def project(self, texts: Sequence[str]) -> Vectors:
-        """The vectors alone: (N, D)."""
+        """Return the vectors alone: (N, D)."""
         words = [_words(text) or [""] for text in texts]
         buckets = [zlib.crc32(word.encode()) % BUCKETS for each in words for word in each]
         starts = np.cumsum([0, *(len(each) for each in words[:-1])])
@@ -102,7 +102,7 @@ class BulkEmbedder:
 
 
 class Baseline:
-    """An exact scan and FTS5, over the lines of a file."""
+    """An exact scan and FTS5, over the same lines."""
 
     def __init__(self, path: Path, amount: int) -> None:
         self._db = sqlite3.connect(path)
@@ -120,7 +120,7 @@ class Baseline:
         self._db.commit()
 
     def recall(self, query: str, vector: Vector, k: int = 50) -> list[int]:
-        """The k best of each side by reciprocal rank."""
+        """Return the k best of both by reciprocal rank."""
         scores = self._vectors @ vector  # (N,)
         near = np.argpartition(-scores, min(k, len(scores) - 1))[:k]
         dense = (near[np.argsort(-scores[near])] + 1).tolist()
@@ -133,7 +133,7 @@ class Baseline:
         return sorted(points, key=lambda seq: -points[seq])[:k]
 
     def close(self) -> int:
-        """Let go; how many bytes it took, vectors included."""
+        """Close the file. Return the bytes used, including vectors."""
         self._db.close()
         return self._path.stat().st_size + self._vectors.nbytes
 
@@ -141,9 +141,18 @@ class Baseline:
 def measure_speed(
     sizes: Sequence[int] = BANK_SIZES, *, embedder: str | None = None, progress: Progress | None = None
 ) -> list[SpeedResult]:
-    """Measure at each size, in temporary folders. embedder names the real model; None is the configured one."""
+    """Measure at each size, in temporary folders.
+
+    Args:
+        sizes: lines of a bank.
+        embedder: the real model's name; default: the configured one.
+        progress: called with messages.
+
+    Raises:
+        BadInput: for invalid sizes.
+    """
     if not sizes or min(sizes) < 1:
-        raise BadInput(f"sizes must be whole numbers from 1, got {list(sizes)}; try 1000,10000")
+        raise BadInput(f"invalid sizes: got {list(sizes)}, expected whole numbers from 1 such as 1000,10000")
     tell = progress or (lambda _: None)
     real = factory.embedder(embedder)
     tell("importing a sample with the real model")
@@ -152,7 +161,7 @@ def measure_speed(
 
 
 def table(rows: Sequence[SpeedResult]) -> str:
-    """The figures for the terminal and the docs."""
+    """Return the figures for the terminal and the docs."""
     head = (
         "lines",
         "observe ms",
@@ -180,12 +189,12 @@ def table(rows: Sequence[SpeedResult]) -> str:
 
 
 def as_json(rows: Sequence[SpeedResult]) -> list[dict[str, Any]]:
-    """The figures under their names."""
+    """Return the figures by name."""
     return [asdict(row) for row in rows]
 
 
 def recall_once(folder: str, embedder: str, query: str) -> None:
-    """In a fresh process: open the bank, recall once, and print what that took as JSON. `speed` starts it."""
+    """Open the bank in a fresh process, recall once, and print the costs as JSON. `measure_speed` runs it."""
     begun = time.perf_counter()
     with Memory.open(BANK, store=folder, embedder=BulkEmbedder(factory.embedder(embedder or None))) as bank:
         hits = bank.recall(query)
@@ -255,7 +264,7 @@ def _fresh(folder: Path, name: str | None, query: str) -> tuple[float, int]:
 
 
 def time_calls(call: Callable[[A], object], arguments: Sequence[A]) -> Timing:
-    """How long the call takes on each of the arguments, or on as many as there is patience for."""
+    """Time a call with each of the arguments, up to MAX_SERIES_S in all."""
     times: list[float] = []
     for argument in arguments:
         begun = time.perf_counter()
@@ -291,7 +300,8 @@ def _words(text: str) -> list[str]:
 
 
 def _resident() -> int:
-    """Bytes of memory this process holds now; where the system doesn't say, the most it ever held."""
+    """Return the bytes of memory that this process holds, or the maximum that it held if the system doesn't report
+    them."""
     status = Path("/proc/self/status")
     if status.exists():
         return int(re.search(r"VmRSS:\s+(\d+) kB", status.read_text())[1]) * 1024  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Whether two stores give the same hits for the questions of a dataset."""
+"""Compares the hits of two stores for the questions of a dataset."""
 
 from __future__ import annotations
 
@@ -49,10 +49,8 @@ def measure_parity(
     embedder: str | None = None,
     progress: Progress | None = None,
 ) -> ParityResult:
-    """Ask every question of a folder and of the database. The database's banks of this are forgotten in the end.
-
-    Raises BadInput where there is nothing to ask.
-    """
+    """Ask every question in a folder and in the database, whose banks are deleted afterwards. Raises BadInput without
+    questions."""
     if not any(conversation.questions for conversation in conversations):
         raise BadInput("there is no question with gold; choose other conversations")
     model, tell = factory.embedder(embedder), progress or (lambda _: None)

@@ -1,8 +1,8 @@
-"""Talk that nobody ever had, for measuring speed at any size. It has the statistics of talk and no meaning.
+"""Synthetic conversations, for measuring speed at any size. They have the statistics of conversations and no meaning.
 
-Words are real English function words at the top of a Zipf curve and made-up ones below. Each session dwells on a few
-topic words, and topics come back after a while. The n-th session is the same whatever the number of lines asked for.
-A made-up word is two or three pieces to a tokenizer where an English one is one, so models are a little slower on it.
+Words are real English function words at the top of a Zipf curve and invented ones below. Each session uses a few topic
+words often, and topics recur. The n-th session is the same whatever the number of lines. An invented word is two or
+three tokens where an English one is one, so models are a little slower on it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FUNCTION_WORDS = (
 
 
 def lines(count: int, seed: int = 0, skip: int = 0) -> Iterator[NewLine]:
-    """So many lines, in the order they were said, with keys; none of them among the first `behind` ones."""
+    """Yield `count` lines in order, with keys, after the first `skip` ones."""
     first = -(-skip // SESSION_LINES)
     return islice((line for number in counter(first) for line in session(number, seed)), count)
 
@@ -66,7 +66,7 @@ def session(number: int, seed: int = 0) -> list[NewLine]:
 
 
 def queries(count: int, skip: int, seed: int = 0) -> list[str]:
-    """Questions in the words of lines that come after the first `behind` ones, and so are in no bank of that size."""
+    """Return questions in the words of lines after the first `skip` ones, which no bank of that size contains."""
     rng = np.random.default_rng((seed, skip, 1))
     return [_question(line, rng) for line in lines(count, seed, skip)]
 
@@ -99,12 +99,12 @@ def _made_up() -> Iterator[str]:
 
 @cache
 def _words() -> npt.NDArray[np.object_]:
-    """(VOCABULARY,) the words, the commonest first. Made when they are first wanted: whoever imports this may not."""
+    """Return (VOCABULARY,) the words, the most frequent first. Computed when they are first used."""
     return np.array([*FUNCTION_WORDS, *islice(_made_up(), VOCABULARY - len(FUNCTION_WORDS))], dtype=object)
 
 
 @cache
 def _cumulative() -> npt.NDArray[np.float64]:
-    """(VOCABULARY,) the chance of each word or one before it."""
+    """Return (VOCABULARY,) the probability of each word or a more frequent one."""
     shares = np.cumsum(1 / np.arange(1, VOCABULARY + 1) ** EXPONENT)
     return np.asarray(shares / shares[-1])

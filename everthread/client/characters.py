@@ -1,4 +1,4 @@
-"""The characters on a server, as `everthread.chat.character_library` has those of this machine."""
+"""The characters on a server, with the functions that `everthread.chat.character_library` has for this machine."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PNG = "image/png"
 
 
 class RemoteCharacters:
-    """The server's folder of characters, which all its banks share: a key for it is one for every bank.
+    """The server's folder of characters, which all its banks share; changing it needs a key for every bank.
 
-    A character is named, never a file. Raises as `Client`, and NotFound for one that is not there.
+    Characters are named, never files. Methods raise as `Client`, and NotFound for an unknown name.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -27,19 +27,26 @@ class RemoteCharacters:
         return [told["name"] for told in self._connection.list_items("characters")]
 
     def load(self, name: str) -> Character:
-        """The character of this name. Raises BadFile where its card is damaged."""
+        """Load a character. Raises BadFile if its card is damaged."""
         return Character.from_json(self._connection.request("GET", build_path("characters", name)))
 
     def save(self, character: Character, *, force: bool = False) -> None:
-        """Keep a character under its name; a picture that it has stays. Raises BadInput if there is one of that name,
-        unless force."""
+        """Store a character under its name; its picture is not changed.
+
+        Args:
+            character: the character.
+            force: whether to replace one of the same name.
+
+        Raises:
+            BadInput: if there is one of the same name, unless force.
+        """
         if force:
             self._connection.request("PUT", build_path("characters", character.name), character.to_json())
         else:
             self.add(json.dumps(card.to_card(character)).encode())
 
     def add(self, content: bytes, *, force: bool = False) -> Character:
-        """Keep the character of a card, of which this is the file, JSON or PNG. Raises as `save`, and BadFile."""
+        """Store the character of a card, given as the file's bytes, JSON or PNG. Raises as `save`, and BadFile."""
         file = FileBody(content)
         file = replace(file, kind=PNG if png_text.recognised(content) else JSON_TYPE)
         with in_python():
@@ -47,10 +54,12 @@ class RemoteCharacters:
         return Character.from_json(told)
 
     def export(self, name: str, format: Literal["json", "png"] = "json") -> bytes:
-        """The card of a character, as a file for other programs. All of the character is in it, also your name and the
-        place. Raises BadFile where the card is damaged."""
+        """Return the card of a character, as a file for other programs.
+
+        It contains all fields, including your name and the location. Raises BadFile if the card is damaged.
+        """
         return self._connection.download(build_path("characters", name, "card"), format=format)
 
     def remove(self, name: str) -> None:
-        """Take a character out of the folder for good. What was said with it stays in its banks."""
+        """Remove a character for good. Its conversations remain in their banks."""
         self._connection.request("DELETE", build_path("characters", name))

@@ -1,7 +1,7 @@
-"""Client: a bank on a server, with the methods of `Memory`.
+"""A bank on a server, with the methods of `Memory`.
 
-What they take, give and raise is the same; so what is written for the one runs with the other. A write is done once,
-also where its answer was lost and it is asked for again.
+They take the same arguments, return the same types and raise the same errors, so that a program can use either. A write
+is done once, even if its response was lost and it is repeated.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from everthread.types import (
 )
 
 DEFAULT_URL = "http://127.0.0.1:7391"
-BATCH_LINES = 200  # lines sent together, which at their longest fit into one request
+BATCH_LINES = 200  # lines of a request; at their longest they fit into one
 TYPE_BY_SUFFIX = {".json": JSON_TYPE, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}
 
 
@@ -61,7 +61,7 @@ class Client:
     """
 
     def __init__(self, url: str = DEFAULT_URL, bank: str = "default", key: str | None = None) -> None:
-        """Nothing is asked yet. key is one that `everthread keys` made; on the server's own machine none is needed.
+        """Nothing is sent yet. key is made by `everthread keys` made; on the server's own machine none is needed.
         Raises BadBankId and ConfigError."""
         self.bank = check_bank_id(bank)
         self._connection = Connection(url, key)
@@ -81,13 +81,20 @@ class Client:
         parent: int | str | None = None,
         key: str | None = None,
     ) -> Line:
-        """Keep one line; it is durable and can be recalled when this returns. Raises as `Memory.observe`."""
+        """Store one line; when this returns it is durable and can be recalled. Raises as `Memory.observe`."""
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
         return decode.line(self._ask("POST", "lines", body=decode.encode_line(new)))
 
     def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
-        """Keep many lines, in batches. progress is called with how many are done after each. What is no line is seen
-        before the first is kept, and what is wrong with one before its batch is. Raises as `Memory.observe_many`."""
+        """Store several lines, in batches. Raises as `Memory.observe_many`.
+
+        Args:
+            lines: the lines. Their form is checked before the first is stored, their content before their batch is.
+            progress: called after each batch with the number of lines stored so far.
+
+        Returns:
+            The stored lines.
+        """
         told = iter([decode.encode_line(line) for line in lines])
         kept: list[Line] = []
         while batch := list(islice(told, BATCH_LINES)):
@@ -97,7 +104,7 @@ class Client:
         return kept
 
     def correct(self, seq: int, text: str) -> Line:
-        """Put another text in the place of a line. Raises as `Memory.correct`."""
+        """Replace the text of a line. Raises as `Memory.correct`."""
         return decode.line(self._ask("PATCH", "lines", validation.check_seq(seq, self.bank), body={"text": text}))
 
     # ------------------------------------------------------------------- recall
@@ -112,7 +119,7 @@ class Client:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> list[Hit]:
-        """The k lines that bear most on the query, best first. As `Memory.recall`."""
+        """Return the k lines most relevant to the query, best first. As `Memory.recall`."""
         validation.check_positive(k, "k")
         named = {} if banks is None else {"banks": list(banks)}
         told = self._ask("POST", "recall", body={**self._asked(query, where, as_of, exclude), "k": k, **named})
@@ -131,8 +138,8 @@ class Client:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> Context:
-        """What is remembered that bears on the query, laid out for a prompt. As `Memory.context`, but that tokens are
-        counted by the server's own count."""
+        """Return what is relevant to the query, formatted for a prompt. As `Memory.context`, with the server's count of
+        tokens."""
         validation.check_positive(budget, "budget")
         asked = self._asked(query, where, as_of, exclude)
         named = {} if banks is None else {"banks": list(banks)}
@@ -163,23 +170,33 @@ class Client:
         budget: int | None = None,
         banks: Collection[str] = (),
     ) -> RemoteReply:
-        """Keep what the person says, and have it answered by the bank's character. The line is on the disk when this
-        returns, and `context` of what comes back is what was recalled; it is iterated for the reply. session is one of
-        the bank's, or the one that goes on; budget, the tokens of what is remembered; banks, others on which the reply
-        may draw. Raises as `Chat.reply`."""
+        """Store what the person says, and reply as the bank's character. Raises as `Chat.reply`.
+
+        Args:
+            text: what the person says; it is on disk when this returns.
+            session: a session of the bank, or the one that goes on.
+            model: another language model of the server's.
+            recipe: another recipe, which the bank then keeps.
+            sampling: options of the model.
+            budget: tokens of recalled text.
+            banks: further banks to recall from.
+
+        Returns:
+            The reply, to be iterated for its pieces; its `context` is what was recalled.
+        """
         options = decode.encode_options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
         return RemoteReply(self._connection, self.bank, session, text, options)
 
     def end(self, session: str = "current", remember: bool | None = None) -> EndResult:
-        """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, of any session."""
+        """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, for any session."""
         return decode.ending(self._ask("POST", "chat", session, "end", body={"remember": remember}))
 
     def character(self) -> Character:
-        """The character with which the bank is talked to: its own, or ours."""
+        """Return the character of the bank: its own, or the default one."""
         return Character.from_json(self._ask("GET", "character"))
 
     def set_character(self, character: Character) -> None:
-        """Give the bank a character, from now on. NotFound before the bank has its first line."""
+        """Set the character of the bank. Raises NotFound before the bank has its first line."""
         self._ask("PUT", "character", body=character.to_json())
 
     # ------------------------------------------------------- what is remembered
@@ -187,8 +204,14 @@ class Client:
     def lines(
         self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
     ) -> Iterator[Line]:
-        """The lines by seq, from the one behind `after`, asked for as they are read; by session, speaker, role and
-        time. Raises as `Memory.lines`."""
+        """Yield lines by seq, fetched as they are read. Raises as `Memory.lines`.
+
+        Args:
+            where: a filter by session, speaker, role and time.
+            after: yield lines with greater numbers.
+            limit: the maximum number of lines.
+            retracted: whether to include retracted lines.
+        """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         if type(after) is not int:
@@ -198,20 +221,20 @@ class Client:
         return islice(map(decode.line, found), limit)
 
     def sessions(self) -> list[Session]:
-        """The conversations, in the order they began."""
+        """Return the conversations in the order of their beginnings."""
         found = map(decode.session, self._pages("sessions"))
         return sorted(found, key=lambda each: (each.started_at, each.first_seq))
 
     def stats(self) -> Stats:
-        """What the bank holds."""
+        """Return the counts of the bank."""
         return decode.stats(self._ask("GET"))
 
     def banks(self) -> list[str]:
-        """The ids of the banks that the key may read, sorted."""
+        """Return the ids of the banks that the key may read, sorted."""
         return [told["id"] for told in self._connection.list_items("banks")]
 
     def export(self, *, retracted: bool = False) -> Iterator[str]:
-        """All lines as rows of JSON Lines, which `everthread import` reads back, as they come."""
+        """Yield all lines as rows of JSON Lines, which `everthread import` reads."""
         with self._connection.stream("GET", build_path("banks", self.bank, "export"), retracted=retracted) as answer:
             yield from iter_rows(answer)
 
@@ -246,7 +269,7 @@ class Client:
         return ImportResult(**told)
 
     def retract(self, seq: int) -> Line:
-        """Take a line out of recall for good. Raises as `Memory.retract`."""
+        """Exclude a line from recall for good. Raises as `Memory.retract`."""
         return decode.line(self._ask("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
 
     def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
@@ -263,35 +286,42 @@ class Client:
     # -------------------------------------------------------- what is written of it
 
     def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
-        """The units that are not retracted, by kind and id. As `Memory.units`."""
+        """Return the units that are not retracted, by kind and id. As `Memory.units`."""
         told = self._pages("units", kind=kind, current=current, category=category)
         found = [decode.unit(each) for each in told]
         return sorted(found, key=lambda unit: (unit.kind, unit.id))
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
-        """Put another text in the place of a current unit. Raises as `Memory.edit_unit`."""
+        """Replace the text of a current unit. Raises as `Memory.edit_unit`."""
         return decode.unit(self._ask("PATCH", "units", kind, number, body={"text": text}))
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
-        """Remove a unit for good, and those whose place it took; their ids. Raises as `Memory.forget_unit`."""
+        """Remove a unit and those that it superseded, for good; return their ids. Raises as `Memory.forget_unit`."""
         told = self._ask("DELETE", "units", kind, number)
         return [told["id"], *told["earlier"]]
 
     def set_notes(self, text: str) -> Unit:
-        """Write the notes by hand. Raises as `Memory.note`."""
+        """Replace the notes by hand. Raises as `Memory.set_notes`."""
         if not isinstance(text, str) or not text.strip():  # the server would empty them
             raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")
         told = self._ask("PUT", "notes", body={"text": text})
         return next(unit for unit in self.units("note") if unit.id == told["id"])
 
     def settings(self) -> dict[str, JSONValue]:
-        """What was set for this bank: whether it remembers conversations, and its scribe's model, if it has one."""
+        """Return the bank's settings: whether it remembers conversations, and its scribe's model if that is set."""
         return dict(self._ask("GET", "settings"))
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
-        """Set whether conversations are remembered (remember: always, ask or never; None is ask), or which model writes
-        notes and summaries (scribe: its name, none, or None for the server's). BadQuery for another name or value,
-        ConfigError for a model that the server doesn't have."""
+        """Change a setting.
+
+        Args:
+            name: `remember`: whether conversations are remembered; `scribe`: the model that writes notes and summaries.
+            value: always, ask or never (None: ask); or the model's name, none, or None for the server's.
+
+        Raises:
+            BadQuery: for another name or value.
+            ConfigError: for a model that the server doesn't have.
+        """
         if name == SETTING_SCRIBE and isinstance(value, str | None):
             self._ask("PATCH", "settings", body={SETTING_SCRIBE: value})
             return
@@ -310,11 +340,11 @@ class Client:
         return dict(self._ask("GET", "recipe"))
 
     def set_recipe(self, name: str | None = None, options: Mapping[str, JSONValue] | None = None) -> dict[str, Any]:
-        """Have the bank keep a recipe with these options.
+        """Set the bank's recipe with these options.
 
         Args:
             name: one of `recipes`; None leaves the recipe to the server.
-            options: values by the options' names. What isn't given is as the server has it.
+            options: values by the options' names; missing ones are the server's.
 
         Returns:
             The bank's recipe, as `recipe`.
@@ -326,7 +356,7 @@ class Client:
         return dict(self._ask("PUT", "recipe", body={"name": name, "options": dict(options or {})}))
 
     def set_options(self, options: Mapping[str, JSONValue]) -> dict[str, Any]:
-        """Change some options of the bank's recipe, which keeps the others. Raises BadInput."""
+        """Change some options of the bank's recipe. Raises BadInput."""
         return dict(self._ask("PATCH", "recipe", body={"options": dict(options)}))
 
     # -------------------------------------------------------------- the connection
@@ -338,7 +368,7 @@ class Client:
         return self._connection.list_items(build_path("banks", self.bank, what), after=after, **query)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._connection.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,5 @@
-"""The connection to a server: requests that are tried again where that is safe, and problem documents as our errors."""
+"""The connection to a server: requests that are retried where that is safe, and problem documents as the library's
+errors."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ if TYPE_CHECKING:
     import httpx
 
 API = "/api/v1"
-READ_TIMEOUT_S = 60.0  # seconds without a byte; the server says at least something every 15
+READ_TIMEOUT_S = 60.0  # without a byte; the server sends at least a comment every 15 s
 UPLOAD_TIMEOUT_S = (
     600.0  # seconds until a file is answered: 100 MB have some 690,000 lines, of which 2,000 a second are kept
 )
-CONNECT_TIMEOUT_S = 5.0  # seconds to reach it
-RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # seconds before a request is made again: four seconds in all, as a restart takes
-MAX_RETRY_AFTER_S = 30.0  # seconds of a wait that the server asks for
-RETRYABLE_STATUSES = {429, 502, 503, 504}  # answers after which the same request may do better
+CONNECT_TIMEOUT_S = 5.0
+RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # four seconds in all, as long as a restart takes
+MAX_RETRY_AFTER_S = 30.0
+RETRYABLE_STATUSES = {429, 502, 503, 504}
 URN_PREFIX = "urn:everthread:"
-PAGE_SIZE = 500  # items of a list asked for at a time
+PAGE_SIZE = 500  # items
 JSON_TYPE, OCTET_STREAM = "application/json", "application/octet-stream"
 
-ERRORS_BY_NAME: dict[str, type[EverthreadError]] = {  # by their names in small letters
+ERRORS_BY_NAME: dict[str, type[EverthreadError]] = {  # by their names in lower case
     name.lower(): kind for name, kind in vars(errors).items() if isinstance(kind, type)
 }
 ERRORS_BY_STATUS: dict[int, type[EverthreadError]] = {
@@ -46,7 +47,7 @@ ERRORS_BY_STATUS: dict[int, type[EverthreadError]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileBody:
-    """What is sent as it is, and its Content-Type. BadInput for what is not the bytes of a file."""
+    """A request body that is sent as it is, with its Content-Type. Raises BadInput unless the content is bytes."""
 
     content: bytes
     kind: str = OCTET_STREAM
@@ -54,37 +55,57 @@ class FileBody:
     def __post_init__(self) -> None:
         if type(self.content) is not bytes:
             kind = type(self.content).__name__
-            raise BadInput(f"a file is sent as its bytes, got {kind}; read it with Path(...).read_bytes()")
+            raise BadInput(f"invalid file: got {kind}, expected bytes; read them with Path(...).read_bytes()")
 
 
 class Connection:
-    """Safe from many threads. key is a server's key, et_…; none is needed on the server's own machine."""
+    """Sends requests to one server. Thread-safe."""
 
     def __init__(self, url: str, key: str | None) -> None:
-        import httpx  # not sooner: whoever only remembers here loads no web client
+        """Args:
+            url: of the server.
+            key: et_…; not needed on the server's own machine.
+
+        Raises:
+            ConfigError: for an invalid URL or key.
+        """
+        import httpx  # here, so that programs without a server don't load a web client
 
         if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"url is {url!r}; give the address of a server, such as http://127.0.0.1:7391")
+            raise ConfigError(f"invalid url: got {url!r}, expected a server's such as http://127.0.0.1:7391")
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
-            raise ConfigError("the key is none: it holds blanks or letters that no key has; give it as it was made")
+            raise ConfigError(
+                "invalid API key: it contains whitespace or non-ASCII characters; paste the key exactly as issued"
+            )
         self.url = url.rstrip("/")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._http = httpx.Client(headers=headers)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def request(self, method: str, path: str, body: object = None, **query: object) -> Any:
-        """The answer to a request, as JSON has it. One that writes has a name of its own, so that it is done once,
-        however often it is asked for. The body is JSON, or a File. Raises what the server says is wrong,
-        StoreUnavailable where none answers, and ConfigError where it wants a key, or another one, or is no server of
-        ours."""
+        """Send a request and return the parsed response, or None if it is empty.
+
+        A write has an idempotency key of its own, so that it is done once however often it is repeated.
+
+        Args:
+            method: of HTTP.
+            path: below /api/v1.
+            body: a JSON value or a FileBody.
+            **query: parameters; those that are None are left out.
+
+        Raises:
+            EverthreadError: what the server reports.
+            StoreUnavailable: if no server responds.
+            ConfigError: if a key is missing or invalid, or the server isn't one of Everthread.
+        """
         answer = self._tried(self._request(method, path, body, query, uuid.uuid4().hex))
         return _parsed(answer.content, self.url) if answer.content else None
 
     def list_items(self, path: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
-        """The items of a list, a page at a time. Raises as `ask`."""
+        """Yield the items of a list, fetched a page at a time. Raises as `request`."""
         while True:
             page = self.request("GET", path, limit=PAGE_SIZE, after=after, **query)
             yield from page["items"]
@@ -92,14 +113,22 @@ class Connection:
                 return
 
     def download(self, path: str, **query: object) -> bytes:
-        """A file, as it is. Raises as `ask`."""
+        """Return a file as it is. Raises as `request`."""
         return self._tried(self._request("GET", path, None, query, "")).content
 
     @contextmanager
     def stream(
         self, method: str, path: str, body: object = None, *, name: str | None = None, **query: object
     ) -> Iterator[httpx.Response]:
-        """The same, to be read as it comes. name is that of the request, if it may be asked for once more."""
+        """Send a request, and yield the response to be read as it arrives. Raises as `request`.
+
+        Args:
+            method: of HTTP.
+            path: below /api/v1.
+            body: a JSON value or a FileBody.
+            name: the idempotency key, if the request may be repeated.
+            **query: parameters.
+        """
         import httpx
 
         response = self._tried(self._request(method, path, body, query, name or uuid.uuid4().hex), stream=True)
@@ -128,7 +157,7 @@ class Connection:
         )
 
     def _tried(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
-        """A good answer. A request is made again where the line broke, and where the server has no room just now."""
+        """Return a successful response; retry if the connection breaks or the server is temporarily overloaded."""
         import httpx
 
         retries = Retries(RETRY_DELAYS_S)
@@ -156,8 +185,10 @@ class Connection:
 
 
 def iter_rows(answer: httpx.Response) -> Iterator[str]:
-    """The rows of an answer, as they come. They end with a line feed alone: what else Unicode takes for the end of a
-    line may stand in what was said."""
+    """Yield the rows of a response as they arrive.
+
+    Rows end with a line feed only: lines of a conversation may contain other line breaks of Unicode.
+    """
     rest = b""
     for part in answer.iter_bytes():
         *whole, rest = (rest + part).split(b"\n")
@@ -177,8 +208,11 @@ def in_python() -> Iterator[None]:
 
 
 def build_path(*names: str | int) -> str:
-    """A path of these names, each one segment. BadQuery for a name that can be none: `..` would lead elsewhere, so that
-    what is said of a session would be done to its bank."""
+    """Return a path of these names, each one segment.
+
+    Raises:
+        BadQuery: for a name that can't be a segment; `..` would name the parent, such as a bank instead of its session.
+    """
     return "/".join(map(_segment, names))
 
 
@@ -189,17 +223,17 @@ def _segment(name: str | int) -> str:
 
 
 def build_error(status: int, document: Mapping[str, Any], url: str) -> EverthreadError:
-    """What a server says is wrong, as the error that the library itself would raise."""
+    """Return what a server reports as the error that the library itself would raise."""
     detail = document.get("detail")
     if not isinstance(detail, str) or not str(document.get("type")).startswith(URN_PREFIX):
-        return ConfigError(f"{url} answers {status} and is no server of Everthread's; give the url of one")
+        return ConfigError(f"{url} responded with {status} and is not an Everthread server; check the url")
     named = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     usual = BadInput if status < 500 else StoreError
     return (named or ERRORS_BY_STATUS.get(status, usual))(detail)
 
 
 def _file(body: object) -> FileBody | None:
-    """A body as it is sent."""
+    """Return a body as it is sent."""
     return body if body is None or isinstance(body, FileBody) else FileBody(json.dumps(body).encode(), JSON_TYPE)
 
 
@@ -215,7 +249,7 @@ def _parsed(content: bytes, url: str) -> Any:
     try:
         return json.loads(content)
     except ValueError:
-        raise ConfigError(f"{url} answers what is no JSON; give the url of a server of Everthread's") from None
+        raise ConfigError(f"{url} did not return JSON; check that the url is that of an Everthread server") from None
 
 
 def _told(error: Exception) -> str:

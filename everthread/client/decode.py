@@ -1,4 +1,4 @@
-"""JSON of the REST API as the nouns of `everthread.types`, and the other way round."""
+"""Converts JSON of the REST API to the dataclasses of `everthread.types`, and back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Json = Mapping[str, Any]
 
 
 def parse_time(said: str | None) -> datetime | None:
-    """A time as JSON has it."""
+    """Parse a time."""
     return None if said is None else datetime.fromisoformat(said)
 
 
@@ -36,17 +36,17 @@ def _at(said: str) -> datetime:
 
 
 def line(told: Json) -> Line:
-    """A line."""
+    """Decode a line."""
     return Line(**{**told, "said_at": _at(told["said_at"]), "retracted_at": parse_time(told["retracted_at"])})
 
 
 def lines(told: list[Json]) -> tuple[Line, ...]:
-    """Lines, in their order."""
+    """Decode lines."""
     return tuple(map(line, told))
 
 
 def hit(told: Json) -> Hit:
-    """A hit."""
+    """Decode a hit."""
     source = found_unit(told["unit"]) if "unit" in told else line(told["line"])
     score = told["score"], told["relevance"], told["signals"]
     return Hit(source, *score, lines(told["passage"]), told["bank"])
@@ -59,7 +59,7 @@ def found_unit(told: Json) -> FoundUnit:
 
 
 def context(told: Json) -> Context:
-    """A context; that of a reply tells nothing of what was cut."""
+    """Decode a context; that of a reply doesn't list the hits that were cut."""
     found = {name: tuple(map(hit, told.get(name, ()))) for name in ("hits", "cut")}
     others = tuple(map(context, told.get("others", ())))
     sources: tuple[Line | FoundUnit, ...] = (*lines(told["lines"]), *map(found_unit, told["units"]))
@@ -68,38 +68,38 @@ def context(told: Json) -> Context:
 
 
 def session(told: Json) -> Session:
-    """A session, without what only lists of them show."""
+    """Decode a session, without the fields that only lists have."""
     began, last = _at(told["started_at"]), _at(told["last_at"])
     spans = told["first_seq"], told["last_seq"], told["lines"]
     return Session(told["id"], began, last, *spans, parse_time(told["ended_at"]))
 
 
 def unit(told: Json) -> Unit:
-    """A unit; retracted ones don't come."""
+    """Decode a unit; retracted ones are never sent."""
     times = {name: parse_time(told[name]) for name in ("said_at", "valid_from", "valid_to")}
     return Unit(**{**told, **times})
 
 
 def stats(told: Json) -> Stats:
-    """What a bank holds."""
+    """Decode the counts of a bank."""
     times = {name: parse_time(told[name]) for name in ("first_said_at", "last_said_at")}
     return Stats(**{**told, **times, "speakers": tuple(told["speakers"])})
 
 
 def receipt(told: Json) -> Receipt:
-    """A receipt."""
+    """Decode a receipt."""
     spans = tuple((first, last) for first, last in told["seqs"])
     return Receipt(told["bank"], told["scope"], spans, told["lines"], _at(told["forgotten_at"]))
 
 
 def ending(told: Json) -> EndResult:
-    """How a conversation ended."""
+    """Decode the result of ending a conversation."""
     proof = receipt(told["receipt"]) if told["receipt"] else None
     return EndResult(told["session"], told["remembered"], told["question"], proof)
 
 
 def usage(told: Json) -> Usage:
-    """Tokens."""
+    """Decode counts of tokens."""
     return Usage(**told)
 
 
@@ -107,7 +107,11 @@ def usage(told: Json) -> Usage:
 
 
 def encode_line(new: object) -> dict[str, Any]:
-    """A line to be kept. BadLine for what is none, and for one that was retracted elsewhere."""
+    """Encode a line to store.
+
+    Raises:
+        BadLine: if it isn't a NewLine, or was retracted elsewhere.
+    """
     if not isinstance(new, NewLine):
         raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
     if new.retracted_at is not None:
@@ -118,16 +122,24 @@ def encode_line(new: object) -> dict[str, Any]:
 
 
 def encode_time(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
-    """A time for JSON. BadQuery, or another, for what is none, or may be anywhere on earth."""
+    """Encode a time.
+
+    Args:
+        at: a time with an offset, or None.
+        error: what to raise.
+
+    Raises:
+        BadQuery: or `error`, for another value.
+    """
     if at is None:
         return None
     if not isinstance(at, datetime) or at.utcoffset() is None:
-        raise error(f"a time must be a datetime with an offset, got {at!r}; try datetime.now(UTC)")
+        raise error(f"invalid time: got {at!r}, expected a datetime with an offset; try datetime.now(UTC)")
     return at.isoformat()
 
 
 def encode_filter(given: Filter | None) -> dict[str, Any] | None:
-    """A filter."""
+    """Encode a filter."""
     if given is None:
         return None
     told: dict[str, Any] = {}
@@ -139,7 +151,11 @@ def encode_filter(given: Filter | None) -> dict[str, Any] | None:
 
 
 def encode_list_filter(given: Filter | None) -> dict[str, Any]:
-    """A filter of a list of lines. BadQuery for what such lists can't be filtered by."""
+    """Encode a filter of a list of lines.
+
+    Raises:
+        BadQuery: if it filters by anything but session, speaker, role and time.
+    """
     if given is not None and (given.kind is not None or given.category is not None or given.metadata):
         raise BadQuery(
             "lines can be listed by session, speaker, role and time; kind, category and metadata are for recall"
@@ -150,7 +166,7 @@ def encode_list_filter(given: Filter | None) -> dict[str, Any]:
 
 
 def encode_options(sampling: Sampling | None, **more: object) -> dict[str, Any]:
-    """How a reply is made; what is None is left to the server."""
+    """Encode the options of a reply; None leaves an option to the server."""
     names = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
     told = {name: getattr(sampling, name) for name in names} if sampling else {}
     return {name: value for name, value in {**told, **more}.items() if value is not None}

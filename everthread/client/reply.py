@@ -1,4 +1,4 @@
-"""A reply that comes over the wire, as the library's own `Reply` comes from a model."""
+"""A reply that is streamed from a server, with the interface of `everthread.chat.reply.Reply`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from everthread.client.connection import Connection, build_error, build_path, it
 from everthread.errors import LLMUnavailable, StoreUnavailable
 from everthread.types import Context, EndResult, Line, Usage
 
-MAX_ATTEMPTS = 3  # times that a reply is taken up again whose line broke; the server goes on with it meanwhile
+MAX_ATTEMPTS = 3  # to read a reply whose connection breaks; the server continues it in the meantime
 
 Event = tuple[str, dict[str, Any]]
 
@@ -21,32 +21,32 @@ Event = tuple[str, dict[str, Any]]
 class RemoteReply(Iterator[str]):
     """An iterator over the pieces of a reply.
 
-    Read to its end, `line` is the line that was kept; None where no model is there, and what is remembered was shown.
-    Whoever does not read on does not stop it: the server keeps it all the same, and `stop` stops it. While it is
-    iterated it raises as `Reply`, and StoreUnavailable where the server is gone.
+    After the last piece `line` is the stored line; None if there is no model, and the recalled text was shown. A reply
+    that is not read to its end is still stored by the server; `stop` stops it. Iteration raises as `Reply`, and
+    StoreUnavailable if the server is gone.
     """
 
     def __init__(self, connection: Connection, bank: str, session: str, text: str, options: dict[str, Any]) -> None:
-        """Have a text kept and answered. Raises what the server says is wrong with it, and then nothing was kept."""
+        """Send a text to be stored and replied to. Raises what the server reports; then nothing was stored."""
         self._connection, self._place = connection, ("banks", bank, "chat")
         self._asked, self._name = build_path(*self._place, session, "reply"), uuid.uuid4().hex
         self._body = {"text": text, "options": options}
         self.text = ""
         self.said: Line | None = None  # what the person said, as it is kept
         self.line: Line | None = None
-        self.context = Context("", 0, (), (), (), 0.0)  # what was recalled for it
+        self.context = Context("", 0, (), (), (), 0.0)  # recalled for the reply
         self.offer = self.notes = ""
         self.ending: EndResult | None = None  # how the conversation ended, or the question whether to remember it
         self.partial = self.refused = False
         self.usage = Usage()
         self._lock = threading.RLock()  # held while an event is awaited
         self._ended = threading.Event()
-        self._events = self._followed()
-        self._left = self._until_recalled()
+        self._events = self._read_events()
+        self._unread = self._until_recalled()
 
     def __next__(self) -> str:
         with self._lock:
-            piece, self._left = self._left, ""
+            piece, self._unread = self._unread, ""
             while not piece and not self._ended.is_set():
                 piece = self._next()
             if not piece:
@@ -54,7 +54,7 @@ class RemoteReply(Iterator[str]):
             return piece
 
     def stop(self) -> None:
-        """Stop it: when this returns, what has arrived is kept."""
+        """Stop the reply; when this returns, what has arrived is stored."""
         if self._ended.is_set():
             return
         session = self.said.session if self.said else "current"
@@ -62,27 +62,27 @@ class RemoteReply(Iterator[str]):
         with self._lock:
             while not self._ended.is_set():
                 self._next()
-            self._left = ""
+            self._unread = ""
 
     def _until_recalled(self) -> str:
-        """Read on until it is known what was recalled; what is to be shown already."""
+        """Read until it is known what was recalled. Return what is to be shown already."""
         for event in self._events:
-            shown = self._taken(*event)
+            shown = self._apply(*event)
             if event[0] in ("context", "piece", "question", "ended", "done"):
                 return shown
         return self._cut()
 
     def _next(self) -> str:
-        """What the next event shows."""
+        """Return what the next event shows."""
         event = next(self._events, None)
-        return self._cut() if event is None else self._taken(*event)
+        return self._cut() if event is None else self._apply(*event)
 
     def _cut(self) -> str:
         self._ended.set()
-        raise LLMUnavailable("the reply ended before it was done; what has come of it is kept")
+        raise LLMUnavailable("the stream ended before the reply was complete; what has arrived is stored")
 
-    def _taken(self, kind: str, told: dict[str, Any]) -> str:
-        """What an event tells, and what of it is shown."""
+    def _apply(self, kind: str, told: dict[str, Any]) -> str:
+        """Apply an event, and return what it shows."""
         if kind == "line":
             self.said = decode.line(told["line"])
         elif kind == "context":
@@ -92,7 +92,7 @@ class RemoteReply(Iterator[str]):
         elif kind == "ended":
             self.ending = decode.ending(told)
         elif kind == "piece":
-            return self._grown(self.text + told["text"])
+            return self._append(self.text + told["text"])
         elif kind == "done":
             return self._done(told)
         elif kind == "error":
@@ -102,7 +102,7 @@ class RemoteReply(Iterator[str]):
             raise build_error(told["status"], told, self._connection.url)
         return ""
 
-    def _grown(self, text: str) -> str:
+    def _append(self, text: str) -> str:
         new, self.text = text[len(self.text) :], text
         return new
 
@@ -112,10 +112,10 @@ class RemoteReply(Iterator[str]):
         self.partial, self.refused = told["partial"], told["refused"]
         self.usage = decode.usage(told["usage"])
         missed = told["text"] if told["text"].startswith(self.text) else ""
-        return self._grown(missed or self.text)
+        return self._append(missed or self.text)
 
-    def _followed(self) -> Iterator[Event]:
-        """The events; taken up again from the beginning where the line breaks, with what was shown left out."""
+    def _read_events(self) -> Iterator[Event]:
+        """Yield the events. If the connection breaks they are read again from the beginning, without what was shown."""
         for tried in range(MAX_ATTEMPTS):
             come = ""
             try:
@@ -133,7 +133,7 @@ class RemoteReply(Iterator[str]):
 
 
 def _events(rows: Iterator[str]) -> Iterator[Event]:
-    """Server-sent events, whose data is one line of JSON; comments are left out."""
+    """Parse server-sent events, whose data is one line of JSON; comments are skipped."""
     kind = ""
     for row in rows:
         name, _, value = row.partition(": ")

@@ -331,7 +331,14 @@ class LineBody(RequestBody):
             )
         speaker = self.role if self.speaker is None else self.speaker
         return NewLine(
-            *(self.text, speaker, self.role, self.said_at, self.session), self.metadata, self.parent, self.key
+            text=self.text,
+            speaker=speaker,
+            role=self.role,
+            said_at=self.said_at,
+            session=self.session,
+            metadata=self.metadata,
+            parent=self.parent,
+            key=self.key,
         )
 
 

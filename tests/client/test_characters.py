@@ -130,7 +130,7 @@ def test_what_is_too_large_and_what_is_not_bytes_is_told(there: RemoteCharacters
     with pytest.raises(BadInput, match="8,000,000"):
         there.add(bytes(8_000_001))
     wrong: Any = tmp_path / "nora.png"
-    with pytest.raises(BadInput, match="a file is sent as its bytes, got PosixPath"):
+    with pytest.raises(BadInput, match="invalid file: got PosixPath, expected bytes"):
         there.add(wrong)
 
 

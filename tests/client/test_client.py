@@ -323,7 +323,7 @@ def test_files_are_taken_as_what_they_are_called(client: Client) -> None:
         (TALK, {"name": ""}, BadInput, "name"),
         (TALK, {"assistant": ["\ud800"]}, BadQuery, "assistant .* half a surrogate pair"),
         (TALK, {"tz": UTC}, BadQuery, "tz must be a str"),
-        ("talk.txt", {}, BadInput, r"a file is sent as its bytes, got str; read it with Path\(...\).read_bytes"),
+        ("talk.txt", {}, BadInput, r"invalid file: got str, expected bytes; read them with Path\(...\).read_bytes"),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_told(
@@ -558,7 +558,7 @@ def test_where_no_server_is_the_remedy_is_told() -> None:
 
 
 def test_a_server_of_somebody_else_is_told() -> None:
-    told = "is no server of Everthread's"
+    told = "is not an Everthread server"
     with llm.llm_server() as server, Client(server.host) as client, pytest.raises(ConfigError, match=told):
         client.stats()
 
@@ -588,11 +588,11 @@ def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteSto
 
 
 def test_what_is_no_address_no_bank_and_no_key_is_told() -> None:
-    with pytest.raises(ConfigError, match="url is 'localhost:7391'; give the address"):
+    with pytest.raises(ConfigError, match="invalid url: got 'localhost:7391', expected a server"):
         Client("localhost:7391")
     with pytest.raises(BadBankId):
         Client(bank=" ")
-    with pytest.raises(ConfigError, match="the key is none"):
+    with pytest.raises(ConfigError, match="invalid API key"):
         Client(key="et_ü")
 
 
@@ -648,7 +648,7 @@ def test_the_recipe_of_a_bank_and_its_options_are_read_and_set(client: Client) -
     assert (told["name"], client.recipe(), client.stats().recipe) == ("packabby", told, "packabby")
     changed = {each["name"]: each["value"] for each in client.set_options({"threshold": None})["options"]}
     assert (changed["threshold"], changed["max_hits"]) == (None, 2)
-    with pytest.raises(BadInput, match="hits must be a whole number from 1 to 1000, got 0"):
+    with pytest.raises(BadInput, match="max_hits must be a whole number from 1 to 1000, got 0"):
         client.set_options({"max_hits": 0})
     with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
         client.set_recipe("elephant")

@@ -37,7 +37,9 @@ def app(folder: Path, **given: Any) -> FastAPI:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    with TestClient(app(tmp_path, hosts=("memory.example.org",), body=2000), base_url="http://127.0.0.1:7391") as made:
+    with TestClient(
+        app(tmp_path, allowed_hosts=("memory.example.org",), max_body_bytes=2000), base_url="http://127.0.0.1:7391"
+    ) as made:
         yield made
 
 
@@ -219,7 +221,10 @@ def test_every_other_name_may_stand_in_a_path(name: str) -> None:
 
 
 def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
-    with TestClient(app(tmp_path, rate=5)) as client, TestClient(client.app, client=("203.0.113.9", 1)) as other:
+    with (
+        TestClient(app(tmp_path, requests_per_minute=5)) as client,
+        TestClient(client.app, client=("203.0.113.9", 1)) as other,
+    ):
         assert [client.get("/healthz").status_code for _ in range(6)] == [200] * 5 + [429]
         answer = client.get("/healthz")
         assert kind(answer) == "too-many-requests"
@@ -340,7 +345,7 @@ def test_of_an_error_that_nobody_thought_of_the_place_is_logged_and_never_the_wo
         )
     told = logs.JSONFormatter().format(record)
     assert json.loads(told)["error"] == "ValueError"
-    assert "test_guard.py" in told
+    assert "test_request_guard.py" in told
     assert "Mia" not in told
 
 

@@ -16,9 +16,9 @@ TWO = "CREATE TABLE IF NOT EXISTS two (number INTEGER)"
 PUT = """
 import sys
 from pathlib import Path
-from everthread.server.server_db import Beside
-beside = Beside(Path(sys.argv[1]), sys.argv[2])
-with beside.writing() as db:
+from everthread.server.server_db import ServerDatabase
+beside = ServerDatabase(Path(sys.argv[1]), sys.argv[2])
+with beside.write() as db:
     db.execute("INSERT INTO one VALUES (?)", (int(sys.argv[3]),))
 beside.close()
 """

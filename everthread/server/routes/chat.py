@@ -80,7 +80,11 @@ async def reply(
         memory = new(lambda: conversations.validate(session, body.text, body.options))
         may_forget = session == CURRENT or bool(permitted_banks(request, "forget", [new.bank]))
         return conversations.reply(
-            *(memory, session, body.text, body.options, once.line_key()),
+            memory,
+            session,
+            text=body.text,
+            options=body.options,
+            key=once.line_key(),
             incognito=body.incognito,
             may_forget=may_forget,
         )

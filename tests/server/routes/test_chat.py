@@ -115,13 +115,13 @@ Begin = Callable[..., Site]
 def begin(tmp_path: Path) -> Iterator[Begin]:
     with ExitStack() as stack:
 
-        def opened(*behaviours: llm.Told, several: bool = False, streams: int = 8, retries: int = 0) -> Site:
+        def opened(*behaviours: llm.Told, several: bool = False, max_replies: int = 8, retries: int = 0) -> Site:
             store = SQLiteStore(tmp_path)
             stack.callback(store.close)
             server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None
             model = OpenAICompatible(server.url, "m", timeout=PATIENCE, retries=retries) if server else None
             services = Services(store, HashEmbedder(64), model, Default(), multi_process=several)
-            client = stack.enter_context(TestClient(create(services, Settings(max_replies=streams)), HERE))
+            client = stack.enter_context(TestClient(create(services, Settings(max_replies=max_replies)), HERE))
             store.corpus("alice")  # makes the bank
             return Site(client, store, server)
 

@@ -29,11 +29,11 @@ def test_all_recipes_are_listed_with_their_options(api: TestClient) -> None:
 
 def test_a_bank_is_given_a_recipe_and_options_which_count_from_then_on(told: TestClient) -> None:
     assert (told.get(RECIPE).json()["name"], told.get(RECIPE).json()["kept"]) == ("default", False)
-    answer = told.put(RECIPE, json={"name": "packabby", "options": {"threshold": 0.3, "hits": 2}}).json()
+    answer = told.put(RECIPE, json={"name": "packabby", "options": {"threshold": 0.3, "max_hits": 2}}).json()
     assert (answer["name"], answer["kept"], values(answer)["threshold"]) == ("packabby", True, 0.3)
     assert told.get(BANK).json()["recipe"] == "packabby"
-    changed = told.patch(RECIPE, json={"options": {"hits": 4, "threshold": None}}).json()
-    assert (values(changed)["hits"], values(changed)["threshold"]) == (4, None)
+    changed = told.patch(RECIPE, json={"options": {"max_hits": 4, "threshold": None}}).json()
+    assert (values(changed)["max_hits"], values(changed)["threshold"]) == (4, None)
     assert told.get(f"{BANK}/settings").json().keys() == {"remember"}
     told.put(RECIPE, json={})
     assert (told.get(RECIPE).json()["name"], told.get(RECIPE).json()["kept"]) == ("default", False)
@@ -41,9 +41,9 @@ def test_a_bank_is_given_a_recipe_and_options_which_count_from_then_on(told: Tes
 
 def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
     ask = {"query": "Who has a dog called Rex?", "k": 1}
-    told.put(RECIPE, json={"name": "default", "options": {"width": 0}})
+    told.put(RECIPE, json={"name": "default", "options": {"neighbours": 0}})
     assert len(told.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) == 1
-    told.patch(RECIPE, json={"options": {"width": 2}})
+    told.patch(RECIPE, json={"options": {"neighbours": 2}})
     assert len(told.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) > 1
 
 
@@ -53,12 +53,20 @@ def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
         ({"name": "packabby", "options": {"threshold": 5}}, "bad-input", "threshold must be a number from -1 to 1"),
         ({"name": "packabby", "options": {"treshold": 0}}, "bad-input", "no option 'treshold'; the nearest is 'thresh"),
         ({"name": "elephant"}, "config-error", "recipe 'elephant' is unknown; known are default, membot"),
-        ({"options": {"width": 1_000_000_000}}, "bad-input", "width must be a whole number from 0 to 1000, got 100"),
-        ({"name": "membot", "options": {"width": 2000}}, "bad-input", "width must be a whole number from 0 to 1000"),
+        (
+            {"options": {"neighbours": 1_000_000_000}},
+            "bad-input",
+            "neighbours must be a whole number from 0 to 1000, got 100",
+        ),
+        (
+            {"name": "membot", "options": {"neighbours": 2000}},
+            "bad-input",
+            "neighbours must be a whole number from 0 to 1000",
+        ),
         ({"name": "emi", "options": {"candidates": 10**30}}, "bad-input", "from 1 to 10000"),
-        ({"name": "goodai", "options": {"hits": 10**30}}, "bad-input", "from 1 to 1000"),
+        ({"name": "goodai", "options": {"max_hits": 10**30}}, "bad-input", "from 1 to 1000"),
         ({"name": "goodai", "options": {"reranking_k_factor": 1e300}}, "bad-input", "a number from 1 to 1000"),
-        ({"options": {"width": 1e400}}, "bad-input", "width must be a whole number from 0"),
+        ({"options": {"neighbours": 1e400}}, "bad-input", "neighbours must be a whole number from 0"),
     ],
 )
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])

@@ -19,9 +19,9 @@ from everthread.server.workers.bank_leases import BankLeases
 CLAIMING = """
 import sys
 from pathlib import Path
-from everthread.server.workers.bank_leases import Claims
-own = Claims(Path(sys.argv[1]))
-print(own.take("alice", 1), flush=True)
+from everthread.server.workers.bank_leases import BankLeases
+own = BankLeases(Path(sys.argv[1]))
+print(own.acquire("alice", 1), flush=True)
 sys.stdin.read()
 """
 

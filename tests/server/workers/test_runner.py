@@ -186,7 +186,7 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
 
 
 def test_a_port_at_which_nobody_ever_listens_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "BEGIN", 0.2)
+    monkeypatch.setattr(serving, "START_TIMEOUT_S", 0.2)
     with serving.open_socket("127.0.0.1", 0, workers=2) as held:
         assert not serving.wait_until_listening(held)
 
