@@ -20,12 +20,60 @@
         ├── LLMRejected                  the server does not take the request as it is: too long, a wrong parameter
         └── ScribeFailed                 a model's answer could not be understood; the work stays queued
 
-A message says what was wrong, with which value, and what to do about it.
+A message says what was wrong, with which value, and what to do about it. An error about a file, or one whose remedy is
+an option, has these in fields of their own: the command line, REST and Python each write them in their own way.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FLAGS = frozenset({"force"})  # options that are on or off
+
+
+def as_keyword(option: str) -> str:
+    """Write an option as Python does: `format=`, `force=True`."""
+    return f"{option}={True if option in FLAGS else ''}"
 
 
 class EverthreadError(Exception):
-    """The root: catch this to catch all of ours."""
+    """The root: catch this to catch all of ours.
+
+    Attributes:
+        message: what is wrong, apart from the other fields.
+        path: the file that it is about; a text where the file has no path that the caller knows.
+        where: the place in that file, such as "line 3".
+        remedy: what to do about it; {option} is where the option goes.
+        option: the name of the option that the remedy names.
+    """
+
+    def __init__(
+        self, message: str = "", *, path: Path | str | None = None, where: str = "", remedy: str = "", option: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message, self.path, self.where, self.remedy, self.option = message, path, where, remedy, option
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(
+        self, write_option: Callable[[str], str] = as_keyword, write_path: Callable[[Path | str], str] = str
+    ) -> str:
+        """Write the whole message.
+
+        Args:
+            write_option: returns an option's name as the caller gives it, such as `--format`.
+            write_path: returns as much of a path as the caller may see.
+        """
+        places = [write_path(self.path)] if self.path is not None else []
+        places += [self.where] if self.where else []
+        remedy = self.remedy.replace("{option}", write_option(self.option)) if self.option else self.remedy
+        text = f"{', '.join(places)}: {self.message}" if places else self.message
+        return f"{text}; {remedy}" if remedy else text
 
 
 class BadInput(EverthreadError, ValueError):
@@ -49,11 +97,7 @@ class BadFile(BadInput):
 
 
 class ConfigError(EverthreadError, ValueError):
-    """A setting that is unknown or makes no sense. Its `summary` is the message without the option to be given."""
-
-    def __init__(self, message: str = "", summary: str | None = None) -> None:
-        super().__init__(message)
-        self.summary = message if summary is None else summary
+    """A setting that is unknown or makes no sense."""
 
 
 class NotFound(EverthreadError, LookupError):

@@ -1,10 +1,15 @@
 import inspect
+import pickle
 import re
+from pathlib import Path
 
 import pytest
 
 from everthread import errors
-from everthread.errors import BadInput, ConfigError, EverthreadError, NotFound
+from everthread.cli.common import to_flag
+from everthread.client.connection import build_error
+from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
+from everthread.server.problems import from_error
 
 CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each)}
 
@@ -38,4 +43,40 @@ def test_who_expects_the_builtin_error_gets_it(ours: type[Exception], builtin: t
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_class_says_what_it_means(name: str) -> None:
-    assert (CLASSES[name].__doc__ or "").endswith(".")
+    assert re.match(r"[A-Z][^\n]*\.$", CLASSES[name].__doc__ or "", re.MULTILINE)
+
+
+FORMATLESS = ConfigError(
+    "this looks like JSON", path=Path("in/a.txt"), remedy="name it with {option} (b)", option="format"
+)
+
+
+def test_each_face_writes_path_and_option_in_its_own_way() -> None:
+    assert str(FORMATLESS) == "in/a.txt: this looks like JSON; name it with format= (b)"
+    assert FORMATLESS.render(to_flag) == "in/a.txt: this looks like JSON; name it with --format (b)"
+    assert from_error(FORMATLESS)["detail"] == "a.txt: this looks like JSON; name it with ?format= (b)"
+
+
+def test_an_option_that_is_on_or_off_is_written_as_it_is_given() -> None:
+    there = BadInput("it is there", remedy="replace it with {option}", option="force")
+    assert str(there) == "it is there; replace it with force=True"
+    assert there.render(to_flag) == "it is there; replace it with --force"
+    assert from_error(there)["detail"] == "it is there; replace it with ?replace=true"
+
+
+def test_an_error_is_the_same_after_a_trip_through_a_server() -> None:
+    error = BadFile("not JSON", path="a.txt", where="line 3", remedy="correct it")
+    assert str(error) == "a.txt, line 3: not JSON; correct it"
+    for each in (error, FORMATLESS, NotFound("no such bank")):
+        back = build_error(422, from_error(each), "http://localhost")
+        assert (type(back), back.message, back.remedy) == (type(each), each.message, each.remedy)
+        assert (back.where, back.option) == (each.where, each.option)
+
+
+def test_what_a_remedy_shows_is_left_alone_where_no_option_is_named() -> None:
+    assert str(BadFile("no object", remedy='write {"text": "{option}"}')) == 'no object; write {"text": "{option}"}'
+
+
+def test_an_error_keeps_its_fields_when_it_is_pickled() -> None:
+    error = pickle.loads(pickle.dumps(FORMATLESS))
+    assert (str(error), error.option) == (str(FORMATLESS), "format")

@@ -23,7 +23,7 @@ def test_what_is_public_is_listed() -> None:
 
 
 def test_every_error_can_be_imported_from_the_top() -> None:
-    assert {name for name in vars(errors) if name[0].isupper()} <= set(everthread.__all__)
+    assert {name for name, each in vars(errors).items() if isinstance(each, type)} <= set(everthread.__all__)
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -173,7 +173,7 @@ def read(path: str | Path) -> Character:
     except BadFile:
         raise
     except BadInput as error:
-        raise BadFile(f"{path}: {error}") from None
+        raise BadFile(str(error), path=path) from None
 
 
 def write(
@@ -192,10 +192,12 @@ def write(
     """
     path = Path(path)
     if path.suffix.lower() not in (JSON, PNG):
-        raise BadInput(f"{path} has the ending {path.suffix!r}; a card is written to a {JSON} or a {PNG} file")
+        remedy = f"a card is written to a {JSON} or a {PNG} file"
+        raise BadInput(f"the file has the ending {path.suffix!r}", path=path, remedy=remedy)
     if path.suffix.lower() == JSON:
         if picture is not None:
-            raise BadInput(f"{path} can hold no picture; leave it out, or write to a {PNG} file")
+            remedy = f"leave the picture out, or write to a {PNG} file"
+            raise BadInput(f"a {JSON} file can hold no picture", path=path, remedy=remedy)
         put(path, json.dumps(to_card(character, version), ensure_ascii=False, indent=2).encode() + b"\n", force)
         return
     if picture is None and force and path.exists():
@@ -221,9 +223,11 @@ def content(path: Path) -> bytes:
 def put(path: Path, raw: bytes, force: bool = False) -> None:
     """Write a file so that at any moment there is all of it or what was there before."""
     if not force and path.exists():
-        raise BadInput(f"{path} is there already; name another file, or give --force (in Python force=True)")
+        remedy = "name another file, or replace this one with {option}"
+        raise BadInput("the file is there already", path=path, remedy=remedy, option="force")
     if len(raw) > LARGEST:
-        raise BadInput(f"{path} would have more than {LARGEST // 1024**2} MB; take a smaller picture, or {JSON}")
+        remedy = f"take a smaller picture, or {JSON}"
+        raise BadInput(f"the file would have more than {LARGEST // 1024**2} MB", path=path, remedy=remedy)
     write_atomically(path, raw)
 
 

@@ -199,9 +199,8 @@ def _existing(name: str, force: bool) -> Path | None:
     """The file that will be replaced."""
     file = _file(name)
     if file is not None and not force:
-        raise BadInput(
-            f"there is a character {name!r} already; edit it, remove it, or import with --force (in Python force=True)"
-        )
+        remedy = "edit it, remove it, or replace it with {option}"
+        raise BadInput(f"there is a character {name!r} already", remedy=remedy, option="force")
     return file
 
 

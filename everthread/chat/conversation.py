@@ -142,10 +142,8 @@ class Conversation:
         for position, line in enumerate(self.lines):
             if line.seq == seq:
                 return position
-        raise NotFound(
-            f"this conversation has no line {seq!r}; see /lines, or `lines` of the conversation "
-            f"(/correct {seq} TEXT changes a line of any conversation)"
-        )
+        has = f"its lines are {self.lines[0].seq} to {self.lines[-1].seq}" if self.lines else "it is empty"
+        raise NotFound(f"this conversation has no line {seq!r}; {has} (`correct` changes a line of any conversation)")
 
     def alternatives(self) -> list[Line]:
         """Return the replies to the user's last line, oldest first, the current one among them; each once, also if it

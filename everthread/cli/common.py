@@ -79,7 +79,7 @@ class Group(click.Group):
             print_json_error(error.format_message(), ctx.meta[META_AS_JSON])
             raise error from None  # click adds how the command is used
         except EverthreadError as error:
-            fail(ctx, str(error), 2 if isinstance(error, BadInput | ConfigError) else 1)
+            fail(ctx, error.render(to_flag), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
             click.echo(err=True)
             fail(ctx, "interrupted; what was kept stays, and the same command does the rest", 130)
@@ -112,6 +112,11 @@ def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Comman
     everything = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
     taken = {"ignore_unknown_options": True}
     return click.Command(name, callback=refuse, params=[everything], help=f"N{needed[1:]}", context_settings=taken)
+
+
+def to_flag(option: str) -> str:
+    """Write an option as the command line does: `--format`."""
+    return f"--{option}"
 
 
 def decode_utf8(raw: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from everthread.chat import card, png_text
 from everthread.chat.character import Character
-from everthread.client.connection import JSON_TYPE, Connection, FileBody, build_path, in_python
+from everthread.client.connection import JSON_TYPE, Connection, FileBody, build_path
 
 PNG = "image/png"
 
@@ -49,8 +49,7 @@ class RemoteCharacters:
         """Store the character of a card, given as the file's bytes, JSON or PNG. Raises as `save`, and BadFile."""
         file = FileBody(content)
         file = replace(file, kind=PNG if png_text.recognised(content) else JSON_TYPE)
-        with in_python():
-            told = self._connection.request("POST", "characters", file, replace=force)
+        told = self._connection.request("POST", "characters", file, replace=force)
         return Character.from_json(told)
 
     def export(self, name: str, format: Literal["json", "png"] = "json") -> bytes:

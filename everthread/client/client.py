@@ -20,7 +20,7 @@ from everthread.bank.settings import REMEMBER_POLICIES
 from everthread.chat.character import Character
 from everthread.client import decode
 from everthread.client.characters import RemoteCharacters
-from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, FileBody, build_path, in_python, iter_rows
+from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, FileBody, build_path, iter_rows
 from everthread.client.reply import RemoteReply
 from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
@@ -264,8 +264,7 @@ class Client:
         ]
         file = FileBody(content, TYPE_BY_SUFFIX.get(PurePath(name or "").suffix.lower(), OCTET_STREAM))
         place = build_path("banks", self.bank, "import")
-        with in_python():
-            told = self._connection.request("POST", place, file, name=name, format=format, assistant=names, tz=tz)
+        told = self._connection.request("POST", place, file, name=name, format=format, assistant=names, tz=tz)
         return ImportResult(**told)
 
     def retract(self, seq: int) -> Line:

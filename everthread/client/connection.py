@@ -4,7 +4,6 @@ errors."""
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -197,16 +196,6 @@ def iter_rows(answer: httpx.Response) -> Iterator[str]:
         yield rest.decode()
 
 
-@contextmanager
-def in_python() -> Iterator[None]:
-    """Says of a file what is wrong with it with the parameters' names as they are here, and not as in an address."""
-    try:
-        yield
-    except (BadInput, ConfigError) as error:
-        words = str(error).replace("?replace=true", "force=True")
-        raise type(error)(re.sub(r"\?(format|only|assistant|tz)=", r"\1", words)) from None
-
-
 def build_path(*names: str | int) -> str:
     """Return a path of these names, each one segment.
 
@@ -229,7 +218,12 @@ def build_error(status: int, document: Mapping[str, Any], url: str) -> Everthrea
         return ConfigError(f"{url} responded with {status} and is not an Everthread server; check the url")
     named = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     usual = BadInput if status < 500 else StoreError
-    return (named or ERRORS_BY_STATUS.get(status, usual))(detail)
+    kind = named or ERRORS_BY_STATUS.get(status, usual)
+    if issubclass(kind, errors.ModelError) or not isinstance(document.get("message"), str):
+        return kind(detail)
+    parts = {name: str(document.get(name) or "") for name in ("where", "remedy", "option")}
+    path = document.get("path")
+    return kind(document["message"], path=None if path is None else str(path), **parts)
 
 
 def _file(body: object) -> FileBody | None:

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
+from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -43,6 +44,7 @@ PUBLIC_DETAILS: dict[type[errors.EverthreadError], str] = {
     errors.StoreError: "the store failed",
     errors.ModelNotFound: "a model is missing",
 }
+PARAMETERS = {"force": "?replace=true"}  # options with another name in requests
 DOCTOR_HINT = "; see `everthread doctor` where the server runs"
 
 
@@ -88,10 +90,26 @@ def build_response(
 
 def from_error(error: errors.EverthreadError) -> dict[str, object]:
     """Build the problem document of an error of the library, without the location of files or model servers."""
-    public = error.public if isinstance(error, errors.ModelError) else str(error)
-    placed = next((words + DOCTOR_HINT for kind, words in PUBLIC_DETAILS.items() if isinstance(error, kind)), public)
-    more = {"summary": error.summary} if isinstance(error, errors.ConfigError) and error.summary != placed else {}
-    return build_document(get_status(error), to_kebab_case(type(error).__name__), placed, **more)
+    name = to_kebab_case(type(error).__name__)
+    hidden = next((words + DOCTOR_HINT for kind, words in PUBLIC_DETAILS.items() if isinstance(error, kind)), None)
+    if hidden is not None:
+        return build_document(get_status(error), name, hidden)
+    if isinstance(error, errors.ModelError):
+        return build_document(get_status(error), name, error.public)
+    fields = {"path": None if error.path is None else to_file_name(error.path), "where": error.where}
+    fields |= {"message": error.message, "remedy": error.remedy, "option": error.option}
+    given = {field: value for field, value in fields.items() if value} if error.path or error.option else {}
+    return build_document(get_status(error), name, error.render(to_parameter, to_file_name), **given)
+
+
+def to_parameter(option: str) -> str:
+    """Write an option as a request's parameter: `?format=`."""
+    return PARAMETERS.get(option, f"?{option}=")
+
+
+def to_file_name(path: Path | str) -> str:
+    """Return the name of a file, without the folders of the server's disk."""
+    return path.name if isinstance(path, Path) else path
 
 
 def get_status(error: errors.EverthreadError) -> int:

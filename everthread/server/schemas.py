@@ -66,14 +66,21 @@ class ItemList(View, Generic[Item]):
 
 
 class ProblemView(View):
-    """A problem document (RFC 9457). type names the kind of problem, the same wherever it occurs. summary is the detail
-    without a remedy that names a parameter, if it has one."""
+    """A problem document (RFC 9457). type names the kind of problem, the same wherever it occurs.
+
+    detail is the whole message. An error about a file, or one whose remedy is an option, has its parts as well: path
+    (the file's name), where (the place in it), message, remedy, and option (which goes into the remedy's {option}).
+    """
 
     type: str
     title: str
     status: int
     detail: str
-    summary: str | None = None
+    path: str | None = None
+    where: str | None = None
+    message: str | None = None
+    remedy: str | None = None
+    option: str | None = None
     errors: list[dict[str, Any]] | None = None
 
 

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from everthread.errors import BadInput, ConfigError
+from everthread.errors import EverthreadError
 
 try:
     import fcntl
@@ -91,17 +91,11 @@ def safe_filename(name: str) -> str:
 
 
 @contextmanager
-def hide_paths(path: Path, name: str) -> Iterator[None]:
-    """Says of a file, by the name that it was sent under, what is wrong with it; not where it is."""
+def naming(path: Path, name: str) -> Iterator[None]:
+    """Name an uploaded file in errors as its sender knows it."""
     try:
         yield
-    except ConfigError as error:
-        raise ConfigError(_public(str(error), path, name), _public(error.summary, path, name)) from None
-    except BadInput as error:
-        raise type(error)(_public(str(error), path, name)) from None
-
-
-def _public(message: str, path: Path, name: str) -> str:
-    """Replace a file's path in a message by the name it was sent under, and command-line options by parameters."""
-    words = re.sub(r"--(format|only|assistant|tz)\b", r"?\1=", message.replace(str(path), name))
-    return words.replace(f"{path.parent}/", "")
+    except EverthreadError as error:
+        if error.path == path:
+            error.path = name
+        raise

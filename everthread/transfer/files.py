@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 from everthread.bank.line_validation import clean_line
-from everthread.errors import BadFile, BadLine, ConfigError
+from everthread.errors import BadFile, BadLine, EverthreadError
 from everthread.types import NewLine
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
@@ -30,9 +30,8 @@ SHOWN = 60  # characters of a wrong value that a message shows: enough to find i
 
 
 def file_error(path: Path, where: str, what: str, remedy: str) -> BadFile:
-    """The one shape of our complaints: file, place, what is wrong, what to do."""
-    place = f"{path}, {where}" if where else str(path)
-    return BadFile(f"{place}: {what}; {remedy}")
+    """Make the error of a file: the place in it, what is wrong there, and what to do."""
+    return BadFile(what, path=path, where=where, remedy=remedy)
 
 
 def shown(value: object) -> str:
@@ -87,9 +86,10 @@ def spooled(path: Path) -> Iterator[Path]:
         try:
             _drain(path, copy)
             yield copy
-        except (BadFile, ConfigError) as error:
-            name = STANDARD_INPUT if piped else str(path)
-            raise type(error)(str(error).replace(str(copy), name)) from None
+        except EverthreadError as error:
+            if error.path == copy:
+                error.path = STANDARD_INPUT if piped else path
+            raise
 
 
 def parse(text: str, path: Path, line: int | None = None) -> object:
@@ -162,7 +162,7 @@ def keepable(line: NewLine, path: Path, where: str) -> NewLine:
     try:
         clean_line(line, EPOCH)
     except BadLine as error:
-        raise BadFile(f"{path}, {where}: {error}") from None
+        raise BadFile(str(error), path=path, where=where) from None
     return line
 
 

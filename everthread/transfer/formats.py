@@ -27,6 +27,8 @@ FORMATS = {  # what the `read` of each module takes, apart from the path
     "realtalk": ("only",),
 }
 
+NAME_FORMAT = f"name its format with {{option}} ({', '.join(FORMATS)})"
+
 
 def reader(
     path: Path,
@@ -62,9 +64,8 @@ def reader(
     given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
     for name in given.keys() - set(takes):
         those = ", ".join(each for each, takes in FORMATS.items() if name in takes)
-        raise ConfigError(
-            f"{path} is read as {format}, for which --{name} means nothing (it is for {those}); leave it out"
-        )
+        what = f"read as {format}, which takes no {name!r} ({those} do)"
+        raise ConfigError(what, path=path, remedy="leave out {option}", option=name)
     filled = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in takes}
     return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **filled)
 
@@ -75,8 +76,7 @@ def _recognize(path: Path) -> str:
         return "jsonl"
     if path.suffix.lower() != ".json":
         if like_json(path):
-            summary = f"{path} looks like JSON"
-            raise ConfigError(f"{summary}; name its format with --format {' or '.join(FORMATS)}", summary)
+            raise ConfigError("this looks like JSON", path=path, remedy=NAME_FORMAT, option="format")
         from everthread.transfer import whatsapp
 
         return "whatsapp" if whatsapp.recognised(path) else "transcript"
@@ -91,9 +91,11 @@ def _recognize(path: Path) -> str:
             return "realtalk"
     if messages.recognised(value) or foreign.service(value) is not None:
         return "messages"  # which refuses another service's export by its name
-    summary = (
-        f"{path} is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "
+    raise ConfigError(
+        f"this is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
-        "files of LoCoMo and REALTALK"
+        "files of LoCoMo and REALTALK",
+        path=path,
+        remedy=f"if it is one of these, {NAME_FORMAT}",
+        option="format",
     )
-    raise ConfigError(f"{summary}; if it is one of these, name it with --format {' or '.join(FORMATS)}", summary)

@@ -45,7 +45,8 @@ def source(path: Path, form: str | None = None, **options: Any) -> Source:
     reader = formats.reader(path, form, skipped=skipped, places=places, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
-        raise BadFile(f"{path}: there is nothing in it to remember{format_skipped(left_out)}; nothing was imported")
+        what = f"there is nothing in it to remember{format_skipped(left_out)}"
+        raise BadFile(f"{what}; nothing was imported", path=path)
     return Source(path, reader, total, left_out, dict(places))
 
 

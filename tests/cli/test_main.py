@@ -663,13 +663,23 @@ def test_a_key_that_the_bank_knows_for_other_words_stops_the_whole_import(cli: C
 @pytest.mark.parametrize(
     ("name", "content", "option", "words"),
     [
-        ("talk.txt", TRANSCRIPT, ["--only", "Ann"], "read as transcript, for which --only means nothing (it is for lo"),
-        ("a.jsonl", '{"text": "One."}', ["--assistant", "Bob"], "read as jsonl, for which --assistant means nothing"),
+        (
+            "talk.txt",
+            TRANSCRIPT,
+            ["--only", "Ann"],
+            "read as transcript, which takes no 'only' (locomo, realtalk do); leave out --only",
+        ),
+        (
+            "a.jsonl",
+            '{"text": "One."}',
+            ["--assistant", "Bob"],
+            "read as jsonl, which takes no 'assistant' (transcript, whatsapp do); leave out --assistant",
+        ),
         (
             "locomo.json",
             LOCOMO,
             ["--tz", "Asia/Tokyo"],
-            "read as locomo, for which --tz means nothing (it is for jsonl,",
+            "read as locomo, which takes no 'tz' (jsonl, messages, transcript, whatsapp do); leave out --tz",
         ),
     ],
 )
@@ -701,10 +711,10 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
     [
         ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
         ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
-        ("a.json", {"some": "thing"}, "is JSON of an unknown kind: an object with 'some'. Taken are"),
+        ("a.json", {"some": "thing"}, "a.json: this is JSON of an unknown kind: an object with 'some'. Taken are"),
         ("a.json", "", "empty; give a file"),
         ("a.txt", "nobody says this\n", "line 1: nobody says"),
-        ("a.json", [], "is JSON of an unknown kind: an empty list."),
+        ("a.json", [], "a.json: this is JSON of an unknown kind: an empty list."),
     ],
 )
 def test_a_bad_file_is_refused_with_its_place_and_nothing_is_kept(
@@ -1064,7 +1074,10 @@ def test_standard_input_is_imported_and_again_or_from_a_file_adds_nothing(
     [
         ("Ann: Hello\ncaf\xe9".encode("latin-1"), "standard input, line 2, byte 14: the byte 0xe9 is not UTF-8"),
         (b"no name\n", "standard input, line 1: nobody says"),
-        (b'{"text": "One."}\n', "standard input looks like JSON; name its format with --format jsonl or messages"),
+        (
+            b'{"text": "One."}\n',
+            "standard input: this looks like JSON; name its format with --format (jsonl, messages, ",
+        ),
         (b"", "standard input: there is nothing in it to remember"),
     ],
 )

@@ -525,8 +525,8 @@ def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
     [
         ("/edit", "edit to what? Write /edit and what you meant to say"),
         ("/edit 2", "what is to stand in line 2? Write /edit 2 and the text"),
-        ("/edit 99 x", "this conversation has no line 99; see /lines, or `lines` of the conversation"),
-        ("/edit 99 x", "/correct 99 TEXT changes a line of any conversation"),
+        ("/edit 99 x", "this conversation has no line 99; its lines are 1 to 3"),
+        ("/edit 99 x", "(`correct` changes a line of any conversation)"),
         ("/edit -1 x", "this conversation has no line -1"),
         ("/set name -", "name must be text that is not blank"),
         ("/set name", "name: Captain (to empty it: /set name -)"),

@@ -67,7 +67,7 @@ def test_another_of_the_name_is_replaced_only_if_that_is_said(there: RemoteChara
     there.save(NORA)
     other = NORA.with_changes(description="A diver.")
     for keep in (lambda: there.save(other), lambda: there.add(json.dumps(card.to_card(other)).encode())):
-        with pytest.raises(BadInput, match=r"there is a character .* already; import it with force=True"):
+        with pytest.raises(BadInput, match=r"there is a character .* already; .* replace it with force=True"):
             keep()
     assert there.load(NORA.name) == NORA
     there.save(other, force=True)

@@ -312,12 +312,17 @@ def test_files_are_taken_as_what_they_are_called(client: Client) -> None:
     ("content", "given", "kind", "told"),
     [
         (b'{"text": ""}', {"name": "talk.jsonl"}, BadFile, "talk.jsonl, line 1"),
-        (b"{}", {"name": "talk.txt"}, ConfigError, "name its format with format jsonl"),
+        (
+            b"{}",
+            {"name": "talk.txt"},
+            ConfigError,
+            r"talk\.txt: this looks like JSON; name its format with format= \(jsonl, messages, ",
+        ),
         (
             b'{"text": "a"}',
             {"name": "a.jsonl", "assistant": ["Nora"]},
             ConfigError,
-            "for which assistant means nothing",
+            r"a\.jsonl: read as jsonl, which takes no 'assistant' .*; leave out assistant=",
         ),
         (TALK, {"tz": "Europe"}, ConfigError, "Europe"),
         (TALK, {"name": ""}, BadInput, "name"),

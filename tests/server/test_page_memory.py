@@ -180,7 +180,12 @@ def test_a_file_of_an_unknown_kind_is_refused_by_name_with_the_kinds_that_are_ac
     page.click("#open-settings")
     page.locator("input[type=file]").last.set_input_files(file)
     alert = page.get_by_role("dialog").get_by_role("alert")
-    for words in ("recipes.json is JSON of an unknown kind", "an object with 'soups', 'cakes'", "Taken are", "cards"):
+    for words in (
+        "recipes.json: this is JSON of an unknown kind",
+        "an object with 'soups', 'cakes'",
+        "Taken are",
+        "cards",
+    ):
         expect(alert).to_contain_text(words)
     expect(alert).not_to_contain_text("format=")
     expect(page.locator("#notices")).to_be_empty()  # it is not being read any more

@@ -44,9 +44,9 @@ def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
         path.write_text(json.dumps(value), encoding="utf-8")
         with pytest.raises(ConfigError) as told:
             reader(path)
-        assert f"{path} is JSON of an unknown kind: " in str(told.value)
+        assert f"{path}: this is JSON of an unknown kind: " in str(told.value)
         assert found in str(told.value)
-        assert "name it with --format jsonl" in str(told.value)
+        assert "name its format with format= (jsonl, " in str(told.value)
         assert len(str(told.value)) - len(str(path)) < 500
 
 
@@ -54,13 +54,15 @@ def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
 def test_json_without_the_name_of_json_asks_for_its_format(tmp_path: Path, text: str) -> None:
     path = tmp_path / "what.txt"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"what\.txt looks like JSON; name its format with --format jsonl or mess"):
+    with pytest.raises(
+        ConfigError, match=r"what\.txt: this looks like JSON; name its format with format= \(jsonl, mess"
+    ):
         reader(path)
 
 
 def test_an_option_that_means_nothing_to_a_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"read as jsonl, for which --only means nothing .it is for locomo, realtalk.;"
+        ConfigError, match=r"x\.jsonl: read as jsonl, which takes no 'only' \(locomo, realtalk do\); leave out only="
     ):
         reader(tmp_path / "x.jsonl", only=["conv-1"])
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
@@ -21,7 +20,7 @@ from everthread.server.idempotency import Idempotency, StreamedIdempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
-from everthread.server.uploads import RAW, Upload, hide_paths, received
+from everthread.server.uploads import RAW, Upload, naming, received
 
 router = APIRouter(prefix="/characters", tags=["characters"], route_class=AuthFirstRoute)
 
@@ -31,29 +30,18 @@ Name = Annotated[path_segments.PathSegment, InPath(description="A character's na
 CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema": {"type": "object"}}}}
 
 
-@contextmanager
-def _inside() -> Iterator[None]:
-    """Says what is wrong with a card, and not in which folder it is."""
-    try:
-        yield
-    except (BadFile, BadInput) as error:
-        raise type(error)(str(error).replace(f"{character_library.folder()}/", "")) from None
-
-
 def _known(name: str) -> str:
     """Return the name if the folder has this character; `load` would accept a path as well."""
-    with _inside():
-        if name not in character_library.listed():
-            raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists all")
+    if name not in character_library.listed():
+        raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists all")
     return name
 
 
 def _loaded(name: str) -> Character:
     """Load a character of the folder, or the default one."""
-    with _inside():
-        if name == DEFAULT_CHARACTER.name and name not in character_library.listed():
-            return DEFAULT_CHARACTER
-        return character_library.load(_known(name))
+    if name == DEFAULT_CHARACTER.name and name not in character_library.listed():
+        return DEFAULT_CHARACTER
+    return character_library.load(_known(name))
 
 
 @router.get("", response_model=Page[CharacterItem])
@@ -94,8 +82,7 @@ def put_character(services: WriteAllServices, once: Idempotency, name: Name, bod
     made = Character(**body.model_dump())
 
     def save() -> None:
-        with _inside():
-            character_library.save(made, force=True)
+        character_library.save(made, force=True)
 
     once.run_once(save, lambda _: True, lambda _: None)
     return dict(_loaded(name).to_json())
@@ -129,14 +116,11 @@ def import_character(
     """Store the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
 
     def add() -> Character:
-        with hide_paths(file.path, "the card"), _inside():
-            name = card.read(file.path).name
-            if not replace and name in character_library.listed():
-                raise BadInput(f"there is a character {name!r} already; import it with ?replace=true")
+        with naming(file.path, "the card"):
             return character_library.add(file.path, force=replace)
 
     def again(_: Any) -> Character:
-        with hide_paths(file.path, "the card"):
+        with naming(file.path, "the card"):
             return card.read(file.path)
 
     return dict(once.with_body_digest(file.digest).run_once(add, lambda _: True, again).to_json())
@@ -148,11 +132,10 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
     character = _loaded(name)
     with TemporaryDirectory(prefix="everthread-") as place:
         file = Path(place, f"card.{format}")
-        with _inside():
-            if name in character_library.listed():
-                character_library.export(name, file)
-            else:
-                card.write(character, file)
+        if name in character_library.listed():
+            character_library.export(name, file)
+        else:
+            card.write(character, file)
         content = file.read_bytes()
     kind = "image/png" if format == "png" else "application/json"
     as_file = f"attachment; filename*=UTF-8''{quote(f'{name}.{format}', safe='')}"
@@ -162,5 +145,4 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
 @router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})
 def character_picture(services: ChatAnyServices, name: Name) -> Response:
     """Get the picture of a character, without its card."""
-    with _inside():
-        return Response(character_library.picture(_known(name)), media_type="image/png")
+    return Response(character_library.picture(_known(name)), media_type="image/png")

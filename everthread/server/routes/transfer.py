@@ -14,7 +14,7 @@ from everthread.server.auth import ReadMemory, WriteLazyMemory
 from everthread.server.idempotency import StreamedIdempotency
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ImportView
-from everthread.server.uploads import RAW, Upload, hide_paths, received
+from everthread.server.uploads import RAW, Upload, naming, received
 from everthread.transfer import importing, jsonl
 from everthread.transfer.dates import zone
 from everthread.transfer.formats import FORMATS
@@ -56,7 +56,7 @@ def import_file(
     """Store the lines of a file of conversations. The whole file is checked first; importing it again adds nothing."""
 
     def bring() -> dict[str, Any]:
-        with hide_paths(file.path, name):
+        with naming(file.path, name):
             options = {"assistant": assistant or (), "tz": None if tz is None else zone(tz)}
             source = importing.source(file.path, format, **options)
             memory = new(lambda: None)

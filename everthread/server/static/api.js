@@ -11,7 +11,8 @@ let promptForKey = async () => null;
 export class Problem extends Error {
   constructor(document) {
     super(document.detail || document.title || "The server could not do that.");
-    this.summary = document.summary ?? null; // the detail without a remedy that names a parameter of the API
+    const { option, path, message } = document;
+    this.summary = option === "format" ? `${path}: ${message}` : null; // without a remedy that only API clients have
     this.status = document.status ?? 0;
     this.kind = (document.type ?? "").replace("urn:everthread:", "");
   }

@@ -54,16 +54,17 @@ def test_a_file_that_cannot_be_read_is_refused(
 
 
 @pytest.mark.parametrize(("name", "content"), [("what.json", b'{"soups": []}'), ("what.txt", b'{"soups": []}')])
-def test_a_file_of_an_unknown_format_has_a_summary_without_the_parameter(
+def test_a_file_of_an_unknown_format_is_refused_with_the_parts_of_its_problem(
     api: TestClient, name: str, content: bytes
 ) -> None:
     problem = api.post("banks/bob/import", params={"name": name}, content=content, headers=RAW).json()
-    assert problem["detail"].startswith(f"{problem['summary']}; ")
-    assert problem["summary"].startswith(name)
-    assert "?format=" in problem["detail"]
-    assert "format=" not in problem["summary"]
+    remedy = problem["remedy"].replace("{option}", "?format=")
+    assert problem["detail"] == f"{name}: {problem['message']}; {remedy}"
+    assert (problem["path"], problem["option"]) == (name, "format")
+    assert "{option}" in problem["remedy"]
+    assert "format=" not in problem["message"]
     named = api.post("banks/bob/import", params={"name": name, "format": "tarot"}, content=content, headers=RAW).json()
-    assert "summary" not in named
+    assert not {"path", "message", "remedy", "option"} & named.keys()
 
 
 def test_what_the_bank_keeps_otherwise_stops_the_import(api: TestClient) -> None:
