@@ -1,28 +1,29 @@
 """Memory: the API of one bank. Each method validates what it is given and delegates; the work is done elsewhere.
 
 A line comes in (observe)
-    bank.line_validation    clean_line                checks and normalises it
-    bank.line_keys          sort_out                  finds the lines that are stored already
-    bank.line_preparation   prepare_lines             counts its terms, flags what it says
-    embedders.encoder       Encoder.try_embed         embeds its pieces
-    stores.base             Store.append              writes it, in one transaction
-    recipes.base            Recipe.update             writes what derives from lines
+    bank.line_validation    clean_line                        checks and normalises it
+    bank.line_keys          sort_out                          finds the lines that are stored already
+    bank.line_preparation   prepare_lines                     counts its terms, flags what it says
+    embedders.encoder       Encoder.try_embed                 embeds its pieces
+    stores.base             Store.append                      writes it, in one transaction
+    recipes.base            Recipe.update                     writes what derives from lines
 
 A question comes in (recall, context)
-    recipes.dispatch        search                    chooses what answers it
-    bank.embedding_backlog  EmbeddingBacklog.embed_pending   embeds the lines that wait for it
-    recipes.default         Default.recall            composes what follows, as each recipe does in its own way
-    recall.reader           BankReader.candidates     reads the bank
-    recall.query            parse_query               finds its terms, names and times
-    recall.time_overview    lines_in_span             finds the lines of a time, if it names nothing else
-    embedders.encoder       Encoder.try_embed_query   embeds it
-    recall.candidates       search                    finds the lines near to it in meaning or in words
-    recall.features         signals                   measures each of them
-    recall.features         score                     weighs the signals
-    recall.relevance_gate   probabilities             turns scores into chances
-    recall.neighbours       build_hits                reads the best, each among its neighbours
-    recall.buffer           push                      adds the passages that stay in view (context)
-    recall.context_packing  fit                       fills the budget (context)
+    recall.rerank_names     open_reranker                     opens the reranker, if one is named
+    recipes.dispatch        search                            chooses what answers it
+    bank.embedding_backlog  EmbeddingBacklog.embed_pending    embeds the lines that wait for it
+    recipes.default         Default.recall                    composes what follows, as each recipe does in its own way
+    recall.reader           BankReader.candidates             reads the bank
+    recall.query            parse_query                       finds its terms, names and times
+    recall.time_overview    lines_in_span                     finds the lines of a time, if it names nothing else
+    embedders.encoder       Encoder.try_embed_query           embeds it
+    recall.candidates       search                            finds the lines near to it in meaning or in words
+    recall.features         signals                           measures each of them
+    recall.features         score                             weighs the signals
+    recall.relevance_gate   probabilities                     turns scores into chances
+    recall.neighbours       build_hits                        reads the best, each among its neighbours
+    recall.buffer           push                              adds the passages that stay in view (context)
+    recall.context_packing  fit                               fills the budget (context)
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ from everthread.embedders.encoder import FAILURES, Encoder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError
 from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
+from everthread.recall.rerank import Reranker
+from everthread.recall.rerank_names import open_reranker, rerank_hits
 from everthread.recall.results import ContextBudget, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
@@ -240,6 +243,7 @@ class Memory:
         as_of: datetime | None = None,
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
+        rerank: Reranker | str | None = None,
     ) -> list[Hit]:
         """Find what bears most on a query.
 
@@ -255,6 +259,8 @@ class Memory:
             exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
             banks: names of banks in the same store that are searched in place of this one. Access control is the
                 caller's responsibility.
+            rerank: a reranker or its name (`recall.rerank_names`), which chooses the k hits from four times as many;
+                None: the recipe's, if it has one. The order of the hits is then the reranker's.
 
         Returns:
             The hits, best first, each with a calibrated relevance; of several banks, by relevance, each with its bank.
@@ -262,15 +268,18 @@ class Memory:
         Raises:
             BadQuery: for an invalid argument.
             NotFound: for a bank that doesn't exist.
+            ConfigError: for an unknown reranker.
         """
         validation.check_positive(k, "k")
-        asked, search = (
-            Query(query, where, as_of, validation.check_seqs(exclude)),
-            partial(dispatch.search, self.recipe),
-        )
-        if banks is not None:
-            return multi_bank.recall(self.reader, banks, asked, k, search)
-        return search(self.reader, asked, k).hits
+        asked = Query(query, where, as_of, validation.check_seqs(exclude))
+        reranker = open_reranker(rerank or self.recipe.rerank, self._encoder.embedder)
+        wanted = k if reranker is None else k * dispatch.CANDIDATES_PER_HIT
+        search = partial(dispatch.search, self.recipe)
+        if banks is None:
+            hits = search(self.reader, asked, wanted).hits
+        else:
+            hits = multi_bank.recall(self.reader, banks, asked, wanted, search)
+        return rerank_hits(reranker, query, hits)[:k]
 
     def context(
         self,
@@ -286,6 +295,7 @@ class Memory:
         notes: Unit | None = None,
         count: Counter | None = None,
         banks: Collection[str] | None = None,
+        rerank: Reranker | str | None = None,
     ) -> Context:
         """Lay out what bears on a query as text for a prompt; empty when nothing is relevant.
 
@@ -302,6 +312,7 @@ class Memory:
             count: counts the tokens of a text; None: as the memory was opened.
             banks: as for `recall`. The text has a part for each bank under its name; lines, hits and cut are those of
                 this memory's bank, to which session, exclude and notes apply alone; `others` holds the other contexts.
+            rerank: as for `recall`; the budget is filled in the reranker's order.
 
         Returns:
             The context.
@@ -309,6 +320,7 @@ class Memory:
         Raises:
             BadQuery: for an invalid argument.
             NotFound: for a bank that doesn't exist.
+            ConfigError: for an unknown reranker.
         """
         validation.check_positive(budget, "budget")
         if min_relevance is not None and not (isinstance(min_relevance, int | float) and 0 <= min_relevance <= 1):
@@ -318,7 +330,8 @@ class Memory:
         gone = validation.check_seqs(exclude)
         asked = Query(query, where, as_of, gone, notes)
         limits = ContextBudget(budget, count or self.count, session, gone, gate, min_relevance)
-        build = partial(dispatch.build_context, self.recipe)
+        reranker = open_reranker(rerank or self.recipe.rerank, self._encoder.embedder)
+        build = partial(dispatch.build_context, self.recipe, reranker=reranker)
         if banks is not None:
             return multi_bank.context(self.reader, banks, asked, limits, build)
         return build(self.reader, asked, limits)

@@ -24,6 +24,7 @@ from everthread.bench.metrics import share
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
+from everthread.recall import rerank_names
 from everthread.recall.rerank_models import EmbedderMatch
 from everthread.recipes.goodai import matching
 from everthread.recipes.goodai.text_memory import NONE, TextMemory
@@ -166,8 +167,8 @@ class _Kept:
 
     def __init__(self, name: str) -> None:
         model = matching.matcher(name)
-        if name.startswith(matching.EM):
-            model = EmbedderMatch(_KeptVectors(names.embedder(name.removeprefix(matching.EM))))
+        if name.startswith(rerank_names.EM):
+            model = EmbedderMatch(_KeptVectors(names.embedder(name.removeprefix(rerank_names.EM))))
         assert model is not None
         self._model, self._known = model, dict[tuple[str, str], float]()
 

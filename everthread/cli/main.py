@@ -190,6 +190,13 @@ banks_option = click.option(
 )
 
 
+rerank_option = click.option(
+    "--rerank",
+    metavar="NAME",
+    help="Reorder what is found: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME.",
+)
+
+
 @main.command()
 @click.argument("query")
 @bank_option
@@ -198,6 +205,7 @@ banks_option = click.option(
 @filter_options
 @category_option
 @click.option("--as-of", metavar="TIME", help="What was known then.")
+@rerank_option
 @click.option("--why", is_flag=True, help="Show the signals behind each score.")
 @json_option
 @click.pass_context
@@ -209,6 +217,7 @@ def recall(
     banks: tuple[str, ...],
     k: int,
     as_of: str | None,
+    rerank: str | None,
     why: bool,
     as_json: bool,
     **values: Any,
@@ -220,7 +229,7 @@ def recall(
     """
     chosen, at = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
-        hits = memory.recall(query, k, where=chosen, as_of=at, banks=banks or None)
+        hits = memory.recall(query, k, where=chosen, as_of=at, banks=banks or None, rerank=rerank)
         if as_json:
             show_json(hits)
             return
@@ -261,6 +270,7 @@ def list_categories(memory: Memory) -> str:
 @filter_options
 @category_option
 @click.option("--as-of", metavar="TIME", help="What was known then.")
+@rerank_option
 @json_option
 @click.pass_context
 def context(
@@ -272,6 +282,7 @@ def context(
     budget: int,
     everything: bool,
     as_of: str | None,
+    rerank: str | None,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -288,6 +299,7 @@ def context(
             gate=not everything,
             min_relevance=0.0 if everything else None,
             banks=banks or None,
+            rerank=rerank,
         )
     if as_json:
         show_json(found)

@@ -53,7 +53,7 @@ def hit(told: Json) -> Hit:
 
 
 def found_unit(told: Json) -> FoundUnit:
-    """A unit that a query found."""
+    """Decode a unit that a query found."""
     own = {name: value for name, value in told.items() if name not in ("session", "speaker")}
     return FoundUnit(unit(own), told["session"], told["speaker"])
 

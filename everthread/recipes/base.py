@@ -16,6 +16,7 @@ from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
+from everthread.recall.rerank import Reranker
 from everthread.recall.results import ContextBudget, Query, SearchResult
 from everthread.recipes.options import check, option
 from everthread.recipes.prompt_parts import RULES, lines_to_evict, render_lines
@@ -44,6 +45,7 @@ class Recipe:
     min_relevance: float = option(
         0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1
     )
+    rerank: Reranker | str = ""  # reorders what it finds, where a query names no reranker of its own; empty for none
     buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer
 
     # In a conversation (`Chat`):

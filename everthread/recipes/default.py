@@ -11,6 +11,7 @@ from everthread.recall import features, relevance_gate, time_overview
 from everthread.recall.candidates import Candidates
 from everthread.recall.reader import BankReader
 from everthread.recall.relevance_gate import LogisticModel
+from everthread.recall.rerank import Reranker
 from everthread.recall.results import Candidate, Query, SearchResult
 from everthread.recipes.base import WIDEST, Recipe
 from everthread.recipes.options import option
@@ -129,6 +130,11 @@ class Default(Recipe):
     assistant: ScoringProfile = _ASSISTANT
     words: ScoringProfile = _WORDS
     neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=WIDEST)
+    rerank: Reranker | str = option(
+        "",
+        "Reranker of hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; empty for none.",
+        remote=("", "keywords", "mmr", "recency_importance", "em:minilm"),
+    )
     buffer_hits: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
 

@@ -7,11 +7,14 @@ from dataclasses import replace
 from everthread.bank import validation
 from everthread.recall import unit_search
 from everthread.recall.reader import BankReader
+from everthread.recall.rerank import Reranker
+from everthread.recall.rerank_names import rerank_hits
 from everthread.recall.results import ContextBudget, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.types import Context, Filter
 
+CANDIDATES_PER_HIT = 4  # that a reranker chooses from
 DEFAULT = Default()  # finds lines in a bank whose own recipe finds none
 
 
@@ -37,7 +40,9 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
     return _recipe_for(recipe, query.where).recall(reader, query, k)
 
 
-def build_context(recipe: Recipe, reader: BankReader, query: Query, budget: ContextBudget) -> Context:
+def build_context(
+    recipe: Recipe, reader: BankReader, query: Query, budget: ContextBudget, reranker: Reranker | None = None
+) -> Context:
     """Lay out what bears on a query as text for a prompt.
 
     Args:
@@ -45,15 +50,18 @@ def build_context(recipe: Recipe, reader: BankReader, query: Query, budget: Cont
         reader: the bank.
         query: the query.
         budget: the limits of the text.
+        reranker: puts the relevant hits into its order; None: best first.
 
     Raises:
         BadQuery: as `search`.
     """
     recipe_used = _recipe_for(recipe, query.where)
-    found = search(recipe, reader, query, recipe_used.max_hits)
+    most = recipe_used.max_hits
+    found = search(recipe, reader, query, most if reranker is None else most * CANDIDATES_PER_HIT)
     least = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
     hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not budget.gate else []
-    return recipe_used.lay_out(reader, replace(found, hits=hits), budget)
+    ranked = rerank_hits(reranker, query.query, hits)[:most]
+    return recipe_used.lay_out(reader, replace(found, hits=ranked), budget)
 
 
 def _recipe_for(recipe: Recipe, where: Filter | None) -> Recipe:

@@ -1169,3 +1169,11 @@ def test_options_in_the_file_are_refused_by_file_table_and_option(
         assert said in complaint(cli("recipes", "default"))
     file.write_text('[recipes.packabby]\ndecoys = ["They met."]\nthreshold = "none"\n', encoding="utf-8")
     assert "decoys = They met.\n" in cli("recipes", "packabby").stdout
+
+
+def test_hits_are_reranked_by_name(cli: Cli) -> None:
+    for text in ("The ferry leaves at noon.", "We baked bread."):
+        cli("observe", text)
+    told = out(cli("recall", "When does the ferry leave?", "--rerank", "keywords", "--json"))
+    assert [(hit["line"]["seq"], hit["signals"]["keywords"]) for hit in told] == [(1, 2.0)]
+    assert "invalid reranker 'best'" in complaint(cli("context", "ferry", "--rerank", "best"))

@@ -71,7 +71,7 @@ def current(memory: Memory) -> Unit:
 
 
 def key(hit: Hit) -> str:
-    """The kind and the id of the unit that was found."""
+    """Return the kind and the id of the unit that was found."""
     return f"{hit.kind}:{hit.unit.id}"
 
 

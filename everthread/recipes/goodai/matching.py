@@ -6,12 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from everthread import config
 from everthread.embedders import names
 from everthread.errors import BadInput, ConfigError, ModelError
-from everthread.recall.rerank_models import CrossEncoder, EmbedderMatch
-
-EM = "em:"  # an embedding model that matches, before its name
+from everthread.recall.rerank_names import EM, open_matcher
 
 
 class Matcher(Protocol):
@@ -39,10 +36,8 @@ def matcher(given: Matcher | str | None, *, device: object = None) -> Matcher | 
         return given
     if not given:
         return None
-    if given.startswith(EM):
-        return EmbedderMatch(names.embedder(given.removeprefix(EM), device=device))
-    if name := names.after(names.ST, given):
-        return CrossEncoder(name, device=str(device or config.load().device) or None)
+    if (model := open_matcher(given, device)) is not None:
+        return model
     raise ConfigError(
         f"invalid matching model {given!r}: expected em:EMBEDDER, such as em:minilm, or st:NAME, a cross-encoder of "
         "sentence-transformers"

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from everthread.errors import BadInput, ConfigError, ModelError
+from everthread.memory import Memory
+from everthread.recall.rerank import KeywordOverlap, RecencyImportance
+from everthread.recall.rerank_models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
+from everthread.recall.rerank_names import open_reranker
+from everthread.recipes.default import Default
+from everthread.recipes.dispatch import CANDIDATES_PER_HIT
+from everthread.recipes.options import check_remote
+from everthread.testing import HashEmbedder
+from everthread.types import Hit, NewLine
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+class Backwards:
+    """Reverses the order; notes how many hits it was given."""
+
+    name = "backwards"
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        self.given.append(len(hits))
+        return [replace(hit, signals={**hit.signals, self.name: float(at)}) for at, hit in enumerate(hits)][::-1]
+
+
+class Down(Backwards):
+    """Fails as a model that is down does."""
+
+    name = "down"
+
+    def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        raise ModelError("the model is down; start it")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(512), recipe="default") as memory:
+        memory.observe_many(NewLine(f"The ferry {'sails ' * n}at noon.", said_at=NOON) for n in range(8))
+        yield memory
+
+
+def seqs(hits: Sequence[Hit]) -> list[int]:
+    return [hit.line.seq for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("keywords", KeywordOverlap),
+        ("mmr", MMR),
+        ("recency_importance", RecencyImportance),
+        ("verdict", LLMVerdict),
+        ("em:minilm", EmbedderMatch),
+        ("st:cross-encoder/ms-marco-MiniLM-L6-v2", CrossEncoder),
+    ],
+)
+def test_each_reranker_has_a_name(name: str, kind: type) -> None:
+    assert isinstance(open_reranker(name, HashEmbedder()), kind)
+
+
+def test_a_model_is_opened_once_however_often_it_is_named() -> None:
+    assert open_reranker("em:minilm", HashEmbedder()) is open_reranker("em:minilm", HashEmbedder())
+
+
+def test_a_reranker_is_taken_as_it_is_and_no_name_is_no_reranker() -> None:
+    given = Backwards()
+    assert open_reranker(given, HashEmbedder()) is given
+    assert (open_reranker(None, HashEmbedder()), open_reranker("", HashEmbedder())) == (None, None)
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(memory: Memory) -> None:
+    known = "expected one of keywords, mmr, recency_importance, verdict, em:EMBEDDER, st:NAME"
+    for call in (memory.recall, memory.context):
+        with pytest.raises(ConfigError, match=f"invalid reranker 'best': {known}"):
+            call("ferry", rerank="best")
+
+
+@pytest.mark.parametrize("given", [5, object()])
+def test_an_object_that_can_not_rerank_is_refused(given: Any) -> None:
+    with pytest.raises(BadInput, match=r"it has no rerank\(query, hits\)"):
+        open_reranker(given, HashEmbedder())
+
+
+def test_the_hits_are_chosen_by_the_reranker_from_more_of_them(memory: Memory) -> None:
+    plain = memory.recall("When does the ferry sail?", 8)
+    backwards = Backwards()
+    found = memory.recall("When does the ferry sail?", 2, rerank=backwards)
+    assert backwards.given == [2 * CANDIDATES_PER_HIT] == [len(plain)]
+    assert seqs(found) == seqs(plain)[::-1][:2]
+    assert [hit.signals["backwards"] for hit in found] == [7.0, 6.0]
+    assert [(hit.score, hit.relevance) for hit in found] == [(hit.score, hit.relevance) for hit in plain[::-1][:2]]
+
+
+def test_a_context_is_filled_in_the_order_of_the_reranker(memory: Memory) -> None:
+    best = seqs(memory.context("ferry", 40, gate=False, min_relevance=0.0).hits)
+    other = memory.context("ferry", 40, gate=False, min_relevance=0.0, rerank=Backwards())
+    assert seqs(other.hits) != best
+    assert seqs(other.hits)[0] == seqs(memory.recall("ferry", 50))[-1]
+
+
+def test_a_recipe_may_name_its_reranker_and_a_query_another_one(memory: Memory) -> None:
+    plain = memory.recall("When does the ferry sail?", 8)
+    memory.recipe = Default(rerank=Backwards())
+    assert seqs(memory.recall("When does the ferry sail?", 8)) == seqs(plain)[::-1]
+    by_keywords = memory.recall("When does the ferry sail?", 8, rerank="keywords")
+    assert all("keywords" in hit.signals and "backwards" not in hit.signals for hit in by_keywords)
+
+
+def test_the_hits_of_several_banks_are_reranked_together(memory: Memory) -> None:
+    Memory("bob", memory.store, memory.embedder, memory.recipe).observe("The ferry was late.")
+    plain = memory.recall("ferry", 9, banks=["alice", "bob"])
+    found = memory.recall("ferry", 9, banks=["alice", "bob"], rerank=Backwards())
+    assert [(hit.bank, hit.line.seq) for hit in found] == [(hit.bank, hit.line.seq) for hit in plain[::-1]]
+
+
+def test_hits_keep_their_order_while_the_reranker_fails(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert memory.recall("ferry", 3, rerank=Down()) == memory.recall("ferry", 3)
+    assert "hits keep their order, for down failed: the model is down" in caplog.text
+
+
+def test_a_request_may_name_only_rerankers_that_load_no_model_of_its_choice() -> None:
+    for name in ("", "keywords", "mmr", "recency_importance", "em:minilm"):
+        check_remote(Default(), {"rerank": name})
+    for name in ("st:some/model", "em:http://elsewhere/v1#model", "verdict"):
+        with pytest.raises(BadInput, match="invalid rerank"):
+            check_remote(Default(), {"rerank": name})
