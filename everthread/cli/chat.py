@@ -22,7 +22,9 @@ from everthread.chat.chat import Chat
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.reply import Reply
 from everthread.cli.common import bank_option, decode_utf8, json_option, set_option, to_json, to_jsonable
-from everthread.cli.repl import ChatRepl, GroupChatRepl, is_command, unescape
+from everthread.cli.group_repl import GroupChatRepl
+from everthread.cli.repl import ChatRepl
+from everthread.cli.repl_text import is_command, unescape
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadInput, EverthreadError
 from everthread.types import Sampling

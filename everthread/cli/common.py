@@ -290,3 +290,8 @@ def render_hit(hit: Hit, signals: bool) -> str:
     if signals:
         text += "\n      " + "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
     return escape_control_chars(text)
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return a number with a noun: "1 line", "2 lines"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

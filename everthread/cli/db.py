@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from everthread import factory
-from everthread.cli.common import json_option, show_json
-from everthread.cli.repl import pluralize
+from everthread.cli.common import json_option, pluralize, show_json
 from everthread.errors import ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
 from everthread.stores.postgres.connections import Database

@@ -24,13 +24,14 @@ from everthread.cli.common import (
     filter_options,
     json_option,
     parse_time,
+    pluralize,
     render_hit,
     render_line,
     set_option,
     show_json,
     to_jsonable,
 )
-from everthread.cli.repl import LEGEND, pluralize
+from everthread.cli.repl_text import LEGEND
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory

@@ -13,7 +13,9 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.group_chat import GroupChat
 from everthread.chat.offline_reply import LABEL
-from everthread.cli.repl import LEGEND, ChatRepl, GroupChatRepl
+from everthread.cli.group_repl import GroupChatRepl
+from everthread.cli.repl import ChatRepl
+from everthread.cli.repl_text import LEGEND
 from everthread.errors import LLMUnavailable
 from everthread.llms.base import LLM
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -352,7 +354,7 @@ def test_the_last_exchange_and_the_whole_conversation_can_be_forgotten(memory: M
     model = ScriptedLLM(["one", "two"])
     screen = converse(memory, "First.", "Second.", "/forget last", "y", "/forget session", "y", llm=model)
     assert screen[3].endswith("forgotten: 2 lines\n")
-    assert screen[4].endswith("forgotten: 3 lines; we begin anew\n")
+    assert screen[4].endswith("forgotten: 3 lines; a new conversation begins\n")
     assert texts(memory) == []
 
 
@@ -524,7 +526,7 @@ def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
     ("typed", "told"),
     [
         ("/edit", "edit to what? Write /edit and what you meant to say"),
-        ("/edit 2", "what is to stand in line 2? Write /edit 2 and the text"),
+        ("/edit 2", "edit line 2 to what? Write /edit 2 and the text"),
         ("/edit 99 x", "this conversation has no line 99; its lines are 1 to 3"),
         ("/edit 99 x", "(`correct` changes a line of any conversation)"),
         ("/edit -1 x", "this conversation has no line -1"),

@@ -1,0 +1,174 @@
+"""What the terminal chats read and show: parsing of typed text, and the texts that they print."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+
+from everthread.chat.chat import Chat
+from everthread.chat.reply import Reply
+from everthread.cli.common import pluralize
+from everthread.cli.sanitize import escape_control_chars
+from everthread.errors import BadQuery
+from everthread.types import EndResult, Line
+
+Read = Callable[[str], str]  # shows a prompt and returns a typed line, without its line end
+Write = Callable[[str], None]  # shows text, without adding a line end
+
+LEGEND = """\
+(percent: the probability that the line bears on what was said; for a text about lines, and with recipes other than
+default, how near it is by that recipe's measure. Then the signals that made up the score, without those at 0: cosine is
+similarity of meaning; bm25 and share, words in common; near, window and session, the neighbouring lines; the others,
+who said it, when, and how.)"""
+QUIT_WORDS = ("/quit", "quit", "exit")
+UNANSWERED = "(what you said last got no reply; /again asks for one)"
+SHORT_GOODBYE = "Until next time."  # after an end that was reported already
+MAX_ROW_CHARS = 70  # of a line in a list
+
+_SEQ = re.compile(r"#?(-?\d{1,19})", re.ASCII)
+
+
+# ----------------------------------------------------------------------- terminal
+
+
+def read_terminal(prompt: str) -> str:
+    """Read a line from the terminal."""
+    return input(escape_control_chars(prompt))
+
+
+def write_terminal(text: str) -> None:
+    """Write to the terminal at once."""
+    sys.stdout.write(escape_control_chars(text))
+    sys.stdout.flush()
+
+
+def is_command(text: str) -> bool:
+    """Return whether a typed text is a slash command."""
+    return text.startswith("/") and not text.startswith("//")
+
+
+def unescape(text: str) -> str:
+    """Remove the first of two leading slashes, which mark a text that is no command."""
+    return text[1:] if text.startswith("//") else text
+
+
+def is_seq(text: str) -> bool:
+    """Return whether a text is the number of a line."""
+    return _SEQ.fullmatch(text) is not None
+
+
+def parse_seq(text: str) -> int:
+    """Parse the number of a line. Raises BadQuery."""
+    if (found := _SEQ.fullmatch(text)) is None:
+        raise BadQuery(f"{shorten(text)!r} is no number of a line; /lines and /why show them")
+    return int(found[1])
+
+
+# --------------------------------------------------------------------------- texts
+
+
+def greeting_text(chat: Chat) -> str:
+    """Return what is shown at the start: the bank, the character and the model, and what is pending."""
+    stats = chat.memory.stats()
+    first = stats.first_said_at
+    since = f", since {first.day} {first:%B %Y}" if first else ""
+    contents = f"{pluralize(stats.lines, 'line')}{since}" if stats.lines else "nothing yet"
+    name = chat.character.name
+    partner = (
+        f"You talk with {name} ({chat.llm.name})."
+        if chat.llm
+        else "No language model is configured: instead of a reply you are shown what is remembered.\n"
+        "(A running Ollama is found automatically; another server: --model http://host/v1#name)"
+    )
+    private = "\nIncognito: nothing you say is written." if chat.incognito else ""
+    rows = [
+        f"Everthread. Bank {chat.memory.bank!r} remembers {contents}.",
+        f"{partner}{private}",
+        "Talk, ask, come back later. /help for commands.",
+    ]
+    if chat.is_unanswered and chat.llm:
+        rows.append(UNANSWERED)
+    if chat.question:
+        rows.append(f"\n{chat.question}")
+    elif chat.greeting and chat.llm:
+        rows.append(f"\n{name}: {chat.greeting}")
+    elif chat.offer:
+        rows.append(f"\n{chat.offer}")
+    return "\n".join(rows)
+
+
+def goodbye_text(private: bool) -> str:
+    """Return what is shown when the user quits."""
+    return f"Until next time; {'nothing that was said in private is kept' if private else 'it is all kept'}."
+
+
+def ending_message(ending: EndResult) -> str:
+    """Return how a conversation ended."""
+    return "It is remembered." if ending.remembered else "Nothing of it is left."
+
+
+def reply_notice(reply: Reply) -> str:
+    """Return a notice about a reply that was refused or cut short; else empty."""
+    if reply.refused:
+        return "(the model would not answer that. This is not remembered; /again asks for another reply)"
+    if reply.partial:
+        return "(the reply was cut short; what had come is kept)"
+    return ""
+
+
+def explain_reply(reply: Reply | None) -> str:
+    """List what was recalled for a reply, with relevance and signals."""
+    if reply is None:
+        return "Nothing has been recalled yet, or nothing since a line was forgotten."
+    context = reply.context
+    rows = [f"relevance of the whole {context.relevance:.0%}{'' if context.hits else '; nothing bore on it'}"]
+    for hit in context.hits:
+        signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
+        said = f"{hit.source.speaker}: {shorten(hit.source.text)}"
+        rows.append(f"{hit.relevance:4.0%}  #{hit.seq} {said}\n      {signals}")
+    passages = {line.seq for hit in context.hits for line in hit.passage}
+    buffered = [format_line(line) for line in context.lines if line.seq not in passages]
+    for other in context.others:
+        found = (f"{hit.seq:>6}  {hit.source.speaker}: {shorten(hit.source.text)}" for hit in other.hits)
+        rows += [f"from the bank {other.bank}:", *found]
+    rows += ["still in view from earlier turns:", *buffered] if buffered else []
+    return "\n".join([*rows, LEGEND] if context.hits else rows)
+
+
+def format_stats(chat: Chat) -> str:
+    """List what the bank holds, and what the model has used."""
+    stats = chat.memory.stats()
+    contents = f"{pluralize(stats.lines, 'line')} in {pluralize(stats.sessions, 'session')}"
+    contents += f" by {', '.join(stats.speakers)}, {stats.bytes / 1e6:.1f} MB"
+    rows = [contents if stats.speakers else "nothing yet"]
+    if stats.queued:
+        rows.append(f"{pluralize(stats.queued, 'piece')} of a scribe's work still to be done")
+    if chat.llm is not None:
+        usage = chat.llm.usage
+        cost = f", {usage.cost:.4f} at your prices" if usage.cost is not None else ""
+        read = f"{'about ' if usage.estimated else ''}{usage.prompt:,} tokens read"
+        rows.append(f"{chat.llm.name}: {read}, {usage.completion:,} written{cost}")
+    return "\n".join(rows)
+
+
+def format_notes(chat: Chat) -> str:
+    """Return the current notes, and how many jobs for the scribe are queued."""
+    if not chat.memory.recipe.notes:
+        return f"With the recipe {chat.memory.recipe.name} no notes are kept."
+    jobs = chat.memory.jobs()
+    failure = next((f"; the last try failed: {job.error}" for job in jobs if job.error), "")
+    pending = f"({pluralize(len(jobs), 'piece')} still to be written{failure})" if jobs else ""
+    return "\n".join(filter(None, [chat.notes or "There are no notes yet.", pending]))
+
+
+def format_line(line: Line) -> str:
+    """Return a line as one row of a list."""
+    discarded = "(discarded) " if line.retracted_at else ""
+    return f"{line.seq:>6}  {discarded}{line.speaker}: {shorten(line.text)}"
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a text, in one row."""
+    row = " ".join(text[: 10 * MAX_ROW_CHARS].split())
+    return row[:MAX_ROW_CHARS] + ("…" if len(row) > MAX_ROW_CHARS or len(text) > 10 * MAX_ROW_CHARS else "")
