@@ -1,4 +1,4 @@
-"""Who the bot is, and whom it talks with. Pure: it knows no file, no card's format and no model."""
+"""The character: who the bot is, and the name of the user. Pure: it knows neither files, card formats nor models."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from everthread.errors import BadInput
 from everthread.stores.limits import UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue
 
-MAX_FIELD_CHARS = 100_000  # characters of one field; some 25,000 tokens, more than most models read at all
-MAX_CARD_DEPTH = 100  # lists and objects within one another in a card; real ones have about ten
-MAX_NUMBER_BITS = 1024  # bits; what a larger one is, readers of JSON don't agree about
-_STANDS_FOR = re.compile(r"\{\{(char|user)\}\}|<(char|bot|user)>", re.IGNORECASE)  # the second in older cards
+MAX_FIELD_CHARS = 100_000  # some 25,000 tokens, more than most models accept
+MAX_CARD_DEPTH = 100  # of nested lists and objects; real cards have about ten
+MAX_NUMBER_BITS = 1024  # readers of JSON disagree about larger integers
+_PLACEHOLDER = re.compile(r"\{\{(char|user)\}\}|<(char|bot|user)>", re.IGNORECASE)  # <…> in older cards
 
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """A character, and whom it talks with. Everything may be changed in the middle of a conversation, from then on.
+    """A character. Changes apply from the next reply on.
 
-    In every text {{char}} and {{user}} stand for the names, as character cards have it. BadInput for one that can't be:
-    without a name, with a name that is the person's as well, or with a text that is too long.
+    In all texts {{char}} and {{user}} are placeholders for the names, as in character cards. Raises BadInput without a
+    name, if the name is the user's too, or if a text is too long.
     """
 
     name: str
     description: str = ""
-    location: str = ""  # where the two are now
+    location: str = ""  # where the character and the user are
     scenario: str = ""
-    greeting: str = ""  # what it says first
-    person: str = "user"  # the name of whoever talks with it
-    examples: str = ""  # dialogues that show how it speaks
-    sample: str = ""  # its first reply, kept as a sample of its style; empty until there is one
-    instructions: str = ""  # of a card, which stand in place of ours
-    reminder: str = ""  # of a card, which stands behind the conversation
-    card: Mapping[str, JSONValue] = field(default_factory=dict, hash=False)  # what else its card holds, as it came
-    nickname: str = ""  # what {{char}} stands for, where that is not the name
+    greeting: str = ""  # its first line
+    person: str = "user"  # the user's name
+    examples: str = ""  # dialogues that show its style
+    sample: str = ""  # a text in its style; empty: its first reply that is long enough
+    instructions: str = ""  # replace the default instructions
+    reminder: str = ""  # placed after the conversation
+    card: Mapping[str, JSONValue] = field(default_factory=dict, hash=False)  # all other fields of its card, unchanged
+    nickname: str = ""  # replaces the name for {{char}}
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -50,7 +50,7 @@ class Character:
         for what in ("name", "nickname"):
             if _same(getattr(self, what), self.person):
                 raise BadInput(
-                    f"{what} {getattr(self, what)!r} is the person's name, too, so nobody could tell who speaks; "
+                    f"{what} {getattr(self, what)!r} is the user's name too, so speakers could not be told apart; "
                     "give the one or the other another name"
                 )
         if not isinstance(self.card, Mapping):
@@ -58,20 +58,19 @@ class Character:
         object.__setattr__(self, "card", _copy(self.card))
 
     def fill_names(self, text: str) -> str:
-        """A text with the names in it. {{char}}, <char> and <bot> are the character, {{user}} and <user> the person,
-        in any case of letters."""
+        """Fill in the placeholders of a text: {{char}}, <char> and <bot>, {{user}} and <user>, in any case."""
         names = {"user": self.person}
-        return _STANDS_FOR.sub(lambda m: names.get((m[1] or m[2]).lower(), self.nickname or self.name), text)
+        return _PLACEHOLDER.sub(lambda m: names.get((m[1] or m[2]).lower(), self.nickname or self.name), text)
 
     def with_changes(self, **changes: Any) -> Character:
-        """The character with these fields changed. BadInput for a field that it doesn't have, and as for a new one."""
+        """Return the character with these fields changed. Raises BadInput for an unknown field or an invalid value."""
         known = [each.name for each in fields(self)]
         if unknown := sorted(changes.keys() - set(known)):
             raise BadInput(f"a character has no {unknown[0]!r}; it has {', '.join(known)}")
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, JSONValue]:
-        """Its name and whatever else is set, as JSON can hold it; `from_json` makes the same character of it."""
+        """Return the fields that differ from the defaults, and the name, as JSON; `from_json` reads it."""
         empty = Character("-")
         names = [each.name for each in fields(self)]
         return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(empty, name)} | {
@@ -80,7 +79,7 @@ class Character:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """A character as `to_json` wrote it. What it doesn't know, a later version's, is left out. Raises BadInput."""
+        """Read what `to_json` returned. Unknown fields, of later versions, are ignored. Raises BadInput."""
         if not isinstance(values, Mapping) or "name" not in values:
             raise BadInput(f"a character is an object with a name, got {shortly(values)}")
         known = {each.name for each in fields(cls)}
@@ -92,7 +91,7 @@ def _check_text(what: str, text: object) -> None:
         raise BadInput(f"{what} must be text, got {shortly(text)}")
     if len(text) > MAX_FIELD_CHARS:
         raise BadInput(f"{what} has {len(text):,} characters; at most {MAX_FIELD_CHARS:,} are allowed, so shorten it")
-    _whole(text, what)
+    _check_storable(text, what)
 
 
 def _check_name(what: str, name: str) -> None:
@@ -108,21 +107,21 @@ def _same(name: str, other: str) -> bool:
     return name.strip().casefold() == other.strip().casefold()
 
 
-def _whole(text: str, what: str) -> str:
-    """The text, if any store can hold it."""
+def _check_storable(text: str, what: str) -> str:
+    """Return the text; raise BadInput if no store can hold it."""
     if found := UNSTORABLE_CHARACTERS.search(text):
         raise BadInput(f"{what} holds {found[0]!r} at {found.start()}: NUL or half a surrogate pair; take it out")
     return text
 
 
 def _copy(value: object, depth: int = 0) -> JSONValue:
-    """The value with lists for tuples, sharing nothing that can be changed. BadInput if it is not JSON."""
+    """Copy a JSON value deeply, with lists for tuples. Raises BadInput if it is not JSON."""
     if depth > MAX_CARD_DEPTH:
         raise BadInput(f"card is nested more than {MAX_CARD_DEPTH} deep; simplify it")
     if isinstance(value, str):
-        return _whole(value, "card")
+        return _check_storable(value, "card")
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {_whole(key, "card"): _copy(each, depth + 1) for key, each in value.items()}
+        return {_check_storable(key, "card"): _copy(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_copy(each, depth + 1) for each in value]
     if value is None or (isinstance(value, int) and value.bit_length() <= MAX_NUMBER_BITS):

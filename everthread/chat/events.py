@@ -1,9 +1,8 @@
-"""The one thing that a character may bring up unasked: what the person said was to come, or what bears strongly on the
-moment. Pure: lines, hits and the clock are arguments.
+"""Events that users announce, and phrasing of what a character may bring up. Pure: the clock is an argument.
 
-A person's line announces an event where a sentence of it names a day to come and something of the person's own ("My
-interview is tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions
-announce nothing. Days are those of the speaker's own clock, reckoned from the moment the line was said.
+A line announces an event if one of its sentences names a future day and something of the user's own ("My interview is
+tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions announce nothing.
+Days are those of the user's own clock at the time of the line.
 """
 
 from __future__ import annotations
@@ -33,68 +32,54 @@ from everthread.text.time_words import (
 from everthread.types import Hit, JSONValue, Line
 
 MIN_RELEVANCE = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
-MIN_AGE = timedelta(days=1)  # what was said since is still fresh in mind
-MAX_EVENT_AGE = 14 * DAY  # after which nobody asks any more how it went
-MIN_TURNS_BETWEEN = 8  # turns between two offers; a friend who brings up something at every turn is a nuisance
-MAX_OFFERED_LINES = (
-    200  # lines that are remembered as offered; by then so much was said that one of them may be news again
-)
-MAX_PHRASE_CHARS = 300  # characters of a line in a phrase
+MIN_AGE = timedelta(days=1)  # of a line that is brought up; a newer one is still remembered without help
+MAX_EVENT_AGE = 14 * DAY  # after which one no longer asks how it went
+MIN_TURNS_BETWEEN = 8  # between two offers; more frequent ones annoy
+MAX_OFFERED_LINES = 200  # saved in the history; an older one may be offered again
+MAX_PHRASE_CHARS = 300  # of a line in a phrase
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a line announced for the days from first to last. what is the sentence that did."""
+    """An event that a line announced for some days."""
 
     line: Line
     first_day: date
     last_day: date
-    sentence: str
+    sentence: str  # that announced it
 
 
 @dataclass(frozen=True, slots=True)
 class ReminderHistory:
-    """What was brought up of late. turns counts those since the last offer, seqs are the lines offered."""
+    """The lines that were offered, and the turns since the last offer."""
 
     turns_since_offer: int = MIN_TURNS_BETWEEN
     seqs: tuple[int, ...] = field(default=())
 
     def allows(self, seq: int) -> bool:
-        """Whether this line may be brought up now: not so soon after another, and never twice."""
+        """Return whether this line may be offered now: not soon after another, and never twice."""
         return self.turns_since_offer >= MIN_TURNS_BETWEEN and seq not in self.seqs
 
-    def offered(self, seq: int) -> ReminderHistory:
-        """With this line brought up just now."""
-        return ReminderHistory(0, (*self.seqs, seq)[-MAX_OFFERED_LINES:])
-
-    def next_turn(self) -> ReminderHistory:
-        """One turn later."""
-        return ReminderHistory(min(self.turns_since_offer + 1, MIN_TURNS_BETWEEN), self.seqs)
-
-    def new_session(self) -> ReminderHistory:
-        """At the beginning of another session, where one may be made however short the last was."""
-        return ReminderHistory(MIN_TURNS_BETWEEN, self.seqs)
-
     def to_json(self) -> JSONValue:
-        """As a bank's settings keep it."""
+        """Return the value that is saved in a bank's settings."""
         return {"turns": self.turns_since_offer, "seqs": list(self.seqs)}
 
     @staticmethod
     def from_json(value: JSONValue) -> ReminderHistory:
-        """What to_json wrote. BadInput if it is anything else."""
+        """Read what `to_json` returned. Raises BadInput for anything else."""
         match value:
             case {"turns": int(turns), "seqs": [*seqs]} if turns >= 0:
                 found = tuple(seq for seq in seqs if isinstance(seq, int))
                 if len(found) == len(seqs):
                     return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), found[-MAX_OFFERED_LINES:])
-        raise BadInput(f"offers must be what Offers.to_json wrote, got {value!r}; begin anew with Offers()")
+        raise BadInput(f"invalid offers: got {value!r}, expected what ReminderHistory.to_json returned; unset it")
 
 
 # ---------------------------------------------------------------------- events
 
 
 def parse_event(line: Line) -> Event | None:
-    """The event that a person's line announces, if it does."""
+    """Return the event that a user's line announces; None if it announces none."""
     if line.role != "user" or line.said_at.year not in CALENDAR_YEARS:
         return None
     for sentence in _SENTENCE.split(line.text):
@@ -109,8 +94,10 @@ def parse_event(line: Line) -> Event | None:
 
 
 def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> list[Event]:
-    """The events whose last day has passed since the two last spoke, at most PAST ago, or which are today or tomorrow:
-    the telling ones first, then the nearest."""
+    """Return the events that ended since `last_seen`, at most MAX_EVENT_AGE ago, or are today or tomorrow.
+
+    Named occasions come first, then the nearest days.
+    """
     today, spoke = now.date(), last_seen.astimezone(now.tzinfo).date()
 
     def apart(event: Event) -> timedelta:
@@ -127,7 +114,7 @@ def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> l
 
 
 def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
-    """The best hit, if a person said it at least OLD ago and it bears on the moment by STRONG or more."""
+    """Return the best hit among the user's lines of at least MIN_AGE and MIN_RELEVANCE; None if there is none."""
     fit = [
         hit
         for hit in hits
@@ -140,7 +127,7 @@ def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
 
 
 def phrase(found: Event | Hit, now: datetime) -> str:
-    """One line for a prompt: who said what when, and for which day."""
+    """Return a row for a prompt: who said what when, and for which day."""
     line = found.line
     said = found.sentence if isinstance(found, Event) else " ".join(line.text.split())
     said = said if len(said) <= MAX_PHRASE_CHARS else f"{said[:MAX_PHRASE_CHARS].rstrip()}…"
@@ -163,13 +150,13 @@ def _written(day: date) -> str:
 
 
 def _announces(folded: str) -> bool:
-    """Whether a sentence, or a clause, tells of something of the speaker's own."""
+    """Return whether a sentence or clause is about a plan or occasion of the speaker's own."""
     own = _OWN.search(folded) and (_OCCASION.search(folded) or _DOES.search(folded))
     return bool(own and not _DENIES.search(folded))
 
 
 def _days(folded: str, today: date) -> tuple[date, date] | None:
-    """The first and last day to come that a sentence names."""
+    """Return the first and last future day that a sentence names."""
     for pattern, read in _RULES:
         if found := pattern.search(folded):
             return read(found, today)
@@ -185,7 +172,7 @@ def _days(folded: str, today: date) -> tuple[date, date] | None:
 
 
 def _date(named: Date, today: date) -> date | None:
-    """The next such day."""
+    """Return the next such date."""
     years = (named.year,) if named.year is not None else range(today.year, today.year + 5)  # a 29 February
     for year in years:
         try:
@@ -212,7 +199,7 @@ def _in(today: date, days: int) -> _Days:
 
 
 def _week(today: date, weeks: int) -> _Days:
-    """From Monday to Sunday of the week so many on."""
+    """Return Monday and Sunday of the week `weeks` after this one."""
     monday = today - today.weekday() * DAY + weeks * WEEK
     return monday, monday + 6 * DAY
 
@@ -223,35 +210,35 @@ def _weekend(today: date, weeks: int) -> _Days:
 
 
 def _month(today: date) -> _Days:
-    """From the first to the last day of the next month."""
+    """Return the first and the last day of the next month."""
     first = (today.replace(day=1) + 31 * DAY).replace(day=1)
     return first, (first + 31 * DAY).replace(day=1) - DAY
 
 
 def _weekday(today: date, weekday: int) -> _Days:
-    """The next such day; in a week, if it is today."""
+    """Return the next such weekday after today."""
     return _in(today, (weekday - today.weekday() - 1) % 7 + 1)
 
 
 def _next_weekday(today: date, weekday: int) -> _Days:
-    """That day of the next week."""
+    """Return that day of the next week."""
     return _in(_week(today, 1)[0], weekday)
 
 
 def _nth(today: date, day: int) -> _Days:
-    """The next day of that number, 1 to 31, in a month; one of the next two has it."""
+    """Return the next `day` of a month, 1 to 31; one of the next two months has it."""
     return next(_in(today, days) for days in range(1, 63) if (today + days * DAY).day == day)
 
 
 def _after(today: date, count: str, unit: str) -> _Days:
-    """In so many days, weeks or months; of longer ones about then, as nobody counts the days."""
+    """Return the days after `count` units; weeks and months are approximate, as people mean them."""
     number = read_count(count)
     days, apart = _UNITS[unit]
     return today + (number * days - apart) * DAY, today + (number * days + apart) * DAY
 
 
 _NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
-# Days of each, and how many days sooner or later it may be.
+# The days of each unit, and the tolerance in days.
 _UNITS = {"day": (1, 0), "week": (7, 1), "month": (30, 4), "天": (1, 0), "周": (7, 1), "星期": (7, 1), "个月": (30, 4)}
 
 _RULES = (
@@ -268,7 +255,7 @@ _RULES = (
     _rule(rf"\bin {COUNT} (day|week|month)s?(?:'s? time)?\b", lambda m, today: _after(today, m[1], m[2])),
     _rule(rf"{HAN_COUNT} ?(天|周|个月|星期)(?:之|以)?后", lambda m, today: _after(today, m[1], m[2])),
 )
-# Days that may be gone by as well: what tells of something bygone means those.
+# Days that may be past or future; in a sentence about the past they are past.
 _VAGUE_RULES = (
     _rule(r"\b(?:this|on the|at the|the) weekend\b|(?<!上)(?<!个)周末", lambda m, today: _weekend(today, 0)),
     _rule(rf"(?<!last )(?<!every )\b{WEEKDAY}\b(?!')", lambda m, today: _weekday(today, read_weekday(m[1]))),
@@ -306,7 +293,7 @@ _DOES = re.compile(
     rf"|\b(?:i'm|we're|i am|we are) (?:\w+ly )?{_DOING}|\b(?:my|our) (?:\w+ ){{1,3}}?{_OTHERS_DO}"
     r"|我们?[^,.;!]{0,8}(?:要|去|飞|搬|见|回|开始|参加|出发|结婚|上班|陪)"
 )
-_OPEN = re.compile(  # asks, quotes, or leaves it open whether it will be
+_OPEN = re.compile(  # asks, quotes, or leaves it open whether it will happen
     r"[?\"“”„«»「」『』]|\b(?:if|unless|whether|would|i wish|might|maybe|perhaps|could|dreamt|dreamed)\b"
     r"|[吗呢]|如果|要是|可能|也许|说不定"
 )

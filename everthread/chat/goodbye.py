@@ -1,7 +1,7 @@
-"""Recognises a goodbye, and decides what becomes of the conversation that it ends. Pure.
+"""Recognises a goodbye, and decides what follows it. Pure.
 
 `goodbyes.toml` holds the phrases by language. A text is a goodbye only if phrases cover all of it: "ok bye then!" is
-one, "Goodbye was her favourite song" is not. A false goodbye costs a question; a missed one costs nothing that is kept.
+one, "Goodbye was her favourite song" is not. A false positive costs a question; a missed goodbye loses nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Literal
 
 from everthread.chat.consent import is_unclear, parse_consent
 
-MAX_GOODBYE_CHARS = 200  # characters of a goodbye; a longer text is talk
-MAX_NAME_CHARS = 20  # characters of an unknown name in a clause of its own: "Bye, Jonas!"
+MAX_GOODBYE_CHARS = 200  # a longer text is no goodbye
+MAX_NAME_CHARS = 20  # of an unknown name in its own clause: "Bye, Jonas!"
 PHRASES_FILE = Path(__file__).with_name("goodbyes.toml")
 
 Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
@@ -39,19 +39,19 @@ def next_step(
     policy: bool | None,
     ends_conversation: bool = True,
 ) -> Step:
-    """Decides what follows what a person said.
+    """Decide what follows a text that the user said.
 
     Args:
-        said: what the person said.
+        text: what the user said.
         name: the name of the character, which may be part of a goodbye.
-        pending: whether the question "Shall I remember this conversation?" waits for an answer.
-        begun: whether the person said something before in the conversation.
-        remember: what the bank is set to: True always, False never, None ask.
-        asks: whether a goodbye ends a conversation here; otherwise it is an ordinary line.
+        question_pending: whether the question "Shall I remember this conversation?" is open.
+        has_spoken: whether the user said something before in the conversation.
+        policy: the bank's setting `remember`: True always, False never, None ask.
+        ends_conversation: whether a goodbye ends the conversation; otherwise it is an ordinary line.
 
     Returns:
-        "remember" or "forget" for an answer, "ask" for a goodbye that the question follows, "part" for one that ends
-        the conversation as the bank is set, "ask again" for an unclear answer, and "go on" for anything else.
+        "remember" or "forget" for an answer, "ask" for a goodbye after which the question is asked, "part" for one
+        after which the setting decides, "ask again" for an unclear answer, and "go on" for anything else.
     """
     if question_pending and (agreed := _consent(text, name)) is not None:
         return "remember" if agreed else "forget"
@@ -61,7 +61,7 @@ def next_step(
 
 
 def _consent(said: str, name: str) -> bool | None:
-    """Returns the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
+    """Return the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
     if len(said) > MAX_GOODBYE_CHARS or _ASKS.search(said) or parse_consent(said) is not None:
         return parse_consent(said)
     goodbyes, _ = _phrases()
@@ -71,7 +71,7 @@ def _consent(said: str, name: str) -> bool | None:
 
 
 def is_goodbye(text: str, name: str = "") -> bool:
-    """Returns whether a text is a goodbye and nothing else. name is that of the character it is said to."""
+    """Return whether a text is a goodbye and nothing else. name is that of the character it is said to."""
     if len(text) > MAX_GOODBYE_CHARS or _ASKS.search(text):
         return False
     goodbyes, beside = _phrases()
@@ -87,7 +87,7 @@ def is_goodbye(text: str, name: str = "") -> bool:
 
 
 def _covered(words: Tokens, goodbyes: frozenset[Tokens], beside: frozenset[Tokens]) -> bool | None:
-    """Returns whether phrases that cover all of the words include a goodbye; None if nothing covers them."""
+    """Return whether phrases that cover all of the words include a goodbye; None if nothing covers them."""
     reached: list[bool | None] = [False, *[None] * len(words)]  # by the number of words covered
     for start in range(len(words)):
         if (before := reached[start]) is None:
@@ -112,7 +112,7 @@ def _names(name: str) -> frozenset[Tokens]:
 
 
 def _tokens(text: str) -> Tokens:
-    """Splits a text into words in small letters; of Chinese and Japanese into single characters."""
+    """Split a text into words in small letters; of Chinese and Japanese into single characters."""
     return tuple(_TOKEN.findall(_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
 
 
@@ -128,11 +128,11 @@ def _phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
 
 @cache
 def _silent() -> frozenset[Tokens]:
-    """Returns what may accompany a goodbye and neither agrees nor refuses."""
+    """Return what may accompany a goodbye and neither agrees nor refuses."""
     return frozenset(phrase for phrase in _phrases()[1] if parse_consent(" ".join(phrase)) is None)
 
 
 @cache
 def _longest() -> int:
-    """Returns the number of words of the longest phrase."""
+    """Return the number of words of the longest phrase."""
     return max(len(phrase) for phrases in _phrases() for phrase in phrases)

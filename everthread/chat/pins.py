@@ -1,6 +1,6 @@
-"""Pinned lines: what a person wants a bot to bear in mind always. They stand in every prompt of the bank, in the part
-that stays the same. The bank's setting `pinned` holds their numbers and no word of them; one that is retracted or
-forgotten is pinned no more.
+"""Pinned lines. They are included in every prompt of the bank, in the part that the model server can cache.
+
+The setting `pinned` of the bank holds their numbers. A line that is retracted or forgotten is no longer pinned.
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ from everthread.types import JSONValue, Line
 if TYPE_CHECKING:
     from everthread.memory import Memory
 
-MAX_PINS = 20  # lines
-PINS_BUDGET_TOKENS = 200  # tokens of them in a prompt: a dozen short lines, a fortieth of the usual context
-MIN_CUT_CHARS = 12  # characters of a line that is cut to fit: less tells nothing
+MAX_PINS = 20  # lines of a bank
+PINS_BUDGET_TOKENS = 200  # in a prompt: a dozen short lines, a fortieth of the usual context
+MIN_CUT_CHARS = 12  # of a line that is cut to fit; less is meaningless
 
 
 def list_pins(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
-    """The pinned lines that stand, in the order of the conversation; settings are the bank's, where they are known."""
+    """Return the pinned lines, in order. `settings`: the bank's, if they were read already."""
     kept = memory.store.settings(memory.bank) if settings is None else settings
     seqs = pinned_seqs(kept.get(SETTING_PINNED))
     return memory.store.get(memory.bank, seqs) if seqs else []
 
 
 def add(memory: Memory, seq: int) -> list[Line]:
-    """Pin a line; the lines that are pinned now. NotFound where it doesn't stand, BadInput where MOST are pinned."""
+    """Pin a line, and return the pinned lines.
+
+    Raises:
+        NotFound: the bank has no such line, or it is retracted.
+        BadInput: MAX_PINS lines are pinned already.
+    """
     if not memory.store.get(memory.bank, [seq]):
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r} that could be pinned")
     settings = memory.store.settings(memory.bank)
@@ -42,7 +47,7 @@ def add(memory: Memory, seq: int) -> list[Line]:
         if seq in seqs:
             return value
         if len(seqs) >= MAX_PINS:
-            raise BadInput(f"{MAX_PINS} lines are pinned already, the most that may be; take one of them off first")
+            raise BadInput(f"{MAX_PINS} lines are pinned already, the most that are allowed; unpin one of them first")
         return [*sorted([*seqs, seq])]
 
     memory.store.update_setting(memory.bank, SETTING_PINNED, pinned)
@@ -50,14 +55,16 @@ def add(memory: Memory, seq: int) -> list[Line]:
 
 
 def remove(memory: Memory, seq: int) -> list[Line]:
-    """Take a line off, if it is pinned; the lines that are pinned now."""
+    """Unpin a line, if it is pinned, and return the pinned lines."""
     memory.store.update_setting(memory.bank, SETTING_PINNED, lambda value: remove_pins(value, [seq]))
     return list_pins(memory)
 
 
 def render(lines: Sequence[Line], count: Counter = estimate) -> str:
-    """The lines as text for a prompt, dated and named as passages are, in ROOM tokens: the newest, where not all have
-    room. One that is longer alone is cut."""
+    """Render lines for a prompt, dated and named as passages are, in PINS_BUDGET_TOKENS.
+
+    If not all fit, the newest are rendered; a single line that is too long is cut.
+    """
     for first in range(len(lines)):
         if count(text := format_lines(lines[first:])) <= PINS_BUDGET_TOKENS:
             return text

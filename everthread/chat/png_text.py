@@ -1,7 +1,6 @@
-"""Texts inside a PNG picture. It knows chunks (https://www.w3.org/TR/png-3/#11tEXt), and nothing of what the texts say.
+"""Reads and writes texts in PNG pictures: tEXt chunks (https://www.w3.org/TR/png-3/#11tEXt), whatever they hold.
 
-Pixels are never decoded: a picture that would fill the memory is as harmless as any, and a copy shows the same. Raises
-BadFile.
+Pixels are never decoded, so a picture of any size is harmless, and a copy is identical. Raises BadFile.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The whole prompt of a turn. Pure: the clock, the tokens' counter and every number are arguments.
+"""Builds the prompt of a turn. Pure: the clock, the token counter and every limit are arguments.
 
-What stays the same stands first, so that a model server's prompt cache holds: who the character is and which lines are
-pinned, then the window,
-which grows at its end and is cut in blocks. What changes every turn stands last, in one message with the newest line:
-notes, what is remembered, the time. It is not sent again: in the next prompt the line stands in the window without it.
+The stable parts come first, so that a model server's prompt cache can be used: the character and the pinned lines, then
+the window, which grows at its end and is cut in blocks. The parts that change every turn come last, in one message with
+the newest line: notes, memories, the time. The next prompt holds that line in the window, without them.
 
-Over the budget things are cut in this order: what could be brought up; the oldest lines of the window, but for the last
-SPOKEN; what is remembered, the least relevant first; the notes; those last lines of the window; the example dialogues
-and the sample of style; what is pinned; in the end the middle of the newest line. Who the character is, is never cut.
+Over the budget, parts are cut in this order: the offer; the oldest lines of the window, except the last
+PROTECTED_LINES; memories, the least relevant first; the notes; the rest of the window; the example dialogues and the
+style sample; the pinned lines; and finally the middle of the newest line. The character's description is never cut.
 """
 
 from __future__ import annotations
@@ -28,37 +27,35 @@ from everthread.text.indentation import indent, join_rows
 from everthread.text.tokens import Counter, estimate
 from everthread.types import Context, Line, Message
 
-MESSAGE_OVERHEAD_TOKENS = 5  # tokens that a chat API spends on a message beside its text
-PROTECTED_LINES = (
-    6  # lines of the window that stay longer than what is remembered: without them nobody knows what is talked of
-)
-OPENING_MESSAGE = "(The conversation begins.)"  # some models want the person to speak first
+MESSAGE_OVERHEAD_TOKENS = 5  # of a message in a chat API, in addition to its text
+PROTECTED_LINES = 6  # of the window, cut only after memories: without them the subject is lost
+OPENING_MESSAGE = "(The conversation begins.)"  # some models expect the user to speak first
 MIN_USER_CHARS = 20  # characters of a user's line for which a character must leave room
-ELLIPSIS = "\n[…]\n"  # where the middle of a line is left out
+ELLIPSIS = "\n[…]\n"  # replaces the middle of a line
 
-Told = Callable[[Context, str, datetime], str]  # a context, the character's name, the moment: a part of the prompt
+RenderMemories = Callable[[Context, str, datetime], str]  # (context, character's name, now) -> section of the prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What goes into a prompt beside the character. window are the lines before the newest, oldest first."""
+    """The parts of a prompt, except the character."""
 
-    window: Sequence[Line]
-    newest: Line | None  # None: the character speaks unasked
+    window: Sequence[Line]  # the lines before the newest, oldest first
+    newest: Line | None  # None: the character speaks first
     now: datetime
     notes: str = ""
     context: Context | None = None
-    offer: str = ""  # one thing that could be brought up
+    offer: str = ""  # one thing that the character could bring up
     sample: str = ""  # of the character's style
-    render_memories: Told | None = None  # how what is remembered is put; None: as `render_lines` does
-    memories_last: bool = False  # whether it stands behind the newest line, not before it
-    pinned: str = ""  # what always stands in the prompt
+    render_memories: RenderMemories | None = None  # how what is remembered is put; None: as `render_lines` does
+    memories_last: bool = False  # place memories after the newest line instead of before it
+    pinned: str = ""  # the pinned lines, rendered
     rules: str = RULES  # the instruction that opens the prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages for a model, how many tokens they are by the counter, and what was cut to fit the budget."""
+    """The messages for a model, their tokens, and the names of the parts that were cut to fit the budget."""
 
     messages: tuple[Message, ...]
     tokens: int
@@ -66,20 +63,20 @@ class Prompt:
 
 
 def build_prompt(character: Character, turn: Turn, budget: int, count: Counter = estimate) -> Prompt:
-    """The prompt of a turn in at most `budget` tokens. BadQuery where the character alone is more."""
+    """Build the prompt of a turn in at most `budget` tokens. Raises BadQuery if the character alone is longer."""
     cut: list[str] = []
     while True:
         messages = _messages(character, turn)
         tokens = count_tokens(messages, count)
         if tokens <= budget:
             return Prompt(tuple(messages), tokens, tuple(dict.fromkeys(cut)))
-        what, character, turn = _trim(character, turn, tokens - budget, count)
-        if not what:
+        part, character, turn = _trim(character, turn, tokens - budget, count)
+        if not part:
             raise BadQuery(
                 f"{character.name}'s description and instructions take {tokens} tokens, and the model's context leaves "
                 f"{budget} for a prompt; shorten them, or take a model with a larger context"
             )
-        cut.append(what)
+        cut.append(part)
 
 
 def check_fits(character: Character, budget: int, now: datetime, count: Counter) -> None:
@@ -89,18 +86,17 @@ def check_fits(character: Character, budget: int, now: datetime, count: Counter)
 
 
 def count_tokens(messages: Sequence[Message], count: Counter) -> int:
-    """The tokens of messages."""
+    """Count the tokens of messages, overhead included."""
     return sum(count(message.content) + MESSAGE_OVERHEAD_TOKENS for message in messages)
 
 
 def count_line_tokens(line: Line, count: Counter) -> int:
-    """The tokens of a line in the window."""
+    """Count the tokens of a line in the window."""
     return count(format_line(line)) + MESSAGE_OVERHEAD_TOKENS
 
 
 def shared_prefix_ratio(before: Prompt, after: Prompt, count: Counter = estimate) -> float:
-    """Which share of a prompt's tokens (0..1) stood at the beginning of the one before, word for word: what a server's
-    prompt cache need not read again."""
+    """Return the share (0..1) of a prompt's tokens that begin the one before verbatim: what a prompt cache saves."""
     same = 0
     for old, new in zip(before.messages, after.messages, strict=False):
         if old == new:
@@ -121,13 +117,13 @@ def _common(one: str, other: str) -> str:
 
 
 def format_line(line: Line) -> str:
-    """A line as it appears in the window: after the name of who said it, and set in."""
+    """Render a line of the window: the speaker's name and the text, indented."""
     return indent(line.text, line.speaker, every=not is_character_line(line))
 
 
 def _messages(character: Character, turn: Turn) -> list[Message]:
-    """All of it. Lines of one side that follow one another are one message, for many models want the sides to take
-    turns, the person first and last."""
+    """Build all messages. Consecutive lines of one side form one message, since many models expect the sides to
+    alternate, the user first and last."""
     lines = [*turn.window, *([turn.newest] if turn.newest and is_character_line(turn.newest) else [])]
     said = [("user", OPENING_MESSAGE)] if lines and is_character_line(lines[0]) else []
     said += [(_role(line), format_line(line)) for line in lines]
@@ -139,7 +135,7 @@ def _messages(character: Character, turn: Turn) -> list[Message]:
 
 
 def is_character_line(line: Line) -> bool:
-    """Whether a line is the character's own, whatever it was called when it said it."""
+    """Return whether the character said a line, under whatever name."""
     return line.role == "assistant" and not line.metadata.get(META_HEARD)
 
 
@@ -148,38 +144,38 @@ def _role(line: Line) -> Literal["user", "assistant"]:
 
 
 def build_prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
-    """What the prompt begins with, turn after turn the same."""
+    """Build the part of the prompt that stays the same from turn to turn."""
     name, ours = character.name, replace(character, nickname="").fill_names(rules)  # a nickname is for the card's texts
     opening = character.fill_names(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
-    return _joined(
+    return _join(
         opening,
         format_part(f"About {name}", character.fill_names(character.description)),
         format_part("The situation", character.fill_names(character.scenario)),
         format_part(
             f"How {name} talks, in dialogues made up for the purpose", character.fill_names(character.examples)
         ),
-        _said(f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words", sample),
+        _quoted_section(f"How {name} talks, in a reply of {name}'s own: keep to this style, not to its words", sample),
         format_part(f"What {name} always bears in mind, said in earlier conversations", pinned),
     )
 
 
 def build_last_message(character: Character, turn: Turn) -> str:
-    """What changes every turn, and the newest line."""
+    """Build the last message: the parts that change every turn, and the newest line."""
     name, at = character.name, turn.now
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
-    return _joined(
-        _said(f"{name}'s notes", turn.notes),
+    return _join(
+        _quoted_section(f"{name}'s notes", turn.notes),
         "" if turn.memories_last else build_memory_section(turn, name),
         format_part(f"What {name} could bring up, if the moment is right", turn.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
         character.fill_names(character.reminder),
-        _newest(character, turn.newest),
+        _newest_line(character, turn.newest),
         build_memory_section(turn, name) if turn.memories_last else "",
     )
 
 
-def _newest(character: Character, line: Line | None) -> str:
-    """The newest line; its own a character has said in a message of its own."""
+def _newest_line(character: Character, line: Line | None) -> str:
+    """Render the newest line, unless the character said it; then it is a message of its own."""
     if line is None:
         return "(Nobody has said anything yet: begin the conversation.)"
     if is_character_line(line):
@@ -188,22 +184,22 @@ def _newest(character: Character, line: Line | None) -> str:
 
 
 def build_memory_section(turn: Turn, name: str) -> str:
-    """What is remembered, as the recipe puts it."""
+    """Build the section of memories, rendered by the recipe."""
     if not turn.context or not turn.context.text:
         return ""
     told, others = turn.render_memories or render_lines, turn.context.others
     ours = told(turn.context, name, turn.now) if turn.context.sources or not others else ""
     parts = [f"[Said to {name} by others, in the bank {each.bank}]\n{told(each, name, turn.now)}" for each in others]
-    return _joined(ours, *parts)
+    return _join(ours, *parts)
 
 
-def _said(title: str, text: str) -> str:
-    """A part in words that people or models chose: none of its rows passes for another part."""
+def _quoted_section(title: str, text: str) -> str:
+    """Build a section of text that users or models wrote; its rows are indented, so none looks like a heading."""
     text = text.strip()
     return f"[{title}]\n{indent(text, every=False)}" if text else ""
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
@@ -211,17 +207,17 @@ def _joined(*parts: str) -> str:
 
 
 def _trim(character: Character, turn: Turn, over: int, count: Counter) -> tuple[str, Character, Turn]:
-    """The turn with less in it, and what was cut; "" where there is nothing left that may be."""
+    """Cut one part, and return its name and the rest; "" if nothing may be cut any more."""
     if turn.offer:
         return "offer", character, replace(turn, offer="")
     if len(turn.window) > PROTECTED_LINES:
-        return "window", character, _older(turn, over, PROTECTED_LINES, count)
+        return "window", character, _drop_oldest(turn, over, PROTECTED_LINES, count)
     if turn.context and turn.context.text:
-        return "remembered", character, replace(turn, context=_forgetting(turn.context, over, count))
+        return "remembered", character, replace(turn, context=_shrink_memories(turn.context, over, count))
     if turn.notes:
         return "notes", character, replace(turn, notes="")
     if turn.window:
-        return "window", character, _older(turn, over, 0, count)
+        return "window", character, _drop_oldest(turn, over, 0, count)
     if character.examples:
         return "examples", replace(character, examples=""), turn
     if turn.sample:
@@ -229,12 +225,12 @@ def _trim(character: Character, turn: Turn, over: int, count: Counter) -> tuple[
     if turn.pinned:
         return "pinned", character, replace(turn, pinned="")
     if turn.newest and len(turn.newest.text) > 2 * len(ELLIPSIS):
-        return "newest line", character, replace(turn, newest=_shorter(turn.newest, over, count))
+        return "newest line", character, replace(turn, newest=_shorten(turn.newest, over, count))
     return "", character, turn
 
 
-def _older(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
-    """Without so many of the oldest lines that `over` tokens are saved, but for the last `spared`."""
+def _drop_oldest(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
+    """Drop the oldest lines, to save `over` tokens; keep the last `spared`."""
     gone = 0
     while over > 0 and len(turn.window) - gone > spared:
         over -= count_line_tokens(turn.window[gone], count)
@@ -242,8 +238,8 @@ def _older(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
     return replace(turn, window=turn.window[gone:])
 
 
-def _forgetting(context: Context, over: int, count: Counter) -> Context:
-    """What is remembered, by `over` tokens less, or nothing; what other banks have is cut first."""
+def _shrink_memories(context: Context, over: int, count: Counter) -> Context:
+    """Drop memories, to save `over` tokens; those of other banks first."""
     if context.others:
         *others, last = context.others
         left = context.text if others or context.sources else ""
@@ -252,13 +248,13 @@ def _forgetting(context: Context, over: int, count: Counter) -> Context:
     return fit(context.hits, (), room, count, context.relevance) if room > 0 else replace(context, text="", tokens=0)
 
 
-def _shorter(line: Line, over: int, count: Counter) -> Line:
-    """The line without so much of its middle that about `over` tokens are saved, and always shorter."""
+def _shorten(line: Line, over: int, count: Counter) -> Line:
+    """Cut the middle of a line, to save about `over` tokens; the line always gets shorter."""
     text, room = line.text, count(line.text) - over
 
-    def around(half: int) -> str:
+    def with_ends(half: int) -> str:
         return text[:half] + ELLIPSIS + text[len(text) - half :]
 
     longest = (len(text) - len(ELLIPSIS) - 1) // 2
-    half = bisect_right(range(longest + 1), room, key=lambda half: count(around(half))) - 1
-    return replace(line, text=around(max(half, 0)))
+    half = bisect_right(range(longest + 1), room, key=lambda half: count(with_ends(half))) - 1
+    return replace(line, text=with_ends(max(half, 0)))

@@ -1,8 +1,8 @@
-"""What of a reply only repeats what was recalled for it.
+"""Finds the parts of a reply that only repeat text recalled for it.
 
-A model that is shown "I moved to Lisbon in May" says it again; kept as news, it would be found twice as often the next
-time, and so on. Such words are told by fingerprints: hashes of runs of words, as they are compared without case and
-punctuation. Pure: it knows neither stores nor prompts, and nothing of what it has seen outlives it.
+A model that is shown "I moved to Lisbon in May" says it again. If that were stored as news, the next recall would find
+it twice, and so on. Repetitions are found by fingerprints: hashes of runs of words, without case and punctuation. Pure:
+it knows neither stores nor prompts, and saves nothing.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from everthread.text.analyzer import STOP, UNSPACED, normalize
 from everthread.text.line_features import SMALL_TALK
 from everthread.types import JSONValue
 
-MIN_RUN_WORDS = (
-    6  # words of one text in a row that are no chance; "I don't know what to say" is as long as small talk gets
-)
-MIN_QUOTE_WORDS = 4  # words of a whole text that are none either, in quotation marks
-MIN_CONTENT_WORDS = 2  # of them say something: "how are you doing" does not
-MAX_TEXTS = 2_000  # kept at most, the latest
-MAX_RUNS = 200_000  # in them at most, however few they are; but for the latest, which is always kept
+MIN_RUN_WORDS = 6  # consecutive words of one text; small talk repeats shorter runs by chance
+MIN_QUOTE_WORDS = 4  # of a whole text in quotation marks
+MIN_CONTENT_WORDS = 2  # of a quoted text, that are no function words or small talk: "how are you doing" has none
+MAX_TEXTS = 2_000  # indexed, the latest
+MAX_RUNS = 200_000  # indexed, whatever the number of texts; the latest text is always indexed
 
-Spans = list[tuple[int, int]]  # from a character until before another
+Spans = list[tuple[int, int]]  # [start, end) in characters
 
 # A character of a script without spaces counts as half a word, as Chinese words have two of them on average.
 _WORD = re.compile(rf"(?![\u3000-\u3004\u3007-\u3030])[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’][^\W_{UNSPACED}]+)*")
@@ -32,23 +30,23 @@ _HALF = re.compile(f"[{UNSPACED}]")
 _QUOTES = "\"'“”„‘’«»‹›「」『』"
 _OPENING = "\"'“„‘«‹「『【〈《([{*_~¿¡"
 _CLOSING = "\"'”’»›」』】〉》)]}*_~.,!?…;:。，！？；：、"
-_MARKS = 8  # in a row, on either side of a span, belong to it
+_MARKS = 8  # on either side of a span that are included in it at most
 
 
 class QuoteIndex:
-    """Fingerprints of the texts that were recalled for a conversation: of the last TEXTS of them."""
+    """Indexes the texts that were recalled last for a conversation, by their fingerprints."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, list[int]] = {}  # by a text's hash, the hashes of its runs of RUN
-        self._runs: dict[int, set[int]] = {}  # by the hash of a run, the texts that have it
-        self._quotable: dict[int, int] = {}  # texts that are too short to have a run, and the hash of all their words
+        self._texts: dict[int, list[int]] = {}  # hash of a text -> hashes of its runs
+        self._runs: dict[int, set[int]] = {}  # hash of a run -> the texts that contain it
+        self._quotable: dict[int, int] = {}  # text too short for a run -> hash of its words
         self._words = 0
 
     def add(self, texts: Iterable[str]) -> None:
-        """Remember these texts, and forget the oldest when they are too many."""
+        """Index texts, and drop the oldest if there are too many."""
         for text in texts:
             key = hash(text)
-            if key in self._texts:  # what is recalled again is the latest again
+            if key in self._texts:  # recalled again: now the latest
                 self._texts[key] = self._texts.pop(key)
                 continue
             words = [word for word, _ in _words(text)]
@@ -64,13 +62,16 @@ class QuoteIndex:
                 self._forget(next(iter(self._texts)))
 
     def metadata(self, reply: str) -> dict[str, JSONValue]:
-        """The metadata that tell which spans of a reply repeat recalled text; none where it repeats nothing."""
+        """Return line metadata with the spans of a reply that repeat recalled text; empty if none does."""
         spans = self.find_spans(reply)
         return {META_ECHO: [list(span) for span in spans]} if spans else {}
 
     def find_spans(self, reply: str) -> Spans:
-        """The spans of the reply that repeat recalled text, ascending and apart: runs of at least RUN words of one
-        text, and whole shorter texts in quotation marks. Marks and quotes directly around belong to them."""
+        """Return the spans of a reply that repeat recalled text, ascending and disjoint.
+
+        They are runs of at least MIN_RUN_WORDS words of one text, and whole shorter texts in quotation marks; adjacent
+        punctuation and quotation marks are included.
+        """
         found = list(_words(reply))
         words, at = [word for word, _ in found], [at for _, at in found]
         repeated = [*self._repeated(words), *self._quotes(reply, words, at)]
@@ -84,10 +85,10 @@ class QuoteIndex:
         return spans
 
     def _repeated(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """The first and last word of each run that one text has too."""
+        """Yield the first and last word of each run that occurs in one text."""
         open_runs: dict[int, int] = {}  # text: where the run of its words begins
         for at, run in enumerate([*_runs(words), None]):
-            texts = tuple(self._runs.get(run, ())) if run is not None else ()  # the talk may go on and add to them
+            texts = tuple(self._runs.get(run, ())) if run is not None else ()  # another thread may add to them
             for text in open_runs.keys() - texts:
                 first, last = open_runs.pop(text), at + MIN_RUN_WORDS - 2
                 if _weight(words[first : last + 1]) >= MIN_RUN_WORDS:
@@ -96,7 +97,7 @@ class QuoteIndex:
                 open_runs.setdefault(text, at)
 
     def _quotes(self, reply: str, words: Sequence[str], at: Spans) -> Iterator[tuple[int, int]]:
-        """The first and last word of each whole short text in quotation marks."""
+        """Yield the first and last word of each quoted short text."""
         quotable = set(self._quotable.values())
         if not quotable:
             return
@@ -112,7 +113,7 @@ class QuoteIndex:
 
     def _forget(self, key: int) -> None:
         for run in (runs := self._texts.pop(key, [])):
-            texts = self._runs.get(run, set())  # a run that a text has twice is gone by now
+            texts = self._runs.get(run, set())  # a run that occurs twice in the text was removed before
             texts.discard(key)
             if not texts:
                 self._runs.pop(run, None)
@@ -121,7 +122,7 @@ class QuoteIndex:
 
 
 def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text without these spans, which are ascending and apart, and without the blanks that would stand double."""
+    """Return a text without these ascending, disjoint spans, and without the double spaces that they leave."""
     if not spans:
         return text
     edges = [0, *(edge for span in spans for edge in span), len(text)]
@@ -133,22 +134,22 @@ def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The words of a text as they are compared, and where they stand."""
+    """Yield the normalized words of a text, and their spans."""
     for found in _WORD.finditer(text):
         yield normalize(found[0]), found.span()
 
 
 def _weight(words: Sequence[str]) -> float:
-    """How many words these count as."""
+    """Return how many words these count as."""
     return len(words) - sum(1 for word in words if _HALF.match(word)) / 2
 
 
 def _runs(words: Sequence[str]) -> list[int]:
-    """The hash of each run of RUN words."""
+    """Return the hash of each run of MIN_RUN_WORDS words."""
     return [hash(run) for run in zip(*(words[start:] for start in range(MIN_RUN_WORDS)), strict=False)]
 
 
 def _with_marks(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span with the marks directly around it."""
+    """Extend a span by the punctuation directly around it."""
     before, after = text[max(0, start - _MARKS) : start], text[end : end + _MARKS]
     return start - len(before) + len(before.rstrip(_OPENING)), end + len(after) - len(after.lstrip(_CLOSING))

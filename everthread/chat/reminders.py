@@ -1,5 +1,7 @@
-"""What a character may bring up unasked in a conversation, and what it has brought up. Which line it was stands in the
-metadata of the reply, so that a reply that never came or is discarded has brought up nothing.
+"""What a character may bring up unprompted, and what it has brought up.
+
+The metadata of a reply hold the number of the line that it was offered, so a reply that never came or was discarded
+counts as none.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ from everthread.common.keys import META_OFFERED, SETTING_OFFERS
 from everthread.memory import Memory
 from everthread.types import Context, Filter, Line
 
-SCAN_LINES = 400  # latest lines of the person in which a session's beginning looks for what they announced
+SCAN_LINES = 400  # latest lines of the bank in which the beginning of a session looks for announced events
 
-Offer = tuple[int, str]  # the line that is brought up, and the words for the prompt
+Offer = tuple[int, str]  # the number of the line that is brought up, and the text for the prompt
 
 
 class Reminders:
-    """What is offered in one bank's conversations: one thing at a time, and none twice."""
+    """Chooses what a character may bring up: one thing at a time, and none twice in a bank."""
 
     def __init__(self, memory: Memory) -> None:
-        """As the bank's settings have it. Raises BadInput where they are none of ours."""
+        """Load the history from the bank's settings. Raises BadInput if it is invalid."""
         self._memory = memory
         kept = memory.settings().get(SETTING_OFFERS)
         self._seqs = (ReminderHistory.from_json(kept) if kept else ReminderHistory()).seqs
@@ -43,9 +45,15 @@ class Reminders:
         now: datetime,
         replaces: Line | None = None,
     ) -> Offer | None:
-        """The one thing that could be brought up at this moment, behind these lines; nothing most of the time. since is
-        when the two spoke last, before this conversation. What the reply that is to be replaced has brought up may be
-        brought up again."""
+        """Return one thing to bring up after these lines; usually None.
+
+        Args:
+            lines: the lines of the conversation.
+            context: what was recalled for the reply.
+            last_seen: when the two spoke last before this conversation.
+            now: the present time.
+            replaces: the reply to be replaced; what it was offered may be offered again.
+        """
         spoken = [line for line in lines if is_character_line(line)]
         if not spoken and (event := self.next_event(last_seen, now, replaces)) is not None:
             return event
@@ -55,7 +63,7 @@ class Reminders:
         return hit.line.seq, phrase(hit, now)
 
     def next_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
-        """What the person announced, and has happened since the two spoke last, or is about to."""
+        """Return an event that the user announced and that happened since `last_seen`, or is about to happen."""
         if last_seen is None:
             return None
         last = self._memory.store.corpus(self._memory.bank).last_seq
@@ -66,28 +74,29 @@ class Reminders:
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
     def _history_without(self, *gone: Line | None) -> tuple[int, ...]:
-        """What was brought up, but for what these lines did."""
-        theirs = {_seq(line) for line in gone if line is not None}
-        return tuple(seq for seq in self._seqs if seq not in theirs)
+        """Return the offered lines, without those offered to these replies."""
+        removed = {_offered_seq(line) for line in gone if line is not None}
+        return tuple(seq for seq in self._seqs if seq not in removed)
 
     def _recent(self, spoken: Sequence[Line], replaces: Line | None) -> ReminderHistory:
-        """What was brought up, and how many replies ago."""
+        """Return the offered lines, and how many replies ago the last offer was."""
         turns = next(
-            (turns for turns, line in enumerate(reversed(spoken), 1) if _seq(line) is not None), MIN_TURNS_BETWEEN
+            (turns for turns, line in enumerate(reversed(spoken), 1) if _offered_seq(line) is not None),
+            MIN_TURNS_BETWEEN,
         )
         return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._history_without(replaces))
 
     def record(self, added: Sequence[Line], removed: Sequence[Line]) -> None:
-        """Keep what was brought up by the lines that came, and not by those that are gone. Raises StoreUnavailable."""
+        """Save what added replies were offered, and drop what removed ones were."""
         seqs = list(self._history_without(*removed))
-        seqs += [seq for line in added if (seq := _seq(line)) is not None and seq not in seqs]
+        seqs += [seq for line in added if (seq := _offered_seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:
             offers = ReminderHistory(0, tuple(seqs)[-MAX_OFFERED_LINES:])
             self._memory.set_setting(SETTING_OFFERS, offers.to_json())
             self._seqs = offers.seqs
 
 
-def _seq(line: Line) -> int | None:
-    """The number of the line that a reply could bring up."""
+def _offered_seq(line: Line) -> int | None:
+    """Return the number of the line that a reply was offered."""
     seq = line.metadata.get(META_OFFERED)
     return seq if isinstance(seq, int) else None

@@ -1,4 +1,4 @@
-"""A reply on its way: pieces of text as they come, kept as a line when the last has come, or as far as it came."""
+"""A reply in progress: an iterator over its text, which is saved as a line when the reply ends."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from everthread.llms.base import PushStream, Stream
 from everthread.text.refusal import refuses
 from everthread.types import Context, EndResult, JSONValue, Line, Usage
 
-MAX_REPLY_CHARS = 65_536  # characters of a reply: an hour's reading; what would come behind is not waited for
+MAX_REPLY_CHARS = 65_536  # an hour's reading; a longer reply is cut
 REFUSAL_REASONS = ("content_filter", "refusal")
 
 
-# Why a reply is not whole: somebody stopped it, or went on; its stream broke off; it had reached the most it may have.
+# Why a reply is incomplete: it was stopped, its stream broke off, or it reached the maximal length.
 Truncation = Literal["", "stopped", "broken", "length"]
 
 
 def reply_metadata(model: str, truncation: Truncation, refused: bool) -> dict[str, JSONValue]:
-    """What a reply's metadata say: which model gave it, and whether it was cut short or a refusal."""
+    """Return the metadata of a reply: its model, and whether it was cut short or refused."""
     partial: dict[str, JSONValue] = {"partial": True, "cut": truncation} if truncation else {}
     return {"model": model, **partial, **({"refused": True} if refused else {})}
 
@@ -39,7 +39,7 @@ class TextFilter(Protocol):
 
 
 class SaveReply(Protocol):
-    """What is done with a reply once it is over: the line that was kept of it."""
+    """Saves a finished reply and returns the stored line, if any."""
 
     def __call__(self, text: str, *, truncation: Truncation, refused: bool) -> Line | None: ...
 
@@ -47,14 +47,16 @@ class SaveReply(Protocol):
 class Reply(Iterator[str]):
     """An iterator over the pieces of a reply.
 
-    Read to its end, it has been kept, and `line` is the line. Where the stream is cut, or it is stopped, or the
-    conversation goes on or is closed before, what has arrived is kept and marked as partial. A refusal is kept as
-    retracted: nobody will be reminded of it. While it is iterated it raises LLMUnavailable, LLMDenied, LLMRejected,
-    ModelNotFound, and StoreUnavailable where it can't be kept; `text` is what has arrived then, too.
+    When the iteration ends, the reply is saved, and `line` is its line. If the stream breaks off, or the reply is
+    stopped, or the conversation continues or is closed before, the text so far is saved and marked as partial. A
+    refusal is saved as retracted, so it is never recalled.
+
+    Iterating raises LLMUnavailable, LLMDenied, LLMRejected, ModelNotFound, and StoreUnavailable if the line can't be
+    saved; `text` holds what has arrived even then.
     """
 
-    # No generator: the interpreter ends one that nobody reads on whenever it likes, in any thread, even in the middle
-    # of another write to the same bank; and what ends a generator is to be kept.
+    # Not a generator: the interpreter may end an abandoned generator at any time and in any thread, even during another
+    # write to the same bank, and the end of a reply writes a line.
 
     def __init__(
         self,
@@ -64,118 +66,122 @@ class Reply(Iterator[str]):
         reply_filter: TextFilter,
         save: SaveReply,
     ) -> None:
-        self.context = context  # what was recalled for it
-        self.prompt = prompt  # what the model was asked; None where there is no model
-        self.offer = ""  # what the character could bring up
-        self.notes = ""  # the notes that it was asked with
+        self.context = context  # recalled for this reply
+        self.prompt = prompt  # None without a model
+        self.offer = ""  # what the character was offered to bring up
+        self.notes = ""  # in the prompt
         self.text = ""
         self.line: Line | None = None
         self.truncation: Truncation = ""
         self.refused = False
-        self.ending: EndResult | None = None  # how the conversation ended, or the question whether to remember it
-        self.goodbye: Line | None = None  # the goodbye that was kept with it, if any
+        self.ending: EndResult | None = None  # set if the reply ends the conversation, or asks whether to remember it
+        self.goodbye: Line | None = None  # the user's line that it answers, if that was saved with it
         self.usage = Usage()
-        self._start, self._speech, self._keep = start, reply_filter, save
+        self._start, self._filter, self._save = start, reply_filter, save
         self._stream: Stream | None = None
-        self._failed: EverthreadError | None = None  # when it was asked for
-        self._ended = self._stopped = False  # the stream
-        self._over = False  # the reply, and it is kept
-        self._unlock()
+        self._start_error: EverthreadError | None = None  # raised when the model was asked
+        self._stream_ended = self._stopped = False
+        self._finished = False  # the reply is saved, or about to be
+        self._create_locks()
         register(self)
 
-    def _unlock(self) -> None:
-        self._lock = threading.RLock()  # held while a piece is read, and never while anything is waited for
-        self._ending = threading.RLock()  # held while it is kept; whoever tells a piece doesn't wait for that
+    def _create_locks(self) -> None:
+        self._read_lock = threading.RLock()  # never held while waiting for the model or the store
+        self._save_lock = threading.RLock()  # held while the reply is saved; reading a piece doesn't take it
 
     def renew(self) -> None:
-        """Be over in a forked child, and not kept there: a reply on its way is the parent's."""
-        self._unlock()
-        if not self._over:
-            self._over, self.truncation = True, "stopped"
+        """Finish in a forked child without saving: a reply in progress belongs to the parent."""
+        self._create_locks()
+        if not self._finished:
+            self._finished, self.truncation = True, "stopped"
 
     @property
     def partial(self) -> bool:
-        """Whether it is over before it was whole."""
+        """Whether it was cut short."""
         return self.truncation != ""
 
     def __next__(self) -> str:
-        while not self._over:
-            if self._ended:
+        while not self._finished:
+            if self._stream_ended:
                 if self._finish() and not self.text.strip():
                     raise LLMUnavailable("the model gave an empty reply; ask again")
                 break
             try:
-                piece = self._awaited()
+                piece = self._next_piece()
             except BaseException as error:
                 self._finish("broken" if isinstance(error, Exception) else "stopped")
                 if not (self._stopped and isinstance(error, ModelError)):
                     raise
-                break  # its stream was closed in another thread
+                break  # another thread closed the stream
             if shown := self._read(piece):
                 return shown
-        with self._ending:  # another thread may be keeping it just now
+        with self._save_lock:  # another thread may be saving it
             raise StopIteration
 
     def listen(self, on_text: Callable[[str], None], on_end: Callable[[], None]) -> None:
-        """Ask for it, and have the pieces told as they come, as far as the stream can do so by itself; then that it is
-        over. Who iterates on then waits for no piece, keeps it, and hears what went wrong. Whoever is told must be
-        quick, and not stop it: others are waiting."""
+        """Ask the model, and have the stream push its pieces if it can. Iterate afterwards, to save the reply and to
+        have errors raised.
 
-        def heard(piece: str) -> bool:
+        Args:
+            on_text: called with each text to show, from another thread. It must return quickly and not stop the reply.
+            on_end: called when the stream has ended; at once if it can't push.
+        """
+
+        def on_piece(piece: str) -> bool:
             if shown := self._read(piece):
                 on_text(shown)
-            return not self._ended
+            return not self._stream_ended
 
-        tells = False
+        pushes = False
         try:
-            stream = self._asked()
+            stream = self._get_stream()
             if isinstance(stream, PushStream):
-                stream.listen(heard, on_end)
-                tells = True
+                stream.listen(on_piece, on_end)
+                pushes = True
         except EverthreadError as error:
-            self._failed = error
-        finally:  # a model of somebody else's may raise anything; whoever iterates asks it again, and hears of it
-            if not tells:
+            self._start_error = error
+        finally:  # a third-party model may raise anything; iterating asks it again and raises that
+            if not pushes:
                 on_end()
 
     def stop(self) -> None:
-        """Stop it, from any thread: when this returns, what has arrived is kept."""
-        self._stopped = not self._ended
+        """Stop the reply, from any thread. When this returns, what has arrived is saved."""
+        self._stopped = not self._stream_ended
         if (stream := self._stream) is not None:
             stream.close()
         self._finish()
 
-    def _awaited(self) -> str | None:
-        """The next piece from the model; None where there is none."""
-        if self._failed is not None:
-            raise self._failed
-        return next(self._asked(), None)
+    def _next_piece(self) -> str | None:
+        """Wait for the next piece from the model; None at its end."""
+        if self._start_error is not None:
+            raise self._start_error
+        return next(self._get_stream(), None)
 
-    def _asked(self) -> Stream:
-        """The model's stream. It is asked for once."""
+    def _get_stream(self) -> Stream:
+        """Return the model's stream, requested on the first call."""
         if self._stream is None:
             self._stream = stream = self._start()
-            if self._over:  # stopped while the model was asked
+            if self._finished:  # stopped in the meantime
                 stream.close()
         return self._stream
 
     def _read(self, piece: str | None) -> str:
-        """What of a piece is shown."""
-        with self._lock:
-            if self._over:
+        """Filter a piece (None: the end), and return what to show of it."""
+        with self._read_lock:
+            if self._finished:
                 return ""
-            shown = self._speech.end() if piece is None else self._speech.feed(piece)
-            self._ended = piece is None or self._speech.is_over
+            shown = self._filter.end() if piece is None else self._filter.feed(piece)
+            self._stream_ended = piece is None or self._filter.is_over
             self.text += shown
             return shown
 
     def _finish(self, truncation: Truncation = "") -> bool:
-        """Keep what there is, once; whether it was not done before. truncation: why it ends before the stream does."""
-        with self._ending:
-            with self._lock:
-                if self._over:
+        """Save the text so far, once; return False if that was done before. `truncation`: why it is incomplete."""
+        with self._save_lock:
+            with self._read_lock:
+                if self._finished:
                     return False
-                self._over = True  # nothing is read from now on
+                self._finished = True  # from now on nothing is read
             truncation = "stopped" if self._stopped else truncation
             finish = None
             if self._stream is not None:
@@ -183,9 +189,9 @@ class Reply(Iterator[str]):
                 self.usage, finish = self._stream.usage, self._stream.finish
             said = self.text.strip()
             self.refused = finish in REFUSAL_REASONS or (not truncation and bool(said) and refuses(said))
-            if not truncation and (finish == "length" or self._speech.stop_reason == "long"):
+            if not truncation and (finish == "length" or self._filter.stop_reason == "long"):
                 truncation = "length"
             self.truncation = truncation or ("broken" if finish == "content_filter" else "")
             if said:
-                self.line = self._keep(said, truncation=self.truncation, refused=self.refused)
+                self.line = self._save(said, truncation=self.truncation, refused=self.refused)
             return True

@@ -1,7 +1,7 @@
-"""What of a model's stream is the character's speech, told while it streams.
+"""Filters the stream of a model, so that only the character's own speech is shown and stored.
 
-Models write the character's name before the speech, think aloud, go on with the person's next line, or show the marks
-of their chat template. None of it may be seen or remembered. Pure: it knows neither models nor the conversation.
+Models write the character's name before the speech, think aloud, continue with the user's next line, or show marks of
+their chat template. Pure: it knows neither models nor the conversation.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from everthread.errors import BadInput
 
 StopReason = Literal["", "person", "long"]
 
-USER_LABELS = ("You", "User", "Human", "用户", "你", "人类")  # what models call the person they speak for
-ASSISTANT_LABELS = ("Assistant", "AI")  # and themselves
-TEMPLATE_MARKS: dict[
-    str, StopReason
-] = {  # marks of chat templates that end a reply; behind some the person is to speak
+USER_LABELS = ("You", "User", "Human", "用户", "你", "人类")  # what models call the user
+ASSISTANT_LABELS = ("Assistant", "AI")  # what models call themselves
+TEMPLATE_MARKS: dict[str, StopReason] = {  # marks of chat templates that end a reply; after some the user would speak
     "<|im_end|>": "",
     "<|eot_id|>": "",
     "<|end|>": "",
@@ -31,10 +29,10 @@ TEMPLATE_MARKS: dict[
     "### User": "person",
     "### Human": "person",
 }
-THINKING_TAGS = ("<think>", "<thinking>", "<reasoning>")  # open a block that nobody is to see
-MAX_DECORATION_CHARS = 8  # characters that may stand on either side of a name; with more it is no label
-MAX_READ_FACTOR = 8  # times as many characters as may be shown are read at most: a model may think for ever
-MAX_PART_CHARS = 1_000  # characters of a piece that are read together
+THINKING_TAGS = ("<think>", "<thinking>", "<reasoning>")  # open a block that is not shown
+MAX_DECORATION_CHARS = 8  # on either side of a name; with more it is no label
+MAX_READ_FACTOR = 8  # characters read, per character that may be shown: a model may think for ever
+MAX_PART_CHARS = 1_000  # of a piece, processed at once
 
 _CLOSING = {pair[0]: pair[1] for pair in "[] () <> “” ‘’ «» 「」 『』 【】".split()}
 _DECORATION = frozenset("*_`\"'").union(_CLOSING, _CLOSING.values())
@@ -48,51 +46,62 @@ _SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}  #
 
 
 class ReplyFilter:
-    """Reads one reply as it streams. feed tells what may be shown, end what is left; over says that the rest must not
-    be read, and why: "person" if the model went on to speak for the person, "long" if it would not stop.
+    """Filters one reply as it streams.
 
-    speaker is the character, others are those it must not speak for; both are known by their first and last names too.
-    longest counts the characters shown. How the stream is cut into pieces makes no difference to what is shown, and
-    nothing is held back but blanks and what may still turn out to be a label or a mark.
-    BadInput if longest is under 1.
+    How the stream is cut into pieces makes no difference to what is shown. Nothing is held back except spaces and text
+    that may still turn out to be a label or a mark.
+
+    Attributes:
+        is_over: whether the rest of the stream must not be read.
+        stop_reason: "person" if the model went on to speak for another speaker, "long" if it would not stop.
     """
 
     def __init__(self, speaker: str, others: Collection[str], max_chars: int = 65_536) -> None:
+        """Begin a reply.
+
+        Args:
+            speaker: the character.
+            others: those it must not speak for. All are also known by their first and last names.
+            max_chars: characters to show at most.
+
+        Raises:
+            BadInput: max_chars is less than 1.
+        """
         if max_chars < 1:
-            raise BadInput(f"longest must be at least 1 character, got {max_chars}")
+            raise BadInput(f"invalid max_chars: got {max_chars}, expected at least 1")
         self.is_over = False
         self.stop_reason: StopReason = ""
-        self._longest = max_chars
+        self._max_chars = max_chars
         self._labels = _Labels(speaker, others)
-        self._read = 0  # characters
-        self._shown = 0  # characters
+        self._read_chars = 0
+        self._shown_chars = 0
         self._held = ""  # what may still become a label or a mark
-        self._blanks: list[str] = []  # between what was shown and what will be
-        self._blank = 0  # characters of them
-        self._begins = True  # a line does, so a label may come
-        self._bare = False  # a label was dropped, and the blanks behind it go too
-        self._thought = ""  # the tag that ends the block of thought that is read
+        self._blanks: list[str] = []  # spaces between what was shown and what follows
+        self._blank_chars = 0
+        self._begins = True  # a line begins, so a label may follow
+        self._bare = False  # a label was dropped; so are the spaces after it
+        self._thought = ""  # the tag that ends the current block of thoughts
 
     def feed(self, piece: str) -> str:
-        """What may be shown, now that this piece came."""
+        """Take the next piece of the stream; return what to show now."""
         shown: list[str] = []
         for part in _parts(piece):
             if self.is_over:
                 break
-            part = part[: MAX_READ_FACTOR * self._longest - self._read]
-            self._read += len(part)
+            part = part[: MAX_READ_FACTOR * self._max_chars - self._read_chars]
+            self._read_chars += len(part)
             self._held += part
-            shown += self._settled(last=False)
-            if self._read == MAX_READ_FACTOR * self._longest:
+            shown += self._release(last=False)
+            if self._read_chars == MAX_READ_FACTOR * self._max_chars:
                 self._stop("long")
         return "".join(shown)
 
     def end(self) -> str:
-        """What is left to be shown, now that the stream has ended."""
-        return "".join(self._settled(last=True))
+        """Take the end of the stream; return what is left to show."""
+        return "".join(self._release(last=True))
 
-    def _settled(self, last: bool) -> Iterator[str]:
-        """What is to be shown of the held text, as far as that is settled; to its end, if it is the last."""
+    def _release(self, last: bool) -> Iterator[str]:
+        """Yield what to show of the held text, as far as that is decided; to its end, if it is the last."""
         going = True
         while going and self._held and not self.is_over:
             if self._thought:
@@ -104,7 +113,7 @@ class ReplyFilter:
                 yield text
 
     def _think(self) -> bool:
-        """Drop thoughts. Whether they have ended."""
+        """Drop thoughts; return whether they have ended."""
         end = self._held.translate(_SMALL).find(self._thought)
         if end < 0:
             self._held = self._held[-len(self._thought) :]
@@ -114,13 +123,13 @@ class ReplyFilter:
         return True
 
     def _begin(self, last: bool) -> bool:
-        """Begin a line, dropping what is no speech. Whether that is settled."""
+        """Begin a line, and drop what is no speech; return whether that is decided."""
         text = self._held.lstrip()
         self._wait(self._held[: len(self._held) - len(text)])
         if self.is_over:
             return False
         self._held = text
-        if not self._shown:
+        if not self._shown_chars:
             if tag := next((tag for tag in THINKING_TAGS if text[: len(tag)].translate(_SMALL) == tag), None):
                 self._thought, self._held = f"</{tag[1:]}", text[len(tag) :]
                 return True
@@ -138,7 +147,7 @@ class ReplyFilter:
         return not self.is_over
 
     def _go_on(self, last: bool) -> tuple[str, bool]:
-        """Read to the end of the line. What of it is shown, and whether its end was there."""
+        """Read to the end of the line; return what to show of it, and whether its end was found."""
         stop = _STOP.search(self._held)
         if stop is None:
             return self._show(len(self._held) - (0 if last else _part(self._held))), False
@@ -150,60 +159,60 @@ class ReplyFilter:
         return text, False
 
     def _show(self, size: int) -> str:
-        """So much of the held text as it is shown: with the blanks before it, without those at its end."""
+        """Return `size` characters of the held text, with the spaces before and without those at the end."""
         text, self._held = self._held[:size], self._held[size:]
         spoken = text.rstrip()
         if not spoken:
             self._wait(text)
             return ""
         shown = "".join([*self._blanks, spoken])
-        self._blanks, self._blank = [], 0
-        if len(shown) > self._longest - self._shown:
-            shown = shown[: self._longest - self._shown].rstrip()
+        self._blanks, self._blank_chars = [], 0
+        if len(shown) > self._max_chars - self._shown_chars:
+            shown = shown[: self._max_chars - self._shown_chars].rstrip()
             self._stop("long")
-        self._shown += len(shown)
+        self._shown_chars += len(shown)
         self._wait(text[len(spoken) :])
         return shown
 
     def _wait(self, blanks: str) -> None:
-        """Hold blanks back until something follows them."""
-        if self._shown and not self._bare and not self.is_over:
+        """Hold spaces back until text follows them."""
+        if self._shown_chars and not self._bare and not self.is_over:
             self._blanks.append(blanks)
-            self._blank += len(blanks)
-            if self._blank > self._longest - self._shown:
+            self._blank_chars += len(blanks)
+            if self._blank_chars > self._max_chars - self._shown_chars:
                 self._stop("long")
 
     def _stop(self, why: StopReason) -> None:
-        """Nothing more is read or shown."""
+        """Read and show nothing more."""
         if not self.is_over:
             self.is_over, self.stop_reason = True, why
-        self._held, self._blanks, self._blank = "", [], 0
+        self._held, self._blanks, self._blank_chars = "", [], 0
 
 
 def _parts(piece: str) -> Iterator[str]:
-    """A piece of the stream, a line at a time and at most AT_ONCE characters: what is held is copied at each label."""
+    """Split a piece by lines and MAX_PART_CHARS, since the held text is copied at each label."""
     for line in piece.splitlines(keepends=True):
         yield from (line[at : at + MAX_PART_CHARS] for at in range(0, len(line), MAX_PART_CHARS))
 
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """What a line begins with: the name of the character or of another. rest is the text without it."""
+    """The name that a line begins with: the character's `own` or another. `rest` is the text after it."""
 
     own: bool
     rest: str
 
 
 class _Labels:
-    """The labels of everybody who may be written for, letter by letter as they are compared."""
+    """Recognises the labels of all speakers; compares letter by letter."""
 
     def __init__(self, speaker: str, others: Collection[str]) -> None:
         self._names: list[tuple[list[str], bool]] = []
         for names, own in (
             ([speaker], True),
             ([*others, *USER_LABELS], False),
-            (_ends_of(others), False),
-            ([*_ends_of([speaker]), *ASSISTANT_LABELS], True),
+            (_first_and_last_names(others), False),
+            ([*_first_and_last_names([speaker]), *ASSISTANT_LABELS], True),
         ):
             for name in names:
                 letters = _letters(name.strip(_AROUND))
@@ -212,7 +221,7 @@ class _Labels:
         self._longest = max(len(letters) for letters, _ in self._names)
 
     def read(self, text: str, last: bool) -> _Label | Literal["maybe"] | None:
-        """The label that a line begins with; "maybe" while what follows decides, which nothing does at last."""
+        """Return the label that a line begins with; "maybe" while later text decides, None if there is none."""
         start = _around(text, 0)
         head = _letters(text[start : start + self._longest])
         maybe = False
@@ -232,8 +241,10 @@ class _Labels:
 
 
 def _rest(opened: list[str], closed: list[str], text: str, last: bool) -> str | None:
-    """The text behind a label without what closes its decoration ("**Nemo:** Yes"), or with what opened it, where it is
-    closed only later ("“Nemo: Yes.”"). None if what follows decides."""
+    """Return the text after a label, without what closes its decoration ("**Nemo:** Yes").
+
+    If the decoration is closed later ("“Nemo: Yes.”"), the text begins with what opened it. None if later text decides.
+    """
     closing = [_CLOSING.get(char, char) for char in reversed(opened)]
     left = "".join(closing[len(closed) :]) if closing[: len(closed)] == closed else ""
     if text.startswith(left):
@@ -244,7 +255,7 @@ def _rest(opened: list[str], closed: list[str], text: str, last: bool) -> str | 
 
 
 def _around(text: str, start: int) -> int:
-    """Where the decoration of a name that begins at start ends."""
+    """Return the end of a name's decoration that begins at `start`."""
     end = start
     while end < min(len(text), start + MAX_DECORATION_CHARS) and text[end] in _AROUND:
         end += 1
@@ -252,16 +263,16 @@ def _around(text: str, start: int) -> int:
 
 
 def _part(text: str) -> int:
-    """How many characters at the end of a text may be the beginning of a mark."""
+    """Return how many characters at the end of a text may begin a mark."""
     end = text[-max(map(len, _WHY)) :].translate(_SMALL)
     return next((len(end) - at for at in range(len(end)) if end[at:] in _MARK_PARTS), 0)
 
 
 def _letters(name: str) -> list[str]:
-    """A name letter by letter, as it is compared: one for each character, for a folded text may be longer."""
+    """Split a name into case-folded letters, one for each character, for a folded text may be longer."""
     return [char.casefold() for char in name]
 
 
-def _ends_of(names: Collection[str]) -> list[str]:
-    """The first and the last word of every name that has more than one."""
+def _first_and_last_names(names: Collection[str]) -> list[str]:
+    """Return the first and the last word of each name that has several."""
     return [words[at] for name in names if len(words := name.split()) > 1 for at in (0, -1)]

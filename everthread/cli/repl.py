@@ -287,12 +287,9 @@ class ChatRepl:
             )
         if not self.confirm("Forget all of this conversation, for good?", answer):
             return "nothing was forgotten"
-        receipt = self.chat.end(remember=False).receipt
-        return (
-            f"forgotten: {pluralize(gone.lines, 'line')}; a new conversation begins"
-            if gone
-            else "forgotten; a new conversation begins"
-        )
+        removed = self.chat.end(remember=False).receipt
+        count = f": {pluralize(removed.lines, 'line')}" if removed else ""
+        return f"forgotten{count}; a new conversation begins"
 
     def confirm(self, question: str, answer: str) -> bool:
         """Return the answer that came with a command, else ask."""

@@ -280,26 +280,15 @@ def test_the_strongest_hit_is_told_if_it_is_strong_and_old_enough_and_a_persons(
 
 
 def test_after_an_offer_there_is_none_for_a_while_and_never_the_same_again() -> None:
-    offers = ReminderHistory()
-    assert offers.allows(1)
-    offers = offers.offered(1)
-    for _ in range(MIN_TURNS_BETWEEN):
-        assert not offers.allows(2)
-        offers = offers.next_turn()
-    assert offers.allows(2)
-    assert not offers.allows(1)
+    assert ReminderHistory().allows(1)
+    for turns in range(MIN_TURNS_BETWEEN):
+        assert not ReminderHistory(turns, (1,)).allows(2)
+    assert ReminderHistory(MIN_TURNS_BETWEEN, (1,)).allows(2)
+    assert not ReminderHistory(MIN_TURNS_BETWEEN, (1,)).allows(1)
 
 
-def test_another_session_may_begin_with_one() -> None:
-    begun = ReminderHistory().offered(1).next_turn().new_session()
-    assert begun.allows(2)
-    assert not begun.allows(1)
-
-
-def test_only_the_latest_offers_are_kept() -> None:
-    offers = ReminderHistory()
-    for seq in range(MAX_OFFERED_LINES + 1):
-        offers = offers.offered(seq)
+def test_only_the_latest_offers_are_loaded() -> None:
+    offers = ReminderHistory.from_json({"turns": 0, "seqs": list(range(MAX_OFFERED_LINES + 1))})
     assert offers.seqs == tuple(range(1, MAX_OFFERED_LINES + 1))
 
 
@@ -316,7 +305,7 @@ def test_offers_come_back_from_json_as_they_were(offers: ReminderHistory) -> Non
 
 @pytest.mark.parametrize("value", [None, [], {}, {"turns": -1, "seqs": []}, {"turns": 1, "seqs": ["a"]}, {"turns": 1}])
 def test_offers_of_another_make_are_refused(value: None) -> None:
-    with pytest.raises(BadInput, match=r"to_json wrote, got .*; begin anew"):
+    with pytest.raises(BadInput, match=r"invalid offers: got .*, expected what ReminderHistory.to_json returned"):
         ReminderHistory.from_json(value)
 
 

@@ -218,9 +218,9 @@ def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
         with pytest.raises(NotFound, match="'Cook' is not there; present are: Captain"):
             call("Cook")
     scene.leave("Captain")
-    with pytest.raises(NotFound, match="present are: nobody"):
+    with pytest.raises(NotFound, match="present are: none"):
         scene.chat("Captain")
-    with pytest.raises(NotFound, match="nobody is there who could answer"):
+    with pytest.raises(NotFound, match="no character is present to answer"):
         scene.find_addressee("Captain?")
     assert scene.say("Hello?") == []
 
