@@ -122,7 +122,7 @@ class Chat:
     ) -> Self:
         """Open a conversation in a bank, which is created if it doesn't exist.
 
-        A name stands in for an object as in `Memory.open`, and a default comes from the configuration. A recipe or
+        Names become objects as in `Memory.open`, and a default comes from the configuration. A recipe or
         options given here are saved with the bank, except incognito.
 
         Args:
@@ -190,7 +190,7 @@ class Chat:
 
     def regenerate(self) -> Reply:
         """Return another reply in place of the last one, which is discarded in the transaction that saves the new one.
-        Raises BadQuery if there is none, and as `answer`."""
+        Raises BadQuery if nothing was said yet, and as `answer`."""
         self.refresh()
         last = self.lines[-1] if self.lines else None
         if last is None or (len(self.lines) == 1 and is_character_line(last)):
@@ -283,7 +283,7 @@ class Chat:
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the user's last line has no reply, because the model failed or the process ended."""
+        """True if the user's last line has no reply, because the model failed or the process ended."""
         return bool(self.lines) and self.lines[-1].role == "user" and not self.question
 
     @property
@@ -294,7 +294,7 @@ class Chat:
 
     @property
     def llm(self) -> LLM | None:
-        """The language model; None if there is none."""
+        """The language model; None for a chat that only shows memories."""
         return self.responder.llm
 
     @property
@@ -320,7 +320,7 @@ class Chat:
 
     @property
     def incognito(self) -> bool:
-        """Whether nothing is written. Setting it to False discards the lines said incognito; BadQuery if the bank's
+        """True if nothing is written. Setting it to False discards the lines said incognito; BadQuery if the bank's
         setting `remember` is "never"."""
         return self._conversation.private
 

@@ -114,7 +114,7 @@ def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> l
 
 
 def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
-    """Return the best hit among the user's lines of at least MIN_AGE and MIN_RELEVANCE; None if there is none."""
+    """Return the best hit among the user's lines of at least MIN_AGE and MIN_RELEVANCE; else None."""
     fit = [
         hit
         for hit in hits

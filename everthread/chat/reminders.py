@@ -1,4 +1,4 @@
-"""What a character may bring up unprompted, and what it has brought up.
+"""Reminders: things that a character may bring up unprompted, and those that it has brought up.
 
 The metadata of a reply hold the number of the line that it was offered, so a reply that never came or was discarded
 counts as none.

@@ -97,7 +97,7 @@ class Reply(Iterator[str]):
 
     @property
     def partial(self) -> bool:
-        """Whether it was cut short."""
+        """True if it was cut short."""
         return self.truncation != ""
 
     def __next__(self) -> str:

@@ -221,7 +221,7 @@ class _Labels:
         self._longest = max(len(letters) for letters, _ in self._names)
 
     def read(self, text: str, last: bool) -> _Label | Literal["maybe"] | None:
-        """Return the label that a line begins with; "maybe" while later text decides, None if there is none."""
+        """Return the label that a line begins with; "maybe" while later text decides, else None."""
         start = _around(text, 0)
         head = _letters(text[start : start + self._longest])
         maybe = False

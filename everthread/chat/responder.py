@@ -39,7 +39,7 @@ class Responder:
     sampling: Sampling  # overrides the recipe's
     budget: int | None  # tokens of recalled memories in a prompt; None: the recipe's
     banks: Collection[str]  # further banks of the store to recall from
-    participants: Collection[str]  # other speakers, for whom the character must not speak
+    participants: Collection[str]  # other speakers, that the character must not impersonate
     last_reply: Reply | None
 
     def __init__(

@@ -112,7 +112,7 @@ class ScribeWorker:
             self._writing.release()
 
     def notes(self) -> Unit | None:
-        """Return the current notes; None if there are none."""
+        """Return the current notes; else None."""
         found = self.memory.units("note", current=True)
         return found[-1] if found else None
 
@@ -135,7 +135,7 @@ class ScribeWorker:
             raise
 
     def _next_task(self) -> Callable[[], None] | None:
-        """Return the next task. If there is none, mark the worker as idle under the same lock, so that a job submitted
+        """Return the next task. Without one, mark the worker as idle under the same lock, so that a job submitted
         now starts another thread."""
         with self._done:
             if not self._closed and self.memory.backlog:
@@ -232,7 +232,7 @@ class ScribeWorker:
         return found
 
     def _find_summary(self, session: str) -> Unit | None:
-        """Return the current summary of a session; None if there is none."""
+        """Return the current summary of a session; else None."""
         found = [unit for unit in self.memory.units("summary", current=True) if unit.metadata.get("session") == session]
         return found[-1] if found else None
 
@@ -291,7 +291,7 @@ class ScribeWorker:
             return redaction.strip(text)
 
     def last_noted_seq(self, lines: Sequence[Line]) -> int:
-        """Return the number of the last line that notes cover, among all lines of one session; 0 if there is none.
+        """Return the number of the last line that notes cover, among all lines of one session; 0 without notes.
 
         Notes cover all sessions, which may alternate.
         """

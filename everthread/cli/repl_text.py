@@ -1,4 +1,4 @@
-"""What the terminal chats read and show: parsing of typed text, and the texts that they print."""
+"""Texts of the chats in a terminal: parsing what is typed, and rendering what is shown."""
 
 from __future__ import annotations
 

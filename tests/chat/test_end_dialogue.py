@@ -21,7 +21,7 @@ MOVED = "My sister Mia moved to Lisbon."
 
 @pytest.fixture
 def asking(tmp_path: Path) -> Iterator[Memory]:
-    """A bank whose recipe asks at a goodbye whether to remember."""
+    """Open a bank whose recipe asks at a goodbye whether to remember."""
     with Memory.open("nora", store=tmp_path, embedder=HashEmbedder(64), recipe="packabby") as opened:
         yield opened
 
@@ -153,7 +153,7 @@ def test_a_goodbye_that_is_taken_back_or_edited_is_no_longer_asked_about(asking:
 
 
 def screen(memory: Memory, *typed: str) -> list[str]:
-    """What is shown for each line that is typed, after the greeting."""
+    """Return what is shown for each typed line, after the greeting."""
     shown, waiting = [""], iter(typed)
 
     def read(prompt: str) -> str:
