@@ -20,23 +20,23 @@ from everthread.common.keys import SETTING_CHARACTER
 from everthread.errors import BadInput, NotFound, StoreUnavailable
 from everthread.types import JSONValue
 
-LONGEST_STEM = 200  # bytes of a file's name, without its ending; the usual limit is 255
-DIGEST = 32  # characters of the SHA-256 of a longer one, which stand behind its beginning and a ~
-SHOWN = 20  # characters that a message lists: enough to find a mistyped name
-_CUT = re.compile(rf"~[0-9a-f]{{{DIGEST}}}\Z")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\Z")  # which Windows takes for something else than files
+MAX_STEM_BYTES = 200  # of a file's name, without its ending; the usual limit is 255
+DIGEST_CHARS = 32  # of the SHA-256 of a longer name, after its beginning and a ~
+MAX_LISTED = 20  # names in a message: enough to find a mistyped one
+_CUT = re.compile(rf"~[0-9a-f]{{{DIGEST_CHARS}}}\Z")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\Z")  # reserved device names on Windows
 
 
-def folder() -> Path:
-    """Where the characters are: in the user's data folder, wherever the banks are kept."""
+def library_folder() -> Path:
+    """Return the folder of the characters: in the user's data folder, wherever the banks are stored."""
     return Path(platformdirs.user_data_dir("everthread")) / "characters"
 
 
-def listed() -> list[str]:
-    """The names of the characters in the folder. Raises BadFile."""
-    if not folder().is_dir():
+def list_names() -> list[str]:
+    """List the names of the characters in the folder. Raises BadFile."""
+    if not library_folder().is_dir():
         return []
-    named = ((path, _name(path)) for path in folder().iterdir() if path.suffix in (card.JSON, card.PNG))
+    named = ((path, _name(path)) for path in library_folder().iterdir() if path.suffix in (card.JSON, card.PNG))
     return sorted({name for path, name in named if path.stem == _stem(name)})
 
 
@@ -61,15 +61,17 @@ def open_character(spec: Character | str | None, settings: Mapping[str, JSONValu
         return spec
     if own is not None and own.name.casefold() == spec.casefold():
         return own
-    if spec == DEFAULT_CHARACTER.name and spec not in listed():
+    if spec == DEFAULT_CHARACTER.name and spec not in list_names():
         return DEFAULT_CHARACTER
     return load(spec)
 
 
 def load(name: str | Path) -> Character:
-    """The character of this name in the folder; else, if it ends in .json or .png or is a Path, of that card's file.
+    """Load the character of this name in the folder, else the card of this path (a Path, or ending in .json or .png).
 
-    Raises NotFound, and BadFile.
+    Raises:
+        NotFound: there is no such character.
+        BadFile: the card can't be read.
     """
     return card.read(_source(name))
 
@@ -89,11 +91,11 @@ def save(character: Character, *, picture: str | Path | None = None, force: bool
 def add(path: str | Path, *, force: bool = False) -> Character:
     """Keep the character of a card's file in the folder: a picture as it came, JSON as a V3 card. Raises as `save`,
     and BadFile."""
-    character, raw = card.read(path), card.content(Path(path))
+    character, raw = card.read(path), card.read_bytes(Path(path))
     there = _existing(character.name, force)
-    if png_text.recognised(raw):
+    if png_text.is_png(raw):
         file = _target_path(character.name, card.PNG)
-        card.put(file, raw, force=True)
+        card.write_bytes(file, raw, force=True)
     else:
         file = _target_path(character.name, card.JSON)
         card.write(character, file, force=True)
@@ -130,17 +132,17 @@ def export(
 
 
 def has_picture(name: str) -> bool:
-    """Whether the character of this name in the folder has a picture."""
+    """Return whether the character of this name in the folder has a picture."""
     file = _file(name)
     return file is not None and file.suffix == card.PNG
 
 
-def picture(name: str) -> bytes:
-    """The picture of the character of this name in the folder, without its card. Raises NotFound and BadFile."""
+def read_picture(name: str) -> bytes:
+    """Return the picture of the character of this name, without its card. Raises NotFound and BadFile."""
     file = _file(name)
     if file is None or file.suffix != card.PNG:
         raise NotFound(f"the character {name!r} has no picture")
-    return png_text.with_texts(card.content(file), {}, card.CHUNKS.values(), file)
+    return png_text.with_texts(card.read_bytes(file), {}, card.PNG_KEYWORDS.values(), file)
 
 
 def file_of(name: str) -> Path:
@@ -155,19 +157,19 @@ def file_of(name: str) -> Path:
 
 
 def remove(name: str) -> None:
-    """Take a character out of the folder for good. What was said with it stays in its banks. Raises NotFound."""
+    """Take a character out of the folder for good. Its banks stay. Raises NotFound."""
     file_of(name).unlink()
 
 
 def _stem(name: str) -> str:
-    """The name of a character's file, without its ending."""
+    """Return the name of a character's file, without its ending."""
     escaped = "".join(c if re.match(r"[a-z0-9_-]", c) else _escaped(c) for c in name)
     if _DEVICES.match(escaped):
         return _escaped(escaped[0]) + escaped[1:]
-    if len(escaped) <= LONGEST_STEM:
+    if len(escaped) <= MAX_STEM_BYTES:
         return escaped
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST]
-    return f"{escaped[: LONGEST_STEM - DIGEST - 1]}~{digest}"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
+    return f"{escaped[: MAX_STEM_BYTES - DIGEST_CHARS - 1]}~{digest}"
 
 
 def _escaped(c: str) -> str:
@@ -175,18 +177,18 @@ def _escaped(c: str) -> str:
 
 
 def _name(path: Path) -> str:
-    """The name from which `_stem` made this file's; of a long one its card tells."""
+    """Undo `_stem`; a shortened name is read from the card."""
     return card.read(path).name if _CUT.search(path.stem) else unquote(path.stem)
 
 
 def _file(name: str) -> Path | None:
-    """The file of the character of this name, if there is one."""
-    files = (folder() / (_stem(name) + kind) for kind in (card.PNG, card.JSON))
+    """Return the file of the character of this name; else None."""
+    files = (library_folder() / (_stem(name) + kind) for kind in (card.PNG, card.JSON))
     return next((file for file in files if file.exists()), None)
 
 
 def _source(name: str | Path) -> Path:
-    """The file of a character by its name in the folder, or else by its path."""
+    """Return the file of a character, by its name in the folder, else by its path."""
     if isinstance(name, str):
         if (file := _file(name)) is not None:
             return file
@@ -196,7 +198,7 @@ def _source(name: str | Path) -> Path:
 
 
 def _existing(name: str, force: bool) -> Path | None:
-    """The file that will be replaced."""
+    """Return the file that will be replaced; else None."""
     file = _file(name)
     if file is not None and not force:
         remedy = "edit it, remove it, or replace it with {option}"
@@ -205,23 +207,25 @@ def _existing(name: str, force: bool) -> Path | None:
 
 
 def _target_path(name: str, kind: str) -> Path:
-    """Where a character's file goes, in a folder that is there."""
+    """Return the path of a character's file, and create the folder."""
     try:
-        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        library_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreUnavailable(f"{folder()} can't be made ({error.strerror}); make it a folder of yours") from error
-    return folder() / (_stem(name) + kind)
+        raise StoreUnavailable(
+            f"{library_folder()} can't be made ({error.strerror}); make it a folder of yours"
+        ) from error
+    return library_folder() / (_stem(name) + kind)
 
 
 def _remove_previous(file: Path, before: Path | None) -> Path:
-    """The file, as the only one of its character."""
+    """Remove the character's previous file, if it is another one, and return the new one."""
     if before is not None and before != file:
         before.unlink(missing_ok=True)
     return file
 
 
 def _not_found(name: str) -> NotFound:
-    there = listed()
-    more = " …" if len(there) > SHOWN else ""
-    known = f"there are {', '.join(there[:SHOWN])}{more}" if there else "there are none yet"
+    there = list_names()
+    more = " …" if len(there) > MAX_LISTED else ""
+    known = f"there are {', '.join(there[:MAX_LISTED])}{more}" if there else "there are none yet"
     return NotFound(f"there is no character {name!r}; {known}. A card's file is named with its ending, .json or .png")

@@ -16,23 +16,23 @@ from everthread.transfer.files import file_error
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TEXT, END = b"tEXt", b"IEND"
-SIDE, COLOUR = 256, (94, 120, 148)  # of a plain picture: pixels, and a greyish blue
+PLAIN_SIDE_PX, PLAIN_COLOUR = 256, (94, 120, 148)  # of a plain picture; a greyish blue
 
-Chunk = tuple[bytes, bytes]  # its type, and what is in it
+Chunk = tuple[bytes, bytes]  # (type, data)
 
 
-def recognised(raw: bytes) -> bool:
-    """Whether it begins as a PNG does."""
+def is_png(raw: bytes) -> bool:
+    """Return whether data begins as a PNG file."""
     return raw.startswith(SIGNATURE)
 
 
-def none(path: Path) -> BadFile:
-    """The complaint about a file that is something else."""
+def not_png_error(path: Path) -> BadFile:
+    """Build the error for a file that is no PNG picture."""
     return file_error(path, "", "this is no PNG picture", "give one as it was downloaded, and not renamed or converted")
 
 
-def texts(raw: bytes, path: Path) -> dict[str, bytes]:
-    """The texts by their keywords in lower case; of two under one keyword the first. path is for messages."""
+def read_texts(raw: bytes, path: Path) -> dict[str, bytes]:
+    """Return the texts of a picture by their lower-case keywords; the first of several. `path` is for messages."""
     found: dict[str, bytes] = {}
     for kind, data in _chunks(raw, path)[0]:
         if kind == TEXT:
@@ -40,21 +40,31 @@ def texts(raw: bytes, path: Path) -> dict[str, bytes]:
     return found
 
 
-def with_texts(raw: bytes, new: Mapping[str, bytes], without: Collection[str], path: Path) -> bytes:
-    """The picture with new texts at its end, and without those of some keywords; the rest stays as it is, byte for
-    byte, also what stands behind the picture."""
+def with_texts(raw: bytes, new: Mapping[str, bytes], remove: Collection[str], path: Path) -> bytes:
+    """Return the picture with new texts at its end, and without those of the removed keywords.
+
+    The rest stays the same, byte for byte, including data after the end of the picture.
+
+    Args:
+        raw: the picture.
+        new: texts by keyword.
+        remove: lower-case keywords.
+        path: of the picture, for messages.
+    """
     chunks, rest = _chunks(raw, path)
-    kept = [chunk for chunk in chunks if chunk[0] != TEXT or _keyword(chunk[1]) not in without]
+    kept = [chunk for chunk in chunks if chunk[0] != TEXT or _keyword(chunk[1]) not in remove]
     added = [(TEXT, keyword.encode("latin-1") + b"\0" + text) for keyword, text in new.items()]
     out = BytesIO()
-    png.write_chunks(out, [*kept[:-1], *added, kept[-1]])  # the last is the end
+    png.write_chunks(out, [*kept[:-1], *added, kept[-1]])  # the last chunk ends the picture
     return out.getvalue() + rest
 
 
-def plain() -> bytes:
-    """A small picture of one colour."""
+def build_plain_picture() -> bytes:
+    """Build a small picture of one colour."""
     out = BytesIO()
-    png.Writer(SIDE, SIDE, palette=[COLOUR, COLOUR], bitdepth=1).write(out, [[0] * SIDE] * SIDE)
+    png.Writer(PLAIN_SIDE_PX, PLAIN_SIDE_PX, palette=[PLAIN_COLOUR, PLAIN_COLOUR], bitdepth=1).write(
+        out, [[0] * PLAIN_SIDE_PX] * PLAIN_SIDE_PX
+    )
     return out.getvalue()
 
 
@@ -63,9 +73,9 @@ def _keyword(data: bytes) -> str:
 
 
 def _chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
-    """The chunks up to the end of the picture, and what stands behind it."""
-    if not recognised(raw):
-        raise none(path)
+    """Return the chunks of the picture, and the data after its end."""
+    if not is_png(raw):
+        raise not_png_error(path)
     file = BytesIO(raw)
     try:
         chunks: list[Chunk] = list(png.Reader(file=file).chunks())

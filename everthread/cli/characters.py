@@ -48,7 +48,7 @@ def characters(ctx: click.Context) -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List the characters."""
-    found = character_library.listed()
+    found = character_library.list_names()
     none = "there are no characters yet; make one with: everthread characters new NAME"
     show_json(found) if as_json else click.echo("\n".join(found) or none)
 

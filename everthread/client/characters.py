@@ -48,7 +48,7 @@ class RemoteCharacters:
     def add(self, content: bytes, *, force: bool = False) -> Character:
         """Store the character of a card, given as the file's bytes, JSON or PNG. Raises as `save`, and BadFile."""
         file = FileBody(content)
-        file = replace(file, kind=PNG if png_text.recognised(content) else JSON_TYPE)
+        file = replace(file, kind=PNG if png_text.is_png(content) else JSON_TYPE)
         told = self._connection.request("POST", "characters", file, replace=force)
         return Character.from_json(told)
 

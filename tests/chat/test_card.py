@@ -242,7 +242,7 @@ def test_a_field_of_the_wrong_type_is_named(field: str, value: object, kind: str
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "card.png").open("wb") as large:
-        large.truncate(card.LARGEST + 1)
+        large.truncate(card.MAX_FILE_BYTES + 1)
     with pytest.raises(BadFile, match="has more than 32 MB"):
         card.read(tmp_path / "card.png")
 
@@ -268,7 +268,7 @@ def test_a_card_is_written_back_with_all_it_held(
 ) -> None:
     path = tmp_path / f"back.{kind}"
     card.write(card.from_card(value), path, version=version)
-    found = json.loads(path.read_bytes()) if kind == "json" else cards_in(path.read_bytes())[card.CHUNKS[version]]
+    found = json.loads(path.read_bytes()) if kind == "json" else cards_in(path.read_bytes())[card.PNG_KEYWORDS[version]]
     assert found == value
 
 
@@ -316,7 +316,7 @@ def test_a_v3_picture_also_holds_a_v2_card_that_says_so(tmp_path: Path) -> None:
     found = cards_in((tmp_path / "card.png").read_bytes())
     assert list(found) == ["chara", "ccv3"]
     assert found["chara"]["spec"] == "chara_card_v2"
-    assert found["chara"]["data"]["creator_notes"] == f"{card.OF_V3}\n\nFor quiet evenings."
+    assert found["chara"]["data"]["creator_notes"] == f"{card.V2_COPY_NOTE}\n\nFor quiet evenings."
     assert found["ccv3"]["data"]["creator_notes"] == "For quiet evenings."
 
 
@@ -394,7 +394,7 @@ def test_a_card_that_could_not_be_read_again_is_not_made(kept: dict[str, Any], w
 
 
 def test_a_card_too_large_to_be_read_again_is_not_written(tmp_path: Path) -> None:
-    large = DEFAULT_CHARACTER.with_changes(card={"x": "y" * card.LARGEST})
+    large = DEFAULT_CHARACTER.with_changes(card={"x": "y" * card.MAX_FILE_BYTES})
     with pytest.raises(BadInput, match="would have more than 32 MB"):
         card.write(large, tmp_path / "card.json")
     assert list(tmp_path.iterdir()) == []
@@ -419,7 +419,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 VALUES = st.recursive(
     SCALARS, lambda below: st.lists(below, max_size=3) | st.dictionaries(TEXTS, below, max_size=3), max_leaves=8
 )
-KNOWN = {*card.FIELDS, *card.KINDS, *V1, "data", "spec", "spec_version"}
+KNOWN = {*card.FIELDS, *card.FIELD_TYPES, *V1, "data", "spec", "spec_version"}
 UNKNOWN = st.dictionaries(TEXTS.filter(lambda name: name not in KNOWN), VALUES, max_size=4)
 SPECIFIED = st.fixed_dictionaries(
     {},

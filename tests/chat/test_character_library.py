@@ -44,7 +44,7 @@ def error(*arguments: str | Path, status: int = 2) -> str:
 
 def pictured(path: Path, character: Character) -> Path:
     """A picture of the character that no other is like."""
-    path.write_bytes(png_text.with_texts(png_text.plain(), {"Title": character.name.encode()}, (), path))
+    path.write_bytes(png_text.with_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path))
     card.write(character, path, force=True)
     return path
 
@@ -54,15 +54,15 @@ def pictured(path: Path, character: Character) -> Path:
 
 def test_a_character_is_kept_and_loaded_by_its_name() -> None:
     file = character_library.save(NORA)
-    assert file.parent == character_library.folder()
+    assert file.parent == character_library.library_folder()
     assert character_library.load("Nora") == NORA
-    assert character_library.listed() == ["Nora"]
+    assert character_library.list_names() == ["Nora"]
 
 
 def test_the_folder_is_in_the_users_data_and_is_not_made_by_looking(tmp_path: Path) -> None:
-    assert character_library.listed() == []
-    assert character_library.folder() == tmp_path / "data" / "everthread" / "characters"
-    assert not character_library.folder().exists()
+    assert character_library.list_names() == []
+    assert character_library.library_folder() == tmp_path / "data" / "everthread" / "characters"
+    assert not character_library.library_folder().exists()
 
 
 @pytest.mark.parametrize(
@@ -71,25 +71,25 @@ def test_the_folder_is_in_the_users_data_and_is_not_made_by_looking(tmp_path: Pa
 )
 def test_no_name_becomes_a_path(name: str) -> None:
     file = character_library.save(Character(name))
-    assert [*character_library.folder().iterdir()] == [file]
+    assert [*character_library.library_folder().iterdir()] == [file]
     assert file.stem not in ("con", "lpt1")
-    assert character_library.listed() == [name]
+    assert character_library.list_names() == [name]
     assert character_library.load(name).name == name
     character_library.remove(name)
-    assert character_library.listed() == []
+    assert character_library.list_names() == []
 
 
 def test_names_that_differ_in_case_alone_are_two_characters_on_any_disk() -> None:
     files = {character_library.save(Character(name)).name.lower() for name in ("Nora", "nora", "NORA")}
     assert len(files) == 3
-    assert character_library.listed() == ["NORA", "Nora", "nora"]
+    assert character_library.list_names() == ["NORA", "Nora", "nora"]
 
 
 def test_names_too_long_for_a_file_are_kept_apart_and_listed_whole() -> None:
     names = ["猫" * 199 + last for last in "ab"]
     for name in names:
         assert len(character_library.save(Character(name)).name) < 255
-    assert character_library.listed() == names
+    assert character_library.list_names() == names
     assert character_library.load(names[1]).name == names[1]
 
 
@@ -103,8 +103,8 @@ def test_every_name_has_a_file_of_its_own(one: str, other: str) -> None:
 def test_other_files_in_the_folder_are_left_alone() -> None:
     character_library.save(NORA)
     for name in ("Nora.json", "notes.txt", "%zz.json", "x~1.json"):
-        (character_library.folder() / name).write_text("{")
-    assert character_library.listed() == ["Nora"]
+        (character_library.library_folder() / name).write_text("{")
+    assert character_library.list_names() == ["Nora"]
 
 
 def test_a_character_is_not_replaced_unless_forced() -> None:
@@ -138,7 +138,7 @@ def test_a_cards_file_is_loaded_by_its_path(tmp_path: Path) -> None:
 def test_a_picture_is_kept_as_it_came(tmp_path: Path) -> None:
     source = pictured(tmp_path / "nora.png", NORA)
     assert character_library.add(source) == NORA
-    (file,) = character_library.folder().iterdir()
+    (file,) = character_library.library_folder().iterdir()
     assert file.suffix == ".png"
     assert file.read_bytes() == source.read_bytes()
 
@@ -146,8 +146,8 @@ def test_a_picture_is_kept_as_it_came(tmp_path: Path) -> None:
 def test_a_character_with_a_picture_keeps_it_when_it_is_edited(tmp_path: Path) -> None:
     character_library.add(pictured(tmp_path / "nora.png", NORA))
     file = character_library.save(NORA.with_changes(location="ashore"), force=True)
-    assert [*character_library.folder().iterdir()] == [file]
-    assert png_text.texts(file.read_bytes(), file)["title"] == b"Nora"
+    assert [*character_library.library_folder().iterdir()] == [file]
+    assert png_text.read_texts(file.read_bytes(), file)["title"] == b"Nora"
     assert character_library.load("Nora").location == "ashore"
 
 
@@ -156,7 +156,7 @@ def test_a_character_has_one_file_whatever_is_imported_over_it(kinds: tuple[str,
     for kind, at in zip(kinds, ("here", "there"), strict=True):
         card.write(NORA.with_changes(location=at), tmp_path / f"nora.{kind}")
         character_library.add(tmp_path / f"nora.{kind}", force=True)
-    assert [file.suffix for file in character_library.folder().iterdir()] == [f".{kinds[1]}"]
+    assert [file.suffix for file in character_library.library_folder().iterdir()] == [f".{kinds[1]}"]
     assert character_library.load("Nora").location == "there"
 
 

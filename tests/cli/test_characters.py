@@ -40,7 +40,7 @@ def error(*arguments: str | Path, status: int = 2) -> str:
 
 def pictured(path: Path, character: Character) -> Path:
     """A picture of the character that no other is like."""
-    path.write_bytes(png_text.with_texts(png_text.plain(), {"Title": character.name.encode()}, (), path))
+    path.write_bytes(png_text.with_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path))
     card.write(character, path, force=True)
     return path
 
@@ -108,13 +108,13 @@ def test_cards_are_imported_and_exported(tmp_path: Path) -> None:
     assert "is there already" in error("export", "Nora", tmp_path / "out.png")
     told("export", "Nora", tmp_path / "out.png", "--force", "--picture", tmp_path / "ada.png")
     assert card.read(tmp_path / "out.png") == NORA
-    assert png_text.texts((tmp_path / "out.png").read_bytes(), tmp_path)["title"] == b"Ada"
+    assert png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)["title"] == b"Ada"
 
 
 def test_an_exported_picture_is_a_v2_card_where_that_is_asked_for(tmp_path: Path) -> None:
     character_library.save(NORA)
     told("export", "Nora", tmp_path / "out.png", "--version", "2")
-    found = png_text.texts((tmp_path / "out.png").read_bytes(), tmp_path)
+    found = png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)
     assert list(found) == ["chara"]
     assert json.loads(base64.b64decode(found["chara"]))["spec_version"] == "2.0"
 
@@ -125,7 +125,7 @@ def test_of_files_of_which_one_is_wrong_none_is_imported(tmp_path: Path) -> None
     (tmp_path / "wrong.json").write_text("[]")
     assert "wrong.json: a card is a JSON object" in error("import", tmp_path / "nora.json", tmp_path / "wrong.json")
     assert "are both of 'Nora'" in error("import", tmp_path / "nora.json", tmp_path / "again.json")
-    assert character_library.listed() == []
+    assert character_library.list_names() == []
 
 
 def test_an_import_over_a_character_wants_force(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_an_import_over_a_character_wants_force(tmp_path: Path) -> None:
 def test_a_picture_is_given_to_a_character(tmp_path: Path) -> None:
     character_library.save(NORA)
     told("edit", "Nora", "--picture", pictured(tmp_path / "ada.png", Character("Ada")))
-    assert [file.suffix for file in character_library.folder().iterdir()] == [".png"]
+    assert [file.suffix for file in character_library.library_folder().iterdir()] == [".png"]
     assert character_library.load("Nora") == NORA
 
 
@@ -154,19 +154,19 @@ def test_a_file_renamed_inside_by_hand_replaces_no_other_character() -> None:
 def test_a_character_is_removed_when_that_is_confirmed() -> None:
     character_library.save(NORA)
     assert run("remove", "Nora", stdin="n\n").exit_code == 1
-    assert character_library.listed() == ["Nora"]
+    assert character_library.list_names() == ["Nora"]
     assert "no terminal to confirm at" in run("remove", "Nora", stdin="").stderr
     assert run("remove", "Nora", stdin="y\n").stdout.endswith("removed: Nora\n")
-    assert character_library.listed() == []
+    assert character_library.list_names() == []
     character_library.save(NORA)
     assert told("remove", "Nora", "--yes") == {"removed": "Nora"}
-    assert character_library.listed() == []
+    assert character_library.list_names() == []
 
 
 def test_a_damaged_character_can_be_removed_and_replaced(tmp_path: Path) -> None:
     file = character_library.save(NORA)
     file.write_text("{")
-    assert character_library.listed() == ["Nora"]
+    assert character_library.list_names() == ["Nora"]
     assert "not JSON" in error("show", "Nora")
     character_library.save(NORA, force=True)
     assert character_library.load("Nora") == NORA

@@ -32,14 +32,14 @@ CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema
 
 def _known(name: str) -> str:
     """Return the name if the folder has this character; `load` would accept a path as well."""
-    if name not in character_library.listed():
+    if name not in character_library.list_names():
         raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists all")
     return name
 
 
 def _loaded(name: str) -> Character:
     """Load a character of the folder, or the default one."""
-    if name == DEFAULT_CHARACTER.name and name not in character_library.listed():
+    if name == DEFAULT_CHARACTER.name and name not in character_library.list_names():
         return DEFAULT_CHARACTER
     return character_library.load(_known(name))
 
@@ -48,7 +48,7 @@ def _loaded(name: str) -> Character:
 def characters(services: ChatAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the characters."""
     behind = place(after, (str,))
-    names = sorted({*character_library.listed(), DEFAULT_CHARACTER.name})
+    names = sorted({*character_library.list_names(), DEFAULT_CHARACTER.name})
     found = (_item(name) for name in names if behind is None or name > behind[0])
     return page((each for each in found if each), limit, lambda item: [item["name"]])
 
@@ -59,7 +59,7 @@ def _item(name: str) -> dict[str, Any] | None:
         description = _loaded(name).description[:MAX_DESCRIPTION_CHARS]
     except (BadFile, NotFound):
         return None
-    there = name in character_library.listed()
+    there = name in character_library.list_names()
     return {
         "name": name,
         "description": description,
@@ -132,7 +132,7 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
     character = _loaded(name)
     with TemporaryDirectory(prefix="everthread-") as place:
         file = Path(place, f"card.{format}")
-        if name in character_library.listed():
+        if name in character_library.list_names():
             character_library.export(name, file)
         else:
             card.write(character, file)
@@ -145,4 +145,4 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
 @router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})
 def character_picture(services: ChatAnyServices, name: Name) -> Response:
     """Get the picture of a character, without its card."""
-    return Response(character_library.picture(_known(name)), media_type="image/png")
+    return Response(character_library.read_picture(_known(name)), media_type="image/png")
