@@ -35,9 +35,9 @@ def nested(depth: int) -> Any:
         ({"name": "No\0ra"}, "name holds '\\x00' at 2"),
         ({"name": "Nora", "person": ""}, "person must be text that is not blank"),
         ({"name": "Nora", "person": "B\ren"}, "has a line break"),
-        ({"name": "Nora", "person": "nora "}, "name 'Nora' is the person's name, too"),
-        ({"name": "USER"}, "name 'USER' is the person's name, too"),
-        ({"name": "Nora", "person": "Ben", "nickname": "BEN"}, "nickname 'BEN' is the person's name, too"),
+        ({"name": "Nora", "person": "nora "}, "name 'Nora' is the user's name too"),
+        ({"name": "USER"}, "name 'USER' is the user's name too"),
+        ({"name": "Nora", "person": "Ben", "nickname": "BEN"}, "nickname 'BEN' is the user's name too"),
         ({"name": "Nora", "nickname": " "}, "nickname must be text that is not blank"),
         ({"name": "Nora", "description": None}, "description must be text, got None"),
         ({"name": "Nora", "scenario": "x" * (MAX_FIELD_CHARS + 1)}, "scenario has 100,001 characters; at most 100,000"),
@@ -86,7 +86,7 @@ def test_a_character_is_edited_and_the_one_before_stays() -> None:
 def test_an_edit_is_checked_like_a_new_character() -> None:
     with pytest.raises(BadInput, match=r"a character has no 'mood'; it has name, description, location, .*nickname"):
         NORA.with_changes(mood="glad")
-    with pytest.raises(BadInput, match="person's name, too"):
+    with pytest.raises(BadInput, match="user's name too"):
         NORA.with_changes(person="Nora")
 
 

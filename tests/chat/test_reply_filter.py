@@ -270,5 +270,5 @@ def test_an_endless_stream_of_anything_is_over_sometime(endless: str) -> None:
 
 
 def test_a_length_of_nothing_is_refused() -> None:
-    with pytest.raises(BadInput, match="at least 1 character, got 0"):
+    with pytest.raises(BadInput, match="invalid max_chars: got 0, expected at least 1"):
         ReplyFilter("Nemo", [], 0)

@@ -57,7 +57,7 @@ def conversation(memory: Memory) -> dict[str, Any]:
             (replace(line, retracted_at=None), line.retracted_at is not None) for line in memory.lines(retracted=True)
         ],
         "units": [(u.kind, u.text, u.first_seq, u.last_seq, u.valid_to is None, u.category) for u in memory.units()],
-        "found": [hit.line.text for hit in memory.recall("yellow boat", where=Filter(kind=("note", "summary")))],
+        "found": [hit.source.text for hit in memory.recall("yellow boat", where=Filter(kind=("note", "summary")))],
         "sessions": [(each.id, each.lines, each.ended_at is not None) for each in memory.sessions()],
         "settings": dict(memory.settings()),
         "queued": memory.jobs(),

@@ -74,9 +74,9 @@ def test_every_text_of_a_character_can_be_given() -> None:
     [
         (["new", "Nora"], "there is a character 'Nora' already"),
         (["new", ""], "name must be text that is not blank"),
-        (["new", "user"], "name 'user' is the person's name, too"),
+        (["new", "user"], "name 'user' is the user's name too"),
         (["edit", "Nora"], "nothing is given to be changed; give --description, "),
-        (["edit", "Nora", "--person", "nora"], "is the person's name, too"),
+        (["edit", "Nora", "--person", "nora"], "is the user's name too"),
         (["export", "Nora", "nora.gif"], "has the ending '.gif'"),
         (["export", "Nora", "nora.json", "--picture", "x.png"], "can hold no picture"),
         (["import", "missing.json"], "can't be read"),
