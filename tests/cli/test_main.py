@@ -17,7 +17,7 @@ from hardship import PATIENCE
 import everthread
 from everthread.cli.common import json_option
 from everthread.cli.main import main
-from everthread.cli.repl import LEGEND
+from everthread.cli.repl_text import LEGEND
 from everthread.factory import RECIPES
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
