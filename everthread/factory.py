@@ -7,7 +7,7 @@ from pathlib import Path
 
 from everthread import config
 from everthread.common.installation import install_extra
-from everthread.embedders.names import embedder as embedder
+from everthread.embedders.names import open_embedder as open_embedder
 from everthread.errors import BadInput, ConfigError, NotFound
 from everthread.llms import token_counters
 from everthread.llms.names import open_llm as open_llm
@@ -69,7 +69,7 @@ def counter(spec: TokenCounter | str | None = None) -> TokenCounter:
         ConfigError: for an unknown name.
     """
     name = config.load().tokens if spec is None else spec
-    return token_counters.counter(name) if isinstance(name, str) else name
+    return token_counters.open_counter(name) if isinstance(name, str) else name
 
 
 def recipe(

@@ -131,7 +131,7 @@ class Memory:
         held = factory.store(store)
         try:
             memory = cls(
-                bank, held, factory.embedder(embedder), factory.recipe(recipe, SavedRecipe.of(held, bank), options)
+                bank, held, factory.open_embedder(embedder), factory.recipe(recipe, SavedRecipe.of(held, bank), options)
             )
             memory.count = factory.counter(tokens)
             memory._saves_recipe = bool(recipe or options) and not held.corpus(bank).last_seq

@@ -16,7 +16,7 @@ import numpy as np
 
 from everthread.common.fork_safety import Lock
 from everthread.errors import ConfigError, ModelError
-from everthread.llms.streaming import estimated
+from everthread.llms.streaming import estimate_usage
 from everthread.types import JSONValue, Message, Sampling, Usage, Vector, Vectors
 
 WORD = re.compile(r"\w+")
@@ -112,7 +112,7 @@ class ScriptedLLM:
         sampling: Sampling | None = None,
     ) -> str:
         reply = self._next(messages)
-        self._used(estimated(messages, reply.text))
+        self._used(estimate_usage(messages, reply.text))
         if reply.error is not None:
             raise reply.error
         return reply.text
@@ -162,7 +162,7 @@ class ScriptedStream:
 
     @property
     def usage(self) -> Usage:
-        return estimated(self._messages, self._written)
+        return estimate_usage(self._messages, self._written)
 
     @property
     def finish(self) -> str | None:

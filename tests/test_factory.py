@@ -15,7 +15,7 @@ from everthread.testing import HashEmbedder
 def test_objects_are_taken_as_they_are(tmp_path: Path) -> None:
     store, embedder = SQLiteStore(tmp_path), HashEmbedder()
     assert factory.store(store) is store
-    assert factory.embedder(embedder) is embedder
+    assert factory.open_embedder(embedder) is embedder
     ours = Default()
     assert factory.recipe(ours) is ours
     for wrong in (3, Default):  # a class in place of a recipe is an easy slip
@@ -56,20 +56,20 @@ def test_a_url_of_an_unknown_kind_is_refused() -> None:
 
 
 def test_embedders_have_names() -> None:
-    assert isinstance(factory.embedder("hash"), HashEmbedder)
-    assert isinstance(factory.embedder("minilm"), OnnxEmbedder)
-    assert isinstance(factory.embedder("sentence-transformers:some/model"), SentenceTransformerEmbedder)
-    assert isinstance(factory.embedder("http://localhost:11434/v1#nomic-embed-text"), RemoteEmbedder)
+    assert isinstance(factory.open_embedder("hash"), HashEmbedder)
+    assert isinstance(factory.open_embedder("minilm"), OnnxEmbedder)
+    assert isinstance(factory.open_embedder("sentence-transformers:some/model"), SentenceTransformerEmbedder)
+    assert isinstance(factory.open_embedder("http://localhost:11434/v1#nomic-embed-text"), RemoteEmbedder)
 
 
 def test_an_unknown_embedder_is_refused_with_what_there_is() -> None:
     with pytest.raises(ConfigError, match="embedder 'minlm' is unknown; use minilm, hash"):
-        factory.embedder("minlm")
+        factory.open_embedder("minlm")
 
 
 def test_a_remote_embedder_must_name_its_model() -> None:
     with pytest.raises(ConfigError, match="names no model; write it after a #: http://localhost/v1#"):
-        factory.embedder("http://localhost/v1")
+        factory.open_embedder("http://localhost/v1")
 
 
 def test_an_unknown_recipe_is_refused_with_what_there_is() -> None:

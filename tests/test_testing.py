@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from everthread.embedders.base import Embedder
 from everthread.errors import ConfigError, LLMUnavailable, ModelError
 from everthread.llms.base import LLM
-from everthread.llms.streaming import estimated
+from everthread.llms.streaming import estimate_usage
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut, words
 from everthread.types import Message, Usage
 
@@ -115,7 +115,7 @@ def test_a_reply_can_be_cut() -> None:
     assert [next(stream), next(stream)] == ["Under", " the"]
     with pytest.raises(LLMUnavailable, match="gone"):
         next(stream)
-    assert (list(stream), stream.finish, llm.usage) == ([], None, estimated(ASKED, "Under the"))
+    assert (list(stream), stream.finish, llm.usage) == ([], None, estimate_usage(ASKED, "Under the"))
     with pytest.raises(LLMUnavailable, match="gone again"):
         llm.complete(ASKED)
 
@@ -127,7 +127,7 @@ def test_a_stream_that_is_closed_has_ended() -> None:
     stream.close()
     stream.close()
     assert (list(stream), stream.finish) == ([], None)
-    assert llm.usage == stream.usage == estimated(ASKED, "Under")
+    assert llm.usage == stream.usage == estimate_usage(ASKED, "Under")
 
 
 def test_pieces_are_as_wanted_and_never_empty() -> None:
@@ -149,4 +149,4 @@ def test_threads_share_a_script() -> None:
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda _: "".join(llm.stream(ASKED)), range(200)))
     assert sorted(replies, key=int) == [str(number) for number in range(200)]
-    assert llm.usage.prompt == 200 * estimated(ASKED, "").prompt
+    assert llm.usage.prompt == 200 * estimate_usage(ASKED, "").prompt

@@ -13,7 +13,7 @@ from itertools import islice
 from everthread.common.fork_safety import Lock
 from everthread.common.keys import META_REWRITTEN
 from everthread.embedders.base import Embedder
-from everthread.embedders.shapes import question
+from everthread.embedders.shapes import embed_question
 from everthread.stores.base import Store
 from everthread.text.analyzer import without_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
@@ -122,7 +122,7 @@ def reindex(
     Raises:
         ModelError: if the embedder fails; finished batches stay stored.
     """
-    done, last, dim = 0, 0, question(embedder, "hello").shape[-1]
+    done, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
     while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
         made = vectors([without_quotes(line.text, line.metadata) for line in lines])
         store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)

@@ -77,7 +77,7 @@ def measure_chat(
     if lines < 1 or turns < 2 or words < 2:
         raise BadInput(f"{lines} lines, {turns} turns, {words} words are too few; give at least 1, 2 and 2")
     tell = tell or (lambda _: None)
-    real = factory.embedder(embedder)
+    real = factory.open_embedder(embedder)
     bulk = BulkEmbedder(real)
     place = tempfile.TemporaryDirectory(prefix="everthread-chat-")
     with place as folder, Memory.open(BANK, store=Path(folder), embedder=bulk) as memory:

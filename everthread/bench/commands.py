@@ -416,7 +416,7 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
         try:
             if not store.exists(bank):
                 raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
-            talk = style_talk.read_bank(Memory(bank, store, factory.embedder("hash"), factory.recipe("default")))
+            talk = style_talk.read_bank(Memory(bank, store, factory.open_embedder("hash"), factory.recipe("default")))
         finally:
             store.close()
         found = {bank: style.measure_drift(talk.sample, talk.replies[-replies:], window)}

@@ -48,7 +48,7 @@ def measure_dense(
     conversations: Sequence[AnnotatedConversation], embedder: Embedder | str | None = None
 ) -> DenseResult:
     """Measure an embedder on these conversations; a line is embedded as "[8 May 2023] Speaker: text"."""
-    model = factory.embedder(embedder)
+    model = factory.open_embedder(embedder)
     model.embed_query("warm")
     recalls: list[dict[int, float]] = []
     asked: list[float] = []

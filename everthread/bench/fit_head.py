@@ -194,7 +194,7 @@ def cross_validate(
         raise BadInput(f"fitting needs at least three conversations, got {len(conversations)}; one is left out in turn")
     assistant = any(line.role == "assistant" for each in conversations for line in each.lines)
     kind = BY_WORDS if by_words else WITH_ASSISTANT if assistant else AMONG_FRIENDS
-    model = factory.embedder(embedder)
+    model = factory.open_embedder(embedder)
     if by_words and model.multilingual:
         raise BadInput(f"{model.name} reads any script, so that words need not do alone; fit with minilm or hash")
     puts = list(_put(conversations, model, kind.names))

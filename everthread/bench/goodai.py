@@ -168,7 +168,7 @@ class _Kept:
     def __init__(self, name: str) -> None:
         model = matching.matcher(name)
         if name.startswith(rerank_names.EM):
-            model = EmbedderMatch(_KeptVectors(names.embedder(name.removeprefix(rerank_names.EM))))
+            model = EmbedderMatch(_KeptVectors(names.open_embedder(name.removeprefix(rerank_names.EM))))
         assert model is not None
         self._model, self._known = model, dict[tuple[str, str], float]()
 

@@ -85,7 +85,7 @@ def compare_stores(
     url: str, sizes: Sequence[int], *, embedder: Embedder | str | None = None, progress: Progress | None = None
 ) -> list[StoreTimings]:
     """Measure a folder and the database at each size. The banks are deleted afterwards, also after an interruption."""
-    real, tell = factory.embedder(embedder), progress or (lambda _: None)
+    real, tell = factory.open_embedder(embedder), progress or (lambda _: None)
     found = []
     with (
         tempfile.TemporaryDirectory(prefix="everthread-load-") as folder,
@@ -158,7 +158,7 @@ def run_load(
     """
     if min(clients, banks) < 1 or seconds <= 0:
         raise BadInput(f"clients, banks and seconds must be positive, got {clients}, {banks}, {seconds}")
-    real, tell = factory.embedder(embedder), progress or (lambda _: None)
+    real, tell = factory.open_embedder(embedder), progress or (lambda _: None)
     tell(f"filling {banks:,} banks")
     bulk, recipe = BulkEmbedder(real), factory.recipe("default")
     memories = [Memory(f"load {n}", store, bulk, recipe) for n in range(banks)]

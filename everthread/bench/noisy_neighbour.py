@@ -65,7 +65,7 @@ def measure_noisy_neighbour(
     if banks < 1 or lines < CHUNK_LINES:
         raise BadInput(f"banks must be positive and lines at least {CHUNK_LINES:,}, got {banks} and {lines}")
     tell = progress or (lambda _: None)
-    bulk, recipe = BulkEmbedder(factory.embedder(embedder)), factory.recipe("default")
+    bulk, recipe = BulkEmbedder(factory.open_embedder(embedder)), factory.recipe("default")
     for number in range(banks):
         _fill(store, f"small {number}", SMALL_BANK_LINES, SMALL_BANK_LINES * number, bulk)
         if number % 1000 == 0:

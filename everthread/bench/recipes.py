@@ -94,7 +94,7 @@ def compare_recipes(
     chosen = [factory.recipe(each) for each in recipes or factory.RECIPES]
     if len({recipe.name for recipe in chosen}) < len(chosen):
         raise BadInput(f"a recipe is named twice: {', '.join(each.name for each in chosen)}; name each once")
-    model, writer = factory.embedder(embedder), scribe or ExtractiveScribe()
+    model, writer = factory.open_embedder(embedder), scribe or ExtractiveScribe()
     with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
         store = factory.store(Path(folder))
         try:

@@ -169,7 +169,7 @@ def as_json(rounds: list[ServerResult]) -> list[dict[str, Any]]:
 
 def _fill(folder: Path, clients: int, embedder: str | None) -> None:
     """Create a bank for each client, in which a conversation has just begun."""
-    model, store = factory.embedder(embedder), SQLiteStore(folder)
+    model, store = factory.open_embedder(embedder), SQLiteStore(folder)
     said = synthetic.lines(clients * LINES_PER_BANK)
     for number in range(clients):
         lines = [

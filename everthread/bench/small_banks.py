@@ -150,7 +150,7 @@ def measure_small_banks(
     if len(asked) < 2:
         raise BadInput(f"{dataset} has {len(asked)} conversations with questions, and two are needed; choose others")
     banks = [bank for at, own in enumerate(asked) for bank in _banks(own, asked[at - 1])]
-    model, scribe = _Kept(factory.embedder(embedder)), ExtractiveScribe()
+    model, scribe = _Kept(factory.open_embedder(embedder)), ExtractiveScribe()
     told: dict[tuple[str, int], list[tuple[list[bool], ...]]] = defaultdict(list)
     taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
     with tempfile.TemporaryDirectory(prefix="everthread-priming-") as folder, closing(factory.store(folder)) as store:

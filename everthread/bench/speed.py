@@ -154,7 +154,7 @@ def measure_speed(
     if not sizes or min(sizes) < 1:
         raise BadInput(f"invalid sizes: got {list(sizes)}, expected whole numbers from 1 such as 1000,10000")
     tell = progress or (lambda _: None)
-    real = factory.embedder(embedder)
+    real = factory.open_embedder(embedder)
     tell("importing a sample with the real model")
     rate = _import_rate(real)
     return [replace(_measure(size, real, embedder, tell), import_rate=rate) for size in sizes]
@@ -196,7 +196,7 @@ def as_json(rows: Sequence[SpeedResult]) -> list[dict[str, Any]]:
 def recall_once(folder: str, embedder: str, query: str) -> None:
     """Open the bank in a fresh process, recall once, and print the costs as JSON. `measure_speed` runs it."""
     begun = time.perf_counter()
-    with Memory.open(BANK, store=folder, embedder=BulkEmbedder(factory.embedder(embedder or None))) as bank:
+    with Memory.open(BANK, store=folder, embedder=BulkEmbedder(factory.open_embedder(embedder or None))) as bank:
         hits = bank.recall(query)
     taken = 1000 * (time.perf_counter() - begun)
     print(json.dumps({"hits": len(hits), "milliseconds": taken, "resident_bytes": _resident()}))

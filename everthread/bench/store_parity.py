@@ -53,7 +53,7 @@ def measure_parity(
     questions."""
     if not any(conversation.questions for conversation in conversations):
         raise BadInput("there is no question with gold; choose other conversations")
-    model, tell = factory.embedder(embedder), progress or (lambda _: None)
+    model, tell = factory.open_embedder(embedder), progress or (lambda _: None)
     equal: list[bool] = []
     recalls: tuple[list[float], list[float]] = ([], [])
     with tempfile.TemporaryDirectory(prefix="everthread-same-") as folder:

@@ -63,9 +63,9 @@ def _recipe() -> Finding:
 
 def _model(name: str | None) -> Finding:
     try:
-        model = factory.embedder(name)
-        said = shapes.passages(model, ["I adopted a kitten.", "The invoice is overdue."])
-        near, far = shapes.nearest(said, shapes.question(model, "my new cat"))
+        model = factory.open_embedder(name)
+        said = shapes.embed_texts(model, ["I adopted a kitten.", "The invoice is overdue."])
+        near, far = shapes.max_cosines(said, shapes.embed_question(model, "my new cat"))
     except EverthreadError as error:
         return Finding("embedder", False, str(error))
     return Finding("embedder", bool(np.isfinite(near + far)), f"{model.name} answers")

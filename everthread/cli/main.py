@@ -526,7 +526,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     May be stopped and started again. The source stays as it is.
     """
     moved: list[tuple[str, int, str]] = []
-    embedder = factory.embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
+    embedder = factory.open_embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
     with closing(factory.store(source, create=False)) as here:
         names = bank or here.banks()
         if missing := [name for name in names if not here.exists(name)]:

@@ -1,9 +1,9 @@
-"""How widely a model's cosines are spread. Weights and gate were fitted on those of the shipped model.
+"""Calibrates the cosines of any embedder to those of the shipped model, on which weights and gate were fitted.
 
-Some models put any two texts at a cosine of 0.7, others at 0. Twelve questions and twelve statements that have nothing
-to do with one another tell where a model puts strangers and how far they scatter; every cosine is then moved to where
-the shipped model would put it. (The cohort of impostors of speaker verification: Auckenthaler, Carey and Lloyd-Thomas
-2000, "Score normalization for text-independent speaker verification systems".)
+Some models put any two texts at a cosine of 0.7, others at 0. Mean and spread of the cosines of twelve questions and
+twelve unrelated statements are measured, and every cosine is then scaled to what the shipped model would give. (The
+cohort of impostors of speaker verification: Auckenthaler, Carey and Lloyd-Thomas 2000, "Score normalization for
+text-independent speaker verification systems".)
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.embedders.base import Embedder
-from everthread.embedders.shapes import passages
+from everthread.embedders.shapes import embed_texts
 from everthread.errors import ModelError
 
-SHIPPED = "all-minilm-l6-v2-int8"
-WIDEST = 4.0  # times that cosines are spread at most; beyond, it would be noise that is enlarged
+SHIPPED_MODEL = "all-minilm-l6-v2-int8"
+MAX_SCALE = 4.0  # beyond, noise would be enlarged
 
 QUESTIONS = (
     "Which train goes to the coast?",
@@ -34,7 +34,7 @@ QUESTIONS = (
     "How many soldiers took part in the siege?",
     "Does the dentist open on Saturday?",
 )
-STATEMENTS = (  # without any of the questions' words, for models that know nothing but words
+STATEMENTS = (  # they share no word with the questions, for models that compare words alone
     "Our lawyer sent another contract.",
     "That goat ate my neighbour's roses.",
     "He failed his chemistry exam.",
@@ -52,37 +52,45 @@ STATEMENTS = (  # without any of the questions' words, for models that know noth
 
 @dataclass(frozen=True, slots=True)
 class CosineCalibration:
-    """Mean and standard deviation of the cosines of texts that have nothing to do with one another."""
+    """Mean and standard deviation of the cosines of unrelated texts."""
 
     mean: float
     spread: float
 
-    def shipped(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """(C,) the cosines as the shipped model would give them, at most 1; NaN stays."""
-        if self == OURS:
+    def to_shipped(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the cosines (C,) as the shipped model would give them, at most 1; NaN stays."""
+        if self == SHIPPED_CALIBRATION:
             return cosine
-        moved = OURS.mean + (cosine - self.mean) * min(OURS.spread / max(self.spread, 1e-9), WIDEST)
+        scale = min(SHIPPED_CALIBRATION.spread / max(self.spread, 1e-9), MAX_SCALE)
+        moved = SHIPPED_CALIBRATION.mean + (cosine - self.mean) * scale
         return np.asarray(np.minimum(moved, 1.0), np.float32)
 
 
-OURS = CosineCalibration(mean=0.0863, spread=0.0744)  # as `measured` finds the shipped model
+SHIPPED_CALIBRATION = CosineCalibration(mean=0.0863, spread=0.0744)  # measured
 
 
 @dataclass(slots=True)
 class EmbedderState:
-    """What is known of an embedder in use, by all who share it."""
+    """The state of an embedder in use, shared by all its users."""
 
     retry_at: float = 0.0  # by time.monotonic(): it failed, and isn't asked before
     scale: CosineCalibration | None = None  # measured at the first query
     warned: set[str] = field(default_factory=set)  # the banks of which it was said that no line has a vector of it
 
 
-def calibrate(embedder: Embedder, dim: int | None = None) -> CosineCalibration:
-    """The scale of a model; the shipped one's is known. Raises as the embedder does, and ModelError where its texts
-    don't have the `dim` dimensions of its questions."""
-    if embedder.name == SHIPPED:
-        return OURS
-    vectors = passages(embedder, [*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
+def measure_calibration(embedder: Embedder, dim: int | None = None) -> CosineCalibration:
+    """Measure the cosines of unrelated texts by this embedder; those of the shipped model are known.
+
+    Args:
+        embedder: the model.
+        dim: the dimensions of its questions, if known.
+
+    Raises:
+        ModelError: if its texts have other dimensions than its questions, or the embedder fails.
+    """
+    if embedder.name == SHIPPED_MODEL:
+        return SHIPPED_CALIBRATION
+    vectors = embed_texts(embedder, [*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
     if dim is not None and vectors.shape[-1] != dim:
         raise ModelError(
             f"{embedder.name} gave {vectors.shape[-1]} dimensions for texts and {dim} for a question; expected the "

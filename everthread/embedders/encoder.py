@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from everthread.embedders import shapes
 from everthread.embedders.base import Embedder
-from everthread.embedders.calibration import EmbedderState, calibrate
+from everthread.embedders.calibration import EmbedderState, measure_calibration
 from everthread.errors import ModelError
 from everthread.text.analyzer import is_unspaced_script
 from everthread.text.line_features import split
@@ -56,7 +56,7 @@ class Encoder:
                 OSError as well (`FAILURES`).
         """
         parts = [split(text) or [BLANK] for text in texts]
-        made = shapes.passages(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
+        made = shapes.embed_texts(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
         ends = np.cumsum([len(part) for part in parts])[:-1]
         return [each.reshape(-1, each.shape[-1]) for each in np.split(made, ends)]
 
@@ -83,8 +83,8 @@ class Encoder:
         if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
             return None
         try:
-            vector = shapes.question(self.embedder, text)  # first, for it times out sooner than many texts do
-            self.state.scale = self.state.scale or calibrate(self.embedder, vector.shape[-1])
+            vector = shapes.embed_question(self.embedder, text)  # first, for it times out sooner than many texts do
+            self.state.scale = self.state.scale or measure_calibration(self.embedder, vector.shape[-1])
             return vector
         except FAILURES as error:
             self._start_cooldown(error)
@@ -92,7 +92,7 @@ class Encoder:
 
     def calibrate(self, cosines: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Move (C,) cosines to the shipped model's scale; unchanged as long as no question was embedded."""
-        return cosines if self.state.scale is None else self.state.scale.shipped(cosines)
+        return cosines if self.state.scale is None else self.state.scale.to_shipped(cosines)
 
     def resume(self) -> None:
         """End the pause after a failure: the next text is embedded again."""

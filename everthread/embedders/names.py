@@ -12,18 +12,18 @@ from everthread.embedders.onnx import OnnxEmbedder
 from everthread.embedders.remote import RemoteEmbedder
 from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
 from everthread.errors import ConfigError
-from everthread.llms.discovery import OPENAI, openai_key
+from everthread.llms.discovery import OPENAI_URL, get_openai_key
 from everthread.testing import HashEmbedder
 
-ST = ("st:", "sentence-transformers:")  # a model of sentence-transformers, before its name
-THEIRS = "openai:"  # an embedding model of OpenAI, before its name
-TRAINED = {  # models that goodai-ltm trained itself, and the public model that each was trained from
+ST_PREFIXES = ("st:", "sentence-transformers:")  # a model of sentence-transformers, before its name
+OPENAI_PREFIX = "openai:"  # an embedding model of OpenAI, before its name
+GOODAI_MODELS = {  # models that goodai-ltm trained itself, and the public model that each was trained from
     "em-minilm": "st:sentence-transformers/multi-qa-MiniLM-L6-cos-v1",
     "em-distilroberta": "st:sentence-transformers/all-distilroberta-v1",
 }
 
 
-def embedder(given: Embedder | str | None = None, *, device: object = None) -> Embedder:
+def open_embedder(given: Embedder | str | None = None, *, device: object = None) -> Embedder:
     """Returns an embedder as it is, or by name; without either, the configured one.
 
     Args:
@@ -49,13 +49,13 @@ def embedder(given: Embedder | str | None = None, *, device: object = None) -> E
     return found
 
 
-def on_torch(given: object) -> bool:
+def is_on_torch(given: object) -> bool:
     """Returns whether torch runs the model of this name, so that it has a device; None is the configured one."""
     name = config.load().embedder if given is None else given
-    return isinstance(name, str) and after(ST, name) is not None
+    return isinstance(name, str) and strip_prefix(ST_PREFIXES, name) is not None
 
 
-def after(prefixes: tuple[str, ...], name: str) -> str | None:
+def strip_prefix(prefixes: tuple[str, ...], name: str) -> str | None:
     """Returns what follows the first of these prefixes in a name; None where it has none of them."""
     return next((name.removeprefix(each) for each in prefixes if name.startswith(each)), None)
 
@@ -65,15 +65,15 @@ def _named(name: str, settings: Config) -> Embedder:
         return OnnxEmbedder(threads=settings.threads)
     if name == "hash":
         return HashEmbedder()
-    if (model := after(ST, name)) is not None:
+    if (model := strip_prefix(ST_PREFIXES, name)) is not None:
         return SentenceTransformerEmbedder(_model(model, name), device=settings.device or None)
-    if name.startswith(THEIRS):
+    if name.startswith(OPENAI_PREFIX):
         return _of_openai(name, settings)
     if name.startswith(("http://", "https://")):
         address, _, model = name.partition("#")
         if not model:
             raise ConfigError(f"embedder {name!r} names no model; write it after a #: {address}#nomic-embed-text")
-        return RemoteEmbedder(address, model, api_key=settings.embedder_key or openai_key(address) or None)
+        return RemoteEmbedder(address, model, api_key=settings.embedder_key or get_openai_key(address) or None)
     if Path(name).expanduser().is_dir():
         return OnnxEmbedder(Path(name).expanduser(), threads=settings.threads)
     if name.startswith("em-"):
@@ -91,14 +91,14 @@ def _model(model: str, name: str) -> str:
 
 
 def _of_openai(name: str, settings: Config) -> Embedder:
-    model = _model(name.removeprefix(THEIRS), name)
-    if not (key := settings.embedder_key or openai_key(OPENAI)):
+    model = _model(name.removeprefix(OPENAI_PREFIX), name)
+    if not (key := settings.embedder_key or get_openai_key(OPENAI_URL)):
         raise ConfigError(f"embedder {name!r} needs a key: set OPENAI_API_KEY or EVERTHREAD_EMBEDDER_KEY")
-    return RemoteEmbedder(OPENAI, model, api_key=key)
+    return RemoteEmbedder(OPENAI_URL, model, api_key=key)
 
 
 def _not_here(name: str) -> str:
-    base = next((base for theirs, base in TRAINED.items() if name.lower().startswith(theirs)), None)
+    base = next((base for theirs, base in GOODAI_MODELS.items() if name.lower().startswith(theirs)), None)
     trained = f", or {base}, which it was trained from" if base else ""
     return (
         f"embedder {name!r} is one of the models that goodai-ltm trained itself; their weights don't come with "

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import onnxruntime
     import tokenizers
 
-MINILM = Path(__file__).with_name("minilm")
+MINILM_FOLDER = Path(__file__).with_name("minilm")
 QUESTION_CACHE_SIZE = (
     256  # questions whose vectors are in mind until they are kept as lines, of as many who talk at once
 )
@@ -60,7 +60,7 @@ class OnnxEmbedder:
     """
 
     def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
-        self._folder = MINILM if folder is None else Path(folder)
+        self._folder = MINILM_FOLDER if folder is None else Path(folder)
         self._threads = max(threads, 0) or os.cpu_count() or 1
         self._config = _read_config(self._folder)
         _check_size(self._folder / "model.onnx", self._config.model_bytes)
@@ -159,10 +159,10 @@ class OnnxEmbedder:
             faults.NotImplemented,
             faults.RuntimeException,
         ) as error:
-            raise ModelNotFound(f"{path} can't be loaded ({error}); {REMEDY}, or upgrade onnxruntime") from error
+            raise ModelNotFound(f"{path} can't be loaded ({error}); {MODEL_REMEDY}, or upgrade onnxruntime") from error
 
 
-REMEDY = "reinstall everthread, or export the model again with `python -m everthread.embedders.export`"
+MODEL_REMEDY = "reinstall everthread, or export the model again with `python -m everthread.embedders.export`"
 
 
 def _digest(text: str) -> bytes:
@@ -173,7 +173,7 @@ def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ModelNotFound(f"{path} can't be read ({error.strerror}); {REMEDY}") from error
+        raise ModelNotFound(f"{path} can't be read ({error.strerror}); {MODEL_REMEDY}") from error
 
 
 def _read_config(folder: Path) -> EmbedderConfig:
@@ -181,7 +181,7 @@ def _read_config(folder: Path) -> EmbedderConfig:
     try:
         return EmbedderConfig(**json.loads(_read_bytes(path)))
     except (ValueError, TypeError) as error:
-        raise ModelNotFound(f"{path} is damaged or of another version ({error}); {REMEDY}") from error
+        raise ModelNotFound(f"{path} is damaged or of another version ({error}); {MODEL_REMEDY}") from error
 
 
 def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenizer:
@@ -191,7 +191,7 @@ def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenize
     content = _read_bytes(path)
     # The whole file is compared, because a tokenizer that is slightly wrong says nothing and finds nothing.
     if hashlib.sha256(content).hexdigest() != config.tokenizer_sha256:
-        raise ModelNotFound(f"{path} is not the file that was exported; {REMEDY}")
+        raise ModelNotFound(f"{path} is not the file that was exported; {MODEL_REMEDY}")
     tokenizer = Tokenizer.from_str(content.decode())
     tokenizer.no_padding()
     tokenizer.enable_truncation(config.max_tokens)
@@ -203,6 +203,6 @@ def _check_size(path: Path, expected: int) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise ModelNotFound(f"{path} can't be read ({error.strerror}); {REMEDY}") from error
+        raise ModelNotFound(f"{path} can't be read ({error.strerror}); {MODEL_REMEDY}") from error
     if size != expected:
-        raise ModelNotFound(f"{path} has {size} bytes instead of {expected}; {REMEDY}")
+        raise ModelNotFound(f"{path} has {size} bytes instead of {expected}; {MODEL_REMEDY}")

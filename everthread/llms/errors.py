@@ -54,21 +54,21 @@ class LLMErrors:
         self._context = context
 
     @contextmanager
-    def understood(self, timeout: float) -> Iterator[None]:
+    def translate(self, timeout: float) -> Iterator[None]:
         """What goes wrong while a body is read."""
         import httpx
 
         try:
             yield
         except httpx.TimeoutException:
-            raise self.silent(timeout) from None
+            raise self.silence_error(timeout) from None
         except httpx.HTTPError as error:
-            raise self.broken(type(error).__name__) from None
+            raise self.cut_error(type(error).__name__) from None
         except (ValueError, RecursionError):  # whose text may be that of the reply
             remedy = "check that the URL is that of an OpenAI-compatible server; it mostly ends in /v1"
             raise self._fault(LLMUnavailable, "answers nonsense", remedy) from None
 
-    def check(self, event: object) -> None:
+    def check_event(self, event: object) -> None:
         """Raises LLMUnavailable for an error that comes in the place of a reply."""
         if not isinstance(event, dict):
             raise ValueError("no object")
@@ -77,25 +77,25 @@ class LLMErrors:
             failed = f"failed while it replied{_codes(told.get('code'), told.get('type'))}"
             raise self._fault(LLMUnavailable, failed, "try again, or look into the log of its server")
 
-    def broken(self, why: str = "") -> LLMUnavailable:
+    def cut_error(self, why: str = "") -> LLMUnavailable:
         return self._fault(LLMUnavailable, f"broke off in the middle of its reply{_codes(why)}", "try again")
 
-    def silent(self, timeout: float) -> LLMUnavailable:
+    def silence_error(self, timeout: float) -> LLMUnavailable:
         remedy = "try again, or give it longer with EVERTHREAD_LLM_TIMEOUT"
         return self._fault(LLMUnavailable, f"said nothing for {timeout:g} seconds", remedy)
 
-    def unreached(self, error: Exception, timeout: float) -> LLMUnavailable:
+    def connection_error(self, error: Exception, timeout: float) -> LLMUnavailable:
         import httpx
 
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
-            return self.silent(timeout)
+            return self.silence_error(timeout)
         unreached, remedy = "can't be reached", "start its server, or check its URL"
         why = f"no connection within {CONNECT_TIMEOUT_S:g} seconds"
         if not isinstance(error, httpx.ConnectTimeout):
             why = _why(error)
         return self._fault(LLMUnavailable, f"{unreached} ({why})", remedy, unreached)  # the reason may name the host
 
-    def status(self, error: StatusError) -> ModelError:
+    def status_error(self, error: StatusError) -> ModelError:
         """Return the error for a status. It shows type and code of the body, but no text, which may echo the prompt."""
         status = error.status
         codes = _codes(status, error.type, error.code)

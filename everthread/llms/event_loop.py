@@ -34,7 +34,7 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
-def close_with(owner: object, close: Close) -> None:
+def close_with_owner(owner: object, close: Close) -> None:
     """Have something closed in that thread once its owner is gone. The end of the process closes all by itself."""
     weakref.finalize(owner, _close, close, os.getpid()).atexit = False
 

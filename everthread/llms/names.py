@@ -12,7 +12,7 @@ from everthread.config import Config
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import LLM
-from everthread.llms.discovery import OPENAI
+from everthread.llms.discovery import OPENAI_URL
 from everthread.llms.errors import redact_url
 from everthread.llms.openai_compatible import OpenAICompatible
 
@@ -56,13 +56,13 @@ def find_model(settings: Config, name: str) -> LLM | None:
         return _llm_at(settings, name)
     if not name and not has_llm_extra():
         return None  # nothing was configured, so an Ollama that happens to run is no error
-    host, found = discovery.ollama(name)
+    host, found = discovery.find_ollama(name)
     if found:
         return _llm_at(replace(settings, llm_url=f"{host}/v1"), found)
     if not name:
         return None
     if os.environ.get("OPENAI_API_KEY") and OPENAI_MODEL.match(name):
-        return _llm_at(replace(settings, llm_url=OPENAI), name)
+        return _llm_at(replace(settings, llm_url=OPENAI_URL), name)
     if "/" in name and ":" in name and "://" not in name:
         raise ConfigError(f"language model {name!r} looks like a URL without its beginning; write http://{name}")
     raise ConfigError(
@@ -84,7 +84,7 @@ def _llm_at(settings: Config, name: str) -> LLM:
     if not has_llm_extra():
         raise ConfigError(f"language models need an extra: {install_extra('llm')}")
     address, key = settings.llm_url, settings.llm_key
-    key = key or discovery.openai_key(address)
+    key = key or discovery.get_openai_key(address)
     return OpenAICompatible(
         address,
         name or _onlyfind_model(address, key),
@@ -97,7 +97,7 @@ def _llm_at(settings: Config, name: str) -> LLM:
 
 def _onlyfind_model(address: str, key: str) -> str:
     remedy = "name one with EVERTHREAD_LLM_MODEL, or after the URL: #model"
-    if (names := discovery.models(address, key)) is None:
+    if (names := discovery.list_models(address, key)) is None:
         raise ConfigError(f"no model of {redact_url(address)} is named, and it doesn't list its models; {remedy}")
     if len(names) != 1:
         some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"

@@ -19,8 +19,16 @@ from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.base import Stream
 from everthread.llms.errors import CONNECT_TIMEOUT_S, LLMErrors, StatusError, is_retryable, redact_url
-from everthread.llms.event_loop import close_with, run
-from everthread.llms.streaming import Reply, at, counted_by, estimated, peek_error_body, text_at, whole
+from everthread.llms.event_loop import close_with_owner, run
+from everthread.llms.streaming import (
+    ReplyReader,
+    estimate_usage,
+    get_path,
+    get_text,
+    peek_error_body,
+    read_body,
+    read_usage,
+)
 from everthread.text.encoding import make_encodable
 from everthread.types import JSONValue, Message, Sampling, Usage
 
@@ -92,7 +100,7 @@ class OpenAICompatible:
 
     def models(self) -> list[str] | None:
         """The names of the models that the server has, or None where it doesn't tell."""
-        return discovery.models(self._base_url, self._key)
+        return discovery.list_models(self._base_url, self._key)
 
     def warm_up(self) -> None:
         """Load what the first request would wait for; nothing is asked."""
@@ -112,7 +120,7 @@ class OpenAICompatible:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}
         response = self._ask(messages, sampling, options, stream=True)
         counted = "stream_options" not in self._refused
-        return Reply(response, messages, self._faults, self._used, timeout=self._timeout, counted=counted)
+        return ReplyReader(response, messages, self._faults, self._used, timeout=self._timeout, counted=counted)
 
     def complete(
         self,
@@ -122,15 +130,15 @@ class OpenAICompatible:
     ) -> str:
         response = self._ask(messages, sampling, _format(schema) if schema else {}, stream=False)
         try:
-            with self._faults.understood(self._silence(False)):
-                reply = json.loads(run(whole(response)))
-                self._faults.check(reply)
-                if not isinstance(message := at(reply, "choices", 0, "message"), dict):
+            with self._faults.translate(self._silence(False)):
+                reply = json.loads(run(read_body(response)))
+                self._faults.check_event(reply)
+                if not isinstance(message := get_path(reply, "choices", 0, "message"), dict):
                     raise ValueError("no message")
         finally:
             run(response.aclose())
-        text = make_encodable(text_at(message, "content") or text_at(message, "refusal"))
-        self._used(counted_by(reply) or estimated(messages, text))
+        text = make_encodable(get_text(message, "content") or get_text(message, "refusal"))
+        self._used(read_usage(reply) or estimate_usage(messages, text))
         return text
 
     def _used(self, usage: Usage) -> Usage:
@@ -157,10 +165,10 @@ class OpenAICompatible:
                 response = self._try(messages, sent, stream=stream)
             except StatusError as error:
                 if (blamed := _unsupported_param(error, sent)) is None:
-                    raise self._faults.status(error) from None
+                    raise self._faults.status_error(error) from None
                 refused |= {blamed}
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise self._faults.unreached(error, self._silence(stream)) from error
+                raise self._faults.connection_error(error, self._silence(stream)) from error
             else:
                 with self._lock:
                     self._refused |= refused
@@ -214,7 +222,7 @@ class OpenAICompatible:
                     },
                     limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
                 )
-                close_with(self, opened.aclose)
+                close_with_owner(self, opened.aclose)
             return opened
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from everthread.errors import ModelError
 from everthread.llms.errors import LLMErrors
-from everthread.llms.event_loop import close_with, run, start
+from everthread.llms.event_loop import close_with_owner, run, start
 from everthread.text.encoding import make_encodable
 from everthread.text.tokens import estimate
 from everthread.types import Message, Usage
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 MAX_REPLY_BYTES = 4_000_000  # of a whole reply, and of one line of a stream: many times what any model writes
 MAX_PEEK_BYTES = 65_536  # of an error's body; those of real servers have some hundred
 MAX_PEEK_S = 2.0
-OVERHEAD = 4  # tokens that chat templates put around a message: about what the common ones do
+MESSAGE_OVERHEAD_TOKENS = 4  # tokens that chat templates put around a message: about what the common ones do
 FINISHES = {"stop", "length", "content_filter"}
 
 
-class Reply:
+class ReplyReader:
     """A reply on its way: the Stream of OpenAICompatible, which may be listened to. used is told what it took, and
     returns it with its price."""
 
@@ -64,11 +64,11 @@ class Reply:
         self._process = os.getpid()  # a fork has no part in what is its parent's
         self._reading = asyncio.Lock()
         self._pieces = self._read()
-        close_with(self, response.aclose)
+        close_with_owner(self, response.aclose)
 
     @property
     def usage(self) -> Usage:
-        return self._usage or estimated(self._messages, "".join(self._written))
+        return self._usage or estimate_usage(self._messages, "".join(self._written))
 
     @property
     def finish(self) -> str | None:
@@ -136,7 +136,7 @@ class Reply:
 
     async def _read(self) -> AsyncGenerator[str]:
         try:
-            with self._faults.understood(self._timeout):
+            with self._faults.translate(self._timeout):
                 async with aclosing(self._heard()) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -147,34 +147,35 @@ class Reply:
             await self._end()
 
     async def _heard(self) -> AsyncGenerator[str]:
-        async with aclosing(events(self._response)) as told:
+        async with aclosing(read_events(self._response)) as told:
             async for event in told:
                 if event is None:
                     break
-                self._faults.check(event)
+                self._faults.check_event(event)
                 if piece := self._taken(event):
                     yield piece
                 if self._finish and (self._usage or not self._counted):
                     break  # some servers say no more, and don't hang up
             else:
                 if self._finish is None:
-                    raise self._faults.broken()
+                    raise self._faults.cut_error()
         if self._half:
             yield "\ufffd"
 
     def _taken(self, event: Mapping[str, Any]) -> str:
         """The piece of text in an event, if any; what else it tells is noted."""
         if event.get("usage"):
-            self._usage = counted_by(event) or self._usage
-        choice = at(event, "choices", 0)
-        delta = at(choice, "delta")
-        refusal, thought = text_at(delta, "refusal"), text_at(delta, "reasoning_content") or text_at(delta, "reasoning")
-        text = text_at(delta, "content") + refusal
+            self._usage = read_usage(event) or self._usage
+        choice = get_path(event, "choices", 0)
+        delta = get_path(choice, "delta")
+        refusal = get_text(delta, "refusal")
+        thought = get_text(delta, "reasoning_content") or get_text(delta, "reasoning")
+        text = get_text(delta, "content") + refusal
         self._refusal = self._refusal or bool(refusal)
         self._written += [thought, text]
-        if isinstance(finish := at(choice, "finish_reason"), str):
+        if isinstance(finish := get_path(choice, "finish_reason"), str):
             if finish in ("error", "abort"):
-                raise self._faults.broken(finish)
+                raise self._faults.cut_error(finish)
             self._finish = finish if finish in FINISHES else "stop"
         text = self._half + text
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
@@ -187,13 +188,13 @@ class Reply:
             self._usage = self._used(self.usage)
 
 
-def estimated(messages: Sequence[Message], reply: str) -> Usage:
+def estimate_usage(messages: Sequence[Message], reply: str) -> Usage:
     """What was used for a reply, where the server didn't count."""
-    read = sum(estimate(each.content) + OVERHEAD for each in messages)
+    read = sum(estimate(each.content) + MESSAGE_OVERHEAD_TOKENS for each in messages)
     return Usage(read, estimate(reply), estimated=True)
 
 
-async def whole(response: httpx.Response) -> bytes:
+async def read_body(response: httpx.Response) -> bytes:
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
@@ -222,7 +223,7 @@ async def peek_error_body(response: httpx.Response) -> bytes:
     return bytes(body[:MAX_PEEK_BYTES])
 
 
-async def events(response: httpx.Response) -> AsyncGenerator[dict[str, Any] | None]:
+async def read_events(response: httpx.Response) -> AsyncGenerator[dict[str, Any] | None]:
     """What a stream tells, and None where it says that this is all. ValueError for what is no such stream."""
     kind = response.headers.get("content-type", "")
     if kind.startswith(("text/html", "application/json")):
@@ -254,7 +255,7 @@ async def _lines(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
     yield bytes(rest)
 
 
-def at(value: Any, *path: str | int) -> Any:
+def get_path(value: Any, *path: str | int) -> Any:
     """What stands there in JSON, or None."""
     for step in path:
         if type(step) is int:
@@ -264,14 +265,14 @@ def at(value: Any, *path: str | int) -> Any:
     return value
 
 
-def text_at(value: Any, name: str) -> str:
-    text = at(value, name)
+def get_text(value: Any, name: str) -> str:
+    text = get_path(value, name)
     return text if isinstance(text, str) else ""
 
 
-def counted_by(reply: object) -> Usage | None:
+def read_usage(reply: object) -> Usage | None:
     """What the server says that was used; a server that says nothing was read doesn't count."""
-    read, written = at(reply, "usage", "prompt_tokens"), at(reply, "usage", "completion_tokens")
+    read, written = get_path(reply, "usage", "prompt_tokens"), get_path(reply, "usage", "completion_tokens")
     if type(read) is int and read > 0 and (written is None or type(written) is int):
         return Usage(read, written or 0)
     return None

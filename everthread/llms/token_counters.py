@@ -20,7 +20,7 @@ EXPECTED = f"{ESTIMATE}, the path of a tokenizer.json or of the folder that hold
 
 
 @cache  # a tokenizer takes a while to be read, and is the same for all banks
-def counter(name: str) -> Counter:
+def open_counter(name: str) -> Counter:
     """Open a counter of tokens.
 
     Args:

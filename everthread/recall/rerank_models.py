@@ -18,8 +18,8 @@ from everthread.bank.validation import check_at_least
 from everthread.common.fork_safety import Lock
 from everthread.common.installation import install_extra
 from everthread.embedders.base import Embedder
-from everthread.embedders.calibration import CosineCalibration, calibrate
-from everthread.embedders.shapes import question
+from everthread.embedders.calibration import CosineCalibration, measure_calibration
+from everthread.embedders.shapes import embed_question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.recall.relevance_gate import LogisticModel
 from everthread.recall.rerank import sort_by, text_of, with_signal
@@ -66,8 +66,10 @@ class EmbedderMatch:
         found = by_query(self.score, pairs)
         if not found:
             return []
-        self._scale = self._scale or calibrate(self._embedder, question(self._embedder, pairs[0][0]).shape[-1])
-        cosines = self._scale.shipped(np.array(found, np.float32)).tolist()
+        if self._scale is None:
+            dim = embed_question(self._embedder, pairs[0][0]).shape[-1]
+            self._scale = measure_calibration(self._embedder, dim)
+        cosines = self._scale.to_shipped(np.array(found, np.float32)).tolist()
         return [ANSWERS.predict({"cosine": cosine}) for cosine in cosines]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:

@@ -65,8 +65,8 @@ def open_matcher(name: str, device: object = None) -> EmbedderMatch | CrossEncod
         ConfigError: for an unknown embedder.
     """
     if name.startswith(EM):
-        return EmbedderMatch(names.embedder(name.removeprefix(EM), device=device))
-    if model := names.after(names.ST, name):
+        return EmbedderMatch(names.open_embedder(name.removeprefix(EM), device=device))
+    if model := names.strip_prefix(names.ST_PREFIXES, name):
         return CrossEncoder(model, device=str(device or config.load().device) or None)
     return None
 

@@ -161,7 +161,7 @@ class Packabby(Recipe):
         general = self._embedded(reader, vector.shape[-1])
         if general is None:
             return least
-        return max(least, float(reader.encoder.calibrate(shapes.nearest(general, vector)).max()))
+        return max(least, float(reader.encoder.calibrate(shapes.max_cosines(general, vector)).max()))
 
     def _embedded(self, reader: BankReader, dim: int) -> Vectors | None:
         """(G, E, D) the vectors of the general texts, embedded once a model; None without texts, or while the embedder
@@ -169,7 +169,7 @@ class Packabby(Recipe):
         key = reader.encoder.name, dim
         if self.decoys and key not in self._vectors:
             try:
-                self._vectors[key] = shapes.passages(reader.encoder.embedder, self.decoys)
+                self._vectors[key] = shapes.embed_texts(reader.encoder.embedder, self.decoys)
             except (ModelError, RuntimeError, OSError) as error:
                 log.warning("a summary is recalled without a look at the general texts: %s", error)
         return self._vectors.get(key)
@@ -196,7 +196,7 @@ def _nearness(reader: BankReader, target: str, rows: Sequence[str]) -> list[floa
     made = None if vector is None else reader.encoder.try_embed(rows)
     if vector is None or made is None:
         return [0.0] * len(rows)
-    return [float(reader.encoder.calibrate(shapes.nearest(each[:, None], vector)).max()) for each in made]
+    return [float(reader.encoder.calibrate(shapes.max_cosines(each[:, None], vector)).max()) for each in made]
 
 
 def _units(reader: BankReader, asked: Query) -> list[Unit]:

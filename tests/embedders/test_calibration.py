@@ -8,7 +8,7 @@ import pytest
 
 from everthread.bench.first_facts import load_first_facts
 from everthread.embedders import calibration
-from everthread.embedders.calibration import OURS, SHIPPED, CosineCalibration, calibrate
+from everthread.embedders.calibration import SHIPPED_CALIBRATION, SHIPPED_MODEL, CosineCalibration, measure_calibration
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
@@ -40,21 +40,23 @@ class Same(HashEmbedder):
 
 
 def test_the_shipped_model_is_its_own_measure_and_is_not_asked() -> None:
-    assert OnnxEmbedder().name == SHIPPED
+    assert OnnxEmbedder().name == SHIPPED_MODEL
     cosines = np.array([0.5, np.nan, -0.1], np.float32)
-    assert calibrate(OnnxEmbedder()).shipped(cosines) is cosines
+    assert measure_calibration(OnnxEmbedder()).to_shipped(cosines) is cosines
 
 
 def test_what_is_written_of_the_shipped_model_is_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "SHIPPED", "another")
-    found = calibrate(OnnxEmbedder())
-    assert (found.mean, found.spread) == pytest.approx((OURS.mean, OURS.spread), abs=0.002)
+    monkeypatch.setattr(calibration, "SHIPPED_MODEL", "another")
+    found = measure_calibration(OnnxEmbedder())
+    assert (found.mean, found.spread) == pytest.approx(
+        (SHIPPED_CALIBRATION.mean, SHIPPED_CALIBRATION.spread), abs=0.002
+    )
 
 
 def test_a_model_of_narrow_cosines_is_spread_to_those_of_the_shipped_one() -> None:
-    found = calibrate(Narrow())
+    found = measure_calibration(Narrow())
     assert found.mean > 0.7
-    assert found.shipped(np.array([0.7 + 0.3 * 0.42], np.float32)) == pytest.approx(0.42, abs=0.01)
+    assert found.to_shipped(np.array([0.7 + 0.3 * 0.42], np.float32)) == pytest.approx(0.42, abs=0.01)
 
 
 @pytest.mark.slow
@@ -74,12 +76,12 @@ def test_with_such_a_model_the_gate_opens_and_shuts_as_with_the_shipped_one(tmp_
 
 
 def test_a_model_that_tells_nothing_apart_does_not_divide_by_nothing() -> None:
-    assert np.isfinite(calibrate(Same()).shipped(np.ones(3, np.float32))).all()
+    assert np.isfinite(measure_calibration(Same()).to_shipped(np.ones(3, np.float32))).all()
 
 
 def test_cosines_are_not_spread_without_end() -> None:
-    assert calibrate(HashEmbedder(4096)).shipped(np.array([0.02], np.float32)) < 0.2
+    assert measure_calibration(HashEmbedder(4096)).to_shipped(np.array([0.02], np.float32)) < 0.2
 
 
 def test_what_is_unknown_stays_unknown() -> None:
-    assert np.isnan(CosineCalibration(0.5, 0.1).shipped(np.array([np.nan], np.float32))).all()
+    assert np.isnan(CosineCalibration(0.5, 0.1).to_shipped(np.array([np.nan], np.float32))).all()

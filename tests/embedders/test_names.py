@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from everthread import factory
-from everthread.embedders.names import embedder
+from everthread.embedders.names import open_embedder
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.embedders.remote import RemoteEmbedder
 from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
@@ -12,35 +12,35 @@ from everthread.testing import HashEmbedder
 
 
 def test_sentence_transformers_may_be_called_st() -> None:
-    found = embedder("st:sentence-transformers/multi-qa-mpnet-base-cos-v1")
+    found = open_embedder("st:sentence-transformers/multi-qa-mpnet-base-cos-v1")
     assert isinstance(found, SentenceTransformerEmbedder)
-    assert found.name == embedder("sentence-transformers:sentence-transformers/multi-qa-mpnet-base-cos-v1").name
+    assert found.name == open_embedder("sentence-transformers:sentence-transformers/multi-qa-mpnet-base-cos-v1").name
 
 
 def test_a_model_of_openai_is_asked_at_openai_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
-    found = embedder("openai:text-embedding-ada-002")
+    found = open_embedder("openai:text-embedding-ada-002")
     assert isinstance(found, RemoteEmbedder)
     assert found.name == "remote/text-embedding-ada-002"
     assert vars(found)["_url"] == "https://api.openai.com/v1/embeddings"
     assert vars(found)["_key"] == "sk-ours"
-    assert vars(embedder("https://api.openai.com/v1#text-embedding-3-small"))["_key"] == "sk-ours"
+    assert vars(open_embedder("https://api.openai.com/v1#text-embedding-3-small"))["_key"] == "sk-ours"
 
 
 def test_the_key_of_openai_goes_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
-    assert vars(embedder("https://api.openai.com.example.test/v1#ada"))["_key"] is None
+    assert vars(open_embedder("https://api.openai.com.example.test/v1#ada"))["_key"] is None
 
 
 def test_a_model_of_openai_without_a_key_names_the_remedy() -> None:
     with pytest.raises(ConfigError, match="needs a key: set OPENAI_API_KEY or EVERTHREAD_EMBEDDER_KEY"):
-        embedder("openai:text-embedding-ada-002")
+        open_embedder("openai:text-embedding-ada-002")
 
 
 @pytest.mark.parametrize("name", ["st:", "openai:", "sentence-transformers:"])
 def test_a_prefix_alone_names_no_model(name: str) -> None:
     with pytest.raises(ConfigError, match=f"nothing follows the prefix; expected {name}NAME"):
-        embedder(name)
+        open_embedder(name)
 
 
 @pytest.mark.parametrize(
@@ -52,22 +52,22 @@ def test_a_prefix_alone_names_no_model(name: str) -> None:
 )
 def test_a_model_that_goodai_ltm_trained_is_refused_with_the_nearest(name: str, base: str) -> None:
     with pytest.raises(ConfigError, match=f"goodai-ltm trained itself.*nearest here are minilm.*{base}"):
-        embedder(name)
+        open_embedder(name)
 
 
 def test_the_device_of_a_torch_model_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert vars(embedder("st:some/model", device="cuda:1"))["_device"] == "cuda:1"
+    assert vars(open_embedder("st:some/model", device="cuda:1"))["_device"] == "cuda:1"
     monkeypatch.setenv("EVERTHREAD_DEVICE", "mps")
-    assert vars(embedder("st:some/model"))["_device"] == "mps"
-    assert vars(embedder("st:some/model", device="cpu"))["_device"] == "cpu"
-    assert isinstance(embedder("minilm"), OnnxEmbedder)  # which the setting doesn't concern
+    assert vars(open_embedder("st:some/model"))["_device"] == "mps"
+    assert vars(open_embedder("st:some/model", device="cpu"))["_device"] == "cpu"
+    assert isinstance(open_embedder("minilm"), OnnxEmbedder)  # which the setting doesn't concern
 
 
 @pytest.mark.parametrize("given", ["minilm", "hash", HashEmbedder()])
 def test_a_device_for_a_model_that_torch_does_not_run_is_refused(given: HashEmbedder | str) -> None:
     with pytest.raises(ConfigError, match=r"invalid device cuda:0: .* doesn't run on torch"):
-        embedder(given, device="cuda:0")
+        open_embedder(given, device="cuda:0")
 
 
 def test_names_are_those_of_the_library_and_of_the_command_line() -> None:
-    assert factory.embedder is embedder
+    assert factory.open_embedder is open_embedder

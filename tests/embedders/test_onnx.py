@@ -14,7 +14,7 @@ import pytest
 from hardship import PATIENCE
 
 from everthread.embedders.base import Embedder
-from everthread.embedders.onnx import MINILM, OnnxEmbedder
+from everthread.embedders.onnx import MINILM_FOLDER, OnnxEmbedder
 from everthread.errors import ModelNotFound
 from everthread.types import Vector
 
@@ -29,7 +29,7 @@ def minilm() -> OnnxEmbedder:
 
 
 def copy_of_minilm(folder: Path) -> Path:
-    return Path(shutil.copytree(MINILM, folder / "model"))
+    return Path(shutil.copytree(MINILM_FOLDER, folder / "model"))
 
 
 def test_the_shipped_model_agrees_with_the_original_on_torch(minilm: OnnxEmbedder) -> None:

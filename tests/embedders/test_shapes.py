@@ -35,30 +35,30 @@ class Shaped(HashEmbedder):
 
 def test_several_vectors_of_texts_and_questions_are_one_array_each() -> None:
     several, one = Several(16), HashEmbedder(16)
-    assert shapes.passages(several, LINES).shape == (3, 3, 16)
-    assert shapes.question(several, "Where is it?").shape == (2, 16)
-    assert shapes.passages(one, LINES).shape == (3, 1, 16)
-    assert shapes.question(one, "Where is it?").shape == (16,)
-    assert shapes.question(Shaped((8,), (1, 8)), "Where is it?").shape == (8,)
+    assert shapes.embed_texts(several, LINES).shape == (3, 3, 16)
+    assert shapes.embed_question(several, "Where is it?").shape == (2, 16)
+    assert shapes.embed_texts(one, LINES).shape == (3, 1, 16)
+    assert shapes.embed_question(one, "Where is it?").shape == (16,)
+    assert shapes.embed_question(Shaped((8,), (1, 8)), "Where is it?").shape == (8,)
 
 
 def test_the_nearest_pair_counts() -> None:
     model = Several(64)
-    made, asked = shapes.passages(model, LINES), shapes.question(model, "Is there any cheese?")
+    made, asked = shapes.embed_texts(model, LINES), shapes.embed_question(model, "Is there any cheese?")
     expected = [max(float(a @ b) for a in each for b in asked) for each in made]
-    assert shapes.nearest(made, asked).tolist() == pytest.approx(expected)
+    assert shapes.max_cosines(made, asked).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("text", [(), (2, 2, 8), (0,), (129, 8)])
 def test_vectors_of_another_shape_are_an_error_that_names_it(text: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match=r"hash-8 gave vectors of the shape \(3, ?.*\) for 3 texts; expected \(texts"):
-        shapes.passages(Shaped(text), LINES)
+        shapes.embed_texts(Shaped(text), LINES)
 
 
 @pytest.mark.parametrize("question", [(), (1, 2, 8), (0,)])
 def test_a_question_of_another_shape_is_an_error_that_names_it(question: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match=r"gave a vector of the shape \(.*\) for a question; expected \(dimensions"):
-        shapes.question(Shaped((8,), question), "Where is it?")
+        shapes.embed_question(Shaped((8,), question), "Where is it?")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_bank_finds_a_line_by_the_nearest_of_its_vectors(tmp_path: Path) -> No
         assert memory.stats().pending == 0
         assert memory.stats().vectors == {"several-512": 3}
         found = memory.store.cosines("alice", embedder.name, embedder.embed_query("stolen cellar"), np.arange(1, 4))
-        expected = shapes.nearest(embedder.embed(LINES), embedder.embed_query("stolen cellar"))
+        expected = shapes.max_cosines(embedder.embed(LINES), embedder.embed_query("stolen cellar"))
         assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-3)
         assert memory.store.check("alice") == []
         memory.correct(2, "My bicycle is back")

@@ -7,7 +7,7 @@ from hardship import loopback
 from hardship.llm import closed_port, llm_server
 from hardship.loopback import Quiet
 
-from everthread.llms.discovery import models, ollama, ollama_host
+from everthread.llms.discovery import find_ollama, list_models, parse_ollama_host
 
 
 @contextmanager
@@ -42,23 +42,23 @@ def answering(body: bytes, status: int = 200) -> Iterator[str]:
     ],
 )
 def test_where_ollama_is_is_read_as_ollama_reads_it(said: str, host: str) -> None:
-    assert ollama_host(said) == host
+    assert parse_ollama_host(said) == host
 
 
 def test_a_name_without_a_tag_is_its_latest() -> None:
     with llm_server(models=["llama3.2:1b", "llama3.2:latest"]) as server:
         here = {"OLLAMA_HOST": server.host}
-        assert ollama("llama3.2", here) == (server.host, "llama3.2:latest")
-        assert ollama("llama3.2:1b", here) == (server.host, "llama3.2:1b")
-        assert ollama("llama3", here) == (server.host, "")
+        assert find_ollama("llama3.2", here) == (server.host, "llama3.2:latest")
+        assert find_ollama("llama3.2:1b", here) == (server.host, "llama3.2:1b")
+        assert find_ollama("llama3", here) == (server.host, "")
 
 
 def test_without_a_name_the_first_that_can_talk_is_taken() -> None:
     body = b"""{"models": [{"name": "mxbai-embed-large"}, {"name": "all-minilm", "details": {"family": "bert"}},
                 {"name": "gemma3", "details": {"family": "gemma3"}}]}"""
     with answering(body) as host:
-        assert ollama("", {"OLLAMA_HOST": host}) == (host, "gemma3")
-        assert ollama("all-minilm", {"OLLAMA_HOST": host}) == (host, "all-minilm")
+        assert find_ollama("", {"OLLAMA_HOST": host}) == (host, "gemma3")
+        assert find_ollama("all-minilm", {"OLLAMA_HOST": host}) == (host, "all-minilm")
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_without_a_name_the_first_that_can_talk_is_taken() -> None:
 )
 def test_what_is_no_list_has_no_models(body: bytes) -> None:
     with answering(body) as host:
-        assert ollama("", {"OLLAMA_HOST": host}) == (host, "")
-        assert not models(host)
+        assert find_ollama("", {"OLLAMA_HOST": host}) == (host, "")
+        assert not list_models(host)
 
 
 def test_who_is_not_there_or_says_no_has_none() -> None:
     with closed_port() as port:
-        assert ollama("", {"OLLAMA_HOST": f"127.0.0.1:{port}"}) == (f"http://127.0.0.1:{port}", "")
-        assert models(f"http://127.0.0.1:{port}/v1") is None
+        assert find_ollama("", {"OLLAMA_HOST": f"127.0.0.1:{port}"}) == (f"http://127.0.0.1:{port}", "")
+        assert list_models(f"http://127.0.0.1:{port}/v1") is None
     with answering(b'{"data": [{"id": "m"}]}', 401) as host:
-        assert models(host) is None
-    assert models("http://[broken") is None
+        assert list_models(host) is None
+    assert list_models("http://[broken") is None
 
 
 def test_nobody_waits_for_an_ollama_that_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         host = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert ollama("", {"OLLAMA_HOST": host}) == (host, "")
+        assert find_ollama("", {"OLLAMA_HOST": host}) == (host, "")

@@ -186,7 +186,7 @@ def test_a_server_whose_list_of_models_never_ends_tells_none() -> None:
             self.send_response(200)
             self.end_headers()
             with suppress(OSError):
-                while type(self).sent < 40 * discovery.LARGEST:
+                while type(self).sent < 40 * discovery.MAX_LIST_BYTES:
                     self.wfile.write(b" " * 1_000_000)
                     type(self).sent += 1_000_000
 
@@ -199,4 +199,4 @@ def test_a_server_whose_list_of_models_never_ends_tells_none() -> None:
         with pytest.raises(ConfigError, match="is named, and it doesn't list its models"):
             open_llm(f"http://127.0.0.1:{server.server_port}/v1")
         thread.join()
-    assert Endless.sent < 10 * discovery.LARGEST
+    assert Endless.sent < 10 * discovery.MAX_LIST_BYTES

@@ -36,7 +36,7 @@ from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailabl
 from everthread.llms.base import LLM, PushStream, Stream
 from everthread.llms.errors import redact_url
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.llms.streaming import MAX_PEEK_BYTES, MAX_REPLY_BYTES, estimated
+from everthread.llms.streaming import MAX_PEEK_BYTES, MAX_REPLY_BYTES, estimate_usage
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 CANARY = "zqxcanary"
@@ -296,7 +296,7 @@ def test_usage_is_estimated_where_the_server_does_not_count() -> None:
         llm.complete(ASKED)
         stream = llm.stream(ASKED)
         list(stream)
-    assert stream.usage == estimated(ASKED, "Under the sea.")
+    assert stream.usage == estimate_usage(ASKED, "Under the sea.")
     assert llm.usage == stream.usage + stream.usage
 
 
@@ -317,7 +317,7 @@ def test_a_reply_that_is_stopped_early_counts_as_far_as_it_came() -> None:
         assert next(stream) == "one"
         stream.close()
         stream.close()
-    assert stream.usage == llm.usage == estimated(ASKED, "one")
+    assert stream.usage == llm.usage == estimate_usage(ASKED, "one")
 
 
 def test_a_stream_that_nobody_reads_counts_what_was_asked() -> None:
@@ -326,7 +326,7 @@ def test_a_stream_that_nobody_reads_counts_what_was_asked() -> None:
         stream = llm.stream(ASKED)
         stream.close()
         assert list(stream) == []
-    assert llm.usage == estimated(ASKED, "")
+    assert llm.usage == estimate_usage(ASKED, "")
 
 
 # ---------------------------------------------------------------------------------------------- stopping
@@ -549,7 +549,7 @@ def test_what_came_before_a_cut_is_given() -> None:
         with pytest.raises(LLMUnavailable, match="broke off"):
             next(stream)
         assert list(stream) == []
-        assert llm.usage == stream.usage == estimated(ASKED, "Under the")
+        assert llm.usage == stream.usage == estimate_usage(ASKED, "Under the")
     assert len(server.asked) == 1  # for a second reply would go on otherwise
 
 

@@ -11,7 +11,7 @@ from everthread import factory
 from everthread.chat.chat import Chat
 from everthread.common.installation import install_package
 from everthread.errors import ConfigError
-from everthread.llms.token_counters import counter
+from everthread.llms.token_counters import open_counter
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.text.tokens import estimate
@@ -46,24 +46,24 @@ def tokenizer(tmp_path: Path) -> Path:
 
 
 def test_the_estimate_counts_unless_another_counter_is_named() -> None:
-    assert counter("estimate") is factory.counter() is estimate
+    assert open_counter("estimate") is factory.counter() is estimate
     assert factory.counter(len) is len
 
 
 def test_a_tokenizer_of_a_file_or_its_folder_counts_all_tokens_of_a_text_and_no_special_ones(tokenizer: Path) -> None:
     for name in (str(tokenizer), str(tokenizer.parent)):
-        count = counter(name)
+        count = open_counter(name)
         assert count("My sister Mia moved to Lisbon.") == 7
         assert count("") == 0
         assert count("Mia \ud800 moved") == 3
-    assert counter(str(tokenizer)) is counter(str(tokenizer))  # read once
+    assert open_counter(str(tokenizer)) is open_counter(str(tokenizer))  # read once
 
 
 def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVERTHREAD_TOKENS", str(tokenizer))
-    count = counter(str(tokenizer))
+    count = open_counter(str(tokenizer))
     with Memory.open(store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe("My sister Mia moved to Lisbon.", speaker="Ann")
         found = memory.context("Where is Mia?", gate=False)
@@ -93,14 +93,14 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
 def test_a_counter_that_is_not_there_is_refused(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     with pytest.raises(ConfigError, match=re.escape(said)):
-        counter(name)
+        open_counter(name)
 
 
 def test_a_file_that_is_no_tokenizer_is_refused_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"invalid tokenizer '{re.escape(str(path))}': .*expected a tokenizer.json"):
-        counter(str(path))
+        open_counter(str(path))
 
 
 def test_an_encoding_of_tiktoken_counts_where_tiktoken_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,9 +114,9 @@ def test_an_encoding_of_tiktoken_counts_where_tiktoken_is_installed(monkeypatch:
         encoding_for_model={"gpt-4": letters}.__getitem__,
     )
     monkeypatch.setitem(sys.modules, "tiktoken", library)
-    assert counter("tiktoken:letters")("Lisbon") == 6
-    assert counter("tiktoken:gpt-4")("Mia") == 3
+    assert open_counter("tiktoken:letters")("Lisbon") == 6
+    assert open_counter("tiktoken:gpt-4")("Mia") == 3
     with pytest.raises(ConfigError, match="knows no such encoding or model; expected letters, far, or a model"):
-        counter("tiktoken:words")
+        open_counter("tiktoken:words")
     with pytest.raises(ConfigError, match="downloads an encoding once, and can't reach its place"):
-        counter("tiktoken:far")
+        open_counter("tiktoken:far")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from everthread.bench import synthetic
 from everthread.bench.speed import BulkEmbedder
-from everthread.embedders.calibration import calibrate
+from everthread.embedders.calibration import measure_calibration
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.recall import features
@@ -57,7 +57,7 @@ def whole(memory: Memory, found: Candidates) -> Candidates:
     vector = memory.embedder.embed_query(found.query.dense)
     rows = memory.store.scoring_rows(memory.bank, seqs)
     cosine = memory.store.cosines(memory.bank, memory.embedder.name, vector, seqs)
-    cosine = calibrate(memory.embedder).shipped(cosine)
+    cosine = measure_calibration(memory.embedder).to_shipped(cosine)
     return Candidates(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query, None)
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.embedders.calibration import calibrate as scale_of
+from everthread.embedders.calibration import measure_calibration as scale_of
 from everthread.memory import Memory
 from everthread.recall import features
 from everthread.recall.candidates import Candidates
@@ -54,7 +54,7 @@ def terms(said: str) -> tuple[str, ...]:
 def cosine(said: str, asked: str) -> float:
     model = Polyglot()
     raw = (model.embed(split(said)) @ model.embed_query(asked)).max()
-    return float(scale_of(model).shipped(raw))
+    return float(scale_of(model).to_shipped(raw))
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def matcher(given: Matcher | str | None, *, device: object = None) -> Matcher | 
 
 def on_torch(given: Matcher | str | None) -> bool:
     """Returns whether torch runs the matching model of this name, of which a device can be chosen."""
-    return isinstance(given, str) and names.on_torch(given.removeprefix(EM))
+    return isinstance(given, str) and names.is_on_torch(given.removeprefix(EM))
 
 
 def confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> list[float]:

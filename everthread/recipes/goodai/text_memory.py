@@ -167,7 +167,7 @@ class TextMemory:
         if matching_model is not None:
             where = device if matching.on_torch(matching_model) else None
             options["matcher"] = matching.matcher(matching_model, device=where)
-        elsewhere = matching.on_torch(matching_model) and not names.on_torch(emb_model)
+        elsewhere = matching.on_torch(matching_model) and not names.is_on_torch(emb_model)
         model = _embedder(emb_model, None if elsewhere else device)
         return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity), model, **options)
 
@@ -471,7 +471,7 @@ class TextMemory:
 
 
 def _embedder(given: Embedder | str | None, device: object = None) -> Embedder | None:
-    return None if given == NONE else names.embedder(given, device=device)
+    return None if given == NONE else names.open_embedder(given, device=device)
 
 
 def _moment(given: datetime | float) -> datetime:

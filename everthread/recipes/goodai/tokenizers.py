@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everthread.common.installation import install_package
-from everthread.embedders.onnx import MINILM, REMEDY
+from everthread.embedders.onnx import MINILM_FOLDER, MODEL_REMEDY
 from everthread.errors import ConfigError, ModelNotFound
 from everthread.llms.token_counters import load_tokenizer
 
@@ -121,7 +121,7 @@ def piece_names(text: str) -> list[str]:
 
 @cache
 def _pieces() -> tokenizers.Tokenizer:
-    path = MINILM / "tokenizer.json"
+    path = MINILM_FOLDER / "tokenizer.json"
     if not path.is_file():
-        raise ModelNotFound(f"{path} is not there; {REMEDY}")
+        raise ModelNotFound(f"{path} is not there; {MODEL_REMEDY}")
     return load_tokenizer(path)

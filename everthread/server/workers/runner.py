@@ -84,7 +84,7 @@ class AppFactory:
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
             store.max_open_banks = self.settings.max_replies
         services = Services(
-            store, factory.embedder(self.embedder), llm, recipe, multi_process=self.multi_process, scribe=scribe
+            store, factory.open_embedder(self.embedder), llm, recipe, multi_process=self.multi_process, scribe=scribe
         )
         services.count = count
         return services
