@@ -6,8 +6,6 @@ is done once, even if its response was lost and it is repeated.
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
@@ -216,9 +214,8 @@ class Client:
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
-        query = {**decode.encode_list_filter(where), "retracted": retracted}
-        found = self._pages("lines", after=_behind(min(max(after, 0), MAX_SEQ)), **query)
-        return islice(map(decode.line, found), limit)
+        query = {**decode.encode_list_filter(where), "retracted": retracted, "after_seq": min(max(after, 0), MAX_SEQ)}
+        return islice(map(decode.line, self._pages("lines", **query)), limit)
 
     def sessions(self) -> list[Session]:
         """Return the conversations in the order of their beginnings."""
@@ -363,8 +360,8 @@ class Client:
     def _ask(self, method: str, *what: str | int, body: object = None) -> Any:
         return self._connection.request(method, build_path("banks", self.bank, *what), body)
 
-    def _pages(self, what: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
-        return self._connection.list_items(build_path("banks", self.bank, what), after=after, **query)
+    def _pages(self, what: str, **query: object) -> Iterator[Any]:
+        return self._connection.list_items(build_path("banks", self.bank, what), **query)
 
     def close(self) -> None:
         """Close the connections."""
@@ -377,8 +374,3 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _behind(seq: int) -> str | None:
-    """The cursor of a list of lines behind a number, as `everthread.server.pagination` writes it."""
-    return base64.urlsafe_b64encode(json.dumps([seq]).encode()).decode().rstrip("=") if seq else None

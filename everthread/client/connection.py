@@ -103,8 +103,9 @@ class Connection:
         answer = self._tried(self._request(method, path, body, query, uuid.uuid4().hex))
         return _parsed(answer.content, self.url) if answer.content else None
 
-    def list_items(self, path: str, *, after: str | None = None, **query: object) -> Iterator[Any]:
+    def list_items(self, path: str, **query: object) -> Iterator[Any]:
         """Yield the items of a list, fetched a page at a time. Raises as `request`."""
+        after = None
         while True:
             page = self.request("GET", path, limit=PAGE_SIZE, after=after, **query)
             yield from page["items"]

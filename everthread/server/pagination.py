@@ -1,4 +1,4 @@
-"""Long lists, a page at a time. A cursor tells where a page ended; what is in it is nobody's business but ours."""
+"""Splits long lists into pages. A cursor encodes where a page ended; its content is opaque to clients."""
 
 from __future__ import annotations
 
@@ -20,12 +20,20 @@ After = Annotated[str | None, Query(max_length=1000, description="Where the page
 
 
 def cursor(place: list[Any]) -> str:
-    """A place in a list, for the one who asks for more."""
+    """Encode a place in a list as the cursor of the next page."""
     return urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
 def place(after: str | None, kinds: tuple[type, ...]) -> list[Any] | None:
-    """The same, the other way round; its parts are of these kinds. BadQuery for what is no cursor of this list."""
+    """Decode a cursor.
+
+    Args:
+        after: the cursor; None for the beginning of the list.
+        kinds: the types of its parts.
+
+    Raises:
+        BadQuery: if it is no cursor of this list.
+    """
     if after is None:
         return None
     try:
@@ -38,7 +46,7 @@ def place(after: str | None, kinds: tuple[type, ...]) -> list[Any] | None:
 
 
 def page(items: Iterable[Item], limit: int, key: Callable[[Item], list[Any]]) -> dict[str, Any]:
-    """The next items of a list and the cursor behind them, where there are more."""
+    """Return the first `limit` items, and the cursor of the next page if there are more."""
     found = list(islice(items, limit + 1))
     more = cursor(key(found[limit - 1])) if len(found) > limit else None
     return {"items": found[:limit], "next": more}

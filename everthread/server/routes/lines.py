@@ -93,6 +93,7 @@ def lines(
     until: Annotated[datetime | None, Query(description="Said before this time, with an offset.")] = None,
     retracted: Annotated[bool, Query(description="Include retracted lines.")] = False,
     around: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Lines around this one, of its session.")] = None,
+    after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="Only lines with greater numbers.")] = 0,
     after: After = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
@@ -100,8 +101,8 @@ def lines(
     if around is not None:
         return {"items": _around(memory, around, limit, retracted), "next": None}
     where = Filter(_any(session), _any(speaker), _any(role), since=since, until=until)
-    behind = place(after, (int,)) or [0]
-    found = memory.lines(where, after=behind[0], limit=limit + 1, retracted=retracted)
+    previous = place(after, (int,)) or [0]
+    found = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, retracted=retracted)
     return page(found, limit, lambda line: [line.seq])
 
 

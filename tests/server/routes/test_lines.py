@@ -76,6 +76,16 @@ def test_lines_are_listed_a_page_at_a_time(told: TestClient) -> None:
     assert kind(told.get(LINES, params={"limit": 501}), 422) == "invalid-request"
 
 
+def test_lines_are_listed_from_a_number_on_also_a_page_at_a_time(told: TestClient) -> None:
+    first = told.get(LINES, params={"after_seq": 1, "limit": 2}).json()
+    assert [line["seq"] for line in first["items"]] == [2, 3]
+    rest = told.get(LINES, params={"after_seq": 1, "limit": 2, "after": first["next"]}).json()
+    assert ([line["seq"] for line in rest["items"]], rest["next"]) == ([4], None)
+    assert told.get(LINES, params={"after_seq": 4}).json() == {"items": [], "next": None}
+    for wrong in (-1, 2**63, "x"):
+        assert kind(told.get(LINES, params={"after_seq": wrong}), 422) == "invalid-request"
+
+
 def test_lines_are_listed_by_what_is_asked(told: TestClient) -> None:
     assert texts(told.get(LINES, params={"session": "two"}).json()) == ["I planted ferns today."]
     assert texts(told.get(LINES, params={"role": "assistant"}).json()) == ["How exciting!"]
