@@ -87,13 +87,13 @@ Progress = Callable[[int], None]
 
 @damage.reports_damage
 class Memory:
-    """One bank, open. Safe from many threads, and in processes forked while it is open; usable as a context manager.
+    """One open bank; a context manager. Thread-safe, also in processes that are forked while it is open.
 
         with Memory.open("alice") as memory:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
             print(memory.context("Where does Mia live?").text)
 
-    A write is on the disk when its call returns. Reads see every write that has returned, of any process.
+    A write is durable when its call returns. Reads see all writes that have returned, of any process.
     """
 
     def __init__(self, bank: str, store: Store, embedder: Embedder, recipe: Recipe) -> None:
@@ -122,11 +122,22 @@ class Memory:
         options: Mapping[str, object] | None = None,
         tokens: Counter | str | None = None,
     ) -> Self:
-        """Open a bank, made when it is not there. What isn't given comes from the configuration (`everthread.config`).
+        """Open a bank; create it if it doesn't exist.
 
-        store is a folder or a Store; embedder, recipe and tokens (a counter) are objects or names. The bank keeps the
-        recipe of its first line, or of a conversation, with its options, and is opened with it where none is given.
-        Raises BadBankId, BadInput, ConfigError, BankTooNew, BankDamaged, StoreUnavailable.
+        Args:
+            bank: the bank's name.
+            store: a folder, the URL of a database, or a Store.
+            embedder: an embedding model or its name.
+            recipe: a recipe or its name; None: the bank's saved one. A new bank saves it with its first line.
+            options: values of the recipe's options, by name.
+            tokens: a token counter or its name.
+
+        An argument that is None is taken from the configuration (`everthread.config`).
+
+        Raises:
+            BadBankId: for a name that no bank can have.
+            BadInput, ConfigError: for an invalid argument or setting.
+            BankTooNew, BankDamaged, StoreUnavailable: if the bank can't be read.
         """
         held = factory.store(store)
         try:
@@ -156,22 +167,37 @@ class Memory:
         parent: int | str | None = None,
         key: str | None = None,
     ) -> Line:
-        """Keep one line; it is durable and can be recalled when this returns.
+        """Store one line; it is durable, and found by recall, when this returns.
 
-        speaker defaults to the role, said_at to now, session to the bank's current one (a new one after an hour of
-        silence). A line whose key the bank knows is not kept twice: the one that is there comes back, also where it was
-        corrected since. A retracted line is not given back: its key goes to the new one.
-        Raises BadLine and StoreUnavailable, and then nothing was kept.
+        Args:
+            text: what was said.
+            speaker: who said it; None: the role.
+            role: the speaker's role.
+            said_at: when it was said; None: now.
+            session: the conversation; None: the current one, or a new one after an hour of silence.
+            metadata: what JSON can hold.
+            parent: the line that it answers, by number or key.
+            key: its name at its source. A key that is stored already returns the stored line, or its correction; a
+                retracted line's key goes to the new line.
+
+        Raises:
+            BadLine: for an invalid argument; nothing is stored.
+            StoreUnavailable: if the bank can't be written; nothing is stored.
         """
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
         return self.observe_many([new])[0]
 
     def observe_many(self, lines: Iterable[NewLine], progress: Progress | None = None) -> list[Line]:
-        """Keep many lines, embedded and written in batches. progress is called with how many are done after each.
+        """Store lines, embedded and written in batches.
 
-        All lines are checked before the first is kept, but for their parents, which are looked up as they are written.
-        Raises as `observe`; batches already written stay, and giving the same lines with their keys again completes
-        the work.
+        Args:
+            lines: the lines. All are validated before the first is stored, except their parents, which are looked up as
+                they are written.
+            progress: called after each batch with the number of lines that are stored.
+
+        Raises:
+            BadLine, StoreUnavailable: as `observe`. Batches that were written stay; the same lines with their keys
+                complete the work.
         """
         lines = list(lines)
         for line in lines:
@@ -194,10 +220,22 @@ class Memory:
         defer_embedding: bool = False,
         corrects: int | None = None,
     ) -> list[Line]:
-        """Retract lines, and keep others in their place, if any are given: all at once or not at all. Lines that are
-        retracted or forgotten already are passed over. late: they are embedded by the next recall here that may find
-        them, or by `late.catch_up`, if that comes first. corrects: which of these lines the first new one corrects; it
-        is pinned if that was. Raises BadQuery, BadLine, StoreUnavailable; NotFound if the corrected line is gone."""
+        """Retract lines and store others in their place, in one transaction.
+
+        Args:
+            seqs: the lines to retract; retracted and forgotten ones are skipped.
+            lines: the lines to store.
+            defer_embedding: embed them later, in the next recall here that may find them or in `backlog.embed_pending`.
+            corrects: which of the retracted lines the first new line corrects; a pin on it moves to the new line.
+
+        Returns:
+            The stored lines.
+
+        Raises:
+            BadQuery, BadLine: for an invalid argument.
+            NotFound: if the corrected line is gone.
+            StoreUnavailable: if the bank can't be written.
+        """
         cleaned = [clean_line(line, now().astimezone()) for line in lines]
         return self._write_batch(cleaned, sorted(validation.check_seqs(seqs, "seqs")), defer_embedding, corrects)
 
@@ -208,8 +246,7 @@ class Memory:
         defer_embedding: bool = False,
         corrects: int | None = None,
     ) -> list[Line]:
-        """Write one batch. Lines known by their key are not embedded again; the store itself sees to it that none is
-        written twice, whoever else is writing."""
+        """Write one batch. Lines that are stored already, by their keys, are not embedded again."""
         if self._saves_recipe:
             self._saves_recipe = False
             self.save_recipe()
@@ -225,8 +262,7 @@ class Memory:
         return [line or next(written) for line in there]
 
     def _update_derived(self) -> None:
-        """Have the recipe write what it writes of lines. They are kept in any case: where it fails, the next line or
-        question brings it."""
+        """Let the recipe update what derives from lines. If it fails, the next line or query completes it."""
         try:
             self.recipe.update(self.reader)
         except (EverthreadError, *FAILURES) as error:
@@ -314,9 +350,6 @@ class Memory:
                 this memory's bank, to which session, exclude and notes apply alone; `others` holds the other contexts.
             rerank: as for `recall`; the budget is filled in the reranker's order.
 
-        Returns:
-            The context.
-
         Raises:
             BadQuery: for an invalid argument.
             NotFound: for a bank that doesn't exist.
@@ -341,7 +374,17 @@ class Memory:
     def lines(
         self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
     ) -> Iterator[Line]:
-        """The lines by seq, from the one behind `after`; retracted ones only when asked for. Raises BadQuery."""
+        """Iterate over the lines by number.
+
+        Args:
+            where: a filter.
+            after: skip lines up to this number.
+            limit: lines at most.
+            retracted: include retracted lines.
+
+        Raises:
+            BadQuery: for an invalid argument.
+        """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         if type(after) is not int:
@@ -350,30 +393,41 @@ class Memory:
         return self.store.lines(self.bank, where, after=behind, limit=limit, include_retracted=retracted)
 
     def sessions(self) -> list[Session]:
-        """The conversations, in the order they began."""
+        """Return the conversations, in the order in which they began."""
         return self.store.sessions(self.bank)
 
     def end(self, session: str, at: datetime | None = None) -> None:
-        """Say that a session is over, now or at a moment given: a line that names no session begins a new one then.
-        Raises BadQuery and NotFound."""
+        """End a session, now or at a given time: the next line without a session starts another one.
+
+        Raises BadQuery and NotFound.
+        """
         self.store.end_session(self.bank, validation.check_filter_name(session, "session"), at or now())
 
     def stats(self) -> Stats:
-        """What the bank holds."""
+        """Count what the bank holds."""
         found = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded)
         return replace(found, recipe=self.recipe.name)
 
     def retract(self, seq: int) -> Line:
-        """Take a line out of recall for good, because it was edited, regenerated or is not true. Its text stays in the
-        record; `forget` removes it. Raises BadQuery and NotFound."""
+        """Exclude a line from recall for good; its text stays in the record. Raises BadQuery and NotFound."""
         line = self.store.retract(self.bank, validation.check_seq(seq, self.bank), now())
         self._update_derived()
         return line
 
     def correct(self, seq: int, text: str, *, key: str | None = None) -> Line:
-        """Put another text in the place of a line: it is retracted, and one of the same speaker, session and time is
-        kept, all at once. The new line has the key of the old one, or else the given key. Asked for again, the same
-        correction is not made twice. Raises BadQuery, BadLine, NotFound and StoreUnavailable."""
+        """Replace the text of a line: retract it, and store one of the same speaker, session and time in its place.
+
+        Args:
+            seq: the line.
+            text: the new text. A correction that was made before is not made again.
+            key: the new line's key; None: that of the old one.
+
+        Returns:
+            The new line.
+
+        Raises:
+            BadQuery, BadLine, NotFound, StoreUnavailable: as `replace_lines`.
+        """
         known = None if key is None else self.store.get_by_key(self.bank, [key]).get(key)
         if done := known or corrected(self.store, self.bank, validation.check_seq(seq, self.bank), text):
             return done
@@ -391,15 +445,18 @@ class Memory:
         speaker: str | None = None,
         everything: bool = False,
     ) -> Receipt:
-        """Remove a line, a session, all that a speaker said, or the whole bank, for good.
+        """Remove a line, a session, all lines of a speaker, or the bank, for good. Give exactly one of them.
 
-        Exactly one of them. A line goes under every number that it has where branches were gone back to, and with what
-        it said before it was corrected. What was noted or summarised of it goes, and a summary of what is left of its
-        session is queued for the scribe; lines of others that quote it stay. In a folder no byte of it is left:
-        each call but for the whole bank rewrites the bank's file, so one of a session is quicker than many of its
-        lines. On Postgres nobody can ask for it any more, but its bytes stay in pages until Postgres uses them again
-        (`everthread db scrub` sees to it at once), and in the write-ahead log and backups as long as those are kept.
-        Raises BadQuery and NotFound; and StoreUnavailable where the lines are gone but bytes of them may be left.
+        A line is removed in all branches, with its earlier versions. Notes and summaries that derive from it are
+        removed; a new summary of the rest of its session is queued. Lines that quote it stay. In a folder no byte of it
+        remains, and each call rewrites the bank's file, so that forgetting a session is faster than forgetting its
+        lines. In Postgres its bytes remain in pages until they are reused (`everthread db scrub` removes them at once),
+        and in the write-ahead log and backups.
+
+        Raises:
+            BadQuery: for an invalid argument.
+            NotFound: if there is nothing to remove.
+            StoreUnavailable: if the lines are removed but bytes of them may remain.
         """
         scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
         receipt = deletion.forget(self.store, self.bank, scope, name)
@@ -410,11 +467,18 @@ class Memory:
     # -------------------------------------------------------- what is written of it
 
     def add_unit(self, unit: NewUnit, *, supersedes: int | None = None, done: ScribeJob | None = None) -> Unit:
-        """Keep a unit: a text written about lines. It takes the place of the unit of its kind that it supersedes, and
-        the work that is done by it leaves the queue, all at once or not at all.
+        """Store a unit: a text written about lines.
 
-        Raises BadInput; NotFound where one of its sources is retracted or forgotten meanwhile, or what it supersedes is
-        not current any more: nothing is kept then, and the work stays queued. Raises StoreUnavailable.
+        Args:
+            unit: the unit.
+            supersedes: the id of the current unit of its kind that it replaces.
+            done: the job that it completes, which leaves the queue in the same transaction.
+
+        Raises:
+            BadInput: for an invalid argument.
+            NotFound: if one of its sources was retracted or forgotten, or what it supersedes is no longer current;
+                nothing is stored, and the job stays queued.
+            StoreUnavailable: if the bank can't be written.
         """
         unit = validation.check_unit(unit)
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= MAX_SEQ):
@@ -428,49 +492,62 @@ class Memory:
         )
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
-        """Put another text in the place of a current unit, which it supersedes. Raises as `write`."""
+        """Replace the text of a current unit, with a unit that supersedes it. Raises as `add_unit`."""
         new = corrections.edit(self.store, self.bank, validation.check_name(kind, "kind"), number, text)
         return self.add_unit(new, supersedes=number)
 
     def set_notes(self, text: str) -> Unit:
-        """Write the notes by hand: they take the place of those that stand. Raises as `write`."""
+        """Replace the current notes with a text written by hand. Raises as `add_unit`."""
         new, before = corrections.note(self.store, self.bank, text)
         return self.add_unit(new, supersedes=before)
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
-        """Remove a unit for good, and those whose place it took; their ids. The lines stay. What is left of its bytes,
-        `forget` tells. Raises BadInput, NotFound and StoreUnavailable."""
+        """Remove a unit and those that it superseded, for good, and return their ids; its lines stay.
+
+        Raises BadInput and NotFound; StoreUnavailable as `forget`.
+        """
         return self.store.forget_unit(
             self.bank, validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
         )
 
     def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
-        """The units that are not retracted, of one kind or category or of all, by kind and id; only those that no other
-        has superseded, if current. Raises BadInput."""
+        """Return the units that are not retracted, by kind and id.
+
+        Args:
+            kind: only units of this kind.
+            current: only units that no other one has superseded.
+            category: only units of this category.
+
+        Raises:
+            BadInput: for an invalid kind.
+        """
         found = self.store.units(
             self.bank, () if kind is None else (validation.check_name(kind, "kind"),), only_current=current
         )
         return [unit for unit in found if category in (None, unit.category)]
 
     def enqueue(self, work: ScribeJob) -> None:
-        """Keep work that a scribe is to do, or how often it was tried and what went wrong. Raises BadInput, and
-        NotFound for a session that is not there."""
+        """Queue a job for a scribe, or update one that failed.
+
+        With `jobs`, `add_unit` and `dequeue`, it serves programs that run a scribe of their own. Raises BadInput;
+        NotFound if its session doesn't exist.
+        """
         self.store.enqueue(self.bank, validation.check_job(work))
 
     def jobs(self) -> list[ScribeJob]:
-        """The work that is still to be done, the oldest first."""
+        """Return the queued jobs, oldest first."""
         return self.store.jobs(self.bank)
 
     def dequeue(self, work: ScribeJob) -> None:
-        """Take work out of the queue, if it is there. Raises BadInput."""
+        """Remove a job from the queue, if it is queued. Raises BadInput."""
         self.store.dequeue(self.bank, validation.check_job(work))
 
     def settings(self) -> dict[str, JSONValue]:
-        """What was set for this bank, by name."""
+        """Return the bank's settings by name."""
         return self.store.settings(self.bank)
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
-        """Keep a setting of this bank; None removes it. Raises BadInput where JSON can't hold the value."""
+        """Save a setting of the bank; None removes it. Raises BadInput if JSON can't hold the value."""
         check_setting(name, value)
         self.store.set_setting(self.bank, name, value)
 
@@ -479,16 +556,24 @@ class Memory:
         save_recipe(self.store, self.bank, self.recipe, factory.configured().get(self.recipe.name))
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """Give every unit, and every line that the recipe embeds, a vector of the present model, and drop those of
-        other models; how many lines got one.
+        """Embed all units, and the lines that the recipe embeds, with the present model; drop vectors of other models.
 
-        May be stopped and started again at any time. Raises ModelError, with what is done kept.
+        It may be interrupted and run again at any time.
+
+        Args:
+            progress: called with the number of lines that are embedded.
+
+        Returns:
+            The number of lines that were embedded.
+
+        Raises:
+            ModelError: if the embedder fails; what is embedded stays.
         """
         self._encoder.resume()
         return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH, progress, self.recipe.embedded)
 
     def close(self) -> None:
-        """Let go of the files, unless the store was given open. The memory can be opened again."""
+        """Close the files, unless the store was given open. The memory can be opened again."""
         if self._owns_store:
             self.store.close()
 

@@ -1,7 +1,7 @@
 """The relevance buffer: passages that were recalled lately stay in view for a while. Pure.
 
-First in, first out, as uncany-membot had it (ten blocks), but no passage stands in it twice: one recalled again moves
-to the end, taking in whatever it overlaps.
+First in, first out, as in uncany-membot (ten blocks), but without duplicates: a passage that is recalled again moves to
+the end, merged with those that it overlaps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LONGEST = 24  # lines of a passage; one that would outgrow this by overlapping i
 
 
 def push(buffer: Sequence[Span], new: Iterable[Span], capacity: int = CAPACITY) -> list[Span]:
-    """The buffer with the new spans at its end, oldest first, the oldest dropped beyond the capacity."""
+    """Return the buffer with new spans at its end, oldest first, without the oldest beyond the capacity."""
     held = list(buffer)
     if capacity < 1:
         return []
@@ -31,6 +31,6 @@ def push(buffer: Sequence[Span], new: Iterable[Span], capacity: int = CAPACITY) 
 
 
 def _outside(span: Span, first: int, last: int) -> list[Span]:
-    """What of a span lies before first and behind last."""
+    """Return the parts of a span before `first` and after `last`."""
     parts = ((span[0], min(span[1], first - 1)), (max(span[0], last + 1), span[1]))
     return [part for part in parts if part[0] <= part[1]]

@@ -2,8 +2,8 @@
 
 The order of choice: the hits themselves, best first; then the neighbours of the hits, best hit first; then what the
 relevance buffer still holds, newest first. Only whole lines are taken. A line too long for the room that is left is
-passed over, and shorter ones behind it still come in; of a hit that would fill the whole budget an excerpt is shown.
-Where the best hit finds no room at all, nothing is shown: the crumbs would pass for all that is known.
+passed over, and shorter ones after it are still taken; of a hit that would fill the whole budget an excerpt is shown.
+If there is no room for the best hit, nothing is shown: the rest would pass for all that is known.
 The result is laid out in the order in which lines were said.
 """
 
@@ -33,9 +33,15 @@ def fit(
     relevance: float,
     wanted: Collection[str] = (),
 ) -> Context:
-    """The context of these hits (best first) and the lines of the buffer, at most `budget` tokens by `count`.
+    """Fill a context with hits and the lines of the buffer.
 
-    wanted are the terms of the question, by which an excerpt is chosen.
+    Args:
+        hits: the hits, best first.
+        held: the lines of the buffer, newest passage first.
+        budget: tokens of the text at most.
+        count: counts the tokens of a text.
+        relevance: the relevance of the query as a whole.
+        wanted: the terms of the query, by which an excerpt is chosen.
     """
     chosen: dict[Hashable, Source] = {}
     spent = 0

@@ -1,5 +1,7 @@
-"""A hit grows by its neighbours: the lines before and after it in its session. Pure arithmetic on the numbers of their
-places: a line stands at its own number, and a corrected one where the line stood that it corrects."""
+"""Neighbours of a hit: the lines before and after it in its session. Pure arithmetic on positions.
+
+The position of a line is its number; that of a correction, the number of the line that it corrects.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,14 @@ Span = tuple[int, int]  # first and last seq, both inclusive
 def build_hits(
     ranked: Iterable[Candidate], width: int, shown: Callable[[Sequence[int]], list[Line]], exclude: Collection[int]
 ) -> list[Hit]:
-    """The lines that were found, each with `width` neighbours on either side. shown tells those of these numbers that
-    may be shown."""
+    """Build the hits of chosen lines, each among its neighbours.
+
+    Args:
+        ranked: the chosen lines, best first.
+        width: neighbours on either side.
+        shown: reads those lines of these numbers that may be shown.
+        exclude: numbers of lines that are no neighbours.
+    """
     found = {each.seq: each for each in ranked}
     near = neighbours(found, width, exclude)
     lines = shown(near)
@@ -31,14 +39,18 @@ def build_hits(
 
 
 def neighbours(seqs: Iterable[int], width: int, exclude: Collection[int] = frozenset()) -> list[int]:
-    """Every seq within `width` of one of these, ascending, but for those `without`; some may not exist or belong to
-    another session."""
+    """Return the numbers within `width` of one of these, ascending, without those in `exclude`.
+
+    Lines of these numbers may not exist, or be of another session.
+    """
     return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(exclude))
 
 
 def by_position(lines: Iterable[Line]) -> dict[int, Line]:
-    """The lines by their places. Where another line stands at the place that one names, as it may in a bank that it was
-    not said in, it is at its own number."""
+    """Map lines by their positions.
+
+    A correction in a bank where another line has its position is mapped by its own number.
+    """
     every = {line.seq: line for line in lines}
     found: dict[int, Line] = {}
     for line in every.values():
@@ -48,14 +60,20 @@ def by_position(lines: Iterable[Line]) -> dict[int, Line]:
 
 
 def passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:
-    """The line, which stands at this place, among its neighbours of the same session, in order. Lines missing from
-    `around`, which holds them by their places (forgotten, retracted), are left out."""
+    """Return a line among its neighbours of the same session, in order.
+
+    Args:
+        line: the line.
+        at: its position.
+        around: lines by their positions; those that are forgotten or retracted are missing.
+        width: neighbours on either side.
+    """
     near = (around.get(each) for each in range(at - width, at + width + 1))
     return tuple(found for found in near if found is not None and found.session == line.session)
 
 
 def merge(spans: Iterable[Span]) -> list[Span]:
-    """Spans that overlap or touch become one; ascending."""
+    """Merge spans that overlap or touch; ascending."""
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + 1:
@@ -66,7 +84,7 @@ def merge(spans: Iterable[Span]) -> list[Span]:
 
 
 def spans(lines: Sequence[Line]) -> list[Span]:
-    """From the first line's seq to the last's; a corrected line, whose number is far from its place, by itself."""
+    """Return the span from the first line to the last, and one for each correction, which is far from its position."""
     own = [line.seq for line in lines if line.position == line.seq]
     moved = [(line.seq, line.seq) for line in lines if line.position != line.seq]
     return [(own[0], own[-1]), *moved] if own else moved

@@ -25,11 +25,11 @@ EVIDENCE = (
     "match",  # the greatest cosine x idf share of the window: near in meaning and in words at the same place
     "cosine",  # the greatest cosine, whatever the words
     "top",  # the best score
-    "stranger",  # the question names someone or something that never occurs in the bank
+    "stranger",  # the question contains a name that never occurs in the bank
     "small",  # how far the bank is from FULL, on a log scale: 1 for a bank of one line, 0 for a full one
-    "small_cosine",  # the greatest cosine x small: among few lines even a faint likeness tells
+    "small_cosine",  # the greatest cosine x small: among few lines even a low cosine is evidence
     "small_top",  # the best score x small
-    "asked",  # the log of one more than the question's terms: where words alone tell, many of them find something
+    "asked",  # the log of one more than the question's terms: if only words are compared, many find something
 )
 SATURATED_LINES = 500  # lines; from here on a bank has something near to any question
 
@@ -42,13 +42,15 @@ class LogisticModel:
     weights: Mapping[str, float]
 
     def predict(self, evidence: Mapping[str, float]) -> float:
-        """The chance that this evidence gives."""
+        """Return the chance that this evidence gives."""
         return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
 
 
 def evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, float]:
-    """What speaks for and against the bank knowing anything of the question. A line that tells nothing is no
-    evidence of an answer."""
+    """Return the evidence for and against the bank knowing the answer.
+
+    A line without information ("empty") is no evidence.
+    """
     told = values["empty"] == 0
     cosine = float(values["cosine"][told].max(initial=0.0))
     top = float(scores[told].max()) if told.any() else 0.0
@@ -66,26 +68,29 @@ def evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, fl
 
 
 def gate_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
-    """The weights by which the best score is evidence. Lines of last week are no evidence that anything is known of
-    what is asked of last week; only of dates have the curves seen how much they are."""
+    """Return the weights by which the best score counts as evidence.
+
+    Lines of last week are no evidence that the bank knows the answer to a question about last week; the curves were
+    fitted on dates only.
+    """
     if not any(isinstance(time, Span) for time in query.times):
         return weights
     return {name: weight for name, weight in weights.items() if name not in ("day", "month")}
 
 
 def mentions_unknown_name(found: Candidates) -> bool:
-    """Whether the question names someone or something of whom the bank has never heard."""
+    """Return whether the question contains a name that never occurs in the bank."""
     unknown = {term for term, posting in found.postings.items() if not posting.df} - found.query.speaker_terms
     return any(unknown.issuperset(terms) for terms in found.query.names)
 
 
 def probabilities(hit: LogisticModel, scores: Floats, whole: float) -> Floats:
-    """(C,) each candidate's chance to bear on the query: that anything does, times that it is this one."""
+    """Return the (C,) chances that each candidate bears on the query: that any does, times that it is this one."""
     return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_share(scores)), np.float32)
 
 
 def log_share(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """(C,) the log of each candidate's share in a softmax over the scores: how far it stands out among the others."""
+    """Return the (C,) log of each candidate's share in a softmax over the scores."""
     if not len(scores):
         return scores
     apart = scores - scores.max()

@@ -1,4 +1,4 @@
-"""What passes between a memory, a recipe and the stages of recall: queries, candidates, results, budgets."""
+"""Values that a memory, a recipe and the stages of recall exchange: queries, candidates, results, budgets."""
 
 from __future__ import annotations
 

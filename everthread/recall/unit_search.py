@@ -38,8 +38,11 @@ class Scored(NamedTuple):
 
 
 def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:
-    """The kinds of units that a filter asks for; none where it asks for lines. BadQuery where it asks for both, or for
-    what a unit doesn't have."""
+    """Return the kinds of units that a filter asks for; none if it asks for lines.
+
+    Raises:
+        BadQuery: if it asks for both, or filters units by something that only lines have.
+    """
     if where is None or check_filter(where, as_of).kind is None:
         return ()
     wanted = tuple(dict.fromkeys(allowed_names(where.kind, "kind")))
@@ -59,7 +62,7 @@ def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...
 
 
 def see_category(where: Filter | None, name: str, categorised: bool) -> None:
-    """Raises BadQuery if a filter by category is put to a recipe whose hits have none."""
+    """Raise BadQuery if a filter by category is given to a recipe whose hits have none."""
     if where is not None and where.category is not None and not categorised and not kinds(where):
         raise BadQuery(
             f"invalid where.category {where.category!r}: what the recipe {name!r} finds has no category; "
@@ -68,8 +71,10 @@ def see_category(where: Filter | None, name: str, categorised: bool) -> None:
 
 
 def eligible(units: Sequence[Unit], where: Filter, as_of: datetime | None) -> list[Unit]:
-    """Those that the filter allows, and that held then. What is superseded holds no more, but for notes: they tell of
-    their time, and the later one has left out what no longer mattered then."""
+    """Return the units that a filter allows and that were current at its moment.
+
+    Superseded notes are found as well: they describe their time, and the later ones have dropped what mattered then.
+    """
     known = [unit for unit in units if as_of is None or unit.said_at <= as_of]
     over = {(unit.kind, unit.supersedes) for unit in known if unit.kind != "note"}
     return [unit for unit in known if (unit.kind, unit.id) not in over and _fits(unit, where)]
@@ -89,7 +94,7 @@ def _fits(unit: Unit, where: Filter) -> bool:
 
 
 def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:
-    """Of the rarity of all the question's words among these units, the share whose words stand in each."""
+    """Return for each unit the share of the query's terms that it contains, weighted by their rarity among all."""
     texts = [set(terms(unit.text)) for unit in units]
     weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in query.terms}
     mass = sum(weights.values())

@@ -1,4 +1,4 @@
-"""Recipe: one complete way of remembering. What it writes, how it finds, how it lays out what was found.
+"""Recipe: one complete way of remembering: what it writes, how it searches, how it lays out hits.
 
 A recipe holds choices and numbers, and composes the stages that all of them share. Each is a frozen dataclass, so that
 every number of it is one argument away: `Membot(threshold=0.65)`.
@@ -24,7 +24,7 @@ from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
 from everthread.types import ROLES, Context, Line, Role, Sampling
 
-REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo 84% of what answers a question is in so many
+REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo they hold 84% of what answers a question
 OFFERS = "Let the character bring up something of the past unasked."
 WIDEST = 1000  # lines on either side of one at most: all of them would be read
 SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
@@ -32,7 +32,7 @@ SHARE = 16  # of a small context, the part that it may take: more, and little of
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One complete way of remembering. What is not said otherwise is as the default recipe has it.
+    """One complete way of remembering. The defaults are those of the default recipe.
 
     Every line is kept verbatim in any case: a recipe decides what is written beside it, and what of it all is found.
     """
@@ -55,7 +55,7 @@ class Recipe:
     overlap: int = 0  # lines of the window that were noted already
     uses_buffer: ClassVar[bool] = False  # whether the relevance buffer is in view as well
     memories_last: ClassVar[bool] = (
-        False  # whether what is told stands behind the newest line of a prompt, not before it
+        False  # whether memories are placed after the newest line of a prompt, not before it
     )
     offers: bool = option(True, OFFERS)
     notes: ClassVar[bool] = True  # whether what leaves the window is noted
@@ -77,25 +77,45 @@ class Recipe:
 
     @property
     def rules(self) -> str:
-        """The instruction that opens a prompt, unless the character brings its own."""
+        """Return the instruction that opens a prompt, unless the character brings its own."""
         return RULES
 
     def update(self, reader: BankReader) -> None:
-        """Write what derives from the lines alone, as far as it is not written yet. Called after lines were kept or
-        taken back; what it does may be cut short at any moment and is then done by the next call."""
+        """Write what derives from the lines alone, as far as it is not written yet.
+
+        It is called after lines were stored or retracted. It may be interrupted; the next call completes it.
+
+        Args:
+            reader: the bank.
+        """
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        """The k best hits for a question that is not blank. Raises BadQuery."""
+        """Find the best hits for a query that is not blank.
+
+        Args:
+            reader: the bank.
+            asked: the query.
+            k: hits at most.
+
+        Raises:
+            BadQuery: for a filter that it can't apply.
+        """
         raise NotImplementedError
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
-        """What was found, as text for a prompt."""
+        """Lay out hits as text for a prompt.
+
+        Args:
+            reader: the bank.
+            found: the hits and the verdict on the query.
+            room: the limits of the text.
+        """
         held = [] if room.session is None or "line" not in self.kinds else self._held(reader, found, room.session)
         held = [line for line in held if line.seq not in room.exclude]
         return fit(found.hits, held, room.budget, room.count, found.relevance, found.terms)
 
     def _held(self, reader: BankReader, found: SearchResult, session: str) -> list[Line]:
-        """The lines in the session's buffer, the newest passage first."""
+        """Return the lines in the session's buffer, the newest passage first."""
         new = neighbours.merge(
             span
             for hit in found.hits[: self.buffer_hits]
@@ -106,23 +126,32 @@ class Recipe:
         return [line for first, last in spans for line in reader.get_visible(range(first, last + 1), found.allowed)]
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        """The part of a character's prompt that holds what is remembered, with its heading."""
+        """Return the part of a character's prompt that holds the memories, with its heading."""
         return render_lines(context, name, now)
 
     def narrowed(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
-        """Returns what of a summary is kept; None for nothing. Raises ModelError, and then nothing is kept for now."""
+        """Return the part of a summary that is stored; None for nothing. Raises ModelError; nothing is stored then."""
         return summary
 
     def category(self, scribe: Scribe, summary: str) -> str:
-        """Returns the category of a summary. Raises ModelError."""
+        """Return the category of a summary. Raises ModelError."""
         return scribe.categorize(summary)
 
     def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
-        """How many of the lines in a conversation's window, of so many tokens each, go out of it, oldest first."""
+        """Return how many of the oldest lines leave a conversation's window.
+
+        Args:
+            costs: the tokens of each line in the window, oldest first.
+            room: tokens that the window may have.
+        """
         return lines_to_evict(costs, room)
 
     def memory_budget(self, context: int) -> int:
-        """Tokens of what is remembered in a prompt, for a model with a context of so many."""
+        """Return the tokens of memories in a prompt.
+
+        Args:
+            context: tokens of the model's context.
+        """
         return min(REMEMBERED, context // SHARE)
 
 

@@ -1,4 +1,4 @@
-"""What answers a query: the search over units, the bank's recipe, or the default recipe in its place."""
+"""Chooses the search that answers a query: over units, by the bank's recipe, or by the default recipe."""
 
 from __future__ import annotations
 
