@@ -59,8 +59,17 @@ class Client:
     """
 
     def __init__(self, url: str = DEFAULT_URL, bank: str = "default", key: str | None = None) -> None:
-        """Nothing is sent yet. key is made by `everthread keys` made; on the server's own machine none is needed.
-        Raises BadBankId and ConfigError."""
+        """Prepare the connection; nothing is sent yet.
+
+        Args:
+            url: of the server.
+            bank: its id.
+            key: made by `everthread keys`; not needed on the server's own machine.
+
+        Raises:
+            BadBankId: for an invalid id.
+            ConfigError: for an invalid URL or key.
+        """
         self.bank = check_bank_id(bank)
         self._connection = Connection(url, key)
         self.characters = RemoteCharacters(self._connection)
