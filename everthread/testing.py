@@ -1,7 +1,7 @@
 """Stand-ins for models: deterministic, instant, and needing no file. Public, so that your own tests can use them.
 
 HashEmbedder knows words by their spelling only: texts are near when they share words, and never by meaning.
-ScriptedLLM says what it is told, and remembers what it was asked.
+ScriptedLLM gives scripted replies, and records its prompts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class HashEmbedder:
 
     def _fill(self, vector: Vector, text: str) -> None:
         for word in WORD.findall(text.casefold()):
-            # Not hash(): Python salts that anew in every process.
+            # Not hash(), which Python salts differently in each process.
             code = int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
             vector[(code >> 1) % self.dim] += 1.0 if code & 1 else -1.0
         length = float(np.linalg.norm(vector))
@@ -67,16 +67,16 @@ Scripted = str | Exception | StreamCut | Callable[[Sequence[Message]], str]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, each with the space before it; together they are the text."""
+    """Split a text into words, each with the space before it."""
     return PIECE.findall(text)
 
 
 class ScriptedLLM:
-    """A language model that gives these replies, one a call. Safe from many threads.
+    """A language model that gives these replies, one per call. Thread-safe.
 
-    A reply is a text; a function of the messages that makes one; an exception, which is raised in place of a reply; or
-    a Cut. prompts are the messages of each call. pieces says in which parts a text is streamed. Its usage is estimated.
-    When all are given, each further call raises ModelError.
+    A reply is a text; a function of the messages that returns one; an exception, which is raised in place of a reply;
+    or a StreamCut. `prompts` holds the messages of each call; `pieces` splits a text for streaming. Usage is estimated.
+    A call after the last reply raises ModelError.
     """
 
     def __init__(

@@ -11,7 +11,11 @@ _MICRO = timedelta(microseconds=1)
 
 
 def micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLine) -> int:
-    """A moment as microseconds since 1970. Raises `error` where it has no zone or leaves the years 1 to 9999 in UTC."""
+    """Return a moment as microseconds since 1970.
+
+    Raises:
+        BadInput: as `error`, if it has no time zone or leaves the years 1 to 9999 in UTC.
+    """
     if not isinstance(at, datetime):
         raise error(f"{name} must be a datetime, got {at!r}; parse text with datetime.fromisoformat")
     if at.utcoffset() is None:
@@ -26,11 +30,11 @@ def micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLine)
 
 
 def offset(at: datetime) -> int:
-    """The moment's distance from UTC, in seconds."""
+    """Return the moment's distance from UTC, in seconds."""
     apart = at.utcoffset()
     return int(apart.total_seconds()) if apart else 0
 
 
 def moment(stamp: int, seconds: int = 0) -> datetime:
-    """The moment of a stamp, on a clock that many seconds from UTC."""
+    """Return the moment of a timestamp, on a clock `seconds` from UTC."""
     return (_EPOCH + stamp * _MICRO).astimezone(timezone(timedelta(seconds=seconds)) if seconds else UTC)

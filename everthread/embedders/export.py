@@ -40,7 +40,7 @@ MASKED = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and n
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a sentence-transformers folder says about turning tokens into one vector."""
+    """How a sentence-transformers model turns tokens into one vector."""
 
     pooling: Literal["mean", "cls"]
     normalise: bool
@@ -269,7 +269,7 @@ def _bare(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; the message of an error is all that is printed of it."""
+    """Run the command line. An error is printed as its message alone."""
     parser = argparse.ArgumentParser(
         prog="python -m everthread.embedders.export", description=(__doc__ or "").split("\n")[0]
     )

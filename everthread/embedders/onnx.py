@@ -28,20 +28,18 @@ if TYPE_CHECKING:
     import tokenizers
 
 MINILM_FOLDER = Path(__file__).with_name("minilm")
-QUESTION_CACHE_SIZE = (
-    256  # questions whose vectors are in mind until they are kept as lines, of as many who talk at once
-)
-CHARS_PER_TOKEN = 32  # far above ordinary text's; what lies beyond is cut before tokenising, to bound its cost
+QUESTION_CACHE_SIZE = 256  # vectors of questions that are stored as lines a moment later; one per conversation
+CHARS_PER_TOKEN = 32  # far above ordinary text; longer texts are cut before tokenising, to bound the cost
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderConfig:
-    """What embedder.json says of the model beside it; `everthread.embedders.export` writes it."""
+    """The content of embedder.json, which describes a model; `everthread.embedders.export` writes it."""
 
     name: str
     dim: int
     max_tokens: int
-    pooling: str  # done inside the graph; here for whoever reads the file
+    pooling: str  # done inside the graph; for information
     quantisation: str
     query_prompt: str
     text_prompt: str
@@ -53,10 +51,10 @@ class EmbedderConfig:
 class OnnxEmbedder:
     """Runs a local model on onnxruntime: the shipped MiniLM, or a folder that `everthread.embedders.export` wrote.
 
-    The description is read at once, the model at the first text. Threads may share one embedder.
-    Texts go through the model one at a time, on as many threads as are given (0: as many as there are processors).
-    So nothing is padded, and a text's vector is the same whatever stands beside it; batches would be no faster.
-    An interrupt ends `embed` as soon as the texts that are being read are done.
+    The description is read at once, the model at the first text. Thread-safe.
+    Texts go through the model one at a time, on `threads` threads (0: one per processor). So nothing is padded, and a
+    text's vector does not depend on the other texts; batches would be no faster. An interrupt ends `embed` as soon as
+    the texts in progress are done.
     """
 
     def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
@@ -66,10 +64,8 @@ class OnnxEmbedder:
         _check_size(self._folder / "model.onnx", self._config.model_bytes)
         self._lock = Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
-        self._latest = threading.local()  # a line that is kept is asked about in the next moment, by the same thread
-        self._asked: OrderedDict[bytes, Vector] = (
-            OrderedDict()
-        )  # or kept a little after, by any; texts by their digests
+        self._latest = threading.local()  # a line is often stored right after its query, by the same thread
+        self._asked: OrderedDict[bytes, Vector] = OrderedDict()  # by digests; or a little later, by any thread
 
     @property
     def name(self) -> str:
@@ -85,7 +81,7 @@ class OnnxEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.dim), np.float32)  # (N, D)
-        waiting = enumerate(list(texts))  # whoever is free takes the next
+        waiting = enumerate(list(texts))  # the next free thread takes the next
 
         def work() -> None:
             for place, text in waiting:
@@ -111,7 +107,7 @@ class OnnxEmbedder:
         return vector
 
     def _kept(self, text: str) -> Vector:
-        """The vector of a text that is kept. One that was asked about is not read again."""
+        """Return the vector of a text to be stored, without running the model again if it was a query just before."""
         with self._lock:
             asked = self._asked.pop(_digest(text), None)
         return self._vector(text) if asked is None else asked
@@ -144,7 +140,7 @@ class OnnxEmbedder:
 
         path = self._folder / "model.onnx"
         options = ort.SessionOptions()
-        options.intra_op_num_threads = 1  # whole texts run side by side instead
+        options.intra_op_num_threads = 1  # whole texts run in parallel instead
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads sleep
         options.enable_cpu_mem_arena = False  # the arena keeps the largest batch's memory for ever, and gains no speed
@@ -199,7 +195,10 @@ def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenize
 
 
 def _check_size(path: Path, expected: int) -> None:
-    """A download cut short, or a Git LFS pointer. Hashing 24 MB would cost a tenth of a short command's time."""
+    """Raise ModelNotFound for a truncated download or a Git LFS pointer.
+
+    Hashing 24 MB would cost a tenth of a short command's time.
+    """
     try:
         size = path.stat().st_size
     except OSError as error:

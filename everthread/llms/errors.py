@@ -1,7 +1,7 @@
-"""What goes wrong with a language model's server, in our words.
+"""The errors of a language model's server.
 
-No error holds a word of what was said, or the key: of the server's own words only codes and types are told, since some
-servers echo the prompt.
+No error contains a word of the conversation, or the key: of the server's own words only codes and types are shown,
+since some servers echo the prompt.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StatusError(Exception):
 
 
 class LLMErrors:
-    """Makes the errors of one model of one server. context is in tokens."""
+    """Builds the errors of one model of one server."""
 
     def __init__(self, model: str, url: str, context: int) -> None:
         self._model = model
@@ -55,7 +55,7 @@ class LLMErrors:
 
     @contextmanager
     def translate(self, timeout: float) -> Iterator[None]:
-        """What goes wrong while a body is read."""
+        """Translate the errors of reading a body."""
         import httpx
 
         try:
@@ -64,12 +64,12 @@ class LLMErrors:
             raise self.silence_error(timeout) from None
         except httpx.HTTPError as error:
             raise self.cut_error(type(error).__name__) from None
-        except (ValueError, RecursionError):  # whose text may be that of the reply
+        except (ValueError, RecursionError):  # their text may quote the reply
             remedy = "check that the URL is that of an OpenAI-compatible server; it mostly ends in /v1"
             raise self._fault(LLMUnavailable, "answers nonsense", remedy) from None
 
     def check_event(self, event: object) -> None:
-        """Raises LLMUnavailable for an error that comes in the place of a reply."""
+        """Raise LLMUnavailable for an error that is sent in place of a reply."""
         if not isinstance(event, dict):
             raise ValueError("no object")
         if (error := event.get("error")) or event.get("object") == "error":
@@ -122,13 +122,17 @@ class LLMErrors:
         return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or look into the log of its server")
 
     def _fault(self, kind: type[Kind], what: str, remedy: str, public: str = "") -> Kind:
-        """The error: its message names the server's address, its public text does not, and says `public` if given."""
+        """Return the error. Its message names the server's address; its public text doesn't, and says `public` if given."""
         model = f"language model {self._model!r}"
         return kind(f"{model} at {self._url} {what}; {remedy}", f"{model} {public or what}; {remedy}")
 
 
 def redact_url(url: str) -> str:
-    """A server's address without what may be secret in it. ConfigError if it is none."""
+    """Return a server's address without user, password and query.
+
+    Raises:
+        ConfigError: if it is not an HTTP address.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -153,7 +157,7 @@ def _error_object(body: bytes) -> tuple[dict[str, Any], str]:
 
 
 def _why(error: BaseException) -> str:
-    """Why there is no connection: the system's word for it, where that is at the bottom of it."""
+    """Return why there is no connection, in the operating system's words where it gave an error number."""
     first = error
     while (cause := first.__cause__ or first.__context__) is not None:
         first = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
@@ -172,6 +176,6 @@ def is_retryable(error: Exception) -> bool:
 
 
 def _codes(*said: object) -> str:
-    """Codes and types of errors in brackets, as far as they are such: a server may put any text there."""
+    """Return codes and types in brackets. Others than plain names are left out: a server may send any text."""
     told = [str(each) for each in said if each is not None and NAME.fullmatch(str(each))]
     return f" ({' '.join(dict.fromkeys(told))})" if told else ""

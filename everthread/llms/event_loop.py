@@ -1,5 +1,7 @@
-"""The one thread in which all that language models send is awaited and read, however many are asked at once. With a
-thread for each, they would spend more on waiting for each other than on reading."""
+"""The event loop that reads the replies of all language models, in one thread.
+
+With a thread for each reply, more time would go into switching threads than into reading.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,21 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 Close = Callable[[], Coroutine[Any, Any, None]]
 
-_lock = threading.RLock()  # what the garbage collector closes may come in between, in the same thread
+_lock = threading.RLock()  # the garbage collector may call `_close` while this thread holds it
 _loop: asyncio.AbstractEventLoop | None = None
 _parents: list[asyncio.AbstractEventLoop | None] = []  # kept: what they wait for is still the parent's
 
 
 def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
-    """Have it done in that thread. What comes back may be waited for, and cancelled."""
+    """Run a coroutine in the loop's thread; return its future, which can be awaited and cancelled."""
     return asyncio.run_coroutine_threadsafe(coroutine, _started())
 
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Have it done in that thread, and wait for it; an interrupt cancels it. Not to be called in that thread."""
+    """Run a coroutine in the loop's thread and wait for its result; an interrupt cancels it.
+
+    It must not be called in that thread itself.
+    """
     waiting = start(coroutine)
     try:
         return waiting.result()
@@ -35,7 +40,7 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 
 def close_with_owner(owner: object, close: Close) -> None:
-    """Have something closed in that thread once its owner is gone. The end of the process closes all by itself."""
+    """Run `close` in the loop's thread once its owner is garbage-collected, but not at the end of the process."""
     weakref.finalize(owner, _close, close, os.getpid()).atexit = False
 
 
@@ -45,10 +50,12 @@ def _close(close: Close, process: int) -> None:
 
 
 def _started() -> asyncio.AbstractEventLoop:
-    """The loop. It ends with the process, in the middle of whatever it awaits: to end it in order would take as long as
-    the servers that are awaited."""
+    """Return the loop, and start it at the first call.
+
+    It ends with the process, without waiting: an orderly end would take as long as the slowest server.
+    """
     global _loop
-    if (loop := _loop) is not None:  # without the lock, which whoever is interrupted by this may hold
+    if (loop := _loop) is not None:  # without the lock, which the interrupted code may hold
         return loop
     with _lock:
         if _loop is None:
@@ -58,7 +65,7 @@ def _started() -> asyncio.AbstractEventLoop:
 
 
 def _forked() -> None:
-    """A process that was forked off has no such thread, and begins one of its own."""
+    """Forget the loop in a forked child, which has no such thread and starts its own."""
     global _loop, _lock
     _parents.append(_loop)
     _loop, _lock = None, threading.RLock()

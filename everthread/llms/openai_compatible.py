@@ -99,15 +99,15 @@ class OpenAICompatible:
             return self._usage
 
     def models(self) -> list[str] | None:
-        """The names of the models that the server has, or None where it doesn't tell."""
+        """Return the names of the server's models, or None if it doesn't list them."""
         return discovery.list_models(self._base_url, self._key)
 
     def warm_up(self) -> None:
-        """Load what the first request would wait for; nothing is asked."""
+        """Load the HTTP client, which the first request would wait for. Nothing is sent."""
         self._client()
 
     def with_model(self, model: str) -> OpenAICompatible:
-        """Another model of the same server. The prices are this one's own, and not known of the other."""
+        """Return another model of the same server. The prices are left out: they are this model's own."""
         return OpenAICompatible(
             *(self._base_url, model, self._key),
             context=self.context,
@@ -142,7 +142,7 @@ class OpenAICompatible:
         return text
 
     def _used(self, usage: Usage) -> Usage:
-        """Adds to what was used; returns it with what it cost."""
+        """Add to the total usage; return the usage with its cost."""
         if self._prices is not None:
             read, written = self._prices
             usage = replace(usage, cost=(usage.prompt * read + usage.completion * written) / 1_000_000)
@@ -205,7 +205,7 @@ class OpenAICompatible:
         return run(_send(http, request))
 
     def _silence(self, stream: bool) -> float:
-        """The seconds that the server may be silent."""
+        """Return the seconds that the server may be silent."""
         return self._timeout if stream else NON_STREAMING_FACTOR * self._timeout
 
     def _client(self) -> httpx.AsyncClient:
@@ -229,7 +229,7 @@ class OpenAICompatible:
 def _checked(key: str) -> str:
     key = key.strip()
     if not key.isascii() or not key.isprintable():
-        raise ConfigError("the key of the language model holds characters that no key has; copy it anew")
+        raise ConfigError("the key of the language model holds characters that no key has; copy it again")
     return key
 
 
@@ -241,7 +241,7 @@ async def _send(http: httpx.AsyncClient, request: httpx.Request) -> httpx.Respon
 
 
 def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[str, JSONValue]:
-    """The parameters that the server takes. Newer models call max_tokens otherwise."""
+    """Return the parameters that the server accepts. Newer models have another name for max_tokens."""
     sent = {name: value for name, value in given.items() if name not in refused}
     if "max_tokens" in given and "max_tokens" in refused and "max_completion_tokens" not in refused:
         sent["max_completion_tokens"] = given["max_tokens"]
@@ -249,7 +249,7 @@ def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[st
 
 
 def _unsupported_param(error: StatusError, sent: Mapping[str, JSONValue]) -> str | None:
-    """The parameter to leave out: the one that the server names, or else one that not all servers know."""
+    """Return the parameter to leave out: the one that the server names, else one that not all servers know."""
     if error.status not in (400, 422) or error.too_long:
         return None
     named = error.param.partition(".")[0]
@@ -262,7 +262,7 @@ def _format(schema: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
 
 
 def _strict(schema: object) -> bool:
-    """Whether OpenAI's strict mode takes the schema: every object closed, all of its fields required, no defaults.
+    """Return whether OpenAI's strict mode takes the schema: objects closed, all fields required, no defaults.
 
     Source: OpenAI's guide to structured outputs, "Supported schemas".
     """

@@ -1,7 +1,6 @@
-"""Replies of a language model's server, read as they come: streams of server-sent events, or whole.
+"""Reads the replies of a language model's server: streams of server-sent events, or whole bodies.
 
-It knows no prompt and no SDK beyond the response; a reply that isn't what it should be is a fault. Pieces are valid
-Unicode, none is empty, and nothing is kept waiting.
+It knows no prompt. A malformed reply is an error. Pieces are valid Unicode, never empty, and passed on at once.
 """
 
 from __future__ import annotations
@@ -34,8 +33,10 @@ FINISHES = {"stop", "length", "content_filter"}
 
 
 class ReplyReader:
-    """A reply on its way: the Stream of OpenAICompatible, which may be listened to. used is told what it took, and
-    returns it with its price."""
+    """The Stream and PushStream of OpenAICompatible.
+
+    `used` is called once with the usage at the end of the reply, and returns it with its price.
+    """
 
     def __init__(
         self,
@@ -59,8 +60,8 @@ class ReplyReader:
         self._written: list[str] = []  # what the model wrote, also of what it only thought
         self._half = ""  # the first half of a surrogate pair, whose other half comes with the next piece
         self._closed = self._ended = False
-        self._failed: ModelError | None = None  # while somebody listened
-        self._waiting: set[Future[str | None] | Future[None]] = set()  # whoever reads it
+        self._failed: ModelError | None = None  # raised while listening; for the next reader
+        self._waiting: set[Future[str | None] | Future[None]] = set()  # of those who read it
         self._process = os.getpid()  # a fork has no part in what is its parent's
         self._reading = asyncio.Lock()
         self._pieces = self._read()
@@ -98,7 +99,7 @@ class ReplyReader:
         run(self._shut())
 
     def _awaited(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
-        """What comes next, or the end where it is closed meanwhile."""
+        """Return the next piece, or None once the stream is closed."""
         waiting = start(next_)
         self._waiting.add(waiting)
         try:
@@ -141,7 +142,7 @@ class ReplyReader:
                     async for piece in pieces:
                         yield piece
         except ModelError:
-            if not self._closed and self._finish is None:  # what breaks off behind the end cuts nothing
+            if not self._closed and self._finish is None:  # a connection that breaks after the end cuts nothing
                 raise
         finally:
             await self._end()
@@ -163,7 +164,7 @@ class ReplyReader:
             yield "\ufffd"
 
     def _taken(self, event: Mapping[str, Any]) -> str:
-        """The piece of text in an event, if any; what else it tells is noted."""
+        """Return the piece of text in an event, and record its other fields."""
         if event.get("usage"):
             self._usage = read_usage(event) or self._usage
         choice = get_path(event, "choices", 0)
@@ -189,7 +190,7 @@ class ReplyReader:
 
 
 def estimate_usage(messages: Sequence[Message], reply: str) -> Usage:
-    """What was used for a reply, where the server didn't count."""
+    """Return the estimated usage of a reply whose tokens the server didn't count."""
     read = sum(estimate(each.content) + MESSAGE_OVERHEAD_TOKENS for each in messages)
     return Usage(read, estimate(reply), estimated=True)
 
@@ -224,7 +225,11 @@ async def peek_error_body(response: httpx.Response) -> bytes:
 
 
 async def read_events(response: httpx.Response) -> AsyncGenerator[dict[str, Any] | None]:
-    """What a stream tells, and None where it says that this is all. ValueError for what is no such stream."""
+    """Yield the events of a stream, and None for its end mark.
+
+    Raises:
+        ValueError: if the body is no stream of JSON events.
+    """
     kind = response.headers.get("content-type", "")
     if kind.startswith(("text/html", "application/json")):
         raise ValueError("no stream")
@@ -236,8 +241,10 @@ async def read_events(response: httpx.Response) -> AsyncGenerator[dict[str, Any]
 
 
 def _parts(response: httpx.Response) -> AsyncIterable[bytes]:
-    """The body as it comes. Where nothing is to be unpacked, straight from the connection: what the client puts
-    between costs as much as all that is done here."""
+    """Return the parts of the body as they arrive.
+
+    An unpacked body is read straight from the connection: the client's own layers cost as much as all parsing here.
+    """
     plain = response.headers.get("content-encoding", "identity") == "identity"
     return response.stream if plain and isinstance(response.stream, AsyncIterable) else response.aiter_bytes()
 
@@ -256,7 +263,7 @@ async def _lines(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
 
 
 def get_path(value: Any, *path: str | int) -> Any:
-    """What stands there in JSON, or None."""
+    """Return the value at a path of keys and indexes in JSON, or None."""
     for step in path:
         if type(step) is int:
             value = value[step] if isinstance(value, list) and len(value) > step else None
@@ -271,7 +278,7 @@ def get_text(value: Any, name: str) -> str:
 
 
 def read_usage(reply: object) -> Usage | None:
-    """What the server says that was used; a server that says nothing was read doesn't count."""
+    """Return the usage that a server reports; None if it reports none, or no prompt tokens."""
     read, written = get_path(reply, "usage", "prompt_tokens"), get_path(reply, "usage", "completion_tokens")
     if type(read) is int and read > 0 and (written is None or type(written) is int):
         return Usage(read, written or 0)

@@ -649,7 +649,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 
 @pytest.mark.parametrize("key", ["sk-…", "sk-\nX-Evil: 1"])
 def test_a_key_that_is_none_is_refused_unseen(key: str) -> None:
-    with pytest.raises(ConfigError, match="copy it anew") as caught:
+    with pytest.raises(ConfigError, match="copy it again") as caught:
         OpenAICompatible("http://localhost/v1", "m", key)
     assert "sk-" not in str(caught.value)
 
