@@ -122,7 +122,7 @@ class LLMErrors:
         return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or look into the log of its server")
 
     def _fault(self, kind: type[Kind], what: str, remedy: str, public: str = "") -> Kind:
-        """Return the error. Its message names the server's address; its public text doesn't, and says `public` if given."""
+        """Return the error. Its message names the server's address; its public text, `public` if given, doesn't."""
         model = f"language model {self._model!r}"
         return kind(f"{model} at {self._url} {what}; {remedy}", f"{model} {public or what}; {remedy}")
 

@@ -1,4 +1,4 @@
-"""Scribes: whoever writes text about a conversation. `LLMScribe` asks a model, `ExtractiveScribe` needs none."""
+"""The interface of scribes, which write about conversations. `LLMScribe` asks a model, `ExtractiveScribe` doesn't."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Near = Callable[[Sequence[str]], Sequence[float]]
 
 SUMMARY = 300  # tokens of a session's summary: packabby's number
 NOTES = 170  # tokens of the notes: the 125 words of the character chat
-# What a text is about. Where it is about several, the first of them.
+# The subjects of texts. A text with several has the first of them.
 CATEGORIES = (
     "person",
     "family",
@@ -30,23 +30,31 @@ CATEGORIES = (
 
 
 class Scribe(Protocol):
-    """Writes about conversations. Every method raises ModelError (ScribeFailed, LLMUnavailable …) where it can't."""
+    """Writes about conversations. Every method raises ModelError (ScribeFailed, LLMUnavailable …) if it fails."""
 
     name: str
 
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
-        """The key points about the person that a session tells, one a row, each with its date; in at most limit tokens
-        by `text.tokens.estimate`. Empty where there is none."""
+        """Return the key points of a session about the person, one per row, each with its date.
+
+        They have at most `limit` tokens by `text.tokens.estimate`; the text is empty if the session has no such point.
+        """
 
     def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
-        """The scratchpad brought up to date: from the old one, what was recalled (background only, never copied), and
-        the lines that go out of the window. Situation, place, feelings, relations, decisions, names."""
+        """Return the updated notes: situation, place, feelings, relations, decisions, names.
+
+        Args:
+            old: the notes until now.
+            recalled: recalled lines and units; for background only, never copied.
+            leaving: the lines that leave the window.
+            limit: tokens of the new notes.
+        """
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
-        """One of the categories; "other" where none fits."""
+        """Return one of the categories; "other" if none fits."""
 
     def strip(self, text: str) -> str | None:
-        """The text without what must not be remembered (secrets, numbers of cards and accounts); None: none of it."""
+        """Return the text without secrets and numbers of cards and accounts; None if nothing is left."""
 
     def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
         """Returns what of a text is about the target, word for word; None if nothing is.
@@ -58,13 +66,13 @@ class Scribe(Protocol):
         """
 
     def relevant(self, query: str, text: str) -> bool:
-        """Whether a recalled text bears on the query."""
+        """Return whether a recalled text is relevant to the query."""
 
     def importance(self, text: str) -> int:
-        """How much it matters, from 1 (small talk) to 10 (changes a life)."""
+        """Return how important a text is, from 1 (small talk) to 10 (life-changing)."""
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
-        """The query so that it can be understood without the lines said before it."""
+        """Return the query, reworded to be understood without the lines before it."""
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
-        """A text to be remembered, so that it can be understood without the lines said before it."""
+        """Return a text to be remembered, reworded to be understood without the lines before it."""

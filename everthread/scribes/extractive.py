@@ -1,7 +1,7 @@
 """ExtractiveScribe: writes about a conversation without a model, in the words of the conversation itself.
 
-It chooses and leaves out, and never makes a sentence of its own; so it can't invent anything, and a word of somebody
-else is never taken for the person's. The same lines always give the same text: no clock, no chance.
+It selects sentences and never writes its own, so it can't invent anything or attribute a word to the wrong speaker.
+The same lines always give the same text: it uses no clock and no randomness.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHARE = 0.5  # of the notes' room that new rows may take from old ones
 LONGEST_NOTE = 40  # tokens of a sentence in the notes; a longer one is shortened
 RELEVANT = 0.4  # share of the question's telling words that a relevant text holds: two of five, one of two; by hand
 ABOUT = 0.25  # cosine of a row to a target from which it counts as being about it; by hand, for the shipped model
-LEANING_WORDS = 4  # a question with so many telling words stands by itself
+LEANING_WORDS = 4  # a question with this many informative words is understood by itself
 CARRIED_LINES = 2  # whose words complete a question that leans on them
 CARRIED_WORDS = 12  # at most, for more would drown the question
 
@@ -61,15 +61,19 @@ class ExtractiveScribe:
     name = "extractive"
 
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
-        """The person's most telling sentences in the order they were said, a row each, with the day: "- 6 May 2024: I
-        moved to Lisbon." At most limit tokens; only a first row that is too long alone is shortened."""
+        """Return the person's most informative sentences in their order, one per row, with the day.
+
+        Example: "- 6 May 2024: I moved to Lisbon." If the first row alone exceeds the limit, it is shortened.
+        """
         said = _chosen_from([line for line in lines if line.speaker == person])
         return "\n".join(_fill(said, [dated(each.line.said_at.date(), "") for each in said], checked(limit)))
 
     def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
-        """The old rows, the newest of them first where there is not room for all, and the most telling sentences of the
-        leaving lines behind them, a row each with its speaker. New rows take at most SHARE of the room from old ones,
-        and replace those that they repeat; what repeats a recalled text is not noted."""
+        """Return the old rows, followed by the most informative sentences of the leaving lines, each with its speaker.
+
+        If the room is short, the newest old rows are kept. New rows take at most SHARE of the room from old ones, and
+        replace those that they repeat; sentences that repeat a recalled text are left out.
+        """
         limit = checked(limit)
         rows = [row.rstrip() for row in old.splitlines() if row.strip()]
         known = [_terms(sentence) for line in recalled for sentence in sentences(line.text)]
@@ -80,18 +84,25 @@ class ExtractiveScribe:
         return "\n".join([*_newest([row for row in rows if not _repeated(_terms(row), fresh)], new, limit), *new])
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
-        """The category of which the text holds the most words; "other" where it holds none. Categories of your own
-        are known by their names alone, unless they are among CATEGORIES."""
+        """Return the category of which the text holds the most words; "other" if it holds none.
+
+        A category that is not among CATEGORIES is recognized by its name alone.
+        """
         return telling.category(text, categories)
 
     def strip(self, text: str) -> str | None:
-        """The text with [removed] for numbers of cards and accounts, keys, passwords and PINs; None where a row of
-        substance is not left."""
+        """Return the text with [removed] for card and account numbers, keys, passwords and PINs.
+
+        None if no row of substance is left.
+        """
         return redaction.strip(text)
 
     def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
-        """The rows that share a telling word with the target, hold a word of a category that it names, or are at
-        least ABOUT near to it; None if none is."""
+        """Return the rows that are about the target, or None.
+
+        Such a row shares an informative word with it, holds a word of a category that it names, or has a cosine of at
+        least ABOUT to it.
+        """
         rows = [row for row in text.splitlines() if row.strip()]
         cosines = near([one_row(row) for row in rows]) if near is not None and rows else [0.0] * len(rows)
         kept = [
@@ -102,7 +113,7 @@ class ExtractiveScribe:
         return "\n".join(kept) or None
 
     def relevant(self, query: str, text: str) -> bool:
-        """Whether the text holds at least RELEVANT of the query's telling words, by their stems."""
+        """Return whether the text holds at least RELEVANT of the query's informative words, by their stems."""
         wanted = frozenset(terms(" ".join(telling.words(query))))
         return bool(wanted) and len(wanted.intersection(terms(text))) >= RELEVANT * len(wanted)
 
@@ -111,8 +122,11 @@ class ExtractiveScribe:
         return telling.importance(text)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
-        """The query with the telling words of the last two lines behind it, if it leans on them: if it has fewer than
-        LEANING_WORDS telling words and says "he", "it", "there", "and …", or has no telling word at all."""
+        """Return the query, followed by the informative words of the last two lines if it depends on them.
+
+        It does if it has fewer than LEANING_WORDS informative words and says "he", "it", "there", "and …", or if it has
+        no informative word at all.
+        """
         held = telling.word_count(telling.words(query))
         if held >= LEANING_WORDS or (held and not _LEANS.search(query)):
             return query
@@ -122,8 +136,10 @@ class ExtractiveScribe:
         return " ".join([query, *carried[-CARRIED_WORDS:]])
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
-        """The text with the day and the speaker of the line that holds it, else of the last line: "On 6 May 2024 Nora
-        said: …"; unchanged where no lines are given."""
+        """Return the text with day and speaker of the line that holds it, else of the last line.
+
+        Example: "On 6 May 2024 Nora said: …". Without lines the text is unchanged.
+        """
         if not lines:
             return text
         line = next((line for line in reversed(lines) if text.strip() in line.text), lines[-1])
@@ -131,22 +147,26 @@ class ExtractiveScribe:
 
 
 def day(at: date) -> str:
-    """A day as rows have it: 6 May 2024."""
+    """Format a day: 6 May 2024."""
     return f"{at.day} {at:%B} {at.year}"
 
 
 def dated(at: date, text: str) -> str:
-    """A row of a summary."""
+    """Format a row of a summary."""
     return f"- {day(at)}: {text}"
 
 
 def one_row(text: str) -> str:
-    """A text as one row, without a bullet or a date before it."""
+    """Join a text to one row, without a bullet or a date before it."""
     return _BULLET.sub("", " ".join(text.split())).strip()
 
 
 def checked(limit: int) -> int:
-    """The limit, if it is one. Raises BadInput."""
+    """Return the limit.
+
+    Raises:
+        BadInput: if it is below 1.
+    """
     if limit < 1:
         raise BadInput(f"limit must be at least 1 token, got {limit}")
     return limit
@@ -177,7 +197,7 @@ def _chosen_from(lines: Sequence[Line]) -> list[_Said]:
 def _fill(said: Sequence[_Said], prefixes: Sequence[str], room: int, longest: int | None = None) -> list[str]:
     """The rows of the sentences that tell the most and repeat each other the least, in the order said, in room tokens.
 
-    Where no row fits, the best is shortened.
+    If no row fits, the best is shortened.
     """
     near = cosines([each.terms for each in said])  # (N, N)
     kept = _unrepeated(said, near)
@@ -212,8 +232,10 @@ def _unrepeated(said: Sequence[_Said], near: Floats) -> list[int]:
 
 
 def _newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[str]:
-    """The old rows for which there is room beside the new, the newest first considered, in their order. Where there is
-    no room for any and nothing is new, the newest is shortened."""
+    """Return the newest old rows that fit together with the new ones, in their order.
+
+    If none fits and there are no new rows, the newest is shortened.
+    """
     left = limit - sum(estimate(row) + 1 for row in new)
     kept: list[str] = []
     for row in reversed(rows):

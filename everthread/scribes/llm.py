@@ -1,7 +1,7 @@
 """LLMScribe: asks a language model to write about a conversation.
 
-The model is asked for JSON of a schema. What it answers is repaired, checked and cut to its limit here, so that a small
-model on one's own machine will do. What was said stands between marks, as material.
+The model is asked for JSON of a schema. Its answer is repaired, checked and cut to its limit here, so that a small
+local model is enough. The conversation is quoted between marks, as material.
 """
 
 from __future__ import annotations

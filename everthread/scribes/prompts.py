@@ -89,7 +89,7 @@ def quoted(**parts: str) -> str:
 
 
 def in_parts(lines: Sequence[Line], room: int) -> Iterator[list[Line]]:
-    """The lines in their order, in parts that are about room tokens when laid out; a longer line is in several."""
+    """Yield the lines in their order, in parts of about `room` tokens when laid out; a longer line is split."""
     return _grouped(_split(lines, room), room, _cost)
 
 
@@ -107,7 +107,7 @@ def _cost(line: Source) -> int:
 
 
 def newest(lines: Sequence[Source], room: int) -> list[Source]:
-    """The last of the lines, as many as have room, in their order."""
+    """Return the last lines that fit into `room` tokens, in their order."""
     kept: list[Source] = []
     for line in reversed(lines):
         room -= _cost(line)
@@ -118,7 +118,7 @@ def newest(lines: Sequence[Source], room: int) -> list[Source]:
 
 
 def grouped(rows: Sequence[str], room: int) -> Iterator[list[str]]:
-    """The rows in their order, in groups of at most room tokens, or of one row."""
+    """Yield the rows in their order, in groups of at most `room` tokens, or of one row."""
     return _grouped(rows, room, lambda row: estimate(row) + 1)
 
 
@@ -138,7 +138,7 @@ def _grouped(each: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> 
 
 
 def day_of(told: str, days: Sequence[date]) -> date:
-    """The day that a model told, if it is one of these; else the first of them."""
+    """Return the day that a model gave, if it is one of these; else the first of them."""
     for each in days:
         forms = (each.isoformat(), day(each), f"{each:%B} {each.day}, {each.year}")
         if any(re.search(rf"(?<!\d){form}(?!\d)", told, re.IGNORECASE) for form in forms):
@@ -147,8 +147,10 @@ def day_of(told: str, days: Sequence[date]) -> date:
 
 
 def found_in(text: str, rows: Sequence[str]) -> list[Span]:
-    """Where the rows stand in the text, whatever blanks are in them; with the bullet and the day of a row of a summary.
-    Rows that are not in it have no place."""
+    """Return the spans of the rows in the text, blanks aside, with the bullet and the day of a row of a summary.
+
+    Rows that the text doesn't hold have no span.
+    """
     places = [place for place, letter in enumerate(text) if not letter.isspace()]
     dense = "".join(text[place] for place in places)
     spans: list[Span] = []
@@ -179,7 +181,7 @@ def _named(name: str, said: str) -> re.Match[str] | None:
 
 
 def joined(text: str, spans: Sequence[Span]) -> str:
-    """The text of the spans in its order; where something was between two of them, a blank, or the end of the row."""
+    """Return the text of the spans in their order, with a blank or a line break for the text left out between two."""
     kept = ""
     end = 0
     for start, until in sorted(spans):

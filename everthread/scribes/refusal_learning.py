@@ -86,7 +86,7 @@ def from_itself(llm: LLM, language: str) -> dict[str, float]:
 
 
 def keep(path: Path, words: Mapping[str, float]) -> None:
-    """Add words to a file, whole or not at all. What the file has already is overwritten, its comments are lost.
+    """Add words to a file, whole or not at all. Words that it has already are overwritten; its comments are lost.
 
     Raises:
         ConfigError: where the file that is there can't be understood.

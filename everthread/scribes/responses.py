@@ -1,4 +1,4 @@
-"""What a model is to answer a scribe, as pydantic models, and how an answer is read, however it is wrapped or broken.
+"""The answers that a scribe expects of a model, as pydantic models, and a tolerant reader for them.
 
 Needs pydantic and json_repair; nothing that `import everthread` loads imports this module.
 """
@@ -27,7 +27,7 @@ class Unusable(Exception):
 
 
 class Answer(BaseModel):
-    """The base of all answers. Numbers are taken for text where text is wanted; keys that nobody asked for are left."""
+    """The base of all answers. Numbers are accepted as text, and unknown keys are ignored."""
 
     model_config = ConfigDict(
         extra="ignore", coerce_numbers_to_str=True, json_schema_extra={"additionalProperties": False}
@@ -127,9 +127,12 @@ Wanted = TypeVar("Wanted", bound=Answer)
 
 
 def read(answer: str, wanted: type[Wanted]) -> Wanted:
-    """An answer as what was wanted: JSON, if need be repaired and taken out of what stands around it. Raises Unusable.
+    """Read an answer as JSON, repaired and taken out of the text around it if necessary.
 
-    Where it was cut in its middle, the last row is left out, unless it is the only one.
+    The last row of an answer that was cut off is left out, unless it is the only one.
+
+    Raises:
+        Unusable: if the answer doesn't hold the wanted object.
     """
     text = _THOUGHT.sub("", answer).strip()
     if not text:
@@ -150,8 +153,10 @@ def read(answer: str, wanted: type[Wanted]) -> Wanted:
 
 
 def _values(text: str, wanted: type[Answer]) -> Iterator[object]:
-    """What may be the object, the likeliest first: what begins with its field, the whole, what lies in it, or a bare
-    list as its field."""
+    """Yield the values that may be the object, the likeliest first.
+
+    These are the text from the object's first field on, the whole text, the objects inside it, and a bare list.
+    """
     name, field = next(iter(wanted.model_fields.items()))
     if begins := re.search(rf"\{{\s*[\"'“]?{name}\b", text):
         yield _repaired(text[begins.start() :])
@@ -186,7 +191,7 @@ def _without_rest(found: Wanted) -> Wanted:
 
 
 def _problem(error: ValidationError) -> str:
-    """What is wrong with which field; never its value."""
+    """Return the faulty field and its problem, but never its value."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     kind = first["type"].replace("_", " ")
