@@ -1,4 +1,4 @@
-"""What LLMScribe asks, and how the material of a question is laid out, cut to a model's context, and found again.
+"""The prompts of LLMScribe. Their material is laid out, cut to the model's context, and found again in the answers.
 
 The prompts are short and plain, for small models. Braces that are doubled stand in what goes through `format`. Pure.
 """

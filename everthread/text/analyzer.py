@@ -40,7 +40,7 @@ _ACCENT = re.compile("[\u0300-\u036f]")
 _CONTRACTED = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m))$")  # don't counts as do, she's as she
 _IGNORED = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")  # invisible in print
 
-# Words that stand in every conversation alike. A short list: one of 115 words, or none, found less.
+# Words that every conversation has. A short list: with one of 115 words, or with none, less was found.
 STOP = frozenset(
     """
     a about am an and are as at be been being but by ca can could did do does for from had has have he her here
@@ -57,7 +57,7 @@ STOP_ALONE = frozenset(
     "最不没沒个個些把被给給让讓对對为為以于於从從向到会會能可要想说說"
 )
 
-# What the stemmer can't know: irregular forms, and the family's many names. Each stands behind the word it counts as.
+# Irregular forms, and the family's many names, which no stemmer knows. Each follows the word that it counts as.
 _IRREGULAR = """
     be=been,being become=became begin=began,begun break=broke,broken bring=brought build=built buy=bought
     catch=caught choose=chose,chosen come=came do=did,done draw=drew,drawn drink=drank,drunk drive=drove,driven
@@ -107,16 +107,16 @@ def _without_accents(word: str) -> str:
 
 
 def is_unspaced_script(text: str) -> bool:
-    """Whether most of a text is in a script without spaces, which the shipped English model can't read.
+    """Return whether most of a text is in a script without spaces, which the shipped English model can't read.
 
-    A character of such a script counts as much as a word of another: a name or an emoticon does not decide.
+    A character of such a script counts as much as a word of another, so that a name or an emoticon does not decide.
     """
     found = len(_UNSPACED.findall(text))
     return found > 0 and 2 * found > sum(len(word) if _UNSPACED.match(word) else 1 for word in _WORD.findall(text))
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in order, folded, not stemmed; a CJK run gives its characters, then its bigrams."""
+    """Return the words of a text in order, folded, not stemmed; a CJK run yields its characters, then its bigrams."""
     found: list[str] = []
     for word in _WORD.findall(normalize(text)):
         if not word.isascii() and _UNSPACED.match(word):
@@ -129,13 +129,13 @@ def tokens(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in order: its words without the commonest, irregular forms made regular, stemmed."""
+    """Return the terms of a text in order: its words without stop words, irregular forms made regular, stemmed."""
     words = [_SAME.get(word, word) for word in tokens(text) if word not in STOP and word not in STOP_ALONE]
     return [str(stem) for stem in _stemmers.english.stemWords(words)]
 
 
 def count_terms(text: str) -> TermCounts:
-    """A line's terms with how often each stands in it and in its head."""
+    """Count the terms of a line, and those of its head."""
     counts = Counter(terms(text))
     if len(text) <= HEAD:
         return TermCounts({term: (n, n) for term, n in counts.items()}, counts.total(), counts.total())
@@ -144,8 +144,10 @@ def count_terms(text: str) -> TermCounts:
 
 
 def without_quotes(text: str, metadata: Metadata) -> str:
-    """What a line says of its own: its text without what it quotes of recalled lines (ECHO), so that these are not
-    found a second time in it. A span that is none, is out of reach or out of order is passed over."""
+    """Return a line's text without its quotes of recalled lines, so that these are not found in it a second time.
+
+    Invalid spans, and those that are out of range or out of order, are ignored.
+    """
     spans = metadata.get(META_ECHO)
     if not isinstance(spans, list | tuple):
         return text
@@ -162,5 +164,5 @@ def _is_span(span: object) -> bool:
 
 
 def without_quotes_json(text: str, metadata: str) -> str:
-    """The same, of a line's metadata as it is kept."""
+    """Do the same for metadata as it is stored, in JSON."""
     return without_quotes(text, json.loads(metadata)) if META_ECHO in metadata else text

@@ -41,7 +41,7 @@ _CHINESE = re.compile(
 
 
 def is_sum(text: str) -> bool:
-    """Whether a question is a sum and asks nothing else, in English or Chinese."""
+    """Return whether a question is a sum and asks nothing else, in English or Chinese."""
     folded = normalize(text)
     if is_unspaced_script(folded):
         return _CHINESE.fullmatch(re.sub(r"[\s?？。.!！，,]", "", folded)) is not None

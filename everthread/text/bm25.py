@@ -13,12 +13,12 @@ B = 0.75  # how much a long text is discounted; the usual value
 
 
 def idf(df: int, lines: int) -> float:
-    """How much a term tells that stands in df of so many lines; never negative."""
+    """Return the weight of a term that occurs in `df` of all lines; never negative."""
     return float(np.log1p((max(lines, df) + PRIOR - df + 0.5) / (df + 0.5)))
 
 
 def saturation(tf: npt.NDArray[np.number], length: npt.ArrayLike = 1.0, mean: float = 1.0) -> Floats:
-    """What tf occurrences in a text of this length count, from 0 to K1 + 1."""
+    """Return the weight of `tf` occurrences in a text of this length, from 0 to K1 + 1."""
     counts = np.asarray(tf, np.float32)
     return np.asarray(
         counts * (K1 + 1) / (counts + K1 * (1 - B + B * np.asarray(length, np.float32) / max(mean, 1e-9)))

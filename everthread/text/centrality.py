@@ -49,7 +49,7 @@ def degree(near: Floats) -> Floats:
 
 
 def mmr(worth: Floats, near: Floats, fits: Callable[[int], bool], balance: float = BALANCE) -> list[int]:
-    """The texts in the order of their maximal marginal relevance, each offered to fits and taken where it says so.
+    """Return the texts that `fits` accepts, offered in the order of their maximal marginal relevance.
 
     Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents and producing
     summaries", SIGIR 1998, with worth in the place of the likeness to a query.
@@ -68,8 +68,10 @@ def mmr(worth: Floats, near: Floats, fits: Callable[[int], bool], balance: float
 
 
 def repeats(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two texts, each given as its terms, say the same: they share REPEATS of their terms (Jaccard) and all of
-    their numbers."""
+    """Return whether two texts, each given as its terms, say the same.
+
+    They do if they share REPEATS of their terms (Jaccard), and all of their numbers.
+    """
     if not one or not other or _numbers(one) != _numbers(other):
         return False
     return len(one & other) >= REPEATS * len(one | other)

@@ -30,12 +30,12 @@ def keywords(text: str, top: int, counts: Mapping[str, int] | None = None, lines
 
 
 def term_counts(text: str) -> Counter[str]:
-    """The terms of a text that may be keywords and how often each stands there, in their order."""
+    """Count the terms of a text that may be keywords, in their order."""
     return Counter(_telling(text))
 
 
 def top_terms(said: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
-    """The `keywords` of a text whose terms are `counted`: for whoever looks at the terms more than once."""
+    """Return the `keywords` of a text from its `counted` terms, for callers that use these more than once."""
     if top < 1:
         raise BadInput(f"top must be at least 1, got {top}; it is how many keywords are wanted")
     known = counts or {}
@@ -44,8 +44,10 @@ def top_terms(said: Mapping[str, int], top: int, counts: Mapping[str, int] | Non
 
 
 def overlap(query: Collection[str], candidate: Collection[str], ignoring: Iterable[str] = ()) -> int:
-    """How many keywords a query and a candidate share. Names to ignore are given as they are written: the bot's own
-    stands in every second line, and says nothing of what the line is about."""
+    """Return how many keywords a query and a candidate share.
+
+    Names to ignore are given as they are written: the bot's own occurs in every second line, whatever it is about.
+    """
     names = {term for name in ignoring for term in terms(name)}
     return len(set(query).intersection(candidate) - names)
 

@@ -1,4 +1,4 @@
-"""What of a line is searched: its marks, and the pieces of it that are embedded. Pure: no store, no model."""
+"""The searchable features of a line: its flags, and the pieces that are embedded. Pure: no store, no model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PIECES = 32  # of a line; of a longer text (29,000 characters) the rest is found
 
 # The marks of a line, as bits.
 ASKS = 1  # it holds a question
-ENDS_ASKING = 2  # it ends in one, so the next line answers; "how are you, good morning?" is none
+ENDS_ASKING = 2  # it ends in one, so the next line answers; not so "how are you, good morning?"
 TELLS_TIME = 4  # it says when: a weekday, a month, yesterday, ago
 TELLS_NOTHING = 8  # it is one sentence in the word order of a question, or small talk
 
@@ -39,7 +39,7 @@ _SMALL_TALK_UNSPACED = re.compile(
     r"|原[来來]如此|真的[吗嗎]?|太好了|太棒了|真好|不[错錯]|[当當]然))+\W*"
 )
 # One sentence with the word order of a question: "is my dog ...", "where do ...", "which dog did ...". Its first word
-# alone does not tell: "When I was six we moved to Rome", "Had lunch with Tom".
+# alone does not decide: "When I was six we moved to Rome", "Had lunch with Tom".
 _VERB = r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|should|shall)"
 _SUBJECT = (
     r"""(?:i|you|he|she|it|we|they|my|your|his|her|our|their|the|an?|this|that|these|those|there|any\w*|some\w*)"""
@@ -54,7 +54,7 @@ _ONLY_ASKS = re.compile(
 
 
 def split(text: str) -> list[str]:
-    """The text in pieces of at most PIECE characters, cut at the end of a sentence or a word where there is one."""
+    """Split a text into pieces of at most PIECE characters, at the ends of sentences or words where possible."""
     found: list[str] = []
     text = text.strip()
     while text and len(found) < PIECES:
@@ -65,7 +65,7 @@ def split(text: str) -> list[str]:
 
 
 def _cut(text: str) -> int:
-    """Where to cut a text that is too long: after the last sentence of the piece, else its last word, else hard."""
+    """Return the place to cut a long text: after the last sentence of the piece, else its last word, else at PIECE."""
     for marks in (("\n\n", "\n", ". ", "! ", "? ", "。", "！", "？"), (" ",)):
         cut = max(text.rfind(mark, PIECE // 2, PIECE - len(mark)) + len(mark) for mark in marks)
         if cut > PIECE // 2:
@@ -74,7 +74,7 @@ def _cut(text: str) -> int:
 
 
 def flags(text: str) -> int:
-    """The marks of what a line says of its own; where that is nothing, it tells nothing."""
+    """Return the flags of a line's text without quotes."""
     if not text.strip():
         return TELLS_NOTHING
     asks = ASKS if "?" in text or "？" in text else 0
@@ -85,7 +85,7 @@ def flags(text: str) -> int:
 
 
 def small_talk(text: str) -> bool:
-    """Whether a text is nothing but "thanks", "good morning" and the like, in English or Chinese."""
+    """Return whether a text is nothing but "thanks", "good morning" and the like, in English or Chinese."""
     if len(text) > LONGEST_SMALL_TALK:
         return False
     said = tokens(text)

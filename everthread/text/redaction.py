@@ -1,7 +1,7 @@
-"""What must not be remembered, and its removal: numbers of cards and accounts, keys, passwords and PINs. Pure.
+"""Removes secrets from texts: numbers of cards and accounts, keys, passwords and PINs. Pure.
 
-A number is taken for a secret where its check digits say so or where it is told to be one; dates, telephone numbers and
-amounts stay. What is told as a password goes to the end of its clause: better a word too many than a secret kept.
+A number counts as a secret if its check digits are valid, or if the text calls it one; dates, telephone numbers and
+amounts stay. A password extends to the end of its clause: better a word too many than a stored secret.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BETWEEN = r"(?:[ \t\u00a0\u2009\u202f]?[-–.·][ \t]?|[ \t\u00a0\u2009\u202f]{
 _GROUPS = re.compile(rf"(?<![\d+])\d{{1,19}}(?:{_BETWEEN}\d{{1,19}})*(?!\d)")
 _GROUP = re.compile(r"\d+")
 CARD_DIGITS = range(13, 20)
-GROUP = 3  # digits of a card's group but for the last: shorter ones are a list of numbers, a date or a telephone number
+GROUP = 3  # digits of a card's group, except the last: shorter ones are a list of numbers, a date or a telephone number
 
 MIN_IBAN_CHARS = 15  # Norway's
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ \u00a0-]{0,2}[A-Za-z0-9]){11,29}")
@@ -94,7 +94,7 @@ _TOLD = (
     _SHOWN_PASSWORD,
     _IS_MY_PASSWORD,
 )
-# What is said of a password and is none: all of it plain words, and the first of them one of these.
+# Remarks about a password: plain words alone, of which the first is one of these.
 _ABOUT = frozenset(
     """
     too very not expired gone lost wrong weak strong safe secure insecure hard easy difficult different changed stored
@@ -107,11 +107,11 @@ _NOUNS = re.compile(
 )
 _MONTHS = "|".join(month for month in MONTHS if month != "may")  # a verb more often
 _DATE = re.compile(rf"\d+|\b(?:{_MONTHS})\b", re.I)
-SUBSTANCE = 2  # words that a row needs besides what was removed, to be kept
+SUBSTANCE = 2  # words that a row needs in addition to the removed ones, to be kept
 
 
 def hide(text: str) -> str:
-    """The text with REMOVED in the place of each secret."""
+    """Replace each secret of a text by REMOVED."""
     text = _SHAPES.sub(REMOVED, text)
     for spans in (_ibans, _cards):
         text = _without(text, list(spans(text)))
@@ -121,7 +121,7 @@ def hide(text: str) -> str:
 
 
 def strip(text: str) -> str | None:
-    """The text without secrets, and without rows that held nothing else; None if no substance is left."""
+    """Remove secrets, and rows that hold nothing else; return None if no substance is left."""
     hidden = hide(text)
     if hidden != text:
         hidden = "\n".join(row for row in hidden.split("\n") if REMOVED not in row or _substance(row))
@@ -154,7 +154,7 @@ def _only_about(secret: str) -> bool:
 
 
 def _cards(text: str) -> Iterator[tuple[int, int]]:
-    """Where numbers of payment cards stand: groups of digits that together pass Luhn's check."""
+    """Yield the spans of payment card numbers: groups of digits that together pass Luhn's check."""
     for run in _GROUPS.finditer(text):
         groups = [(found.start(), found.end()) for found in _GROUP.finditer(text, run.start(), run.end())]
         first = 0
@@ -166,7 +166,7 @@ def _cards(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _card_from(text: str, groups: list[tuple[int, int]], first: int) -> int | None:
-    """The last group of a card's number that begins with this one; None if none does."""
+    """Return the last group of a card number that begins with this group, or None."""
     digits = ""
     for place in range(first, len(groups)):
         group = text[slice(*groups[place])]

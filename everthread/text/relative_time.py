@@ -1,4 +1,4 @@
-"""How long ago something was, as people say it, for a prompt: models reckon badly with dates. Pure."""
+"""How long ago something was, as people say it, for a prompt: models calculate badly with dates. Pure."""
 
 from __future__ import annotations
 

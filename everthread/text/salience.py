@@ -1,5 +1,7 @@
-"""What a sentence tells: how much, of what, and how much it matters. By rules and short lists of words, English and
-Chinese; set by hand. Pure."""
+"""Rates sentences: how informative they are, their subject, and their importance. Pure.
+
+By rules and short lists of words in English and Chinese (`salience.toml`), set by hand.
+"""
 
 from __future__ import annotations
 
@@ -25,23 +27,23 @@ _NUMBER = re.compile(rf"\d|[一二三四五六七八九十百千万两]+(?=[{UNS
 _FIRST_CLAUSE = re.compile(r"(?:(?:and|so|but|well|oh),? )?(?:i|i['’]\w+|my|we|our)\b[^?？]*,|[我咱][^?？]*[，,]", re.I)
 _CHINESE_QUESTION = re.compile("[吗呢么]$")
 
-FEW_WORDS = 4  # so many telling words tell something even without a name, a number, a time or a person
-ENOUGH_WORDS = 8  # more do not make a sentence more telling
-PLAIN = 3  # the importance of what tells something, and nothing of the lists below
+FEW_WORDS = 4  # informative words are enough without a name, a number, a time or a person
+ENOUGH_WORDS = 8  # more do not make a sentence more informative
+PLAIN = 3  # the importance of an informative text without a word of the lists
 
 
 def words(text: str) -> list[str]:
-    """The telling words of a text: without the commonest, small talk, and those that carry nothing."""
+    """Return the informative words of a text: without stop words, small talk and dull words."""
     return [word for word in tokens(text) if word not in DULL and not _DULL_CHARACTERS.search(word)]
 
 
 def word_count(telling_words: Sequence[str]) -> float:
-    """How many words they are; a script without spaces has about one in two characters."""
+    """Count words; a script without spaces has about one in two characters."""
     return sum(0.25 if _UNSPACED.match(word) else 1.0 for word in telling_words)
 
 
 def only_asks(sentence: str) -> bool:
-    """Whether a sentence is a question and tells nothing else: "I have a dog, isn't that nice?" does."""
+    """Return whether a sentence is a mere question; "I have a dog, isn't that nice?" is more than that."""
     return _only_asks(sentence, flags(sentence))
 
 
@@ -51,13 +53,16 @@ def _only_asks(sentence: str, found: int) -> bool:
 
 
 def small_talk(sentence: str) -> bool:
-    """Whether a sentence is nothing but greetings and thanks, in English or Chinese."""
+    """Return whether a sentence is nothing but greetings and thanks, in English or Chinese."""
     return not words(sentence) or _SMALL_TALK.fullmatch(sentence) is not None
 
 
 def telling(sentence: str) -> float:
-    """How telling a sentence is, from 0 (small talk, a mere question) to about 4: whether it speaks of the speaker,
-    holds a name, a number or a time, matters, and how many telling words it has."""
+    """Rate how informative a sentence is, from 0 (small talk, a mere question) to about 4.
+
+    It counts whether it is about the speaker, holds a name, a number or a time, its importance, and its informative
+    words.
+    """
     held = word_count(words(sentence))
     if not held or _SMALL_TALK.fullmatch(sentence) or _only_asks(sentence, found := flags(sentence)):
         return 0.0
@@ -77,8 +82,10 @@ _CHINESE = {name: tuple(words) for name, words in _CHINESE_WORDS["categories"].i
 
 
 def category(text: str, names: Sequence[str] = tuple(_ENGLISH)) -> str:
-    """The category of which a text holds the most words, of equals the first; "other" without any. A category without
-    a list of words here has those of its name."""
+    """Return the category of which a text holds the most words, the first of equals; "other" if it holds none.
+
+    A category without a list of words has those of its name.
+    """
     held = frozenset(terms(text))
     counts = {name: _held(text, held, name) for name in names if name != "other"}
     best = max(counts, key=lambda name: counts[name], default="other")

@@ -24,7 +24,7 @@ _BEGUN_WORD = re.compile(rf"(?<![^\W{UNSPACED}])[^\W{UNSPACED}]++$")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in order, without bullets and blanks around them; none holds a line break."""
+    """Split a text into sentences, without bullets and blanks around them; none holds a line break."""
     return [sentence for row in text.splitlines() for sentence in _of_row(_BULLET.sub("", row).strip())]
 
 
@@ -55,7 +55,7 @@ def _ends(row: str, start: int, place: int, mark: str, behind: int) -> bool:
 
 
 def prefix_length(text: str, limit: int) -> int:
-    """How many of the first characters are at most limit tokens."""
+    """Return how many of the first characters have at most `limit` tokens."""
     enough = max(limit, 1)
     while enough < len(text) and estimate(text[:enough]) <= limit:
         enough *= 2
@@ -67,7 +67,7 @@ def prefix_length(text: str, limit: int) -> int:
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text, or as much of it as limit tokens hold, cut at a word, with GAP; empty if that is nothing."""
+    """Cut a text to `limit` tokens, at a word, with GAP; empty if no word fits."""
     if estimate(text) <= limit:
         return text
     cut = text[: _at_word(text, prefix_length(text, limit - estimate(GAP)))].rstrip(" \t,;:-–，；：、")
@@ -83,8 +83,10 @@ def _at_word(text: str, end: int) -> int:
 
 
 def truncate(text: str, limit: int) -> str:
-    """The first rows of a text that are at most limit tokens; of a first row that is too long its first sentences, else
-    its beginning."""
+    """Return the first rows of a text that have at most `limit` tokens.
+
+    Of a first row that is too long, it returns the first sentences, else the beginning.
+    """
     text = text.strip()
     end = prefix_length(text, limit)
     if end == len(text):
@@ -96,7 +98,7 @@ def truncate(text: str, limit: int) -> str:
 
 
 def pieces(text: str, room: int) -> Iterator[str]:
-    """The whole text in pieces of at most room tokens, cut behind a row, a sentence or a word where there is one."""
+    """Split a text into pieces of at most `room` tokens, after a row, a sentence or a word where possible."""
     while text:
         end = max(prefix_length(text, room), 1)
         if end < len(text):

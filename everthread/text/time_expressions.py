@@ -1,8 +1,8 @@
-"""The times that a question names: dates, and times told from the moment of asking. Pure: the clock is an argument.
+"""The times that a question names: absolute dates and relative time expressions. Pure: the clock is an argument.
 
-All is told on the speakers' own clocks, without a zone: a line said at 23:30 was said on that day, wherever that was. A
-word is taken for a time only where it can hardly be anything else: "Sunday roast" and "yesterday's cake" are none. What
-is still to come ("What are we doing on Friday?") is no time at which anything was said.
+All times are on the speakers' own clocks, without a zone: a line said at 23:30 was said on that day, wherever that was.
+A word is read as a time only if it can hardly be anything else: "Sunday roast" and "yesterday's cake" are not. Times to
+come ("What are we doing on Friday?") are ignored, since nothing was said then.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Date:
     day: int | None = None
 
     def spans(self, now: datetime) -> Iterator[Span]:
-        """When it was, the latest first; never, where no calendar has it."""
+        """Yield the spans of the date, the latest first; none if no calendar has it."""
         for year in (self.year,) if self.year is not None else range(now.year, now.year - YEARS, -1):
             with suppress(ValueError, OverflowError):
                 first = datetime(year, self.month, self.day or 1)
@@ -47,18 +47,18 @@ class Date:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From a moment until before another, on the speaker's own clock."""
+    """A span of time on the speaker's own clock; the end is excluded."""
 
     first: datetime
     end: datetime
 
     def spans(self, now: datetime) -> Iterator[Span]:
-        """Itself: it was once."""
+        """Yield itself."""
         yield self
 
     @property
     def short(self) -> bool:
-        """Whether it is a day or a few: at most a week, and the day that is not over yet."""
+        """A few days: at most a week, and the day that is not over yet."""
         return self.end - self.first <= WEEK + DAY
 
 
@@ -66,8 +66,11 @@ Time = Date | Span
 
 
 def absolute_dates(folded: str) -> tuple[tuple[Time, ...], str]:
-    """The days named in a question ("8 May", "May 8th, 2023", "2023-05-08", "5月8日"), or else the months, or else the
-    years; and the question without them."""
+    """Find the days named in a question ("8 May", "2023-05-08", "5月8日"), else the months, else the years.
+
+    Returns:
+        The times, and the question without them.
+    """
     months = _MONTH_RULES if _NO_VERB.search(folded) else _SURE_MONTH_RULES
     for rules in (_DAY_RULES, months, _YEAR_RULES):
         found, rest = _apply_rules(folded, rules)
@@ -77,8 +80,13 @@ def absolute_dates(folded: str) -> tuple[tuple[Time, ...], str]:
 
 
 def relative_dates(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
-    """The times told from now ("yesterday", "last week", "three months ago") in a question asked now, and the question
-    without them. A statement ("I slept badly last night.") asks of no time, also where a question follows it."""
+    """Find the relative times ("yesterday", "last week", "three months ago") of a question asked now.
+
+    A statement ("I slept badly last night.") asks about no time, even if a question follows it.
+
+    Returns:
+        The times, and the question without them.
+    """
     if now.year not in CALENDAR_YEARS:
         return (), folded
     today = datetime(now.year, now.month, now.day)
@@ -94,27 +102,27 @@ def _asked(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
 
 
 def is_about_past(text: str) -> bool:
-    """Whether a text asks of something bygone."""
+    """Return whether a text asks about the past."""
     return bool(_ASKS.search(text) and _BYGONE.search(text) and not _TO_COME.search(text))
 
 
-# ------------------------------------------------------------------- reckoning
+# -------------------------------------------------------------------- calendar
 
 
 def _day(today: datetime, back: int, part: str | None = None) -> Span:
-    """A day that was so many ago, or a part of it. The night goes on until the next morning."""
+    """Return the day `back` days ago, or a part of it. The night lasts until the next morning."""
     first, end = PART_HOURS[part] if part else (0, 24)
     day = today - back * DAY
     return Span(day + timedelta(hours=first), day + timedelta(hours=end))
 
 
 def _since(today: datetime, weekday: str) -> int:
-    """How many days ago that weekday was; a week, if it is today."""
+    """Return how many days ago that weekday was; 7 if it is today."""
     return (today.weekday() - read_weekday(weekday) - 1) % 7 + 1
 
 
 def _calendar(today: datetime, unit: str, step: int) -> Span:
-    """The week (from Monday), weekend, month or year of today, or the one so many steps on."""
+    """Return the week (from Monday), weekend, month or year of today, or the one `step` units later."""
     if unit == "month":
         return Span(_month(today, step), _month(today, step + 1))
     if unit == "year":
@@ -124,18 +132,18 @@ def _calendar(today: datetime, unit: str, step: int) -> Span:
 
 
 def _ago(today: datetime, count: str, unit: str) -> Span:
-    """About that long ago: up to half a unit sooner or later."""
+    """Return the span about that long ago: up to half a unit sooner or later."""
     day, apart = today - _duration(count, unit), _LONG[unit] // 2 * DAY
     return Span(day - apart, day + apart + DAY)
 
 
 def _duration(count: str, unit: str) -> timedelta:
-    """So many units, in whole days."""
+    """Return the duration of `count` units, in whole days."""
     return round(read_count(count) * _LONG[unit]) * DAY
 
 
 def _month(at: datetime, step: int) -> datetime:
-    """The first day of the month so many on."""
+    """Return the first day of the month `step` months later."""
     year, month = divmod(at.year * 12 + at.month - 1 + step, 12)
     return datetime(year, month + 1, 1)
 
@@ -150,7 +158,7 @@ _Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time]]  # wha
 
 
 def _apply_rules(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
-    """What the rules find, each in what those before it have left; and what is left in the end."""
+    """Apply each rule to the text that the rules before it have left; return the times and the rest of the text."""
     found: list[Time] = []
     for pattern, read in rules:
         if matches := list(pattern.finditer(text)):
@@ -164,8 +172,11 @@ def _rule(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rul
 
 
 def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
-    """A rule for a time told from now, which stands clear of words that make another time of it. Those are looked for
-    where a word begins alone: at every letter they took half of the time that a question is read in."""
+    """Return a rule for a relative time without words next to it that make it another time.
+
+    These are looked for at the beginning of words only: at every letter they took half of the time of reading a
+    question.
+    """
     return _rule(rf"\b{_CLEAR}{pattern}\b(?!['-]| of\b)", read)
 
 
@@ -185,7 +196,7 @@ _DAY_RULES = (
 )
 _OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"
 _MONTH_RULES = (_rule(rf"\b{MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
-# "May" and "march" are verbs more often than months; they are months behind such a word, or before a year.
+# "May" and "march" are verbs more often than months; they are months after such a word, or before a year.
 _SURE_MONTH_RULES = (_rule(rf"\b(?!may|march){MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
 _NO_VERB = re.compile(
     r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -](?:may|march)\b"

@@ -32,16 +32,16 @@ class Text:
     importance: int | None  # from 1 to 10; None: not rated
 
     def pieces(self, first: int, last: int) -> list[str]:
-        """The tokens from first to last (excluded), as they stand in the text."""
+        """Return the tokens from first to last (excluded), as written in the text."""
         ends = (*self.starts[first:last], self._end(last))
         return [self.text[start:end] for start, end in pairwise(ends)]
 
     def between(self, first: int, last: int) -> str:
-        """The same tokens as one piece."""
+        """Return the same tokens as one piece."""
         return self.text[self.starts[first] : self._end(last)]
 
     def without(self, tokens: int) -> Text:
-        """What is left behind that many tokens."""
+        """Return the rest of the text after that many tokens."""
         cut = self.starts[tokens]
         return replace(self, text=self.text[cut:], starts=tuple(start - cut for start in self.starts[tokens:]))
 
@@ -96,7 +96,7 @@ def state_of(text: Text) -> dict[str, Any]:
 
 
 def of_state(state: Mapping[str, Any]) -> Text:
-    """The text of which `state_of` was taken."""
+    """Return the text that `state_of` saved."""
     at = state["timestamp"]
     at = None if at is None else datetime.fromisoformat(at)
     return text_of(state["key"], state["text"], state["starts"], state["metadata"], at, state["importance"])

@@ -1,7 +1,7 @@
 """How many tokens a text is. Pure.
 
 No model's tokenizer ships here, because each has its own and fetching one needs a network. `estimate` counts what the
-common byte-pair tokenizers make of a text, on the safe side; whoever needs the exact number passes their own counter.
+common byte-pair tokenizers make of a text, on the safe side; pass your own counter for exact numbers.
 """
 
 from __future__ import annotations
