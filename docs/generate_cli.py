@@ -22,7 +22,7 @@ everything else. Made by `python docs/generate_cli.py > docs/cli.md`.
 
 
 def commands(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[click.Context]:
-    """The command and all below it, each with its whole name."""
+    """Yield the command and all its subcommands, each with its whole name."""
     context = click.Context(command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH)
     context.help_option_names = ["-h", "--help"]
     yield context
@@ -39,7 +39,7 @@ def section(context: click.Context) -> str:
 
 
 def reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([HEAD, *map(section, commands(main, "everthread"))])
 
 

@@ -53,7 +53,7 @@ def _no_process_in_a_unit_test(request: pytest.FixtureRequest) -> Iterator[None]
 
 @pytest.fixture(scope="session")
 def no_ollama() -> Iterator[str]:
-    """An address at which nobody answers, and nobody will."""
+    """Return an address at which no server answers."""
     with llm.closed_port() as port:
         yield f"127.0.0.1:{port}"
 
@@ -79,7 +79,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """The URL of a running Postgres server with pgvector."""
+    """Yield the URL of a running Postgres server with pgvector."""
     from hardship import postgres
 
     with postgres.running() as url:
@@ -88,7 +88,7 @@ def postgres_server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def database(postgres_server: str) -> Iterator[str]:
-    """The URL of an empty database."""
+    """Yield the URL of an empty database."""
     from hardship import postgres
 
     with postgres.database(postgres_server) as url:
