@@ -99,9 +99,16 @@ class BatchWriter:
         session.take(self.last, at, entry.terms.length)
         self.latest = session
         line = Line(
-            *(self.last, session.name, new.role, new.speaker, new.text),
-            *(moment(at, away), parent, json.loads(canonical_json(new.metadata)), new.key),
-            None if new.retracted_at is None else moment(micros(new.retracted_at)),
+            seq=self.last,
+            session=session.name,
+            role=new.role,
+            speaker=new.speaker,
+            text=new.text,
+            said_at=moment(at, away),
+            parent=parent,
+            metadata=json.loads(canonical_json(new.metadata)),
+            key=new.key,
+            retracted_at=None if new.retracted_at is None else moment(micros(new.retracted_at)),
         )
         self.written.append(
             (line, entry, pack_line(self.last, at, away, session.number, speaker, entry.terms, entry.flags))
@@ -217,9 +224,19 @@ class BatchWriter:
         packed = np.array([gist for _, _, gist in self.written], LINE_DTYPE)
         rows = [
             (
-                *(line.seq, row["session"].item(), line.parent, row["speaker"].item(), micros(line.said_at)),
-                *(row["offset"].item(), row["length"].item(), row["head_length"].item(), row.tobytes()),
-                *(line.key, canonical_json(line.metadata), line.text, self.number),
+                line.seq,
+                row["session"].item(),
+                line.parent,
+                row["speaker"].item(),
+                micros(line.said_at),
+                row["offset"].item(),
+                row["length"].item(),
+                row["head_length"].item(),
+                row.tobytes(),
+                line.key,
+                canonical_json(line.metadata),
+                line.text,
+                self.number,
             )
             for (line, _, _), row in zip(self.written, packed, strict=True)
         ]
@@ -231,8 +248,13 @@ class BatchWriter:
             """UPDATE everthread.bank SET last_seq = %s, lines = lines + %s, terms = terms + %s,
                head_terms = head_terms + %s, sessions = %s, speakers = %s WHERE bank_id = %s""",
             (
-                *(self.last, len(words), sum(each.length for each in words), sum(each.head_length for each in words)),
-                *(self.session_count, self.speaker_count, self.bank),
+                self.last,
+                len(words),
+                sum(each.length for each in words),
+                sum(each.head_length for each in words),
+                self.session_count,
+                self.speaker_count,
+                self.bank,
             ),
         )
 
@@ -295,6 +317,12 @@ class _Session:
 
     def row(self) -> tuple[Any, ...]:
         return (
-            *(self.name, self.number, self.started_at, self.last_at),
-            *(self.first_seq, self.last_seq, self.lines, self.terms),
+            self.name,
+            self.number,
+            self.started_at,
+            self.last_at,
+            self.first_seq,
+            self.last_seq,
+            self.lines,
+            self.terms,
         )

@@ -385,8 +385,20 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
     queued = db.execute("SELECT count(*) FROM everthread.work WHERE bank_id = %s", (bank,)).fetchone()
     assert queued is not None
     return Stats(
-        *(bank, lines, retracted, spans[0], speakers, first, last, by_model, pending),
-        *(round(taken), "", model, dict(units), queued[0]),
+        bank=bank,
+        lines=lines,
+        retracted=retracted,
+        sessions=spans[0],
+        speakers=speakers,
+        first_said_at=first,
+        last_said_at=last,
+        vectors=by_model,
+        pending=pending,
+        bytes=round(taken),
+        recipe="",
+        embedder=model,
+        units=dict(units),
+        queued=queued[0],
     )
 
 

@@ -141,8 +141,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = ((_FIRST,), (_SECOND, _SECOND_KEYS))
 VERSION = len(MIGRATIONS)
 PGVECTOR = (0, 8)  # the first with iterative scans, which continue if a filter leaves too few results
 TABLES = (
-    *("bank", "session", "buffer", "speaker", "line", "unit", "model", "vector", "posting", "receipt"),
-    *("unit_vector", "setting", "work"),
+    "bank",
+    "session",
+    "buffer",
+    "speaker",
+    "line",
+    "unit",
+    "model",
+    "vector",
+    "posting",
+    "receipt",
+    "unit_vector",
+    "setting",
+    "work",
 )
 
 # Citus: the shards with one bank's rows are colocated (docs/scale.md).

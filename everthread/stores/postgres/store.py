@@ -248,7 +248,8 @@ class PostgresStore(Store):
         except EverthreadError as error:  # queries still work, only slower
             log.warning(
                 "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
-                *(bank, error),
+                bank,
+                error,
             )
 
     def build_indexes(self, bank: str) -> int:

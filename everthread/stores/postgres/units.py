@@ -107,7 +107,9 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
         "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
         (bank, change.kind, [int(number) for number in change.delete_ids]),
     )
-    records.insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", _UNIT_TYPES, build_unit_rows(change, first, at))
+    records.insert(
+        db, bank, f"unit (bank_id, {UNIT_COLUMNS})", list(_UNIT_TYPES.values()), build_unit_rows(change, first, at)
+    )
     put_vectors(db, bank, model, vectors_by_key(change, first), models)
     value = change.make_value(first)
     put_setting(db, bank, change.setting, value)
@@ -115,10 +117,22 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
 
 
 # The types of UNIT_COLUMNS.
-_UNIT_TYPES = (
-    *("bigint", "text", "text", "bigint", "bigint", "bigint", "int", "bigint", "bigint", "float8", "text"),
-    *("text", "bigint", "bigint"),
-)
+_UNIT_TYPES = {
+    "unit_id": "bigint",
+    "kind": "text",
+    "text": "text",
+    "first_seq": "bigint",
+    "last_seq": "bigint",
+    "said_at": "bigint",
+    "said_offset": "int",
+    "valid_from": "bigint",
+    "valid_to": "bigint",
+    "importance": "float8",
+    "category": "text",
+    "metadata": "text",
+    "retracted_at": "bigint",
+    "supersedes": "bigint",
+}
 
 
 def get_setting(db: Connection, bank: str, name: str) -> JSONValue | None:

@@ -46,7 +46,9 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> Cond
         add(
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
             " AND pair.value IS json_extract(?, '$'))",
-            *(key, metadata_json(value), metadata_json(value)),
+            key,
+            metadata_json(value),
+            metadata_json(value),
         )
     return " AND ".join(parts), values
 

@@ -128,8 +128,20 @@ def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role]
     )
     queued = db.execute("SELECT count(*) FROM work").fetchone()[0]
     return Stats(
-        *(bank, lines, retracted, sessions, speakers, first, last, by_model, pending),
-        *(0, "", model, units, queued),
+        bank=bank,
+        lines=lines,
+        retracted=retracted,
+        sessions=sessions,
+        speakers=speakers,
+        first_said_at=first,
+        last_said_at=last,
+        vectors=by_model,
+        pending=pending,
+        bytes=0,
+        recipe="",
+        embedder=model,
+        units=units,
+        queued=queued,
     )
 
 

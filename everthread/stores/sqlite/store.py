@@ -235,8 +235,10 @@ class SQLiteStore(Store):
             """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
                head_terms = head_terms + ?""",
             (
-                *(written[-1][0], len(written)),
-                *(sum(each.length for each in words), sum(each.head_length for each in words)),
+                written[-1][0],
+                len(written),
+                sum(each.length for each in words),
+                sum(each.head_length for each in words),
             ),
         )
 
