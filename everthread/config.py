@@ -1,8 +1,8 @@
-"""Config: what can be set, from where, and what it is when nothing is said.
+"""Config: all settings with their defaults, read from file and environment.
 
-The order: the file `config.toml` in the user's configuration folder (or the one EVERTHREAD_CONFIG names), then the
-environment (EVERTHREAD_STORE, EVERTHREAD_EMBEDDER, EVERTHREAD_RECIPE, …: the field's name in capitals; empty counts as
-unset), then arguments. Variables that begin with EVERTHREAD_TEST_ are the tests' own.
+Later sources override earlier ones: the file `config.toml` in the user's configuration folder (or the file named by
+EVERTHREAD_CONFIG), the environment (EVERTHREAD_STORE, EVERTHREAD_EMBEDDER, EVERTHREAD_RECIPE, …: the field's name in
+capitals; an empty value counts as unset), arguments. Variables that begin with EVERTHREAD_TEST_ belong to the tests.
 """
 
 from __future__ import annotations
@@ -24,89 +24,97 @@ from everthread.errors import ConfigError
 
 log = logging.getLogger("everthread")
 
-PREFIX = "EVERTHREAD_"
-TESTS = "EVERTHREAD_TEST_"
-TABLES = "recipes"  # the setting that is tables, [recipes.packabby]; `recipe` is a name
-NEAR = 0.75  # similarity (Ratcliff and Obershelp) from which an unknown name is taken for a misspelling of a known one
+ENV_PREFIX = "EVERTHREAD_"
+TEST_ENV_PREFIX = "EVERTHREAD_TEST_"
+TABLE_SETTING = "recipes"  # the one setting that consists of tables, such as [recipes.packabby]
+MIN_NAME_SIMILARITY = 0.75  # Ratcliff and Obershelp; from this on, an unknown name is taken for a misspelling
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be set."""
+    """All settings. `docs/configuration.md` describes them."""
 
     store: str = field(default_factory=lambda: platformdirs.user_data_dir("everthread"))  # the folder of the banks
     embedder: str = "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | st:NAME | openai:NAME
     embedder_key: str = field(default="", repr=False)  # the API key of a remote embedder; sent nowhere else
     device: str = ""  # where torch runs sentence-transformers models: cuda, cuda:1, mps, cpu; "" leaves it to torch
-    recipe: str = "default"  # of banks that keep none of their own
-    recipes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # options by recipe; in the file alone
+    recipe: str = "default"  # of banks without a saved recipe
+    recipes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # options by recipe; only in the file
     threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are
-    llm_url: str = ""  # of an OpenAI-compatible server, such as http://localhost:11434/v1
-    llm_model: str = ""  # its name there; none means that no model shall write
+    llm_url: str = ""  # an OpenAI-compatible server, such as http://localhost:11434/v1
+    llm_model: str = ""  # its name there; "none" disables replies by a model
     llm_key: str = field(default="", repr=False)  # sent to that server and nowhere else
     llm_context: int = 8192  # tokens of prompt and reply together
     llm_timeout: int = 60  # seconds that the server may be silent between two pieces of a reply
-    llm_prices: str = ""  # of a million tokens read and written: 0.15/0.60; without them nothing is said of cost
-    refusals: str = field(  # a TOML file of refusing words, in addition to those that come with Everthread
+    llm_prices: str = ""  # per million tokens read and written: 0.15/0.60; if empty, no cost is shown
+    refusals: str = field(  # a TOML file of refusal phrases, in addition to those that come with Everthread
         default_factory=lambda: str(Path(platformdirs.user_config_dir("everthread")) / "refusals.toml")
     )
-    scribe_model: str = ""  # for notes and summaries: a name, URL#model, or none; "": the one that replies
-    scribe_key: str = field(default="", repr=False)  # for its URL, where that is another server's than llm_url
+    scribe_model: str = ""  # for notes and summaries: a name, URL#model, or "none"; "" for the model that replies
+    scribe_key: str = field(default="", repr=False)  # for its URL, if that is another server than llm_url
     tokens: str = "estimate"  # how tokens are counted: estimate, a tokenizer.json or its folder, tiktoken:ENCODING
-    server_hosts: str = ""  # names under which the server is reached besides those of this machine, with commas
-    server_threads: int = 64  # requests that the server works on at a time
-    server_max_replies: int = 256  # replies that a server writes at once, each in a thread of its own
-    server_max_body_bytes: int = 4_000_000  # bytes that a request may have, but for files
-    server_requests_per_minute: int = (
-        0  # requests a minute of one key, or of one address without a key; 0 means any number
-    )
-    sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages
-    sms_account: str = ""  # its account SID, AC…: with it, late replies are sent behind
-    sms_number: str = ""  # from which they are sent; none means the one that was written to
-    sms_url: str = ""  # the public address that Twilio calls, as it was told there: https://bot.example.com/sms
+    server_hosts: str = ""  # further host names of the server, separated by commas
+    server_threads: int = 64  # requests that a process handles at a time
+    server_max_replies: int = 256  # replies that a process writes at a time
+    server_max_body_bytes: int = 4_000_000  # largest body of a request, except files
+    server_requests_per_minute: int = 0  # per key, or per address without a key; 0 means no limit
+    sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; "" disables text messages
+    sms_account: str = ""  # its account SID, AC…; with it, slow replies are sent as separate messages
+    sms_number: str = ""  # their sender; "" means the number that the user wrote to
+    sms_url: str = ""  # the webhook's public address, exactly as configured at Twilio: https://bot.example.com/sms
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
-    """Load the configuration from file and environment.
+    """Load the configuration from file and environment. Unknown variables are logged.
 
-    Raises ConfigError for an unknown setting of the file and for a wrong value; unknown variables are logged.
+    Args:
+        path: the file; None for the default one, which may be missing.
+        environ: the environment.
+
+    Raises:
+        ConfigError: the file is missing or unreadable, has an unknown setting, or a value is invalid.
     """
-    place = path or file(environ)
+    place = path or config_path(environ)
     config = Config()
     if (values := _read(place)) is not None:
         config = _set(config, _with_tables(values), str(place))
-    elif path or environ.get(f"{PREFIX}CONFIG"):
-        raise ConfigError(f"there is no configuration file {place}; make it, or unset {PREFIX}CONFIG")
+    elif path or environ.get(f"{ENV_PREFIX}CONFIG"):
+        raise ConfigError(f"there is no configuration file {place}; make it, or unset {ENV_PREFIX}CONFIG")
     return _set(config, _from_env(environ))
 
 
-def file(environ: Mapping[str, str] = os.environ) -> Path:
-    """Name the configuration file, whether it is there or not."""
-    named = environ.get(f"{PREFIX}CONFIG")
+def config_path(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the path of the configuration file, which may not exist."""
+    named = environ.get(f"{ENV_PREFIX}CONFIG")
     return Path(named) if named else Path(platformdirs.user_config_dir("everthread")) / "config.toml"
 
 
 def _from_env(environ: Mapping[str, str]) -> dict[str, object]:
-    """The settings that the environment says."""
-    names = {PREFIX + each.name.upper(): each.name for each in fields(Config) if each.name != TABLES}
-    ours = [name for name in environ if name.startswith(PREFIX) and not name.startswith(TESTS)]
+    """Return the settings in the environment."""
+    names = {ENV_PREFIX + each.name.upper(): each.name for each in fields(Config) if each.name != TABLE_SETTING}
+    ours = [name for name in environ if name.startswith(ENV_PREFIX) and not name.startswith(TEST_ENV_PREFIX)]
     said = {name: environ[name] for name in ours if environ[name]}
-    said.pop(f"{PREFIX}CONFIG", None)
+    said.pop(f"{ENV_PREFIX}CONFIG", None)
     if unknown := sorted(said.keys() - names):
-        _warn(tuple(unknown), (*names, f"{PREFIX}CONFIG"))
+        _warn(tuple(unknown), (*names, f"{ENV_PREFIX}CONFIG"))
     return {names[name]: value for name, value in said.items() if name in names}
 
 
 @cache
 def _warn(unknown: tuple[str, ...], known: tuple[str, ...]) -> None:
-    """Log, once a process, the variables that set nothing. An orchestrator sets some of its own under our prefix:
-    Kubernetes gives every service's address to every pod, as EVERTHREAD_SERVICE_HOST."""
+    """Log unknown variables, once per process.
+
+    They are no error, because orchestrators set variables with this prefix: Kubernetes passes the address of every
+    service to every pod, as EVERTHREAD_SERVICE_HOST.
+    """
     log.warning("ignored unknown variables of the environment: %s", ", ".join(_hinted(name, known) for name in unknown))
 
 
 def _hinted(name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in known], 1, NEAR)
-    return f"{name} (did you mean {PREFIX}{near[0]}?)" if near else name
+    near = get_close_matches(
+        name.removeprefix(ENV_PREFIX), [each.removeprefix(ENV_PREFIX) for each in known], 1, MIN_NAME_SIMILARITY
+    )
+    return f"{name} (did you mean {ENV_PREFIX}{near[0]}?)" if near else name
 
 
 def _read(file: Path) -> dict[str, object] | None:
@@ -119,27 +127,27 @@ def _read(file: Path) -> dict[str, object] | None:
 
 
 def _set(config: Config, values: Mapping[str, object], file: str | None = None) -> Config:
-    """The configuration with these values, of a file or else of the environment."""
+    """Return the configuration with values of a file, or of the environment if `file` is None."""
     known = {each.name: type(getattr(config, each.name)) for each in fields(Config)}
     for name, value in values.items():
         if name not in known:
             raise ConfigError(f"{file} sets {name!r}, which is unknown; known are {', '.join(known)}")
         try:
             said: Any
-            if name == TABLES:
+            if name == TABLE_SETTING:
                 said = _tables(value)
             else:
-                said = _text(value) if known[name] is str else _number(value, *NUMBERS[name])
+                said = _text(value) if known[name] is str else _number(value, *NUMBER_LIMITS[name])
             if name == "llm_prices":
-                prices(said)
+                parse_prices(said)
             config = replace(config, **{name: said})
         except ValueError as error:
-            called = f"{file} sets {name} to" if file else f"{PREFIX}{name.upper()} is"
+            called = f"{file} sets {name} to" if file else f"{ENV_PREFIX}{name.upper()} is"
             raise ConfigError(f"{called} {value!r}; it must be {error}") from None
     return config
 
 
-NUMBERS = {  # the least that each may be, and what it is called
+NUMBER_LIMITS = {  # minimum and description of each
     "threads": (0, "a whole number from 1, or 0 for as many as there are"),
     "llm_context": (2048, "a whole number of tokens, from 2048"),
     "llm_timeout": (1, "a whole number of seconds, from 1"),
@@ -151,7 +159,7 @@ NUMBERS = {  # the least that each may be, and what it is called
 
 
 def _tables(value: object) -> dict[str, dict[str, object]]:
-    """Options by recipe. Which ones a recipe has, `everthread.factory` knows."""
+    """Check the options by recipe. `everthread.factory` checks their names and values."""
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         raise ValueError("tables, one a recipe: [recipes.packabby]")
     return value
@@ -160,10 +168,10 @@ def _tables(value: object) -> dict[str, dict[str, object]]:
 def _with_tables(values: Mapping[str, object]) -> Mapping[str, object]:
     """Return the values of a file with [recipe.packabby] as [recipes.packabby]. TOML takes it where the file gives no
     recipe = "…" as well, and people write it."""
-    recipe, recipes = values.get("recipe"), values.get(TABLES, {})
+    recipe, recipes = values.get("recipe"), values.get(TABLE_SETTING, {})
     if not isinstance(recipe, dict) or not isinstance(recipes, dict):
         return values
-    return {name: value for name, value in values.items() if name != "recipe"} | {TABLES: {**recipe, **recipes}}
+    return {name: value for name, value in values.items() if name != "recipe"} | {TABLE_SETTING: {**recipe, **recipes}}
 
 
 def _text(value: object) -> str:
@@ -173,7 +181,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object, least: int, called: str) -> int:
-    """A number as a file or the environment writes it."""
+    """Parse a number of a file or of the environment."""
     try:
         number = int(value) if isinstance(value, str) else value
     except ValueError:
@@ -183,13 +191,17 @@ def _number(value: object, least: int, called: str) -> int:
     return number
 
 
-PRICES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.ASCII)
+PRICE_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.ASCII)
 
 
-def prices(said: str) -> tuple[float, float] | None:
-    """What a million tokens cost, read and written. ValueError for what can't be understood."""
+def parse_prices(said: str) -> tuple[float, float] | None:
+    """Parse the prices of a million tokens, read and written; None for blank text.
+
+    Raises:
+        ValueError: the text is invalid.
+    """
     if not said.strip():
         return None
-    if not (found := PRICES.fullmatch(said)):
+    if not (found := PRICE_PATTERN.fullmatch(said)):
         raise ValueError("two prices, of a million tokens read and written: 0.15/0.60")
     return float(found[1]), float(found[2])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from everthread import config
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.embedders.names import open_embedder as open_embedder
 from everthread.errors import BadInput, ConfigError, NotFound
 from everthread.llms import token_counters
@@ -58,7 +58,7 @@ def _postgres(spec: str) -> Store:
     try:
         from everthread.stores.postgres.store import PostgresStore
     except ImportError as error:
-        raise ConfigError(f"Postgres needs an extra: {install_extra('postgres')} ({error})") from error
+        raise ConfigError(f"Postgres needs an extra: {extra_command('postgres')} ({error})") from error
     return PostgresStore(spec)
 
 
@@ -109,10 +109,10 @@ def configured() -> dict[str, Recipe]:
     for name, table in config.load().recipes.items():
         if name not in RECIPES:
             raise ConfigError(
-                f"{config.file()} sets [recipes.{name}], which is unknown; known are {', '.join(RECIPES)}"
+                f"{config.config_path()} sets [recipes.{name}], which is unknown; known are {', '.join(RECIPES)}"
             )
         try:
             found[name] = changed(RECIPES[name], table)
         except BadInput as error:
-            raise ConfigError(f"{config.file()} sets [recipes.{name}]: {error}") from None
+            raise ConfigError(f"{config.config_path()} sets [recipes.{name}]: {error}") from None
     return found

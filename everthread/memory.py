@@ -42,8 +42,8 @@ from everthread import factory
 from everthread.bank import corrections, damage, deletion, line_keys, validation
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
 from everthread.bank.line_preparation import prepare_lines
-from everthread.bank.line_validation import clean_line, keepable
-from everthread.bank.line_versions import corrected
+from everthread.bank.line_validation import clean_line, replace_unstorable
+from everthread.bank.line_versions import find_correction
 from everthread.bank.settings import check_setting
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import FAILURES, Encoder
@@ -250,7 +250,7 @@ class Memory:
         if self._saves_recipe:
             self._saves_recipe = False
             self.save_recipe()
-        there, fresh = line_keys.sort_out(self.store, self.bank, lines, replacing)
+        there, fresh = line_keys.split_known(self.store, self.bank, lines, replacing)
         entries = prepare_lines(fresh, () if defer_embedding else self.recipe.embedded, self._encoder.try_embed)
         put: list[Line] = []
         if fresh or replacing:
@@ -429,11 +429,11 @@ class Memory:
             BadQuery, BadLine, NotFound, StoreUnavailable: as `replace_lines`.
         """
         known = None if key is None else self.store.get_by_key(self.bank, [key]).get(key)
-        if done := known or corrected(self.store, self.bank, validation.check_seq(seq, self.bank), text):
+        if done := known or find_correction(self.store, self.bank, validation.check_seq(seq, self.bank), text):
             return done
-        new = corrections.correction(self.store, self.bank, seq, text, key)
+        new = corrections.build_correction(self.store, self.bank, seq, text, key)
         line = self.replace_lines([seq], [new], corrects=seq)[0]
-        if line.text != keepable(text)[0]:  # the key was taken by another correction, just now
+        if line.text != replace_unstorable(text)[0]:  # the key was taken by another correction, just now
             raise missing_line_error(self.bank, seq)
         return line
 
@@ -493,12 +493,12 @@ class Memory:
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
         """Replace the text of a current unit, with a unit that supersedes it. Raises as `add_unit`."""
-        new = corrections.edit(self.store, self.bank, validation.check_name(kind, "kind"), number, text)
+        new = corrections.build_edit(self.store, self.bank, validation.check_name(kind, "kind"), number, text)
         return self.add_unit(new, supersedes=number)
 
     def set_notes(self, text: str) -> Unit:
         """Replace the current notes with a text written by hand. Raises as `add_unit`."""
-        new, before = corrections.note(self.store, self.bank, text)
+        new, before = corrections.build_note(self.store, self.bank, text)
         return self.add_unit(new, supersedes=before)
 
     def forget_unit(self, kind: str, number: int) -> list[int]:

@@ -1,6 +1,6 @@
-"""The nouns of Everthread as frozen dataclasses. They hold values and know nothing of stores or models.
+"""The values of Everthread as frozen dataclasses: lines, sessions, units, hits. They know nothing of stores or models.
 
-Array shapes stand beside each alias: N rows, D dimensions, C candidates.
+Each array alias gives its shape: N rows, D dimensions, Q vectors of one query.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from everthread.common.keys import META_CORRECTS
 
-Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) where a model gives a question several
+Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) if a model computes several for a question
 Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
 Seqs = npt.NDArray[np.int64]  # (N,) line numbers
 
@@ -26,18 +26,25 @@ Metadata = Mapping[str, JSONValue]
 
 
 def now() -> datetime:
-    """The present moment, in UTC."""
+    """Return the present time in UTC."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class NewLine:
-    """A line as it is offered to a bank, before it has a number.
+    """A line before it is stored and numbered.
 
-    said_at keeps the speaker's own offset; None means now. session None means the bank's current conversation.
-    key names the line at its source, so that offering it again adds nothing; not even where it was corrected. parent is
-    the line that this one answers, by its seq or by its key. retracted_at is for a line of another record that was
-    retracted there: it is kept as such, and never recalled.
+    Attributes:
+        text: its text, verbatim.
+        speaker: the name of its speaker.
+        role: the speaker's role.
+        said_at: its time, with the speaker's own offset; None means now.
+        session: the id of its session; None means the bank's current session.
+        metadata: JSON values by name.
+        parent: the line that this one answers, by seq or by key.
+        key: identifies the line at its source; storing a line with a known key again adds nothing, even if it was
+            corrected since.
+        retracted_at: the time at which another bank retracted it; it is then stored as retracted and never recalled.
     """
 
     text: str
@@ -53,7 +60,7 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message, verbatim. seq counts 1, 2, 3 … through the bank, across both speakers."""
+    """A stored message, verbatim. seq counts 1, 2, 3 … through the bank, across all speakers."""
 
     seq: int
     session: str
@@ -68,14 +75,14 @@ class Line:
 
     @property
     def position(self) -> int:
-        """The number that gives the line its place in the conversation: that of the line it corrects, else its own."""
+        """The number that orders the line in its conversation: that of the line that it corrects, or else its own."""
         first = self.metadata.get(META_CORRECTS)
         return first if type(first) is int and 0 < first < self.seq else self.seq
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One conversation in a bank. lines counts those not retracted."""
+    """One conversation in a bank. lines counts its lines that are not retracted."""
 
     id: str
     started_at: datetime
@@ -83,29 +90,35 @@ class Session:
     first_seq: int
     last_seq: int
     lines: int
-    ended_at: datetime | None = None  # when it was said to be over; no line joins it of itself from then on
+    ended_at: datetime | None = None  # afterwards, new lines without a session start another one
 
 
 @dataclass(frozen=True, slots=True)
 class NewUnit:
-    """A text written about lines: a summary, a note, a fact. It derives from the lines first_seq to last_seq, and is
-    retracted and forgotten with any of them; from 0 to 0, it derives from none."""
+    """A memory unit before it is stored: a text derived from lines, such as a summary, a note or a fact.
+
+    It derives from the lines first_seq to last_seq, and is retracted and forgotten with any of them. A unit from 0 to 0
+    derives from no line.
+    """
 
     kind: str
     text: str
     first_seq: int
     last_seq: int
-    said_at: datetime  # the moment it speaks of: that of its last line
+    said_at: datetime  # the time that it is about: that of its last line
     importance: float | None = None  # 1 (small talk) to 10
     category: str | None = None
     metadata: Metadata = field(default_factory=dict)
-    sources: tuple[int, ...] = ()  # the lines that its writer was shown: it is kept only if none is gone meanwhile
+    sources: tuple[int, ...] = ()  # the lines that its writer has read; it is stored only if all still exist
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A NewUnit as it is kept. It is current until another supersedes it: valid_to is then the moment of that. When the
-    other one is retracted or forgotten, it is current again."""
+    """A stored memory unit.
+
+    It is current until another unit supersedes it, at valid_to. If the other one is retracted or forgotten, it is
+    current again.
+    """
 
     id: int
     kind: str
@@ -119,13 +132,13 @@ class Unit:
     category: str | None = None
     metadata: Metadata = field(default_factory=dict)
     retracted_at: datetime | None = None
-    supersedes: int | None = None  # the id of the unit of its kind whose place it took
+    supersedes: int | None = None  # the id of the unit of its kind that it superseded
 
 
 @dataclass(frozen=True, slots=True)
 class ScribeJob:
-    """Something a scribe is still to write of these lines. error says what kind of thing went wrong the last time, and
-    never a word of what was said."""
+    """A queued text that a scribe is to write from lines. error names the class of the last error, without any text of
+    lines."""
 
     kind: Literal["summary", "notes"]
     session: str
@@ -138,10 +151,10 @@ class ScribeJob:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which lines may be recalled. Every field given must hold; a tuple means any of these.
+    """Restricts which lines may be recalled. Every given field must match; a tuple matches any of its values.
 
-    since is inclusive and until exclusive, both on the time a line was said. metadata compares equal, key by key.
-    category is of units, and no line has one: with it, ask for a kind of unit, or by a recipe that finds summaries.
+    since is inclusive and until exclusive; both refer to said_at. metadata must be equal for each given key. Only units
+    have a category: use it with a kind of unit, or with a recipe that finds summaries.
     """
 
     session: str | tuple[str, ...] | None = None
@@ -284,16 +297,16 @@ class Context:
         return bool(self.text)
 
     def __repr__(self) -> str:
-        """In short, for its text, hits and passages may fill many screens."""
+        """Return a short description; text, hits and passages could fill many screens."""
         hits = sum(len(context.hits) for context in (self, *self.others))
         return f"<Context: relevance {self.relevance:.2f}, {hits} hits, {self.tokens} tokens>"
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof that something was forgotten. It names numbers, never text, speakers or sessions.
+    """Proof that something was forgotten. It contains numbers, but no text, speakers or sessions.
 
-    bank is the SHA-256 of the bank's id, so that whoever knows the id can check, and nobody else.
+    bank is the SHA-256 of the bank's id, so that only a reader who knows the id can verify it.
     """
 
     bank: str
@@ -305,7 +318,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class EndResult:
-    """How a conversation ended. remembered is None where nothing has changed: `question` is to be answered first."""
+    """The result of ending a conversation. remembered is None, with nothing changed, if `question` must be answered."""
 
     session: str
     remembered: bool | None
@@ -315,8 +328,14 @@ class EndResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What came of the import of a file. skipped counts what in it holds no line, by its kind; lines are those that
-    the bank holds now."""
+    """The result of importing a file.
+
+    Attributes:
+        read: lines in the file.
+        added: lines that are new to the bank.
+        skipped: entries of the file that are no lines, counted by kind.
+        lines: lines in the bank now.
+    """
 
     read: int
     added: int
@@ -326,8 +345,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Contents of a bank. pending counts the lines that the recipe embeds and that have no vector of the present model
-    yet."""
+    """The contents of a bank. pending counts lines that the recipe embeds but the current model has not yet."""
 
     bank: str
     lines: int
@@ -341,13 +359,13 @@ class Stats:
     bytes: int
     recipe: str
     embedder: str
-    units: Mapping[str, int] = field(default_factory=dict)  # kind -> those that are not retracted
-    queued: int = 0  # pieces of a scribe's work that are still to be done
+    units: Mapping[str, int] = field(default_factory=dict)  # kind -> units that are not retracted
+    queued: int = 0  # queued jobs of scribes
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message to a language model, as chat APIs have it."""
+    """One message to a language model, as in chat APIs."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -355,7 +373,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a language model chooses its words; what is None is left to the model's server."""
+    """Sampling options of a language model; None leaves an option to the model's server."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -364,15 +382,21 @@ class Sampling:
     max_tokens: int | None = None  # of the reply
 
     def over(self, usual: Sampling) -> Sampling:
-        """Fill in what is None from the values that are usual."""
+        """Return the options with values of `usual` instead of None."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(usual, **{name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens read and written by a language model. cost is in the currency of the configured prices, None where there
-    are none; estimated tells that the server did not count, and we did."""
+    """Tokens read and written by a language model.
+
+    Attributes:
+        prompt: tokens read.
+        completion: tokens written.
+        cost: in the currency of the configured prices; None without prices.
+        estimated: the tokens were counted here, because the server did not report them.
+    """
 
     prompt: int = 0
     completion: int = 0
@@ -380,7 +404,7 @@ class Usage:
     estimated: bool = False
 
     def __add__(self, other: Usage) -> Usage:
-        """Both together."""
+        """Add two usages."""
         costs = [each.cost for each in (self, other) if each.cost is not None]
         return Usage(
             self.prompt + other.prompt,

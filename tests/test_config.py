@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from everthread.config import Config, load, prices
+from everthread.config import Config, load, parse_prices
 from everthread.errors import ConfigError
 
 
@@ -154,5 +154,5 @@ def test_settings_of_the_language_model_are_read(tmp_path: Path) -> None:
     file = written(tmp_path, 'llm_model = "llama3.2"\nllm_context = 4096\nllm_prices = "0.15/0.60"')
     config = load(file, {"EVERTHREAD_LLM_TIMEOUT": "90"})
     assert (config.llm_model, config.llm_context, config.llm_timeout) == ("llama3.2", 4096, 90)
-    assert prices(config.llm_prices) == (0.15, 0.60)
-    assert prices("") is None
+    assert parse_prices(config.llm_prices) == (0.15, 0.60)
+    assert parse_prices("") is None

@@ -175,10 +175,10 @@ def test_every_setting_is_documented_with_its_variable_and_default(setting: obje
     name = setting.name  # type: ignore[attr-defined]
     rows = [row for row in text_of("docs/configuration.md").splitlines() if row.startswith(f"| `{name}` |")]
     assert len(rows) == 1
-    if name == config.TABLES:  # in the file alone
+    if name == config.TABLE_SETTING:  # in the file alone
         assert "in the file only" in rows[0]
         return
-    assert f"`{config.PREFIX}{name.upper()}`" in rows[0]
+    assert f"`{config.ENV_PREFIX}{name.upper()}`" in rows[0]
     default = getattr(config.Config(), name)
     if name not in ("store", "refusals"):  # whose defaults are places on this machine
         assert f'`"{default}"`' in rows[0] or f"`{default}`" in rows[0]
@@ -187,7 +187,7 @@ def test_every_setting_is_documented_with_its_variable_and_default(setting: obje
 def test_no_setting_is_documented_that_is_not_there() -> None:
     named = re.findall(r"^\| `(\w+)` \|", text_of("docs/configuration.md"), re.MULTILINE)
     assert named == [setting.name for setting in fields(config.Config)]
-    variables = set(re.findall(rf"{config.PREFIX}([A-Z_]+)", "".join(page.read_text("utf-8") for page in PAGES)))
+    variables = set(re.findall(rf"{config.ENV_PREFIX}([A-Z_]+)", "".join(page.read_text("utf-8") for page in PAGES)))
     assert variables <= {name.upper() for name in named} | {"CONFIG", "SERVICE_HOST"}  # the last is Kubernetes' own
 
 

@@ -74,7 +74,7 @@ def cleaned(text: str) -> None:
 
 def moment(text: str) -> None:
     try:
-        dates.moment(text)
+        dates.parse_moment(text)
     except ValueError:
         return
 
@@ -110,8 +110,8 @@ FUNCTIONS: list[Callable[[str], object]] = [
     ),
     *(
         whatsapp_phrases.is_system_message,
-        whatsapp_phrases.unedited,
-        dates.resembles,
+        whatsapp_phrases.strip_edit_mark,
+        dates.looks_like_date,
         moment,
         sms_keywords.find_keyword,
         sms_keywords.find_forget_request,

@@ -24,7 +24,7 @@ from everthread.recall.results import Query
 from everthread.recipes.base import Recipe
 from everthread.recipes.packabby import Packabby
 from everthread.testing import HashEmbedder
-from everthread.transfer.copy_bank import move
+from everthread.transfer.copy_bank import copy_bank
 from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vectors
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -622,7 +622,7 @@ def test_an_echo_stays_one_when_words_and_vectors_are_made_anew(tmp_path: Path) 
         assert memory.reindex() == 1
         _, after = memory.reader.candidates(Query("giraffe owls"))
         with Memory.open("alice", store=tmp_path / "b", embedder=HashEmbedder(512)) as other:
-            move(memory, other)
+            copy_bank(memory, other)
             assert other.store.check("alice") == []
             _, moved = other.reader.candidates(Query("giraffe owls"))
         memory.forget(seq=1)

@@ -1,6 +1,6 @@
-"""What a person sets right by hand: a line that was written down wrong, a unit that says what is not so.
+"""Manual corrections of lines and units.
 
-Nothing is overwritten. A corrected line is retracted, and another stands in its place; a unit is superseded.
+Nothing is overwritten: a corrected line is retracted and replaced by another, and a corrected unit is superseded.
 """
 
 from __future__ import annotations
@@ -17,11 +17,20 @@ from everthread.stores.shared_rows import source_key
 from everthread.types import Filter, Line, NewLine, NewUnit, Unit
 
 
-def correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
-    """Return the line that replaces another with a new text, by the same speaker at the same time.
+def build_correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
+    """Build the line that replaces another with a new text, by the same speaker at the same time.
 
-    It has the old line's key, or else the one given. Metadata about the old words, such as which of them are an echo,
-    is dropped. Raises NotFound.
+    Metadata about the old text, such as which of its words quote recalled lines, is dropped.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        seq: the number of the line to correct.
+        text: the new text.
+        key: the new line's key, if the old line has none of its own.
+
+    Raises:
+        NotFound: the line is missing or retracted.
     """
     found = store.get(bank, [seq])
     if not found:
@@ -33,7 +42,7 @@ def correction(store: Store, bank: str, seq: int, text: str, key: str | None = N
 
 
 def in_position_order(lines: Sequence[Line]) -> list[Line]:
-    """The lines of one session (ascending by seq), each corrected one where the line stood that it corrects."""
+    """Order the lines of a session (ascending by seq) by position: a correction takes the corrected line's place."""
     found = [line for line in lines if META_CORRECTS not in line.metadata]
     for line in lines:
         if META_CORRECTS in line.metadata:
@@ -43,21 +52,31 @@ def in_position_order(lines: Sequence[Line]) -> list[Line]:
 
 
 def _moment(line: Line) -> tuple[datetime, int]:
-    """When it was said, and for lines of one moment the number of the place."""
+    """Return the sort key of a line: its time, then its position."""
     return line.said_at, line.position
 
 
-def edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:
-    """The unit that says this in the place of a current one. NotFound."""
+def build_edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:
+    """Build the unit that replaces a current one with a new text.
+
+    Raises:
+        NotFound: there is no such current unit.
+    """
     found = [unit for unit in store.units(bank, (kind,), only_current=True, ids=[number]) if unit.kind == kind]
     if not found:
         raise NotFound(f"bank {bank!r} has no current {kind} {number} that could be edited; read the current one")
     return _again(found[0], text)
 
 
-def note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:
-    """The note that says this in the place of the current one, and that one's id. Where there is none, it goes with
-    the bank's last line, and no line counts as noted for it. BadInput where no line stands."""
+def build_note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:
+    """Build the note that replaces the current one; without one, a note that derives from the bank's last line.
+
+    Returns:
+        The note, and the id of the note that it supersedes.
+
+    Raises:
+        BadInput: the bank has no line.
+    """
     found = store.units(bank, ("note",), only_current=True)
     if found:
         return _again(found[-1], text), found[-1].id

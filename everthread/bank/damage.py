@@ -1,8 +1,7 @@
-"""Errors that come of a damaged bank, told apart from faults of the program.
+"""Distinguishes errors caused by a damaged bank from bugs.
 
-What is wrong in a file mostly shows while it is read, as BankDamaged. Some damage reads well and makes no sense later
-on: a number that names no session, a text where a number was. So where a method fails in a way that it should not, the
-bank is checked.
+Most damage raises BankDamaged while a file is read. Some damage is readable and fails later, such as a session number
+without a session, or a text instead of a number. A method that fails unexpectedly therefore checks its bank.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from everthread.errors import BankDamaged, EverthreadError
 from everthread.stores.base import ERASURE_UNFINISHED, Store
 
-SENSELESS = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, MemoryError)
+DAMAGE_SYMPTOMS = (TypeError, AttributeError, LookupError, ValueError, ArithmeticError, MemoryError)
 
 
 class BankOwner(Protocol):
@@ -31,7 +30,7 @@ Kind = TypeVar("Kind", bound=type[BankOwner])
 
 
 def reports_damage(kind: Kind) -> Kind:
-    """Have the public methods of a class raise BankDamaged where they fail because the bank is damaged."""
+    """Wrap the public methods of a class, so that they raise BankDamaged if they fail because the bank is damaged."""
     for name, method in list(vars(kind).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):
             setattr(kind, name, _checking(method))
@@ -59,11 +58,11 @@ def _checked(of: BankOwner) -> Iterator[None]:
         yield
     except EverthreadError:
         raise
-    except SENSELESS as error:
-        if _innermost(error) == __file__:  # the method was called with wrong arguments, and has not begun
+    except DAMAGE_SYMPTOMS as error:
+        if _innermost(error) == __file__:  # the method was called with wrong arguments and did not start
             raise
         found = of.store.check(of.bank) if of.store.exists(of.bank) else []
-        wrong = [each for each in found if each != ERASURE_UNFINISHED]  # a bank with remains reads as well as any other
+        wrong = [each for each in found if each != ERASURE_UNFINISHED]  # unfinished erasure does not affect reading
         if not wrong:
             raise
         raise BankDamaged(
@@ -72,6 +71,6 @@ def _checked(of: BankOwner) -> Iterator[None]:
 
 
 def _innermost(error: BaseException) -> str:
-    """The file of the code that raised an error."""
+    """Return the file of the code that raised an error."""
     *_, (frame, _) = walk_tb(error.__traceback__)
     return frame.f_code.co_filename

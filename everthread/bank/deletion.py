@@ -1,11 +1,11 @@
-"""What is to be forgotten, as a store takes it: exactly one line, session or speaker, or the whole bank."""
+"""Deletion of a line, a session, a speaker or a bank: parsing the scope, and forgetting every version of a line."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from everthread.bank import validation
-from everthread.bank.line_versions import copies
+from everthread.bank.line_versions import find_versions
 from everthread.errors import BadQuery
 from everthread.stores.base import Scope, Store
 from everthread.types import Receipt, now
@@ -14,7 +14,12 @@ from everthread.types import Receipt, now
 def parse_scope(
     bank: str, seq: int | None, session: str | None, speaker: str | None, everything: bool
 ) -> tuple[Scope, str | int | None]:
-    """The scope and the name of what is to be forgotten. BadQuery, and NotFound for a number that no line can have."""
+    """Return scope and name for `Store.forget` from its exclusive arguments.
+
+    Raises:
+        BadQuery: not exactly one argument is given, or its value is invalid.
+        NotFound: no line can have this number.
+    """
     if sum(each is not None for each in (seq, session, speaker)) + everything != 1:
         raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
     if seq is not None:
@@ -27,8 +32,15 @@ def parse_scope(
 
 
 def forget(store: Store, bank: str, scope: Scope, name: str | int | None) -> Receipt:
-    """Forget it; a line under every number that it has, and with what was corrected into it. Raises NotFound."""
-    names = copies(store, bank, name) if scope == "line" and isinstance(name, int) else [name]
+    """Forget a scope; of a line, every repeated or corrected version.
+
+    Returns:
+        One receipt for all versions.
+
+    Raises:
+        NotFound: nothing has this name.
+    """
+    names = find_versions(store, bank, name) if scope == "line" and isinstance(name, int) else [name]
     receipts = [store.forget(bank, scope, each, now()) for each in names]
     seqs = tuple(span for receipt in receipts for span in receipt.seqs)
     return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))

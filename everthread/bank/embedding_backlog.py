@@ -18,13 +18,11 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import without_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
 
-MAX_BACKFILL = (
-    32  # lines left without a vector that are brought along; of more, the model is another one or was long away
-)
+MAX_BACKFILL = 32  # lines of earlier processes; more mean another model, or a long outage
 
 
 class EmbeddingBacklog:
-    """Those of one bank. Safe from many threads."""
+    """The lines of one bank that wait for their vectors. Thread-safe."""
 
     def __init__(
         self,
@@ -45,45 +43,53 @@ class EmbeddingBacklog:
         """
         self._store, self._bank, self._model, self._embed, self._roles = store, bank, model, embed, roles
         self._seqs: set[int] = set()
-        self._looked = False  # whether the bank was asked what was left
+        self._looked = False  # whether lines of earlier processes were looked up
         self._lock = Lock()
-        self._embedding = Lock()  # held until the vectors of the lines that were taken are kept
+        self._embedding = Lock()  # held until the vectors of a batch are stored
 
     def __bool__(self) -> bool:
         return bool(self._seqs)
 
     def add(self, lines: Iterable[Line]) -> None:
-        """Embed these later, as far as lines of their roles are embedded."""
+        """Add lines of the embedded roles to the backlog."""
         with self._lock:
             self._seqs.update(line.seq for line in lines if line.role in self._roles)
 
     def embed_pending(self, exclude: Collection[int] = ()) -> None:
-        """Embed the lines, but for some. Where no embedder answers, they stay without. Raises StoreUnavailable, and
-        they are late still."""
+        """Embed the pending lines. If no embedder answers, they get no vectors and leave the backlog.
+
+        Args:
+            exclude: numbers of lines; if all pending lines are among them, nothing is done.
+
+        Raises:
+            StoreUnavailable: the vectors could not be stored; the lines stay pending.
+        """
         if self._seqs.issubset(exclude):
             return
-        with self._embedding:  # who comes while they are embedded waits for them
+        with self._embedding:  # concurrent callers wait for the vectors
             with self._lock:
                 seqs = self._seqs.difference(exclude)
             lines = self._store.get(self._bank, sorted(seqs)) if seqs and self._store.exists(self._bank) else []
             dim = self._keep(lines)
             with self._lock:
                 self._seqs -= seqs
-            if dim and not self._looked and self._store.exists(self._bank):  # or it would be there again
+            if (
+                dim and not self._looked and self._store.exists(self._bank)
+            ):  # checked, because a write would create a forgotten bank again
                 self._keep(self._left(dim))
                 self._looked = True
 
     def _keep(self, lines: list[Line]) -> int:
-        """Embed these; the dimension of their vectors, 0 where there are none."""
+        """Embed lines and store their vectors; return the dimension, 0 without vectors."""
         vectors = self._embed([without_quotes(line.text, line.metadata) for line in lines]) if lines else None
         if not vectors:
             return 0
         by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
-        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # one may be forgotten since
+        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # a line may be forgotten since
         return int(vectors[0].shape[1])
 
     def _left(self, dim: int) -> list[Line]:
-        """The lines that were left without a vector, if they are few; those that are late have their turn yet."""
+        """Return the lines of earlier processes without a vector, if they are few."""
         if not 0 < self._store.stats(self._bank, self._model, self._roles).pending <= MAX_BACKFILL:
             return []
         left = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL, roles=self._roles)

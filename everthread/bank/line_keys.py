@@ -1,7 +1,7 @@
-"""Keys: the names that lines have at their source. Under each key a bank has one line at a time.
+"""Resolves keys, which identify lines at their source. A bank has at most one line per key.
 
-A retracted line keeps its key until another line of the same key is put, so that an import which is repeated finds what
-it brought, also where that was retracted or corrected since.
+A retracted line retains its key until another line with the key is stored, so that a repeated import recognises its
+lines, even if they were retracted or corrected since.
 """
 
 from __future__ import annotations
@@ -9,24 +9,34 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from everthread.bank.line_versions import copies, recorded
+from everthread.bank.line_versions import find_versions, get_recorded
 from everthread.common.keys import META_KEY_FROM
 from everthread.stores.base import Store
 from everthread.stores.shared_rows import releases_key
 from everthread.types import Line, NewLine, now
 
 
-def sort_out(
-    store: Store, bank: str, lines: Sequence[NewLine], instead: Collection[int]
+def split_known(
+    store: Store, bank: str, lines: Sequence[NewLine], replaces: Collection[int]
 ) -> tuple[list[Line | None], list[NewLine]]:
-    """For each of the lines the one that the bank has under its key, or None; and those that are to be written. One
-    that takes a key over notes from where. `instead` are lines that are to be retracted first."""
+    """Separate lines whose keys the bank knows from new ones.
+
+    Args:
+        store: the store of the bank.
+        bank: its id.
+        lines: the lines.
+        replaces: numbers of lines that will be retracted first.
+
+    Returns:
+        For each line the stored line with its key, or None; and the lines to write. A line that takes over a key
+        records the number of the previous holder in its metadata.
+    """
     held = store.get_by_key(bank, [line.key for line in lines if line.key])
     found: list[Line | None] = []
     fresh: list[NewLine] = []
     for line in lines:
         holder = held.get(line.key) if line.key else None
-        there = None if holder is None else _answer(store, bank, holder, line, instead)
+        there = None if holder is None else _answer(store, bank, holder, line, replaces)
         found.append(there)
         if there is None:
             taken = {} if holder is None else {META_KEY_FROM: holder.seq}
@@ -35,20 +45,22 @@ def sort_out(
 
 
 def _answer(store: Store, bank: str, holder: Line, new: NewLine, instead: Collection[int]) -> Line | None:
-    """The line that is there for one that is offered under the holder's key; None where the key is to be had. Version
-    0.1.0 left the key with the line that was corrected."""
+    """Return the stored line for a new line with the holder's key; None if the new line may take the key.
+
+    Version 0.1.0 left the key with a corrected line.
+    """
     if holder.seq in instead and holder.retracted_at is None:
         return None if releases_key(replace(holder, retracted_at=now()), new) else holder
     if not releases_key(holder, new):
         return holder
-    stand = store.get(bank, copies(store, bank, holder.seq))
+    stand = store.get(bank, find_versions(store, bank, holder.seq))
     return next((line for line in reversed(stand) if line.seq not in instead), None)
 
 
-def versions(store: Store, bank: str, line: Line) -> Iterator[Line]:
-    """The line, and those that had its key before, the newest first."""
+def key_history(store: Store, bank: str, line: Line) -> Iterator[Line]:
+    """Iterate over a line and the previous holders of its key, newest first."""
     found: Line | None = line
     while found is not None:
         yield found
         before = found.metadata.get(META_KEY_FROM)
-        found = recorded(store, bank, before) if type(before) is int and 0 < before < found.seq else None
+        found = get_recorded(store, bank, before) if type(before) is int and 0 < before < found.seq else None

@@ -1,4 +1,4 @@
-"""Lines as a store takes them: analysed, and embedded as far as the recipe embeds them."""
+"""Prepares lines for a store: analyses them, and embeds those of the recipe's roles."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def prepare_lines(
     """Prepare lines for a store.
 
     Args:
-        lines: the lines, cleaned.
-        roles: those whose lines are embedded now.
+        lines: the cleaned lines.
+        roles: only lines of these roles are embedded now.
         embed: returns the vectors of the pieces of each text, or None while no embedder answers.
 
     Returns:
-        What the store takes for each line, in their order.
+        The prepared lines, in the same order.
     """
     texts = [without_quotes(line.text, line.metadata) for line in lines]
     chosen = [at for at, line in enumerate(lines) if line.role in roles]

@@ -1,8 +1,8 @@
-"""What may be remembered, and as what. Pure: no store, no model, no clock.
+"""Validates and normalizes a line. Knows no store, no model, no clock.
 
-Text is kept verbatim, with two exceptions that no database can hold: a lone half of a surrogate pair becomes U+FFFD,
-and so does NUL; in names and metadata too. How many were replaced is written into the line's metadata under CLEANED,
-so nothing changes silently.
+Text is stored verbatim, except that a lone half of a surrogate pair and NUL, which no database can store, become
+U+FFFD; in names and metadata too. The line's metadata record the number of replaced characters
+(`META_REPLACED_CHARACTERS`).
 """
 
 from __future__ import annotations
@@ -15,22 +15,30 @@ from reprlib import repr as shortly
 from typing import get_args
 
 from everthread.common.keys import META_REPLACED_CHARACTERS
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.errors import BadLine
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue, Metadata, NewLine, Role
 
-LONGEST_TEXT = 4_000_000  # characters: a novel; a longer "message" is a file that should be imported in parts
-LONGEST_NAME = 200  # characters of a speaker or a session id
-DEEPEST = 100  # lists and objects within one another in metadata: what is kept can be written as JSON by any program
+MAX_TEXT_CHARS = 4_000_000  # a novel; import a longer file in parts
+MAX_NAME_CHARS = 200  # of a speaker, a session id or a key
+MAX_METADATA_DEPTH = 100  # of nested lists and objects, so that any JSON library can read them
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ESCAPE = re.compile(r"\\\\|\\u0000")  # in JSON: a backslash, or NUL
 
 
 def clean_line(new: NewLine, present: datetime) -> NewLine:
-    """The line as it will be kept, with its time. Raises BadLine, naming the value and the remedy."""
-    text, in_text = keepable(_text(new.text))
+    """Return a line as it is stored.
+
+    Args:
+        new: the line.
+        present: the time of a line without one.
+
+    Raises:
+        BadLine: a value is invalid; the message names it and the remedy.
+    """
+    text, in_text = replace_unstorable(_text(new.text))
     speaker, in_speaker = _name(new.speaker, "speaker")
     session, in_session = (None, 0) if new.session is None else _name(new.session, "session")
     key, in_key = (None, 0) if new.key is None else _name(new.key, "key")
@@ -45,9 +53,9 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     elif parent is not None and (type(parent) is not int or not 1 <= parent <= MAX_SEQ):
         raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {parent!r}")
     said_at = present if new.said_at is None else new.said_at
-    micros(said_at)
+    to_micros(said_at)
     if new.retracted_at is not None:
-        micros(new.retracted_at, "retracted_at")
+        to_micros(new.retracted_at, "retracted_at")
     return replace(
         new,
         text=text,
@@ -65,15 +73,19 @@ def _text(text: str) -> str:
         raise BadLine(f"text must be a str, got {type(text).__name__}")
     if not text.strip():
         raise BadLine(f"text is empty: {text!r}; a line needs at least one character that is not blank")
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT_CHARS:
         raise BadLine(
-            f"text has {len(text):,} characters, at most {LONGEST_TEXT:,} are kept in a line; import it in parts"
+            f"text has {len(text):,} characters, at most {MAX_TEXT_CHARS:,} are kept in a line; import it in parts"
         )
     return text
 
 
-def keepable(text: str) -> tuple[str, int]:
-    """The text with whole surrogate pairs joined and what can't be kept replaced; how much was replaced."""
+def replace_unstorable(text: str) -> tuple[str, int]:
+    """Join surrogate pairs, and replace the characters that no database can store.
+
+    Returns:
+        The text, and the number of replaced characters.
+    """
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return UNSTORABLE_CHARACTERS.subn("\ufffd", joined)
 
@@ -81,28 +93,28 @@ def keepable(text: str) -> tuple[str, int]:
 def _name(name: str, what: str) -> tuple[str, int]:
     if not isinstance(name, str) or not name.strip():
         raise BadLine(f"{what} must be text that is not blank, got {name!r}")
-    if len(name) > LONGEST_NAME:
-        raise BadLine(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
-    return keepable(name)
+    if len(name) > MAX_NAME_CHARS:
+        raise BadLine(f"{what} {name[:40]!r}… has {len(name)} characters; at most {MAX_NAME_CHARS} are allowed")
+    return replace_unstorable(name)
 
 
 def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
     try:
         written = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         written = _ESCAPE.sub(lambda escape: "\0" if escape[0] == r"\u0000" else escape[0], written)
-        written, replaced = keepable(written)
+        written, replaced = replace_unstorable(written)
         kept = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadLine(f"metadata must be what JSON can hold, got {_shown(metadata)}: {error}") from error
     if not isinstance(kept, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
-    if _depth(kept) > DEEPEST:
-        raise BadLine(f"metadata is nested more than {DEEPEST} deep; simplify it")
+    if _depth(kept) > MAX_METADATA_DEPTH:
+        raise BadLine(f"metadata is nested more than {MAX_METADATA_DEPTH} deep; simplify it")
     return kept, replaced
 
 
 def _depth(value: JSONValue) -> int:
-    """How many lists and objects are within one another."""
+    """Return the nesting depth of lists and objects."""
     depth, level = 0, [value]
     while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1

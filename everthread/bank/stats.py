@@ -1,4 +1,4 @@
-"""The memory over months: how much was said, and in how many conversations."""
+"""Counts lines and conversations per month."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from everthread.stores.base import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Month:
-    """A month, written like 2024-05, in which something was said that stands. Every session with lines in it counts."""
+class MonthStats:
+    """The counts of a month, written like 2024-05: lines that are not retracted, and sessions with such lines."""
 
     month: str
     lines: int
     sessions: int
 
 
-def months(store: Store, bank: str) -> list[Month]:
-    """The months with lines, ascending, on the clocks of those who spoke."""
+def lines_by_month(store: Store, bank: str) -> list[MonthStats]:
+    """Count lines and sessions per month, ascending, on the speakers' own clocks; months without lines are left out."""
     every = np.arange(1, store.corpus(bank).last_seq + 1, dtype=np.int64)
     lines = store.scoring_rows(bank, every).lines  # (R,)
     month = lines["said_at"].astype("datetime64[us]").astype("datetime64[M]")
@@ -27,4 +27,4 @@ def months(store: Store, bank: str) -> list[Month]:
     pairs = np.unique(np.stack([place, lines["session"]]), axis=1)[0]  # (P,) the month of each session in each month
     sessions = np.bincount(pairs, minlength=len(found))
     rows = zip(np.datetime_as_string(found).tolist(), counts.tolist(), sessions.tolist(), strict=True)
-    return [Month(*row) for row in rows]
+    return [MonthStats(*row) for row in rows]

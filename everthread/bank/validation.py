@@ -13,8 +13,8 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 
-from everthread.bank.line_validation import LONGEST_NAME, LONGEST_TEXT, keepable
-from everthread.common.timestamps import micros
+from everthread.bank.line_validation import MAX_NAME_CHARS, MAX_TEXT_CHARS, replace_unstorable
+from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
 from everthread.stores.filters import canonical_json, check_storable
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
@@ -79,8 +79,8 @@ def check_filter_name(name: str, what: str) -> str:
     """
     if not isinstance(name, str):
         raise BadQuery(f"{what} must be a str, got {name!r}")
-    if len(name) > LONGEST_NAME:
-        raise BadQuery(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+    if len(name) > MAX_NAME_CHARS:
+        raise BadQuery(f"{what} {name[:40]!r}… has {len(name)} characters; at most {MAX_NAME_CHARS} are allowed")
     return check_storable(name, what)
 
 
@@ -110,8 +110,8 @@ def check_unit(new: NewUnit) -> NewUnit:
         raise BadInput("a unit's kind can't be 'line'; lines are kept by observe")
     if not isinstance(new.text, str) or not new.text.strip():
         raise BadInput(f"a unit's text must have a character that is not blank, got {shortly(new.text)}")
-    if len(new.text) > LONGEST_TEXT:
-        raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {LONGEST_TEXT:,} are kept")
+    if len(new.text) > MAX_TEXT_CHARS:
+        raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {MAX_TEXT_CHARS:,} are kept")
     if (new.first_seq, new.last_seq) != NO_LINES:
         check_span(new.first_seq, new.last_seq, "a unit")
     if stray := [seq for seq in new.sources if type(seq) is not int or not new.first_seq <= seq <= new.last_seq]:
@@ -119,7 +119,7 @@ def check_unit(new: NewUnit) -> NewUnit:
             f"source {stray[0]!r} of a unit is no line from {new.first_seq} to {new.last_seq}, of which it is to be; "
             "let the span enclose all of them, as the unit goes with any line of it"
         )
-    micros(new.said_at, "a unit's said_at", BadInput)
+    to_micros(new.said_at, "a unit's said_at", BadInput)
     if new.importance is not None and not (type(new.importance) in (int, float) and isfinite(new.importance)):
         raise BadInput(f"a unit's importance must be a number, got {new.importance!r}")
     if new.category is not None:
@@ -127,7 +127,7 @@ def check_unit(new: NewUnit) -> NewUnit:
     if not isinstance(new.metadata, dict):
         raise BadInput(f"a unit's metadata must be a mapping, got {shortly(new.metadata)}")
     to_json(new.metadata, "a unit's metadata")
-    return replace(new, text=keepable(new.text)[0], sources=tuple(new.sources))
+    return replace(new, text=replace_unstorable(new.text)[0], sources=tuple(new.sources))
 
 
 def check_job(job: ScribeJob) -> ScribeJob:
@@ -142,7 +142,7 @@ def check_job(job: ScribeJob) -> ScribeJob:
         raise BadInput(f"a job of kind {job.kind!r} is unknown; use one of {', '.join(JOB_KINDS)}")
     check_name(job.session, "the session of a job")
     check_span(job.first_seq, job.last_seq, "a job")
-    micros(job.queued_at, "queued_at", BadInput)
+    to_micros(job.queued_at, "queued_at", BadInput)
     if type(job.tries) is not int or not 0 <= job.tries <= MAX_SEQ:
         raise BadInput(f"the tries of a job must be a whole number from 0, got {job.tries!r}")
     if job.error is not None:
@@ -158,8 +158,8 @@ def check_name(name: str, what: str) -> str:
     """
     if not isinstance(name, str) or not name.strip():
         raise BadInput(f"{what} must be text that is not blank, got {shortly(name)}")
-    if len(name) > LONGEST_NAME:
-        raise BadInput(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+    if len(name) > MAX_NAME_CHARS:
+        raise BadInput(f"{what} {name[:40]!r}… has {len(name)} characters; at most {MAX_NAME_CHARS} are allowed")
     return _check_storable(name, what)
 
 

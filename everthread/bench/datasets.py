@@ -17,9 +17,9 @@ from everthread.bench.questions import AnnotatedConversation, ConversationBuilde
 from everthread.bench.realmem import realmem
 from everthread.transfer import locomo as locomo_format
 from everthread.transfer import realtalk as realtalk_format
-from everthread.transfer.dates import moment
-from everthread.transfer.files import file_error, load, shown, text_of
-from everthread.transfer.locomo import Record, mapping
+from everthread.transfer.dates import parse_moment
+from everthread.transfer.files import file_error, load, shorten, text_of
+from everthread.transfer.locomo import Record, check_object
 from everthread.types import NewLine, Role
 
 __all__ = [
@@ -41,8 +41,8 @@ _TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")  # also "D:11:26"; int() takes
 def locomo(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
     """LoCoMo: two friends, questions with the turns that answer them. only names samples."""
     found = []
-    for name, sample in locomo_format.samples(path, only):
-        lines = tuple(locomo_format.lines(sample, name, path))
+    for name, sample in locomo_format.read_samples(path, only):
+        lines = tuple(locomo_format.read_sample(sample, name, path))
         gathering = ConversationBuilder(name, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
         _ask(gathering, sample, path, LOCOMO_CATEGORIES)
         found.append(gathering.build())
@@ -52,9 +52,9 @@ def locomo(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation
 def realtalk(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
     """REALTALK: one chat a file, or a folder of them. A chat without questions is kept: others' are asked of it."""
     found = []
-    for file in realtalk_format.files(path, only):
-        chat = realtalk_format.chat(file)
-        lines = tuple(realtalk_format.lines(chat, file.stem, file))
+    for file in realtalk_format.find_files(path, only):
+        chat = realtalk_format.load_chat(file)
+        lines = tuple(realtalk_format.read_chat(chat, file.stem, file))
         gathering = ConversationBuilder(file.stem, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
         _ask(gathering, chat, file, REALTALK_CATEGORIES)
         found.append(gathering.build())
@@ -68,7 +68,7 @@ def longmemeval(path: Path, only: Collection[str] = ()) -> list[AnnotatedConvers
     left out. Sessions are put in the order of their dates.
     """
     records = [
-        mapping(item, path, f"question {n}") for n, item in enumerate(read_list(load(path), path, "the file"), 1)
+        check_object(item, path, f"question {n}") for n, item in enumerate(read_list(load(path), path, "the file"), 1)
     ]
     named = [(text_of(record, "question_id", path, f"question {n}"), record) for n, record in enumerate(records, 1)]
     check_chosen(only, [name for name, _ in named], path)
@@ -94,7 +94,7 @@ def _ask(gathering: ConversationBuilder, record: Record, path: Path, categories:
     known = frozenset(gathering.ids)
     for number, item in enumerate(read_list(record.get("qa"), path, f"{gathering.name}: qa"), 1):
         place = f"{gathering.name}: qa[{number}]"
-        qa = mapping(item, path, place)
+        qa = check_object(item, path, place)
         gold, unresolved, mended = parse_evidence(qa.get("evidence"), known)
         gathering.unresolved += unresolved
         gathering.repaired += mended
@@ -109,7 +109,7 @@ def _haystack(name: str, record: Record, path: Path) -> AnnotatedConversation:
     spoken: list[tuple[str, NewLine]] = []
     for session, said_at, turns in _sessions(name, record, path):
         for number, item in enumerate(turns, 1):
-            turn = mapping(item, path, f"{name}: {session}")
+            turn = check_object(item, path, f"{name}: {session}")
             line = _turn(turn, f"longmemeval:{name}:{session}:{number}", session, said_at, path)
             if line.text:
                 spoken.append((f"{session}:{number}", line))
@@ -138,9 +138,9 @@ def _sessions(name: str, record: Record, path: Path) -> Iterator[tuple[str, date
 
 def _date(value: object, path: Path, name: str) -> datetime:
     try:
-        return moment(str(value), UTC)
+        return parse_moment(str(value), UTC)
     except ValueError:
-        raise file_error(path, name, f"{shown(value)} is no date", "write it as 2023/05/30 (Tue) 23:40") from None
+        raise file_error(path, name, f"{shorten(value)} is no date", "write it as 2023/05/30 (Tue) 23:40") from None
 
 
 def _turn(turn: Record, key: str, session: str, said_at: datetime, path: Path) -> NewLine:

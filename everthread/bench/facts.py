@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 from everthread.bench.questions import read_list
-from everthread.transfer.files import file_error, load, shown, text_of
-from everthread.transfer.locomo import Record, mapping
+from everthread.transfer.files import file_error, load, shorten, text_of
+from everthread.transfer.locomo import Record, check_object
 
 STRATEGYQA = ("train.json", "dev.json")
 
@@ -66,13 +66,13 @@ def msmarco(path: Path, limit: int) -> list[FactItem]:
 
     path is dev_v2.1.json: an object of columns, each of them an object by row.
     """
-    columns = mapping(load(path), path, "the file")
-    named = {name: mapping(columns.get(name), path, name) for name in ("answers", "passages", "query")}
+    columns = check_object(load(path), path, "the file")
+    named = {name: check_object(columns.get(name), path, name) for name in ("answers", "passages", "query")}
     found = []
     for row in islice(named["query"], limit):
         place = f"row {row}"
         answers = _texts(named["answers"].get(row), path, place)
-        passages = [mapping(each, path, place) for each in read_list(named["passages"].get(row), path, place)]
+        passages = [check_object(each, path, place) for each in read_list(named["passages"].get(row), path, place)]
         if answers and any(each.get("is_selected") for each in passages):
             others = (text_of(each, "passage_text", path, place) for each in passages if not each.get("is_selected"))
             found.append(FactItem(max(answers, key=len), text_of(named["query"], row, path, place), tuple(others)))
@@ -85,9 +85,9 @@ READERS = {"strategyqa": strategyqa, "qrecc": qrecc, "msmarco": msmarco}
 def _list(path: Path) -> Iterator[tuple[int, Record]]:
     entries = load(path)
     if not isinstance(entries, list):
-        raise file_error(path, "", f"{shown(entries)} is no list", "give the file as it was published")
+        raise file_error(path, "", f"{shorten(entries)} is no list", "give the file as it was published")
     for number, entry in enumerate(entries, 1):
-        yield number, mapping(entry, path, f"entry {number}")
+        yield number, check_object(entry, path, f"entry {number}")
 
 
 def _text(entry: Record, field: str, path: Path, place: str) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Literal
 
 from everthread.bench.questions import AnnotatedConversation, ConversationBuilder, Question, read_list
-from everthread.transfer.dates import moment
-from everthread.transfer.files import file_error, numbered, parse, shown, text_of
-from everthread.transfer.locomo import Record, mapping
+from everthread.transfer.dates import parse_moment
+from everthread.transfer.files import file_error, numbered_lines, parse, shorten, text_of
+from everthread.transfer.locomo import Record, check_object
 from everthread.types import NewLine
 
 KS = (1, 5, 10, 20, 50)  # the published figures are at 5, 10 and 20
@@ -47,7 +47,7 @@ def build_query(record: Record, path: Path) -> tuple[str, str]:
     ]
     if not tests:
         raise file_error(
-            path, "", f'"test-turn" is {shown(record.get("test-turn"))}', "it must number turns of the dialogue"
+            path, "", f'"test-turn" is {shorten(record.get("test-turn"))}', "it must number turns of the dialogue"
         )
     child = CHILDREN.get(_user(record, path), "User")
     said = [_said(text, child if place % 2 else "Assistant") for place, text in enumerate(spoken)]
@@ -95,9 +95,9 @@ def _line(id: str, record: Record, name: str, language: str, path: Path) -> NewL
     place = f"memory {id}"
     text, time = text_of(record, "event", path, place), text_of(record, "time", path, place)
     try:
-        said_at = moment(time, UTC)
+        said_at = parse_moment(time, UTC)
     except ValueError:
-        raise file_error(path, place, f'"time" is {shown(time)}', "write it as 2024-05-01") from None
+        raise file_error(path, place, f'"time" is {shorten(time)}', "write it as 2024-05-01") from None
     return NewLine(text, name, "user", said_at, f"memory-{id}", key=f"madial:{language}:{id}")
 
 
@@ -105,18 +105,18 @@ def _memories(path: Path) -> Iterator[tuple[str, Record]]:
     for record in _records(path):
         for id, memory in record.items():
             if not id.isdecimal():
-                raise file_error(path, "", f"{shown(id)} is no memory's number", "give the file as it was published")
-            yield id, mapping(memory, path, f"memory {id}")
+                raise file_error(path, "", f"{shorten(id)} is no memory's number", "give the file as it was published")
+            yield id, check_object(memory, path, f"memory {id}")
 
 
 def _records(path: Path) -> list[Record]:
-    return [mapping(parse(text, path, n), path, f"line {n}") for n, text in numbered(path) if text.strip()]
+    return [check_object(parse(text, path, n), path, f"line {n}") for n, text in numbered_lines(path) if text.strip()]
 
 
 def _user(record: Record, path: Path) -> int:
     user = record.get("user-id")
     if not isinstance(user, int):
-        raise file_error(path, "", f'"user-id" is {shown(user)}', "it must be a number")
+        raise file_error(path, "", f'"user-id" is {shorten(user)}', "it must be a number")
     return user
 
 

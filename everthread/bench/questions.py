@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from everthread.transfer.files import file_error, shown
+from everthread.transfer.files import file_error, shorten
 from everthread.types import NewLine
 
 
@@ -79,7 +79,7 @@ class ConversationBuilder:
 def read_list(value: object, path: Path, place: str) -> list[object]:
     """Return a value that must be a JSON list; None is an empty one."""
     if value is not None and not isinstance(value, list):
-        raise file_error(path, place, f"{shown(value)} is no list", "give the file as it was published")
+        raise file_error(path, place, f"{shorten(value)} is no list", "give the file as it was published")
     return value or []
 
 
@@ -87,4 +87,4 @@ def check_chosen(only: Collection[str], known: Iterable[str], path: Path) -> Non
     """Raise BadFile if a chosen id is unknown."""
     names = sorted(known)
     if missing := set(only).difference(names):
-        raise file_error(path, "", f"there is no {shown(min(missing))}", f"choose from {', '.join(names[:20])}")
+        raise file_error(path, "", f"there is no {shorten(min(missing))}", f"choose from {', '.join(names[:20])}")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from everthread.bench.questions import AnnotatedConversation, ConversationBuilder, Question, check_chosen, read_list
-from everthread.transfer.dates import moment
-from everthread.transfer.files import file_error, load, shown, text_of
-from everthread.transfer.locomo import Record, mapping
+from everthread.transfer.dates import parse_moment
+from everthread.transfer.files import file_error, load, shorten, text_of
+from everthread.transfer.locomo import Record, check_object
 from everthread.types import NewLine, Role
 
 MIN_SNAPSHOT_CHARS = (
@@ -37,7 +37,7 @@ def find_source_turns(memory: str, session: Record, path: Path) -> list[int]:
     """The turns, from 1, that a memory of this session came from."""
     spoken = read_turns(session, path)
     for item in read_list(session.get("extracted_memory"), path, "extracted_memory"):
-        record = mapping(item, path, "extracted_memory")
+        record = check_object(item, path, "extracted_memory")
         if _flat(record.get("content")) == _flat(memory):
             return _by_text(record, spoken) or _by_number(record, spoken) or list(range(1, len(spoken) + 1))
     return list(range(1, len(spoken) + 1))
@@ -46,7 +46,7 @@ def find_source_turns(memory: str, session: Record, path: Path) -> list[int]:
 def read_turns(session: Record, path: Path) -> list[Record]:
     """A session's turns."""
     place = str(session.get("session_uuid"))
-    return [mapping(turn, path, place) for turn in read_list(session.get("dialogue_turns"), path, place)]
+    return [check_object(turn, path, place) for turn in read_list(session.get("dialogue_turns"), path, place)]
 
 
 def _by_text(record: Record, spoken: list[Record]) -> list[int]:
@@ -86,9 +86,10 @@ class _Persona:
         return gathering.build()
 
     def _sessions(self) -> dict[str, Record]:
-        file = mapping(load(self.path), self.path, "the file")
+        file = check_object(load(self.path), self.path, "the file")
         found = [
-            mapping(item, self.path, "dialogues") for item in read_list(file.get("dialogues"), self.path, "dialogues")
+            check_object(item, self.path, "dialogues")
+            for item in read_list(file.get("dialogues"), self.path, "dialogues")
         ]
         return {
             text_of(record, "session_uuid", self.path, f"dialogue {n}"): record for n, record in enumerate(found, 1)
@@ -115,10 +116,10 @@ class _Persona:
     def _day(self, session: Record, uuid: str) -> datetime:
         text = text_of(session, "current_time", self.path, uuid)
         try:
-            return moment(text, UTC)
+            return parse_moment(text, UTC)
         except ValueError:
             raise file_error(
-                self.path, uuid, f'"current_time" is {shown(text)}', "write it as 2025-12-19 (Friday)"
+                self.path, uuid, f'"current_time" is {shorten(text)}', "write it as 2025-12-19 (Friday)"
             ) from None
 
     def _ask(
@@ -136,7 +137,7 @@ class _Persona:
                 continue
             gold: set[str] = set()
             for item in read_list(answer.get("memory_used"), self.path, uuid):
-                used = mapping(item, self.path, uuid)
+                used = check_object(item, self.path, uuid)
                 found = self._sources(used, sessions)
                 earlier = {id for id in found if said.get(id, after) < after}
                 gathering.unresolved += not earlier

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
 
 BUDGETS_TOKENS = (500, 1000, 2000)  # of context: a small, a usual and a large share of a prompt
@@ -155,7 +155,7 @@ def draw_plot(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) ->
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise ConfigError(f"plots need matplotlib; install it with: {install_extra('bench')}") from None
+        raise ConfigError(f"plots need matplotlib; install it with: {extra_command('bench')}") from None
     figure = Figure(figsize=(5 * len(parts), 4), layout="constrained")
     FigureCanvasAgg(figure)
     for draw, axes in zip(parts, figure.subplots(1, len(parts), squeeze=False)[0], strict=True):

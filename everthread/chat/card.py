@@ -18,7 +18,7 @@ from everthread.chat import png_text
 from everthread.chat.character import Character
 from everthread.common.atomic_write import write_atomically
 from everthread.errors import BadFile, BadInput
-from everthread.transfer.files import file_error, parse, shown
+from everthread.transfer.files import file_error, parse, shorten
 
 MAX_FILE_BYTES = 32 * 1024 * 1024  # of a file; three times what large pictures and lorebooks need
 SPECS = {2: ("chara_card_v2", "2.0"), 3: ("chara_card_v3", "3.0")}
@@ -67,11 +67,11 @@ V2_COPY_NOTE = "(A copy for programs that read no V3 cards. The V3 card in this 
 def from_card(value: object) -> Character:
     """Build the character of a card, parsed JSON of any version. Raises BadInput."""
     if not isinstance(value, dict):
-        raise BadInput(f"a card is a JSON object, this is {shown(value)}")
+        raise BadInput(f"a card is a JSON object, this is {shorten(value)}")
     outside = {name: each for name, each in value.items() if name not in ("spec", "spec_version", "data")}
     spec = value.get("spec")
     if spec is not None and spec not in [known for known, _ in SPECS.values()]:
-        raise BadInput(f'its "spec" is {shown(spec)}; a card has "chara_card_v2", "chara_card_v3", or none')
+        raise BadInput(f'its "spec" is {shorten(spec)}; a card has "chara_card_v2", "chara_card_v3", or none')
     if spec is None and "data" not in value:
         data = {name: outside.pop(name) for name in V1_FIELDS if name in outside}
     else:
@@ -150,9 +150,9 @@ def _pop_text(record: dict[str, Any], name: str) -> str:
 
 def _check_type(value: Any, kind: type, name: str) -> Any:
     if not isinstance(value, kind):
-        raise BadInput(f'"{name}" is {shown(value)}; it must be {TYPE_NAMES[kind]}')
+        raise BadInput(f'"{name}" is {shorten(value)}; it must be {TYPE_NAMES[kind]}')
     if isinstance(value, list) and name != "assets" and not all(isinstance(each, str) for each in value):
-        raise BadInput(f'"{name}" is {shown(value)}; it must be a list of texts')
+        raise BadInput(f'"{name}" is {shorten(value)}; it must be a list of texts')
     return value
 
 

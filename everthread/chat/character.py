@@ -9,7 +9,7 @@ from math import isfinite
 from reprlib import repr as shortly
 from typing import Any, Self
 
-from everthread.bank.line_validation import LONGEST_NAME
+from everthread.bank.line_validation import MAX_NAME_CHARS
 from everthread.errors import BadInput
 from everthread.stores.limits import UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue
@@ -97,8 +97,8 @@ def _check_text(what: str, text: object) -> None:
 def _check_name(what: str, name: str) -> None:
     if not name.strip():
         raise BadInput(f"{what} must be text that is not blank, got {name!r}")
-    if len(name) > LONGEST_NAME:
-        raise BadInput(f"{what} {name[:40]!r}… has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+    if len(name) > MAX_NAME_CHARS:
+        raise BadInput(f"{what} {name[:40]!r}… has {len(name)} characters; at most {MAX_NAME_CHARS} are allowed")
     if name.splitlines() != [name]:
         raise BadInput(f"{what} {shortly(name)} has a line break; write it in one line")
 

@@ -18,7 +18,7 @@ from everthread.bank.corrections import in_position_order
 from everthread.bank.line_validation import clean_line
 from everthread.chat.prompt_builder import is_character_line
 from everthread.common.keys import META_NEEDS_CONSENT, META_REPEATS
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.stores.shared_rows import SESSION_GAP, new_session_name, source_key
@@ -228,7 +228,7 @@ def open_session(
     last = current_session(sessions, at)
     if session is None and resume:
         session = find_resumable(last, at)
-    session = session or new_session_name(micros(at), lambda name: {each.id for each in sessions})
+    session = session or new_session_name(to_micros(at), lambda name: {each.id for each in sessions})
     return Conversation(memory, session, private=private), last
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from everthread import factory
-from everthread.bank.line_validation import LONGEST_NAME
+from everthread.bank.line_validation import MAX_NAME_CHARS
 from everthread.bank.settings import REMEMBER_POLICIES, remember_policy
 from everthread.chat import card, character_library
 from everthread.chat.character_library import open_character
@@ -176,8 +176,8 @@ def character_bank(bank: str, now: str, name: str) -> str:
 def _check(option: str, value: str | None, what: str) -> None:
     if value is not None and not value.strip():
         raise BadInput(f"{option} {value!r} is blank; give {what}, or leave it out")
-    if value is not None and len(value) > LONGEST_NAME:
-        raise BadInput(f"{option} has {len(value):,} characters; at most {LONGEST_NAME} are allowed")
+    if value is not None and len(value) > MAX_NAME_CHARS:
+        raise BadInput(f"{option} has {len(value):,} characters; at most {MAX_NAME_CHARS} are allowed")
 
 
 def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 import click
 
 from everthread.cli.sanitize import escape_control_chars
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
 from everthread.text.formatting import date_heading, format_line
 from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role
@@ -104,7 +104,7 @@ class Group(click.Group):
 
 def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Command:
     """What stands for a command whose packages are not installed: it says how to install them."""
-    needed = f"needs an extra: {install_extra(EXTRAS.get(name, name))}"
+    needed = f"needs an extra: {extra_command(EXTRAS.get(name, name))}"
 
     def refuse(arguments: tuple[str, ...]) -> None:
         raise ConfigError(f"{name} {needed} ({error})")

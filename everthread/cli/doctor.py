@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from everthread import config, factory
-from everthread.common.installation import install_package
+from everthread.common.installation import package_command
 from everthread.embedders import shapes
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.postgres import dsn
@@ -50,7 +50,7 @@ def _installed(package: str) -> Finding:
     try:
         return Finding(package, True, version(package))
     except PackageNotFoundError:
-        return Finding(package, False, f"is not installed; run: {install_package(package)}")
+        return Finding(package, False, f"is not installed; run: {package_command(package)}")
 
 
 def _recipe() -> Finding:

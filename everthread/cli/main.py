@@ -40,7 +40,7 @@ from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
 from everthread.transfer import copy_bank, importing, jsonl
-from everthread.transfer.dates import zone
+from everthread.transfer.dates import parse_zone
 from everthread.transfer.files import spooled, whole
 from everthread.transfer.formats import FORMATS
 from everthread.types import Filter, Role
@@ -164,7 +164,7 @@ def import_(
     The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
     gained, and completes an import that was cut off. A bank's own export adds nothing to it.
     """
-    at = None if tz is None else zone(tz)
+    at = None if tz is None else parse_zone(tz)
     with spooled(file) as path:
         counts = import_file(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
     if as_json:
@@ -540,7 +540,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
                 with click.progressbar(
                     length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr
                 ) as bar:
-                    moved.append((name, *copy_bank.move(old, new, bar.update)))
+                    moved.append((name, *copy_bank.copy_bank(old, new, bar.update)))
     if as_json:
         show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
     else:

@@ -20,7 +20,7 @@ from urllib.request import url2pathname
 NAME = "everthread"
 
 
-def install_extra(extra: str) -> str:
+def extra_command(extra: str) -> str:
     """Return the shell command that installs an extra into the running environment."""
     clone = _clone()
     if clone is not None and extra == "server" and Path(sys.prefix) == clone / ".venv":
@@ -35,7 +35,7 @@ def has_llm_extra() -> bool:
     return all(find_spec(name) for name in ("json_repair", "pydantic"))
 
 
-def upgrade() -> str:
+def upgrade_command() -> str:
     """Return the shell command that brings Everthread up to date."""
     clone = _clone()
     if clone is not None:
@@ -43,7 +43,7 @@ def upgrade() -> str:
     return f"{_installer()} --upgrade {shlex.quote(_requirement())}"
 
 
-def install_package(package: str) -> str:
+def package_command(package: str) -> str:
     """Return the shell command that installs another package into the running environment."""
     return f"{_installer()} {shlex.quote(package)}"
 

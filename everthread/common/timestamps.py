@@ -1,4 +1,4 @@
-"""Moments as whole numbers: microseconds since 1970 in UTC, beside the speaker's own offset in seconds."""
+"""Converts times to microseconds since 1970 in UTC and an offset in seconds, and back."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 
 
-def micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLine) -> int:
-    """Return a moment as microseconds since 1970.
+def to_micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLine) -> int:
+    """Convert a time to microseconds since 1970 in UTC.
+
+    Args:
+        at: the time, with a time zone.
+        name: its name in messages.
+        error: the class of the error to raise.
 
     Raises:
-        BadInput: as `error`, if it has no time zone or leaves the years 1 to 9999 in UTC.
+        BadInput: it is no datetime, has no time zone, or is not within the years 1 to 9999 in UTC.
     """
     if not isinstance(at, datetime):
         raise error(f"{name} must be a datetime, got {at!r}; parse text with datetime.fromisoformat")
@@ -29,12 +34,12 @@ def micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLine)
     return (at - _EPOCH) // _MICRO
 
 
-def offset(at: datetime) -> int:
-    """Return the moment's distance from UTC, in seconds."""
+def utc_offset_s(at: datetime) -> int:
+    """Return the time's offset from UTC in seconds."""
     apart = at.utcoffset()
     return int(apart.total_seconds()) if apart else 0
 
 
-def moment(stamp: int, seconds: int = 0) -> datetime:
-    """Return the moment of a timestamp, on a clock `seconds` from UTC."""
-    return (_EPOCH + stamp * _MICRO).astimezone(timezone(timedelta(seconds=seconds)) if seconds else UTC)
+def from_micros(micros: int, offset_s: int = 0) -> datetime:
+    """Convert microseconds since 1970 to a time with an offset from UTC in seconds."""
+    return (_EPOCH + micros * _MICRO).astimezone(timezone(timedelta(seconds=offset_s)) if offset_s else UTC)

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.embedders.onnx import EmbedderConfig
 from everthread.errors import ConfigError, EverthreadError
 
@@ -138,7 +138,7 @@ def _write_model(folder: Path, path: Path, recipe: Recipe, quantise: Quantise) -
         import onnxscript  # noqa: F401  torch's exporter wants it, and says so less clearly
         from transformers import AutoModel
     except ImportError as error:
-        raise ConfigError(f"exporting needs the extra: {install_extra('train')} ({error})") from error
+        raise ConfigError(f"exporting needs the extra: {extra_command('train')} ({error})") from error
     try:
         encoder = AutoModel.from_pretrained(folder, local_files_only=True, attn_implementation="eager").eval()
     except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from everthread.common.fork_safety import Lock
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.errors import ConfigError, ModelNotFound
 from everthread.text.encoding import make_encodable
 from everthread.types import Vector, Vectors
@@ -53,7 +53,7 @@ class SentenceTransformerEmbedder:
             try:
                 from sentence_transformers import SentenceTransformer
             except ImportError as error:
-                extra = install_extra("sentence-transformers")
+                extra = extra_command("sentence-transformers")
                 raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
             try:
                 self._loaded = SentenceTransformer(self._model_name, device=self._device)

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from everthread import config
-from everthread.common.installation import has_llm_extra, install_extra
+from everthread.common.installation import extra_command, has_llm_extra
 from everthread.config import Config
 from everthread.errors import ConfigError
 from everthread.llms import discovery
@@ -82,7 +82,7 @@ def _llm_remedy(name: str) -> str:
 def _llm_at(settings: Config, name: str) -> LLM:
     """Open the model of that name on the configured server, or its only one."""
     if not has_llm_extra():
-        raise ConfigError(f"language models need an extra: {install_extra('llm')}")
+        raise ConfigError(f"language models need an extra: {extra_command('llm')}")
     address, key = settings.llm_url, settings.llm_key
     key = key or discovery.get_openai_key(address)
     return OpenAICompatible(
@@ -91,7 +91,7 @@ def _llm_at(settings: Config, name: str) -> LLM:
         key or None,
         context=settings.llm_context,
         timeout=settings.llm_timeout,
-        prices=config.prices(settings.llm_prices),
+        prices=config.parse_prices(settings.llm_prices),
     )
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from everthread.common.installation import install_package
+from everthread.common.installation import package_command
 from everthread.errors import ConfigError
 from everthread.text.encoding import make_encodable
 from everthread.text.tokens import Counter, estimate
@@ -71,7 +71,7 @@ def _tiktoken(name: str) -> Counter:
         import tiktoken
     except ImportError:
         raise ConfigError(
-            f"tokens {TIKTOKEN}{name} needs tiktoken; install it: {install_package('tiktoken')}"
+            f"tokens {TIKTOKEN}{name} needs tiktoken; install it: {package_command('tiktoken')}"
         ) from None
     try:
         known = name in tiktoken.list_encoding_names()

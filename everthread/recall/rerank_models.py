@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from everthread.bank.validation import check_at_least
 from everthread.common.fork_safety import Lock
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import CosineCalibration, measure_calibration
 from everthread.embedders.shapes import embed_question
@@ -188,7 +188,7 @@ class CrossEncoder:
         try:
             import sentence_transformers
         except ImportError as error:
-            extra = install_extra("sentence-transformers")
+            extra = extra_command("sentence-transformers")
             raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
         damaged = import_module("safetensors").SafetensorError  # comes with the extra
         try:

@@ -8,7 +8,7 @@ from datetime import datetime
 from reprlib import repr as shortly
 from typing import get_args
 
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery
 from everthread.stores.limits import UNSTORABLE_CHARACTERS
 from everthread.types import Filter, JSONValue, Role
@@ -31,7 +31,7 @@ def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
             raise BadQuery(f"where.role {role!r} is unknown; use one of {', '.join(get_args(Role))}")
     for name, at in (("where.since", where.since), ("where.until", where.until), ("as_of", as_of)):
         if at is not None:
-            micros(at, name, BadQuery)
+            to_micros(at, name, BadQuery)
     if not isinstance(where.metadata, Mapping):
         raise BadQuery(f"where.metadata must be a mapping, got {where.metadata!r}")
     for key, value in where.metadata.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everthread.common.installation import upgrade
+from everthread.common.installation import upgrade_command
 from everthread.errors import BadLine, BankTooNew, NotFound
 
 
@@ -22,5 +22,5 @@ def bank_too_new_error(bank: str, found: str, known: int) -> BankTooNew:
     """Build the error for a bank that a later version wrote: `found` names its version, `known` the latest known."""
     return BankTooNew(
         f"bank {bank!r} was written by a later version of Everthread ({found}, this one knows {known}); "
-        f"upgrade with: {upgrade()}"
+        f"upgrade with: {upgrade_command()}"
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from typing import Any
 
-from everthread.common.timestamps import moment
+from everthread.common.timestamps import from_micros
 from everthread.errors import BadLine
 from everthread.stores.base import PreparedLine
 from everthread.stores.problems import missing_line_error
@@ -76,7 +76,7 @@ def new_session_name(at: int, find_names: Callable[[str], set[str]]) -> str:
         at: the time of its first line, in microseconds since 1970.
         find_names: returns the existing names with a prefix.
     """
-    name = moment(at).strftime("%Y-%m-%dT%H:%M:%SZ")
+    name = from_micros(at).strftime("%Y-%m-%dT%H:%M:%SZ")
     taken = find_names(name)
     return next(each for n in range(1, len(taken) + 2) if (each := name if n == 1 else f"{name}-{n}") not in taken)
 
@@ -84,21 +84,31 @@ def new_session_name(at: int, find_names: Callable[[str], set[str]]) -> str:
 def parse_line(row: tuple[Any, ...]) -> Line:
     """Build a line from a row: seq, session, role, speaker, text, time, offset, parent, metadata, key, retracted_at."""
     seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
-    gone = None if retracted_at is None else moment(retracted_at)
+    gone = None if retracted_at is None else from_micros(retracted_at)
     told = {} if metadata == "{}" else json.loads(metadata)  # most lines have none, and parsing adds up over many lines
-    return Line(seq, session, role, speaker, text, moment(said_at, said_offset), parent, told, key, gone)
+    return Line(seq, session, role, speaker, text, from_micros(said_at, said_offset), parent, told, key, gone)
 
 
 def to_new_line(line: Line) -> NewLine:
     """Return the line as a new one, without its number and retraction."""
-    said = line.text, line.speaker, line.role, line.said_at, line.session
-    return NewLine(*said, line.metadata, line.parent, line.key)
+    return NewLine(
+        text=line.text,
+        speaker=line.speaker,
+        role=line.role,
+        said_at=line.said_at,
+        session=line.session,
+        metadata=line.metadata,
+        parent=line.parent,
+        key=line.key,
+    )
 
 
 def parse_session(row: tuple[Any, ...]) -> Session:
     """Build a session from a row: name, times of first and last line, their seqs, line count, time of its end."""
     name, start, last, first, final, lines, ended = row
-    return Session(name, moment(start), moment(last), first, final, lines, None if ended is None else moment(ended))
+    return Session(
+        name, from_micros(start), from_micros(last), first, final, lines, None if ended is None else from_micros(ended)
+    )
 
 
 def pack_line(

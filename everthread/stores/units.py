@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from everthread.common.timestamps import micros, moment, offset
+from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.errors import NotFound
 from everthread.stores.base import UnitKey, UnitReplacement
 from everthread.stores.filters import canonical_json
@@ -36,13 +36,13 @@ def parse_unit(row: tuple[Any, ...]) -> Unit:
         text=text,
         first_seq=first,
         last_seq=last,
-        said_at=moment(said_at, away),
-        valid_from=moment(since),
-        valid_to=None if until is None else moment(until),
+        said_at=from_micros(said_at, away),
+        valid_from=from_micros(since),
+        valid_to=None if until is None else from_micros(until),
         importance=importance,
         category=category,
         metadata=json.loads(metadata),
-        retracted_at=None if gone is None else moment(gone),
+        retracted_at=None if gone is None else from_micros(gone),
         supersedes=before,
     )
 
@@ -55,14 +55,14 @@ def unit_row(unit: Unit) -> tuple[Any, ...]:
         unit.text,
         unit.first_seq,
         unit.last_seq,
-        micros(unit.said_at),
-        offset(unit.said_at),
-        micros(unit.valid_from),
-        None if unit.valid_to is None else micros(unit.valid_to),
+        to_micros(unit.said_at),
+        utc_offset_s(unit.said_at),
+        to_micros(unit.valid_from),
+        None if unit.valid_to is None else to_micros(unit.valid_to),
         unit.importance,
         unit.category,
         canonical_json(unit.metadata),
-        None if unit.retracted_at is None else micros(unit.retracted_at),
+        None if unit.retracted_at is None else to_micros(unit.retracted_at),
         unit.supersedes,
     )
 
@@ -76,7 +76,7 @@ def build_unit(new: NewUnit, number: int, at: int, supersedes: int | None) -> Un
         first_seq=new.first_seq,
         last_seq=new.last_seq,
         said_at=new.said_at,
-        valid_from=moment(at),
+        valid_from=from_micros(at),
         importance=new.importance,
         category=new.category,
         metadata=new.metadata,
@@ -235,12 +235,12 @@ def find_chain(refs: Sequence[UnitRef], kind: str, number: int) -> list[UnitRef]
 def parse_job(row: tuple[Any, ...]) -> ScribeJob:
     """Build a scribe job from a row of `JOB_COLUMNS`."""
     kind, session, first, last, queued_at, tries, error = row
-    return ScribeJob(kind, session, first, last, moment(queued_at), tries, error)
+    return ScribeJob(kind, session, first, last, from_micros(queued_at), tries, error)
 
 
 def job_row(job: ScribeJob) -> tuple[Any, ...]:
     """Build the row of `JOB_COLUMNS` for a scribe job."""
-    return job.kind, job.session, job.first_seq, job.last_seq, micros(job.queued_at), job.tries, job.error
+    return job.kind, job.session, job.first_seq, job.last_seq, to_micros(job.queued_at), job.tries, job.error
 
 
 def job_key(job: ScribeJob) -> tuple[str, str, int]:

@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, cast
 
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput
 from everthread.types import JSONValue, Metadata
 
@@ -66,7 +66,7 @@ def text_of(
             f"tokens can't begin at {list(starts)[:8]} … in a text of {len(text)} characters; give ascending starts"
         )
     if timestamp is not None:
-        micros(timestamp, "timestamp", BadInput)
+        to_micros(timestamp, "timestamp", BadInput)
     if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MOST_IMPORTANT):
         raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MOST_IMPORTANT}")
     return Text(key, text, own, _kept(metadata), timestamp, importance)

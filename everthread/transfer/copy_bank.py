@@ -23,7 +23,7 @@ from everthread.stores.shared_rows import to_new_line as as_offered
 from everthread.types import Line, Unit, now
 
 
-def move(source: Memory, target: Memory, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
+def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
     """Copy what the target doesn't have yet, and see that both hold the same: how many lines, and their hash.
 
     May be stopped and started again; what the source has forgotten meanwhile is forgotten in the target. The source

@@ -36,7 +36,7 @@ _WEEKDAY = re.compile(r"\(?\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|
 _GLUE = re.compile(r"[\s,]|\b(?:on|at)\b", re.IGNORECASE)  # all that may be left over once date and time are taken
 
 
-def zone(name: str) -> ZoneInfo:
+def parse_zone(name: str) -> ZoneInfo:
     """A time zone by its name. ConfigError where there is none."""
     try:
         return ZoneInfo(name)
@@ -44,7 +44,7 @@ def zone(name: str) -> ZoneInfo:
         raise ConfigError(f"time zone {name!r} is unknown; use one like Europe/Berlin or UTC") from None
 
 
-def moment(text: str, tz: tzinfo = UTC) -> datetime:
+def parse_moment(text: str, tz: tzinfo = UTC) -> datetime:
     """The moment that the text names; a time without an offset is in tz. ValueError for any other form."""
     try:
         found = datetime.fromisoformat(text.strip())
@@ -53,7 +53,7 @@ def moment(text: str, tz: tzinfo = UTC) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=tz)
 
 
-def clock(text: str, day: datetime) -> datetime:
+def parse_clock(text: str, day: datetime) -> datetime:
     """That time of day on the given day: "10:22", "1:56 pm"."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
@@ -62,7 +62,7 @@ def clock(text: str, day: datetime) -> datetime:
     return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
 
 
-def resembles(text: str) -> bool:
+def looks_like_date(text: str) -> bool:
     """Whether the text has the form of a moment and of nothing else, though it may name none, as 31 June 2024, or two,
     as 05/06/2024."""
     date = next((match for pattern in (*_DATES, _NUMBERS) if (match := pattern.search(text))), None)

@@ -22,11 +22,11 @@ from everthread.bank.line_validation import clean_line
 from everthread.errors import BadFile, BadLine, EverthreadError
 from everthread.types import NewLine
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
+PLACEHOLDER_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
 STANDARD_INPUT = "standard input"
-NAMED = 5  # fields of a JSON object that a message names
+MAX_NAMED_FIELDS = 5  # fields of a JSON object that a message names
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive", b"7z\xbc\xaf": "a 7z archive"}
-SHOWN = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
+MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough to find it, too few to flood a terminal
 
 
 def file_error(path: Path, where: str, what: str, remedy: str) -> BadFile:
@@ -34,24 +34,24 @@ def file_error(path: Path, where: str, what: str, remedy: str) -> BadFile:
     return BadFile(what, path=path, where=where, remedy=remedy)
 
 
-def shown(value: object) -> str:
+def shorten(value: object) -> str:
     """A wrong value, short enough for a message."""
     text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 1] + "…"
 
 
 def describe(value: object) -> str:
     """What there is in a JSON file, in a few words."""
     if isinstance(value, dict):
-        names = ", ".join(shown(name) for name in islice(value, NAMED))
-        more = f" and {len(value) - NAMED:,} more" if len(value) > NAMED else ""
+        names = ", ".join(shorten(name) for name in islice(value, MAX_NAMED_FIELDS))
+        more = f" and {len(value) - MAX_NAMED_FIELDS:,} more" if len(value) > MAX_NAMED_FIELDS else ""
         return f"an object with {names}{more}" if value else "an empty object"
     if isinstance(value, list):
         return f"a list that begins with {describe(value[0])}" if value else "an empty list"
-    return shown(value)
+    return shorten(value)
 
 
-def numbered(path: Path) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The file's lines with their numbers from 1, without their ends. Only \\n and \\r\\n end a line."""
     offset = 0
     try:
@@ -117,7 +117,7 @@ def load(path: Path) -> object:
 
 def like_json(path: Path) -> bool:
     """Whether a file begins as JSON that holds objects does, and no text that people write."""
-    first = next((line.strip() for _, line in numbered(path) if line.strip()), "")
+    first = next((line.strip() for _, line in numbered_lines(path) if line.strip()), "")
     return first == "[" or first.startswith(("{", "[{"))
 
 
@@ -154,13 +154,13 @@ class Keys:
 
 def session_id(path: Path, key: str) -> str:
     """A session's id: the file's name without its ending, and the beginning of a message's key."""
-    return f"{path.stem[:SHOWN]}-{key[:8]}"
+    return f"{path.stem[:MAX_SHOWN_CHARS]}-{key[:8]}"
 
 
-def keepable(line: NewLine, path: Path, where: str) -> NewLine:
+def check_line(line: NewLine, path: Path, where: str) -> NewLine:
     """The line as it is, if a bank would take it: nothing of a file is stored before all of it is known to be good."""
     try:
-        clean_line(line, EPOCH)
+        clean_line(line, PLACEHOLDER_TIME)
     except BadLine as error:
         raise BadFile(str(error), path=path, where=where) from None
     return line
@@ -170,7 +170,7 @@ def text_of(record: Mapping[str, object], field: str, path: Path, where: str) ->
     """A field that must be text."""
     value = record.get(field)
     if not isinstance(value, str):
-        raise file_error(path, where, f'"{field}" is {shown(value)}', "it must be a text")
+        raise file_error(path, where, f'"{field}" is {shorten(value)}', "it must be a text")
     return value
 
 

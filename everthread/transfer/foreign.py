@@ -58,7 +58,7 @@ _LISTS = (
 )
 
 
-def service(value: object) -> str | None:
+def detect_service(value: object) -> str | None:
     """Return the name of the service whose export a JSON value is, or None where no shape is known."""
     if isinstance(value, list):
         first = _first(value)

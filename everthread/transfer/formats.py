@@ -79,7 +79,7 @@ def _recognize(path: Path) -> str:
             raise ConfigError("this looks like JSON", path=path, remedy=NAME_FORMAT, option="format")
         from everthread.transfer import whatsapp
 
-        return "whatsapp" if whatsapp.recognised(path) else "transcript"
+        return "whatsapp" if whatsapp.is_whatsapp_export(path) else "transcript"
     from everthread.transfer import foreign, messages
 
     value = load(path)
@@ -89,7 +89,7 @@ def _recognize(path: Path) -> str:
             return "locomo"
         if "session_1" in first:
             return "realtalk"
-    if messages.recognised(value) or foreign.service(value) is not None:
+    if messages.is_messages(value) or foreign.detect_service(value) is not None:
         return "messages"  # which refuses another service's export by its name
     raise ConfigError(
         f"this is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "

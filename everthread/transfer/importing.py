@@ -15,13 +15,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from everthread.bank.line_keys import versions
-from everthread.bank.line_validation import clean_line, keepable
+from everthread.bank.line_keys import key_history
+from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.common.keys import META_KEY_FROM
 from everthread.errors import BadFile
 from everthread.memory import BATCH, Memory
 from everthread.transfer import formats
-from everthread.transfer.files import EPOCH, file_error, shown
+from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
 from everthread.transfer.jsonl import export_key, exported_seq
 from everthread.types import Line, NewLine
@@ -54,7 +54,7 @@ def check_compatible(memory: Memory, source: Source) -> None:
     """See that the bank takes all of it. Raises as `check`."""
     held = memory.stats()
     if held.lines or held.retracted:
-        check(memory, source.read(), source.path, source.places)
+        check_keys(memory, source.read(), source.path, source.places)
 
 
 def import_lines(memory: Memory, source: Source, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def import_lines(memory: Memory, source: Source, progress: Callable[[int], None]
     and skipped, and what the bank holds. progress is called with the size of each batch that is done."""
     before, talks, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
     while batch := list(islice(lines, BATCH)):
-        keep(memory, batch)
+        store_lines(memory, batch)
         if progress is not None:
             progress(len(batch))
     if talks:  # the conversation that goes on is the bank's own, whatever is read into it, and when
@@ -80,7 +80,7 @@ def format_skipped(counts: Mapping[str, int]) -> str:
     return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
 
 
-def keep(memory: Memory, lines: Sequence[NewLine]) -> None:
+def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
     """Keep the lines that are new to the bank, and retract or correct those that have been since."""
     new = list(foreign_lines(memory, lines))
     held = _held(memory, new)
@@ -103,7 +103,7 @@ def foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]
             yield line if parent is None else replace(line, parent=parent.seq)
 
 
-def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[str, str]) -> None:
+def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[str, str]) -> None:
     """BadFile, where the bank knows the key of one of the lines and keeps other words under it. places says where each
     key stands in the file."""
     rest = iter(lines)
@@ -113,7 +113,7 @@ def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[
             there = held.get(_key(line))
             if there is not None and not _corrected(line, there) and not _held_once(memory, line, there):
                 what = (
-                    f"bank {memory.bank!r} keeps other words under the key {shown(line.key)}, as its line {there.seq}"
+                    f"bank {memory.bank!r} keeps other words under the key {shorten(line.key)}, as its line {there.seq}"
                 )
                 where = places.get(line.key or "", str(line.key))
                 raise file_error(path, where, what, "give the line another key, or none; nothing was imported")
@@ -121,7 +121,7 @@ def check(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[
 
 def _key(line: NewLine) -> str:
     """The line's key as a bank would keep it; nothing, where it has none."""
-    return keepable(line.key)[0] if isinstance(line.key, str) else ""
+    return replace_unstorable(line.key)[0] if isinstance(line.key, str) else ""
 
 
 def _held(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
@@ -132,7 +132,7 @@ def _held(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
 def _held_once(memory: Memory, line: NewLine, there: Line) -> bool:
     """Whether the bank has or had these words under the key of the line that is there."""
     said = _said(line)
-    return any((each.speaker, each.text) == said for each in versions(memory.store, memory.bank, there))
+    return any((each.speaker, each.text) == said for each in key_history(memory.store, memory.bank, there))
 
 
 def _corrected(line: NewLine, there: Line) -> bool:
@@ -143,7 +143,7 @@ def _corrected(line: NewLine, there: Line) -> bool:
 
 def _said(line: NewLine) -> tuple[str, str]:
     """Who says what, as a bank would keep it."""
-    kept = clean_line(line, EPOCH)
+    kept = clean_line(line, PLACEHOLDER_TIME)
     return kept.speaker, kept.text
 
 

@@ -23,8 +23,8 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TextIO, cast
 
-from everthread.transfer.dates import moment
-from everthread.transfer.files import Keys, digest, file_error, keepable, numbered, parse, shown, text_of
+from everthread.transfer.dates import parse_moment
+from everthread.transfer.files import Keys, check_line, digest, file_error, numbered_lines, parse, shorten, text_of
 from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role
 
 RENAMED: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' other names for two of ours
@@ -41,14 +41,14 @@ def write(lines: Iterable[Line], file: TextIO) -> int:
     by which its own bank knows it again. What the file's encoding may not hold is escaped."""
     count, escaped = 0, codecs.lookup(file.encoding or "utf-8").name != "utf-8"
     for line in lines:
-        file.write(row(line, escaped))
+        file.write(format_line(line, escaped))
         count += 1
     return count
 
 
-def row(line: Line, escaped: bool = False) -> str:
+def format_line(line: Line, ascii_only: bool = False) -> str:
     """A line as it is written, with its end; in ASCII, if escaped."""
-    return json.dumps(_fields(line), ensure_ascii=escaped, allow_nan=False, default=_plain) + "\n"
+    return json.dumps(_fields(line), ensure_ascii=ascii_only, allow_nan=False, default=_plain) + "\n"
 
 
 def export_key(line: Line) -> str:
@@ -67,11 +67,11 @@ def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
 ) -> Iterator[NewLine]:
     """The lines of the file, ready to be remembered; see `lines`."""
-    objects = ((f"line {number}", parse(text, path, number)) for number, text in numbered(path) if text.strip())
-    return lines(objects, path, tz=tz, skipped=skipped, places=places)
+    objects = ((f"line {number}", parse(text, path, number)) for number, text in numbered_lines(path) if text.strip())
+    return parse_objects(objects, path, tz=tz, skipped=skipped, places=places)
 
 
-def lines(
+def parse_objects(
     objects: Iterable[tuple[str, object]],
     path: Path,
     *,
@@ -93,7 +93,7 @@ def lines(
     by_seq: dict[int | None, str] = {}  # the file's seq -> the line's key
     for where, value in objects:
         if not isinstance(value, dict):
-            raise file_error(path, where, f"{shown(value)} is no object", 'write {"text": "…"}')
+            raise file_error(path, where, f"{shorten(value)} is no object", 'write {"text": "…"}')
         value, others = _worded(value, path, where)
         if _wordless(value):
             skipped["without words"] += 1
@@ -104,7 +104,7 @@ def lines(
             parent = by_seq.get(_number(value, "parent", path, where))
             if (seq := _number(value, "seq", path, where)) is not None:
                 by_seq[seq] = key
-            yield keepable(replace(line, key=key, parent=parent), path, where)
+            yield check_line(replace(line, key=key, parent=parent), path, where)
 
 
 def _worded(value: Mapping[str, object], path: Path, where: str) -> tuple[Mapping[str, object], int]:
@@ -120,7 +120,7 @@ def _worded(value: Mapping[str, object], path: Path, where: str) -> tuple[Mappin
 def _texts(content: list[object], path: Path, where: str) -> Iterator[str]:
     for part in content:
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            raise file_error(path, where, f"the content part {shown(part)} has no type", "name it, as chat APIs do")
+            raise file_error(path, where, f"the content part {shorten(part)} has no type", "name it, as chat APIs do")
         if part["type"] in TEXTS:
             yield text_of(part, "text", path, where)
 
@@ -145,7 +145,7 @@ class _Keys:
             said = (line.session, at, line.speaker, line.role, line.text, *([] if number is None else [number]))
             return self._made.of(*said, timed=at is not None)
         if line.key in self._own:
-            what = f"the key {shown(line.key)} was already used on {self._own[line.key]}"
+            what = f"the key {shorten(line.key)} was already used on {self._own[line.key]}"
             raise file_error(self._path, where, what, "give each line a key of its own, or none")
         self._own[line.key] = where
         return line.key
@@ -170,7 +170,7 @@ def _fields(line: Line) -> dict[str, object]:
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"no JSON value: {shown(value)}")
+    raise TypeError(f"no JSON value: {shorten(value)}")
 
 
 def _new(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
@@ -206,7 +206,7 @@ def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str
 def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
     role = value.get("role", "user")
     if not isinstance(role, str) or role not in (*ROLES, *RENAMED):
-        raise file_error(path, where, f'"role" is {shown(role)}', f"it must be one of {', '.join(ROLES)}")
+        raise file_error(path, where, f'"role" is {shorten(role)}', f"it must be one of {', '.join(ROLES)}")
     return RENAMED.get(role) or cast("Role", role)
 
 
@@ -224,7 +224,7 @@ def _number(value: Mapping[str, object], name: str, path: Path, where: str) -> i
     if number is None:
         return None
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise file_error(path, where, f'"{name}" is {shown(number)}', "it must be a line number from 1")
+        raise file_error(path, where, f'"{name}" is {shorten(number)}', "it must be a line number from 1")
     return number
 
 
@@ -233,9 +233,9 @@ def _time(value: Mapping[str, object], name: str, path: Path, where: str, tz: tz
     if text is None:
         return None
     try:
-        return moment(text, tz)
+        return parse_moment(text, tz)
     except ValueError:
-        raise file_error(path, where, f'"{name}" is {shown(text)}', "write it as 2024-05-01T10:22:00+02:00") from None
+        raise file_error(path, where, f'"{name}" is {shorten(text)}', "write it as 2024-05-01T10:22:00+02:00") from None
 
 
 def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: str) -> Metadata:
@@ -243,7 +243,7 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
     if metadata is None:
         metadata = {}
     if not isinstance(metadata, dict):
-        raise file_error(path, where, f'"metadata" is {shown(metadata)}', "it must be an object")
+        raise file_error(path, where, f'"metadata" is {shorten(metadata)}', "it must be an object")
     unused = {name for name in (*NAMES, "id") if value.get(name) is None}
     extra = {name: item for name, item in value.items() if name not in FIELDS | used | unused}
     if twice := sorted(extra.keys() & metadata.keys()):

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
-from everthread.transfer.dates import moment
-from everthread.transfer.files import file_error, keepable, load, shown, text_of
+from everthread.transfer.dates import parse_moment
+from everthread.transfer.files import check_line, file_error, load, shorten, text_of
 from everthread.types import NewLine
 
 Record = Mapping[str, object]
@@ -39,12 +39,12 @@ def read(path: Path, *, only: Collection[str] = ()) -> Iterator[NewLine]:
     Times are the session's date in UTC, and a second more with each turn, to keep their order. Sessions are called
     "session_1" …; where several samples are read at once, "conv-26/session_1" …, so that they stay apart.
     """
-    found = samples(path, only)
+    found = read_samples(path, only)
     for name, sample in found:
-        yield from lines(sample, name, path, prefix=f"{name}/" if len(found) > 1 else "")
+        yield from read_sample(sample, name, path, prefix=f"{name}/" if len(found) > 1 else "")
 
 
-def samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Record]]:
+def read_samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Record]]:
     """The samples of the file with their ids, in the file's order."""
     value = load(path)
     items = value if isinstance(value, list) else [value]
@@ -54,28 +54,28 @@ def samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Record]]:
         raise file_error(path, "", "two samples share a sample_id", "give each sample an id of its own")
     if missing := set(only) - known:
         raise file_error(
-            path, "", f"there is no sample {shown(min(missing))}", f"choose from {', '.join(sorted(known))}"
+            path, "", f"there is no sample {shorten(min(missing))}", f"choose from {', '.join(sorted(known))}"
         )
     return [(name, sample) for name, sample in named if not only or name in only]
 
 
-def lines(sample: Record, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
+def read_sample(sample: Record, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
     """One sample's turns as lines."""
-    return distinct(_lines(sample, name, path, prefix), path)
+    return check_lines(_lines(sample, name, path, prefix), path)
 
 
-def distinct(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
+def check_lines(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
     """The lines, if all can be kept and no two share a key: the second would never be remembered."""
     keys: set[str | None] = set()
     for line in lines:
         if line.key in keys:
             raise file_error(path, "", f"two turns are called {line.key}", "give each turn a dia_id of its own")
         keys.add(line.key)
-        yield keepable(line, path, str(line.key))
+        yield check_line(line, path, str(line.key))
 
 
 def _lines(sample: Record, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
-    conversation = mapping(sample.get("conversation"), path, f"{name}: conversation")
+    conversation = check_object(sample.get("conversation"), path, f"{name}: conversation")
     for turn in turns(conversation, path, name):
         said_at = turn_date(conversation, turn, path, name)
         dia_id = text_of(turn.record, "dia_id", path, turn.place)
@@ -97,9 +97,9 @@ def turns(conversation: Record, path: Path, name: str) -> Iterator[Turn]:
         place = f"{name}: session_{number}"
         session = conversation[f"session_{number}"]
         if not isinstance(session, list):
-            raise file_error(path, place, f"{shown(session)} is no session", "it must be a list of turns")
+            raise file_error(path, place, f"{shorten(session)} is no session", "it must be a list of turns")
         for index, record in enumerate(session, 1):
-            yield Turn(number, index, mapping(record, path, f"{place}[{index}]"), f"{place}[{index}]")
+            yield Turn(number, index, check_object(record, path, f"{place}[{index}]"), f"{place}[{index}]")
 
 
 def _numbers(conversation: Record, path: Path, name: str) -> Iterator[int]:
@@ -107,7 +107,7 @@ def _numbers(conversation: Record, path: Path, name: str) -> Iterator[int]:
         if (match := _SESSION.fullmatch(field)) is None:
             continue
         if not _NUMBER.fullmatch(match[1]):
-            raise file_error(path, name, f"invalid session {shown(field)}", "number sessions session_1, session_2, …")
+            raise file_error(path, name, f"invalid session {shorten(field)}", "number sessions session_1, session_2, …")
         yield int(match[1])
 
 
@@ -116,10 +116,10 @@ def session_date(conversation: Record, number: int, path: Path, name: str) -> da
     field = f"session_{number}_date_time"
     text = text_of(conversation, field, path, name)
     try:
-        return moment(text, UTC)
+        return parse_moment(text, UTC)
     except ValueError:
         raise file_error(
-            path, f"{name}: {field}", f"{shown(text)} is no date", "write it as 1:56 pm on 8 May, 2023"
+            path, f"{name}: {field}", f"{shorten(text)} is no date", "write it as 1:56 pm on 8 May, 2023"
         ) from None
 
 
@@ -145,13 +145,13 @@ def turn_text(turn: Turn, field: str, path: Path) -> str:
     return " ".join(part for part in (text.strip(), *shown_images) if part)
 
 
-def mapping(value: object, path: Path, place: str) -> Record:
+def check_object(value: object, path: Path, place: str) -> Record:
     """The value, which must be a JSON object."""
     if not isinstance(value, dict):
-        raise file_error(path, place, f"{shown(value)} is no object", "give the file as it was published")
+        raise file_error(path, place, f"{shorten(value)} is no object", "give the file as it was published")
     return cast("Record", value)
 
 
 def _named(item: object, path: Path, place: str) -> tuple[str, Record]:
-    sample = mapping(item, path, place)
+    sample = check_object(item, path, place)
     return text_of(sample, "sample_id", path, place), sample

@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 
 from everthread.transfer import foreign, jsonl
-from everthread.transfer.files import digest, file_error, load, session_id, shown
+from everthread.transfer.files import digest, file_error, load, session_id, shorten
 from everthread.types import NewLine
 
 _SHAPE = frozenset(("content", *jsonl.CALLS))  # fields of which a message has one at least
@@ -26,21 +26,23 @@ def read(
     export of another service: its people would all become "user", and its lines would be dated today.
     """
     value = load(path)
-    if (service := foreign.service(value)) is not None:
+    if (service := foreign.detect_service(value)) is not None:
         raise file_error(
             path, "", f"this looks like an export of {service}, which can't be imported yet", foreign.REMEDY
         )
     found = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(found, list):
-        raise file_error(path, "", f"{shown(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]')
+        raise file_error(
+            path, "", f"{shorten(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]'
+        )
     numbered = ((f"message {number}", message) for number, message in enumerate(found, 1))
-    lines = list(jsonl.lines(numbered, path, tz=tz, skipped=skipped, places=places))
+    lines = list(jsonl.parse_objects(numbered, path, tz=tz, skipped=skipped, places=places))
     first = next((line for line in lines if line.role != "system"), None)
     session = session_id(path, digest(first.key)) if first else None
     yield from (replace(line, session=line.session or session) for line in lines)
 
 
-def recognised(value: object) -> bool:
+def is_messages(value: object) -> bool:
     """Return whether the JSON holds messages as a chat API has them: the first has a role, and a content or a call."""
     found = value.get("messages") if isinstance(value, dict) else value
     first = found[0] if isinstance(found, list) and found else None

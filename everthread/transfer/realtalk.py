@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from everthread.transfer.dates import moment
-from everthread.transfer.files import file_error, load, shown, text_of
-from everthread.transfer.locomo import Record, Turn, distinct, mapping, turn_date, turn_text, turns
+from everthread.transfer.dates import parse_moment
+from everthread.transfer.files import file_error, load, shorten, text_of
+from everthread.transfer.locomo import Record, Turn, check_lines, check_object, turn_date, turn_text, turns
 from everthread.types import NewLine
 
 
@@ -21,37 +21,37 @@ def read(path: Path, *, only: Collection[str] = ()) -> Iterator[NewLine]:
 
     Sessions are called "session_1" …; where several chats are read at once, "chat-name/session_1" …
     """
-    found = files(path, only)
+    found = find_files(path, only)
     for file in found:
-        yield from lines(chat(file), file.stem, file, prefix=f"{file.stem}/" if len(found) > 1 else "")
+        yield from read_chat(load_chat(file), file.stem, file, prefix=f"{file.stem}/" if len(found) > 1 else "")
 
 
-def files(path: Path, only: Collection[str] = ()) -> list[Path]:
+def find_files(path: Path, only: Collection[str] = ()) -> list[Path]:
     """The chats' files: path itself, or the JSON files in it. A chat's id is its file's name without the ending."""
     found = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not found:
         raise file_error(path, "", "no .json file in this folder", "give a chat or the folder of chats")
     if missing := set(only) - {file.stem for file in found}:
         choice = ", ".join(file.stem for file in found)
-        raise file_error(path, "", f"there is no chat {shown(min(missing))}", f"choose from {choice}")
+        raise file_error(path, "", f"there is no chat {shorten(min(missing))}", f"choose from {choice}")
     return [file for file in found if not only or file.stem in only]
 
 
-def chat(path: Path) -> Record:
+def load_chat(path: Path) -> Record:
     """One file's chat."""
-    return mapping(load(path), path, "the chat")
+    return check_object(load(path), path, "the chat")
 
 
-def lines(record: Record, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
+def read_chat(record: Record, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
     """One chat's messages as lines. A message of neither words nor image is none."""
-    return distinct(_lines(record, name, path, prefix), path)
+    return check_lines(_lines(record, name, path, prefix), path)
 
 
 def _lines(record: Record, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
     for turn in turns(record, path, name):
         text = turn_text(turn, "clean_text" if "clean_text" in turn.record else "text", path)
         if text:
-            dia_id = dia_id_of(turn, path)
+            dia_id = get_dia_id(turn, path)
             yield NewLine(
                 text=text,
                 speaker=text_of(turn.record, "speaker", path, turn.place),
@@ -62,7 +62,7 @@ def _lines(record: Record, name: str, path: Path, prefix: str) -> Iterator[NewLi
             )
 
 
-def dia_id_of(turn: Turn, path: Path) -> str:
+def get_dia_id(turn: Turn, path: Path) -> str:
     """The message's id; where it has none, the one that its place implies."""
     if turn.record.get("dia_id") is None:
         return f"D{turn.session}:{turn.index}"
@@ -74,7 +74,7 @@ def _said_at(record: Record, turn: Turn, path: Path, name: str) -> datetime:
         return turn_date(record, turn, path, name)
     text = text_of(turn.record, "date_time", path, turn.place)
     try:
-        return moment(text, UTC)
+        return parse_moment(text, UTC)
     except ValueError:
-        what = f'"date_time" is {shown(text)}'
+        what = f'"date_time" is {shorten(text)}'
         raise file_error(path, turn.place, what, "write it as 29.12.2023, 10:04:11") from None

@@ -32,18 +32,18 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 from everthread.errors import BadFile
-from everthread.transfer.dates import clock, moment, resembles
-from everthread.transfer.files import Keys, file_error, keepable, numbered, session_id, shown
+from everthread.transfer.dates import looks_like_date, parse_clock, parse_moment
+from everthread.transfer.files import Keys, check_line, file_error, numbered_lines, session_id, shorten
 from everthread.types import NewLine, Role
 
 HALF_A_DAY = timedelta(hours=12)
-LONGEST_NAME = 40  # characters; what is longer is a sentence with a colon in it
-MOST_WORDS = 4
+MAX_NAME_CHARS = 40  # characters; what is longer is a sentence with a colon in it
+MAX_NAME_WORDS = 4
 PARTICLES = frozenset(
     ("al", "bin", "da", "de", "del", "den", "der", "di", "dos", "du", "la", "le", "of", "van", "von", "y")
 )
 
-_MESSAGE = re.compile(rf"(?P<name>[^:：\[\]]{{1,{LONGEST_NAME}}}?)(?::(?=\s|$)|：)\s*(?P<text>.*)", re.DOTALL)
+_MESSAGE = re.compile(rf"(?P<name>[^:：\[\]]{{1,{MAX_NAME_CHARS}}}?)(?::(?=\s|$)|：)\s*(?P<text>.*)", re.DOTALL)
 _STAMPED = re.compile(r"\[(?P<stamp>[^\]]{3,60})\]\s*(?P<rest>.*)", re.DOTALL)
 _FRAME = " \t-=*#_[]()"
 _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
@@ -68,7 +68,7 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         if begins:
             session, name = message.session, session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
-        yield keepable(
+        yield check_line(
             NewLine(text, message.name, role, message.said_at, name, key=key), path, f"line {message.number}"
         )
 
@@ -100,17 +100,17 @@ class _Clock:
     def stamp(self, text: str) -> datetime | None:
         """The time in brackets; None if it is no time, ValueError if it is a time of an unknown day."""
         try:
-            return moment(text, self.tz)
+            return parse_moment(text, self.tz)
         except ValueError:
             pass
         try:
-            clock(text, datetime(2000, 1, 1))
+            parse_clock(text, datetime(2000, 1, 1))
         except ValueError:
             return None
         day = self.last or self.header
         if day is None:
             raise ValueError(text)
-        at = clock(text, day)
+        at = parse_clock(text, day)
         return at + timedelta(days=1) if day - at > HALF_A_DAY else at
 
     def next(self, stamp: datetime | None) -> datetime | None:
@@ -125,7 +125,7 @@ class _Clock:
 def _messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
     time = _Clock(tz)
     message: _Message | None = None
-    for number, line in numbered(path):
+    for number, line in numbered_lines(path):
         text = line.strip()
         if not text:
             continue
@@ -135,7 +135,9 @@ def _messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
         begun = None if header else _begin(path, number, text, time)
         if begun is None and header is None:
             if message is None:
-                raise file_error(path, f"line {number}", f"nobody says {shown(text)}", "begin a message with 'Name: '")
+                raise file_error(
+                    path, f"line {number}", f"nobody says {shorten(text)}", "begin a message with 'Name: '"
+                )
             message.parts.append(text)
             continue
         if message is not None:
@@ -151,7 +153,7 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
     try:
         stamp = time.stamp(stamped["stamp"]) if stamped else None
     except ValueError:
-        what = f"the time {shown(text[:20])} is on an unknown day"
+        what = f"the time {shorten(text[:20])} is on an unknown day"
         raise file_error(path, f"line {number}", what, "write the date above it, or in the brackets") from None
     except OverflowError:
         raise _beyond(path, number) from None
@@ -159,7 +161,7 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
     if match is None or not _is_name(match["name"].strip()):
         match = None
     if stamp is None and _missed(stamped["stamp"] if stamped and match else "", text):
-        what = f"{shown(text[:30])} begins with no time, or with one that can be read in two ways"
+        what = f"{shorten(text[:30])} begins with no time, or with one that can be read in two ways"
         raise file_error(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
     if match is None or (stamped and stamp is None):
         return None
@@ -177,20 +179,20 @@ def _beyond(path: Path, number: int) -> BadFile:
 def _missed(stamp: str, text: str) -> bool:
     """Whether a stamp, or a line that is only a date with its whole year, was meant as a time, and is none."""
     if stamp:
-        return resembles(stamp) or resembles(f"2000-01-01 {stamp}")
-    return re.search(r"\d{4}", text) is not None and resembles(text.strip(_FRAME))
+        return looks_like_date(stamp) or looks_like_date(f"2000-01-01 {stamp}")
+    return re.search(r"\d{4}", text) is not None and looks_like_date(text.strip(_FRAME))
 
 
 def _header(text: str, tz: tzinfo) -> datetime | None:
     try:
-        return None if text.isdigit() else moment(text.strip(_FRAME), tz)
+        return None if text.isdigit() else parse_moment(text.strip(_FRAME), tz)
     except ValueError:
         return None
 
 
 def _is_name(name: str) -> bool:
     words = name.split()
-    if not words or len(words) > MOST_WORDS or not name[0].isalpha() or not all(map(_WORD.fullmatch, words)):
+    if not words or len(words) > MAX_NAME_WORDS or not name[0].isalpha() or not all(map(_WORD.fullmatch, words)):
         return False
     return len(words) == 1 or (not words[0][0].islower() and all(map(_capital, words)))
 

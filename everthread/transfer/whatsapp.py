@@ -24,17 +24,17 @@ from itertools import groupby, pairwise
 from math import inf
 from pathlib import Path
 
-from everthread.transfer.dates import clock
-from everthread.transfer.files import Keys, file_error, keepable, numbered, shown
-from everthread.transfer.whatsapp_phrases import MARK, is_system_message, unedited
+from everthread.transfer.dates import parse_clock
+from everthread.transfer.files import Keys, check_line, file_error, numbered_lines, shorten
+from everthread.transfer.whatsapp_phrases import LTR_MARK, is_system_message, strip_edit_mark
 from everthread.types import NewLine, Role
 
-LONGEST_NAME = 200  # characters, as many as a bank takes
+MAX_NAME_CHARS = 200  # characters, as many as a bank takes
 QUOTES = '"“”„«»「」'
-MOST_MORE = 2  # words behind a speaker's name that still make a name: Ann, Ann from work
-OFTEN = 3  # messages under one name, that make it a name, however it reads
+MAX_EXTRA_WORDS = 2  # words behind a speaker's name that still make a name: Ann, Ann from work
+MIN_MESSAGES_OF_NAME = 3  # messages under one name, that make it a name, however it reads
 _BEGIN = re.compile(
-    rf"{MARK}*\[?(?P<date>(\d{{1,4}})([./-])(\d{{1,2}})\3(\d{{4}}|\d{{1,2}})),?\s"
+    rf"{LTR_MARK}*\[?(?P<date>(\d{{1,4}})([./-])(\d{{1,2}})\3(\d{{4}}|\d{{1,2}})),?\s"
     r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?\s?m\.?)?)(?:\]|\s-)\s(?P<said>.*)",
     re.IGNORECASE,
 )
@@ -58,19 +58,19 @@ def read(
         name, text = _parted(said)
         if name not in people.names:
             skipped["notices"] += 1
-        elif is_system_message(text) or (name == people.group and text.startswith(MARK)):
+        elif is_system_message(text) or (name == people.group and text.startswith(LTR_MARK)):
             skipped["without words"] += 1
         else:
             this = (at.isoformat(), name, text)
             key = keys.of(*this, *(before if at.second == 0 else ()), timed=True)
             before = this
             role: Role = "assistant" if name in assistant else "user"
-            yield keepable(NewLine(text, name, role, at.replace(tzinfo=tz), key=key), path, f"line {number}")
+            yield check_line(NewLine(text, name, role, at.replace(tzinfo=tz), key=key), path, f"line {number}")
 
 
-def recognised(path: Path) -> bool:
+def is_whatsapp_export(path: Path) -> bool:
     """Whether the file begins as an export does. A transcript's `[2024-05-07 09:12]` has no comma."""
-    first = next((line for _, line in numbered(path) if line.strip()), "")
+    first = next((line for _, line in numbered_lines(path) if line.strip()), "")
     begin = _BEGIN.match(first)
     return begin is not None and ("]" not in begin[0][: begin.start("said")] or "," in begin[0][: begin.start("said")])
 
@@ -79,12 +79,12 @@ def _messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
     """Where each message begins, and what was said, with the name, down to its last line."""
     begun: tuple[int, re.Match[str]] | None = None
     said: list[str] = []
-    for number, line in numbered(path):
+    for number, line in numbered_lines(path):
         begin = _BEGIN.match(line)
         if begin is None:
             if begun is None and line.strip():
                 raise file_error(
-                    path, f"line {number}", f"no message begins with {shown(line)}", "give the file as exported"
+                    path, f"line {number}", f"no message begins with {shorten(line)}", "give the file as exported"
                 )
             said.append(line)
             continue
@@ -100,7 +100,7 @@ def _parted(said: str) -> tuple[str, str]:
     parts = _SAID.fullmatch(said)
     if parts is None:
         return "", ""
-    return parts["name"].strip(f" ~\u202f\xa0{MARK}"), unedited(parts["text"].strip(" \n"))
+    return parts["name"].strip(f" ~\u202f\xa0{LTR_MARK}"), strip_edit_mark(parts["text"].strip(" \n"))
 
 
 class _People:
@@ -112,13 +112,13 @@ class _People:
         for _, _, whole in _messages(path):
             name, text = _parted(whole)
             if not said:
-                marked = name if text.startswith(MARK) else None
-            elif name == marked and not text.startswith(MARK):
+                marked = name if text.startswith(LTR_MARK) else None
+            elif name == marked and not text.startswith(LTR_MARK):
                 marked = None
             said[name] += 1
         self.group = marked  # the name that begins the file and says nothing but notices
-        able = {name for name in said if name and not _quoting(name) and len(name) <= LONGEST_NAME}
-        self.names = {name for name in able if said[name] >= OFTEN or not _deed(name, able)}
+        able = {name for name in said if name and not _quoting(name) and len(name) <= MAX_NAME_CHARS}
+        self.names = {name for name in able if said[name] >= MIN_MESSAGES_OF_NAME or not _deed(name, able)}
 
 
 def _quoting(name: str) -> bool:
@@ -129,7 +129,7 @@ def _quoting(name: str) -> bool:
 def _deed(name: str, names: Collection[str]) -> bool:
     """Whether it tells what one of these people did: Ann changed the title to Trip."""
     words = name.split(" ")
-    beginnings = (" ".join(words[:count]) for count in range(1, len(words) - MOST_MORE))
+    beginnings = (" ".join(words[:count]) for count in range(1, len(words) - MAX_EXTRA_WORDS))
     return any(beginning in names for beginning in beginnings)
 
 
@@ -164,8 +164,8 @@ def _moment(path: Path, number: int, begin: re.Match[str], day_first: bool) -> d
     time = re.sub(r"(?<=\d)\.(?=\d)", ":", begin["time"])
     try:
         day = _date(_numbers(begin), day_first)
-        return clock(re.sub(r"[.\s]", "", time), datetime(day.year, day.month, day.day))
+        return parse_clock(re.sub(r"[.\s]", "", time), datetime(day.year, day.month, day.day))
     except ValueError:
         order = "day" if day_first else "month"
-        what = f"there is no such time: {shown(begin['date'])}, {shown(begin['time'])}, read with the {order} first"
+        what = f"there is no such time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
         raise file_error(path, f"line {number}", what, "mend the date: the whole file must be in one order") from None

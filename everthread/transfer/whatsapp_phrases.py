@@ -10,8 +10,8 @@ import re
 import tomllib
 from pathlib import Path
 
-MARK = "\u200e"  # left-to-right mark: iPhones put it before whatever WhatsApp says in someone's name
-EDITED = "<This message was edited>"
+LTR_MARK = "\u200e"  # left-to-right mark: iPhones put it before whatever WhatsApp says in someone's name
+EDIT_MARK = "<This message was edited>"
 
 _PHRASES = tomllib.loads(Path(__file__).with_name("whatsapp_phrases.toml").read_text(encoding="utf-8")).values()
 
@@ -21,11 +21,12 @@ def _any(kind: str) -> str:
 
 
 _WORDLESS = re.compile(
-    rf"{MARK}?(?:<{MARK}?(?:{_any('omitted')})>|{_any('left_out')}|(?:{_any('deleted')})\.?)|null|", re.IGNORECASE
+    rf"{LTR_MARK}?(?:<{LTR_MARK}?(?:{_any('omitted')})>|{_any('left_out')}|(?:{_any('deleted')})\.?)|null|",
+    re.IGNORECASE,
 )
 _MARKED = re.compile(  # only after the mark: a person may say the same
-    rf"{MARK}(?:messages and calls are end-to-end encrypted.*|(?:missed |silenced )?(?:voice|video|group) call.*|"
-    rf"[^\n]{{1,200}}{MARK}document omitted|your security code with .* changed.*|waiting for this message.*)",
+    rf"{LTR_MARK}(?:messages and calls are end-to-end encrypted.*|(?:missed |silenced )?(?:voice|video|group) call.*|"
+    rf"[^\n]{{1,200}}{LTR_MARK}document omitted|your security code with .* changed.*|waiting for this message.*)",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -35,7 +36,7 @@ def is_system_message(text: str) -> bool:
     return _WORDLESS.fullmatch(text) is not None or _MARKED.fullmatch(text) is not None
 
 
-def unedited(text: str) -> str:
+def strip_edit_mark(text: str) -> str:
     """Return the message without the remark that it was edited."""
-    bare = text.removesuffix(EDITED)
-    return text if bare == text else bare.rstrip().removesuffix(MARK).rstrip()
+    bare = text.removesuffix(EDIT_MARK)
+    return text if bare == text else bare.rstrip().removesuffix(LTR_MARK).rstrip()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.bank.line_validation import LONGEST_NAME, LONGEST_TEXT, clean_line
+from everthread.bank.line_validation import MAX_NAME_CHARS, MAX_TEXT_CHARS, clean_line
 from everthread.common.keys import META_REPLACED_CHARACTERS
 from everthread.errors import BadLine
 from everthread.types import NewLine
@@ -79,9 +79,9 @@ def test_what_is_no_text_is_refused(text: Any) -> None:
 
 
 def test_a_text_as_long_as_a_novel_is_kept_and_a_longer_one_refused() -> None:
-    assert len(cleaned("x" * LONGEST_TEXT).text) == LONGEST_TEXT
+    assert len(cleaned("x" * MAX_TEXT_CHARS).text) == MAX_TEXT_CHARS
     with pytest.raises(BadLine, match=r"text has 4,000,001 characters, at most 4,000,000 are kept.*import it in parts"):
-        cleaned("x" * (LONGEST_TEXT + 1))
+        cleaned("x" * (MAX_TEXT_CHARS + 1))
 
 
 @pytest.mark.parametrize("role", ["bot", "", None, "User", ["user"]])
@@ -105,9 +105,9 @@ def test_a_name_that_is_no_text_is_refused(field: str) -> None:
 
 @pytest.mark.parametrize("field", ["speaker", "session", "key", "parent"])
 def test_an_endless_name_is_refused(field: str) -> None:
-    cleaned(**{field: "n" * LONGEST_NAME})
+    cleaned(**{field: "n" * MAX_NAME_CHARS})
     with pytest.raises(BadLine, match=f"{field} 'nnn.* has 201 characters; at most 200 are allowed"):
-        cleaned(**{field: "n" * (LONGEST_NAME + 1)})
+        cleaned(**{field: "n" * (MAX_NAME_CHARS + 1)})
 
 
 @pytest.mark.parametrize("parent", [0, -1, 1.0, True, 2**63])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from everthread import Memory, NewLine
-from everthread.bank.line_versions import copies
+from everthread.bank.line_versions import find_versions
 from everthread.chat.conversation import Conversation
 from everthread.common.keys import META_REPEATS
 from everthread.errors import NotFound
@@ -22,8 +22,8 @@ def test_a_line_that_was_gone_back_to_twice_is_one_line_under_three_numbers(memo
     talk.branch(2)
     talk.branch(1)
     talk.branch(3)
-    assert copies(memory.store, memory.bank, 2) == copies(memory.store, memory.bank, 4) == [2, 3, 4]
-    assert copies(memory.store, memory.bank, 1) == [1]
+    assert find_versions(memory.store, memory.bank, 2) == find_versions(memory.store, memory.bank, 4) == [2, 3, 4]
+    assert find_versions(memory.store, memory.bank, 1) == [1]
 
 
 def test_a_number_of_another_record_makes_no_two_lines_one(memory: Memory) -> None:
@@ -31,7 +31,7 @@ def test_a_number_of_another_record_makes_no_two_lines_one(memory: Memory) -> No
     memory.observe("two", session="s", metadata={META_REPEATS: 1})
     memory.observe("three", session="s", metadata={META_REPEATS: "1"})
     memory.observe("four", session="s", metadata={META_REPEATS: 99})
-    assert [copies(memory.store, memory.bank, seq) for seq in range(1, 5)] == [[1], [2], [3], [4]]
+    assert [find_versions(memory.store, memory.bank, seq) for seq in range(1, 5)] == [[1], [2], [3], [4]]
 
 
 def test_whoever_forgets_a_line_forgets_its_copies(memory: Memory, tmp_path: Path) -> None:
@@ -46,6 +46,6 @@ def test_whoever_forgets_a_line_forgets_its_copies(memory: Memory, tmp_path: Pat
 
 
 def test_a_line_that_is_not_there_has_no_copies(memory: Memory) -> None:
-    assert copies(memory.store, memory.bank, 9) == [9]
+    assert find_versions(memory.store, memory.bank, 9) == [9]
     with pytest.raises(NotFound, match="has no line 9; nothing was forgotten"):
         memory.forget(seq=9)

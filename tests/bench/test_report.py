@@ -10,7 +10,7 @@ import pytest
 
 from everthread.bench.metrics import KS
 from everthread.bench.report import BUDGETS_TOKENS, CategoryResult, FalseInjection, GatePoint, Report
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
 
 RECALL = dict(zip(KS, (0.43214, 0.75, 0.8333333, 0.9, 1.0), strict=True))
@@ -95,7 +95,7 @@ def test_a_plot_is_drawn(tmp_path: Path, name: str) -> None:
 
 def test_without_matplotlib_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ConfigError, match=re.escape(install_extra("bench"))):
+    with pytest.raises(ConfigError, match=re.escape(extra_command("bench"))):
         REPORT.plot(tmp_path / "out.png")
 
 

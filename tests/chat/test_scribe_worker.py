@@ -219,7 +219,7 @@ def test_first_notes_that_are_written_while_others_are_leave_one_note_current_wi
     slow = desk(scribe)
     slow.submit(make_job("notes", said(memory, "s", MIA)))
     assert scribe.writes.wait(30)
-    new, before = corrections.note(memory.store, memory.bank, "Tom works in Oslo.")
+    new, before = corrections.build_note(memory.store, memory.bank, "Tom works in Oslo.")
     memory.add_unit(new, supersedes=before)
     scribe.go.set()
     assert slow.join(30)

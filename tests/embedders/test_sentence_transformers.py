@@ -3,12 +3,12 @@ from importlib.util import find_spec
 
 import pytest
 
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.embedders.sentence_transformers import SentenceTransformerEmbedder
 from everthread.errors import ConfigError
 
 if find_spec("sentence_transformers") is None:
 
     def test_without_the_extra_the_remedy_is_named() -> None:
-        with pytest.raises(ConfigError, match=re.escape(install_extra("sentence-transformers"))):
+        with pytest.raises(ConfigError, match=re.escape(extra_command("sentence-transformers"))):
             SentenceTransformerEmbedder("some/model").embed(["x"])

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from hardship.llm import llm_server
 
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.errors import ConfigError
 from everthread.llms import discovery
 from everthread.llms.names import open_llm
@@ -146,7 +146,7 @@ def test_without_the_extra_an_ollama_that_happens_to_run_is_no_error(monkeypatch
     with llm_server(models=["llama3.2"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.host)
         assert open_llm() is None
-        with pytest.raises(ConfigError, match=re.escape(install_extra("llm"))):
+        with pytest.raises(ConfigError, match=re.escape(extra_command("llm"))):
             open_llm("llama3.2")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from everthread import factory
 from everthread.chat.chat import Chat
-from everthread.common.installation import install_package
+from everthread.common.installation import package_command
 from everthread.errors import ConfigError
 from everthread.llms.token_counters import open_counter
 from everthread.memory import Memory
@@ -87,7 +87,7 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
     [
         ("gpt2", "invalid tokens 'gpt2': there is no file gpt2; expected estimate, the path of a tokenizer.json"),
         ("", "invalid tokens"),
-        ("tiktoken:cl100k_base", f"needs tiktoken; install it: {install_package('tiktoken')}"),
+        ("tiktoken:cl100k_base", f"needs tiktoken; install it: {package_command('tiktoken')}"),
     ],
 )
 def test_a_counter_that_is_not_there_is_refused(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

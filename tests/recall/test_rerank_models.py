@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.common.installation import install_extra
+from everthread.common.installation import extra_command
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
 from everthread.recall.rerank import Reranker
@@ -267,7 +267,7 @@ def test_a_prediction_of_a_model_loaded_elsewhere_must_be_a_probability() -> Non
 if find_spec("sentence_transformers") is None:
 
     def test_without_the_extra_the_remedy_is_named() -> None:
-        with pytest.raises(ConfigError, match=re.escape(install_extra("sentence-transformers"))):
+        with pytest.raises(ConfigError, match=re.escape(extra_command("sentence-transformers"))):
             CrossEncoder("some/model").rerank("猫", hits("小猫"))
 
 else:

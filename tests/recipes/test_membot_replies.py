@@ -24,7 +24,7 @@ from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.transfer.copy_bank import move
+from everthread.transfer.copy_bank import copy_bank
 from everthread.types import NewLine, Vector, Vectors
 from recipes.twenty import BOT, PERSON, TWENTY
 
@@ -217,7 +217,7 @@ def test_a_reply_is_found_and_grows_by_lines_of_both_sides(replies: Memory) -> N
 def test_a_copy_has_vectors_of_replies_only(replies: Memory, tmp_path: Path) -> None:
     other = SQLiteStore(tmp_path / "copy")
     copy = Memory(replies.bank, other, Embedder(), REPLIES)
-    assert move(replies, copy)[0] == 20
+    assert copy_bank(replies, copy)[0] == 20
     assert (embedded(copy), copy.stats().pending) == (EVEN, 0)
     other.close()
 

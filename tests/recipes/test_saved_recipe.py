@@ -13,7 +13,7 @@ from everthread.recipes.emi import Emi
 from everthread.recipes.packabby import Packabby
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.transfer.copy_bank import move
+from everthread.transfer.copy_bank import copy_bank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ def test_a_setting_that_names_no_recipe_is_refused(tmp_path: Path, setting: obje
 def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
     talked(tmp_path / "here", recipe="packabby", options={"max_hits": 3})
     with opened(tmp_path / "here") as old, opened(tmp_path / "there") as new:
-        move(old, new)
+        copy_bank(old, new)
     with opened(tmp_path / "there") as memory:
         assert memory.recipe == Packabby(max_hits=3)
 

@@ -20,7 +20,7 @@ from everthread.errors import StoreError
 from everthread.memory import BATCH
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.testing import HashEmbedder
-from everthread.transfer.copy_bank import move
+from everthread.transfer.copy_bank import copy_bank
 from everthread.types import NewUnit, ScribeJob
 
 EAST, WEST = timezone(timedelta(hours=9)), timezone(timedelta(hours=-3, minutes=-30))
@@ -75,7 +75,7 @@ def test_a_bank_goes_to_postgres_and_back_and_is_as_it_was(tmp_path: Path, url: 
         filled(old)
         before = known(old)
         assert before[-1] == []
-        gone, came = move(old, there), move(there, new)
+        gone, came = copy_bank(old, there), copy_bank(there, new)
         assert gone == came
         assert gone[0] == 10
         assert known(there) == known(new) == known(old) == before
@@ -100,26 +100,26 @@ def test_a_move_that_was_stopped_halfway_is_taken_up_where_it_was(tmp_path: Path
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            move(old, there, stop)
+            copy_bank(old, there, stop)
         assert done == [BATCH]
         assert there.stats().lines == BATCH
         done.clear()
-        assert move(old, there, done.append)[0] == BATCH + 98
+        assert copy_bank(old, there, done.append)[0] == BATCH + 98
         assert done == [98]
         assert known(there) == known(old)
-        assert move(old, there, done.append)[0] == BATCH + 98
+        assert copy_bank(old, there, done.append)[0] == BATCH + 98
         assert done == [98]
 
 
 def test_what_has_come_since_is_brought_along(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         filled(old)
-        move(old, there)
+        copy_bank(old, there)
         old.observe("One more.")
         old.retract(7)
         old.forget(seq=13)
         old.observe("And one more.")
-        assert move(old, there)[0] == 11
+        assert copy_bank(old, there)[0] == 11
         assert known(there) == known(old)
 
 
@@ -131,11 +131,11 @@ def test_a_number_whose_line_was_forgotten_is_not_given_again_in_the_target(
     with opened(places[0]) as old, opened(places[1]) as there:
         filled(old)
         old.forget(seq=12)
-        move(old, there)
+        copy_bank(old, there)
         old.forget(seq=11)
-        move(old, there)
+        copy_bank(old, there)
         assert old.observe("Somebody else's.").seq == 13
-        move(old, there)
+        copy_bank(old, there)
         assert there.observe("Next.").seq == 14
         assert there.store.check("alice") == []
 
@@ -152,16 +152,16 @@ def test_what_the_source_has_forgotten_meanwhile_is_forgotten_in_the_target(
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            move(old, there, stop)
+            copy_bank(old, there, stop)
         old.forget(session="session 3")
         old.forget(seq=2)
         old.forget(seq=BATCH + 50)
         assert there.stats().lines > 0
-        move(old, there)
+        copy_bank(old, there)
         assert known(there) == known(old)
         old.forget(seq=BATCH + 100)
         old.forget(speaker="Bob")
-        move(old, there)
+        copy_bank(old, there)
         assert known(there) == known(old)
         assert there.observe("Next.").seq == BATCH + 101
 
@@ -173,7 +173,7 @@ def test_nothing_is_forgotten_in_a_target_that_shares_no_line_with_the_source(tm
         for seq in (1, 2, 3):
             old.forget(seq=seq)
         with pytest.raises(StoreError, match="bank 'alice' differs at line 1: the target holds something else"):
-            move(old, there)
+            copy_bank(old, there)
         assert there.stats().lines == 3
 
 
@@ -185,7 +185,7 @@ def test_a_target_that_holds_something_else_is_left_alone(tmp_path: Path, url: s
         if what == "other words":
             there.observe_many([NewLine(f"Somebody else's line {n}.") for n in range(8)])
         else:
-            move(old, there)
+            copy_bank(old, there)
         if what == "longer":
             there.observe("Only there.")
         if what == "retracted":
@@ -197,7 +197,7 @@ def test_a_target_that_holds_something_else_is_left_alone(tmp_path: Path, url: s
         with pytest.raises(
             StoreError, match=f"bank 'alice' differs at line {line}: the target holds something else. Move"
         ):
-            move(old, there)
+            copy_bank(old, there)
         assert known(there) == before
 
 
@@ -233,7 +233,7 @@ def test_what_is_kept_beside_lines_comes_along_and_nothing_twice(tmp_path: Path,
         furnished(old)
         before = beside(old)
         for _ in range(2):
-            move(old, there)
+            copy_bank(old, there)
             assert beside(there) == beside(old) == before
         asked = Filter(kind=("note", "summary"))
         wanted, found = (memory.recall("the lighthouse", where=asked) for memory in (old, there))
@@ -243,7 +243,7 @@ def test_what_is_kept_beside_lines_comes_along_and_nothing_twice(tmp_path: Path,
 def test_what_became_of_it_since_comes_along_too(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         furnished(old)
-        move(old, there)
+        copy_bank(old, there)
         old.add_unit(NewUnit("note", "More of the sea.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST)), supersedes=2)
         old.retract(2)
         old.forget(seq=7)
@@ -253,20 +253,20 @@ def test_what_became_of_it_since_comes_along_too(tmp_path: Path, url: str) -> No
         old.dequeue(old.jobs()[0])
         old.enqueue(ScribeJob("summary", "session 0", 1, 4, datetime(2024, 5, 2, tzinfo=EAST)))
         old.end("session 0")
-        move(old, there)
+        copy_bank(old, there)
         assert beside(there) == beside(old)
 
 
 def test_a_unit_that_only_the_target_has_is_something_else(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         furnished(old)
-        move(old, there)
+        copy_bank(old, there)
         there.add_unit(NewUnit("fact", "Only there.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
         with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
-            move(old, there)
+            copy_bank(old, there)
         old.add_unit(NewUnit("fact", "Only here.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
         with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
-            move(old, there)
+            copy_bank(old, there)
 
 
 # ------------------------------------------------------------------------ the command
@@ -339,16 +339,16 @@ def test_a_target_that_differs_is_one_clear_line(tmp_path: Path, url: str) -> No
 def test_a_copy_that_the_database_spoiled_is_noticed(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         filled(old)
-        move(old, there)
+        copy_bank(old, there)
         for column, value in (("text", "'Spoiled'"), ("said_offset", "0"), ("metadata", "'{\"n\": 8.0}'")):
             with psycopg.connect(url) as db, db.transaction(force_rollback=False):
                 kept = db.execute(f"SELECT {column} FROM everthread.line WHERE seq = 8".encode()).fetchone()
                 db.execute(f"UPDATE everthread.line SET {column} = {value} WHERE seq = 8".encode())
             with pytest.raises(StoreError, match="differs at line 8"):
-                move(old, there)
+                copy_bank(old, there)
             with psycopg.connect(url) as db:
                 db.execute(f"UPDATE everthread.line SET {column} = %s WHERE seq = 8".encode(), kept)
-        assert move(old, there)[0] == 10
+        assert copy_bank(old, there)[0] == 10
 
 
 def test_chunks_are_cut_anew_where_the_lines_have_gone(tmp_path: Path) -> None:
@@ -357,14 +357,14 @@ def test_chunks_are_cut_anew_where_the_lines_have_gone(tmp_path: Path) -> None:
 
     with goodai("old") as old, goodai("new") as new:
         filled(old, 30)
-        move(old, new)
+        copy_bank(old, new)
         assert new.units() == []
         old.recall("lighthouse")
         assert new.recall("lighthouse")
         assert cut(new) == cut(old)
         old.observe("One more line about the lighthouse.", session="session 5")  # the last chunks grow
         old.recall("lighthouse")
-        move(old, new)
+        copy_bank(old, new)
         new.recall("lighthouse")
         assert cut(new) == cut(old)
 
@@ -372,12 +372,12 @@ def test_chunks_are_cut_anew_where_the_lines_have_gone(tmp_path: Path) -> None:
 def test_a_unit_that_comes_under_the_number_of_a_chunk_costs_none(tmp_path: Path) -> None:
     with opened(tmp_path / "old") as old, opened(tmp_path / "new") as new:
         filled(old, 30)
-        move(old, new)
+        copy_bank(old, new)
         new.recipe = GoodAI()
         new.recall("lighthouse")
         before = cut(new)
         old.add_unit(NewUnit("chunk", "Somebody's own.", 1, 1, datetime(2019, 3, 2, tzinfo=EAST)))
-        move(old, new)
+        copy_bank(old, new)
         new.recall("lighthouse")
         assert cut(new) == before | {("Somebody's own.", 1, 1)}
 
@@ -389,9 +389,9 @@ def cut(memory: Memory) -> set[tuple[str, int, int]]:
 def test_a_key_that_went_to_another_line_between_two_moves_goes_there_too(tmp_path: Path, url: str) -> None:
     with opened(tmp_path, "keys") as old, opened(url, "keys") as there:
         old.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b")])
-        move(old, there)
+        copy_bank(old, there)
         old.correct(1, "One, corrected.")
         old.retract(2)
         old.observe("Two, again.", key="b")
-        assert move(old, there)[0] == 4
+        assert copy_bank(old, there)[0] == 4
         assert list(there.lines(retracted=True)) == list(old.lines(retracted=True))

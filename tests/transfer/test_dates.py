@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.transfer.dates import clock, moment
+from everthread.transfer.dates import parse_clock, parse_moment
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -24,22 +24,22 @@ def twelve(t: datetime) -> str:
 def test_every_moment_is_read_in_every_documented_form(t: datetime) -> None:
     month, weekday = MONTHS[t.month - 1], WEEKDAYS[t.weekday()]
     to_the_minute = t.replace(second=0, tzinfo=UTC)
-    assert moment(t.isoformat()) == t.replace(tzinfo=UTC)
-    assert moment(f"{t.day:02}.{t.month:02}.{t.year}, {t:%H:%M:%S}") == t.replace(tzinfo=UTC)
-    assert moment(f"{t.year}/{t.month:02}/{t.day:02} ({weekday[:3]}) {t:%H:%M}") == to_the_minute
-    assert moment(f"{twelve(t)} on {t.day} {month}, {t.year}") == to_the_minute
-    assert moment(f"{weekday}, {t.day} {month} {t.year} at {t:%H:%M}") == to_the_minute
-    assert moment(f"{month[:3]} {t.day}, {t.year}") == to_the_minute.replace(hour=0, minute=0)
+    assert parse_moment(t.isoformat()) == t.replace(tzinfo=UTC)
+    assert parse_moment(f"{t.day:02}.{t.month:02}.{t.year}, {t:%H:%M:%S}") == t.replace(tzinfo=UTC)
+    assert parse_moment(f"{t.year}/{t.month:02}/{t.day:02} ({weekday[:3]}) {t:%H:%M}") == to_the_minute
+    assert parse_moment(f"{twelve(t)} on {t.day} {month}, {t.year}") == to_the_minute
+    assert parse_moment(f"{weekday}, {t.day} {month} {t.year} at {t:%H:%M}") == to_the_minute
+    assert parse_moment(f"{month[:3]} {t.day}, {t.year}") == to_the_minute.replace(hour=0, minute=0)
 
 
 def test_a_time_without_an_offset_takes_the_given_one() -> None:
     east = timezone(timedelta(hours=8))
-    assert moment("2024-05-01 10:22", east).isoformat() == "2024-05-01T10:22:00+08:00"
-    assert moment("2024-05-01T10:22Z", east) == datetime(2024, 5, 1, 10, 22, tzinfo=UTC)
+    assert parse_moment("2024-05-01 10:22", east).isoformat() == "2024-05-01T10:22:00+08:00"
+    assert parse_moment("2024-05-01T10:22Z", east) == datetime(2024, 5, 1, 10, 22, tzinfo=UTC)
 
 
 def test_an_offset_is_kept_as_the_speaker_had_it() -> None:
-    assert moment("2024-05-01T10:22:00+05:30").utcoffset() == timedelta(hours=5, minutes=30)
+    assert parse_moment("2024-05-01T10:22:00+05:30").utcoffset() == timedelta(hours=5, minutes=30)
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_an_offset_is_kept_as_the_speaker_had_it() -> None:
 )  # fmt: skip
 def test_what_is_no_moment_or_could_be_two_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        moment(text)
+        parse_moment(text)
 
 
 def test_noon_and_midnight_are_told_apart() -> None:
     day = datetime(2024, 5, 1)
-    assert clock("12:05 am", day).hour == 0
-    assert clock("12:05 PM", day).hour == 12
-    assert clock("00:05", day) == datetime(2024, 5, 1, 0, 5)
+    assert parse_clock("12:05 am", day).hour == 0
+    assert parse_clock("12:05 PM", day).hour == 12
+    assert parse_clock("00:05", day) == datetime(2024, 5, 1, 0, 5)
 
 
 @pytest.mark.parametrize("text", ["noon", "24:30", "10:22 2024", "0:10 pm"])
 def test_what_is_no_time_of_day_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        clock(text, datetime(2024, 5, 1))
+        parse_clock(text, datetime(2024, 5, 1))

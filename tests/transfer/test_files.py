@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.files import load, numbered, parse, shown, spooled, whole
+from everthread.transfer.files import load, numbered_lines, parse, shorten, spooled, whole
 from everthread.transfer.formats import reader
 
 
@@ -22,7 +22,7 @@ def put(folder: Path, data: bytes) -> Path:
 
 def test_lines_are_numbered_from_one_and_lose_only_their_ends(tmp_path: Path) -> None:
     path = put(tmp_path, "\ufeffone\r\n two\u2028still two \n\nfour".encode())
-    assert list(numbered(path)) == [(1, "one"), (2, " two\u2028still two "), (3, ""), (4, "four")]
+    assert list(numbered_lines(path)) == [(1, "one"), (2, " two\u2028still two "), (3, ""), (4, "four")]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) -> None:
     path = put(tmp_path, b"good\nalso good\nbad \xff here\n")
-    for read in (lambda: list(numbered(path)), lambda: [whole(path)]):
+    for read in (lambda: list(numbered_lines(path)), lambda: [whole(path)]):
         with pytest.raises(
             BadFile, match=r"file\.json, line 3, byte 19: the byte 0xff is not UTF-8; save the file as UTF-8"
         ):
@@ -41,7 +41,7 @@ def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) ->
 def test_a_file_that_is_missing_or_a_folder_says_so(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(BadFile, match=r"can't be read .*check the path"):
-            list(numbered(path))
+            list(numbered_lines(path))
         with pytest.raises(BadFile, match=r"can't be read .*check the path"):
             load(path)
 
@@ -103,8 +103,8 @@ def test_a_file_lasts_as_it_is_and_what_is_missing_is_left_to_the_reader(tmp_pat
 
 
 def test_a_wrong_value_is_shown_short() -> None:
-    assert shown("x") == "'x'"
-    assert len(shown("x" * 1000)) == 60
+    assert shorten("x") == "'x'"
+    assert len(shorten("x" * 1000)) == 60
 
 
 def test_an_archive_is_named_as_such(tmp_path: Path) -> None:

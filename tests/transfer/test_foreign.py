@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.foreign import service
+from everthread.transfer.foreign import detect_service
 from everthread.transfer.formats import reader
 
 ANN = {"id": "10", "name": "ann", "nickname": "Ann", "isBot": False}
@@ -57,10 +57,10 @@ def test_an_export_of_another_service_is_refused_by_its_name(tmp_path: Path, nam
 
 def test_the_messages_of_a_chat_api_are_no_export_of_another_service() -> None:
     message = {"role": "user", "content": "Hi!", "type": "message", "id": "m1"}
-    assert service([message]) is None
-    assert service({"messages": [message], "model": "m", "channel": "c"}) is None
+    assert detect_service([message]) is None
+    assert detect_service({"messages": [message], "model": "m", "channel": "c"}) is None
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], {}, [[]], {"messages": {}}, {"messages": [1]}, {"turns": None}])
 def test_json_of_any_other_shape_is_of_no_service(value: object) -> None:
-    assert service(value) is None
+    assert detect_service(value) is None

@@ -14,8 +14,8 @@ from everthread.errors import BadFile
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.transfer.importing import check, check_compatible, foreign_lines, import_lines, keep, source
-from everthread.transfer.jsonl import export_key, row
+from everthread.transfer.importing import check_compatible, check_keys, foreign_lines, import_lines, source, store_lines
+from everthread.transfer.jsonl import export_key, format_line
 from everthread.types import Line, NewLine
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -78,16 +78,16 @@ class NeverLater(SQLiteStore):
 def test_a_retracted_line_is_kept_as_such_at_once(tmp_path: Path) -> None:
     with closing(NeverLater(tmp_path)) as store:
         memory = Memory.open("alice", store=store, embedder=HashEmbedder())
-        keep(memory, [NewLine("One."), NewLine("Two.", key="k", retracted_at=NOON), NewLine("Three.")])
+        store_lines(memory, [NewLine("One."), NewLine("Two.", key="k", retracted_at=NOON), NewLine("Three.")])
         for _ in range(2):
             assert [line.text for line in memory.lines()] == ["One.", "Three."]
             assert [line.retracted_at for line in memory.lines(retracted=True)] == [None, NOON, None]
-            keep(memory, [NewLine("Two.", key="k", retracted_at=NOON)])
+            store_lines(memory, [NewLine("Two.", key="k", retracted_at=NOON)])
 
 
 def test_what_was_retracted_since_it_was_kept_is_retracted_now(memory: Memory) -> None:
     first, second = memory.observe("One.", key="k"), memory.observe("Two.")
-    keep(memory, [replace(exported(line), retracted_at=NOON) for line in (first, second)])
+    store_lines(memory, [replace(exported(line), retracted_at=NOON) for line in (first, second)])
     assert list(memory.lines()) == []
     assert [line.retracted_at for line in memory.lines(retracted=True)] == [NOON, NOON]
 
@@ -95,8 +95,8 @@ def test_what_was_retracted_since_it_was_kept_is_retracted_now(memory: Memory) -
 def test_what_the_bank_has_retracted_stays_so(memory: Memory) -> None:
     lines = [memory.observe("One.", key="k"), memory.observe("Two.")]
     gone = [memory.retract(line.seq) for line in lines]
-    keep(memory, [exported(line) for line in lines])
-    keep(memory, [replace(exported(line), retracted_at=NOON) for line in lines])
+    store_lines(memory, [exported(line) for line in lines])
+    store_lines(memory, [replace(exported(line), retracted_at=NOON) for line in lines])
     assert list(memory.lines(retracted=True)) == gone
 
 
@@ -107,25 +107,25 @@ def test_lines_with_keys_of_their_own_and_without_any_pass(memory: Memory) -> No
 
 def test_a_key_that_the_bank_knows_for_other_words_is_refused_with_its_place(memory: Memory) -> None:
     memory.observe("I sail.", speaker="Ann", key="k")
-    check(memory, [NewLine("I sail.", "Ann", key="k"), NewLine("I bake.", key="l")], Path("a.jsonl"), {})
+    check_keys(memory, [NewLine("I sail.", "Ann", key="k"), NewLine("I bake.", key="l")], Path("a.jsonl"), {})
     for line in (NewLine("I bake.", "Ann", key="k"), NewLine("I sail.", "Bob", key="k")):
         with pytest.raises(
             BadFile, match=r"a\.jsonl, line 7: bank 'alice' keeps other words under the key 'k', as its"
         ):
-            check(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
+            check_keys(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
 
 
 def test_a_key_that_the_bank_had_to_mend_is_known_again(memory: Memory) -> None:
     memory.observe("I sail.", key="a\0b")
-    check(memory, [NewLine("I sail.", key="a\0b")], Path("a.jsonl"), {})
+    check_keys(memory, [NewLine("I sail.", key="a\0b")], Path("a.jsonl"), {})
     with pytest.raises(BadFile, match="keeps other words under the key"):
-        check(memory, [NewLine("I bake.", key="a\0b")], Path("a.jsonl"), {})
+        check_keys(memory, [NewLine("I bake.", key="a\0b")], Path("a.jsonl"), {})
 
 
 def test_words_that_the_bank_had_to_mend_are_not_other_words(memory: Memory) -> None:
     line = NewLine("A half: \ud83d", key="k")
     memory.observe_many([line])
-    check(memory, [line], Path("a.jsonl"), {"k": "line 1"})
+    check_keys(memory, [line], Path("a.jsonl"), {"k": "line 1"})
 
 
 def written(folder: Path, lines: list[NewLine]) -> Path:
@@ -175,7 +175,7 @@ def test_a_correction_comes_along_with_the_file_of_another_bank(memory: Memory, 
         file = tmp_path / "export.jsonl"
         for retracted in (False, True):
             lines = list(other.lines(retracted=retracted))
-            file.write_text("".join(map(row, lines)), encoding="utf-8")
+            file.write_text("".join(map(format_line, lines)), encoding="utf-8")
             check_compatible(memory, source(file))
             import_lines(memory, source(file))
             assert [line.text for line in memory.lines()] == [line.text for line in other.lines()]
@@ -188,4 +188,4 @@ def test_two_banks_that_correct_a_line_differently_keep_their_own(memory: Memory
     memory.correct(1, "Faro.")
     theirs = NewLine("Lisbon.", "Ann", key="k", metadata={META_KEY_FROM: 1})
     with pytest.raises(BadFile, match="keeps other words"):
-        check(memory, [theirs], tmp_path, {})
+        check_keys(memory, [theirs], tmp_path, {})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.messages import read, recognised
+from everthread.transfer.messages import is_messages, read
 
 TALK = [
     {"role": "system", "content": "You are a gardener."},
@@ -34,7 +34,7 @@ def test_messages_are_read_in_order_and_those_without_words_counted(tmp_path: Pa
         ("assistant", "Flora", "Once a week."),
     ]
     assert skipped == {"without words": 1}
-    assert recognised(value)
+    assert is_messages(value)
 
 
 def test_a_message_that_only_calls_a_tool_needs_no_content(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_message_that_only_calls_a_tool_needs_no_content(tmp_path: Path) -> No
     skipped: Counter[str] = Counter()
     assert [line.text for line in read(saved(tmp_path, talk), skipped=skipped)] == ["sunny"]
     assert skipped == {"without words": 1}
-    assert recognised(talk)
+    assert is_messages(talk)
 
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -100,7 +100,7 @@ def test_each_bad_message_is_refused_with_its_number(tmp_path: Path, value: obje
 
 @pytest.mark.parametrize("value", [[], {}, {"messages": []}, [1], [{"conversation": {}}], "text"])
 def test_other_json_is_not_taken_for_messages(value: object) -> None:
-    assert not recognised(value)
+    assert not is_messages(value)
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_other_json_is_not_taken_for_messages(value: object) -> None:
     ],
 )
 def test_a_first_message_without_a_role_or_without_content_is_not_of_a_chat_api(value: object) -> None:
-    assert not recognised(value)
+    assert not is_messages(value)

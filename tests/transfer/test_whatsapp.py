@@ -9,7 +9,7 @@ import pytest
 
 from everthread.errors import BadFile
 from everthread.transfer import whatsapp
-from everthread.transfer.whatsapp import read, recognised
+from everthread.transfer.whatsapp import is_whatsapp_export, read
 
 IPHONE = """\
 [05/06/24, 18:05:22] Flat 4: \u200eMessages and calls are end-to-end encrypted.
@@ -61,7 +61,7 @@ def test_an_export_is_read_and_what_holds_no_words_is_counted(
 ) -> None:
     skipped: Counter[str] = Counter()
     path = saved(tmp_path, text)
-    assert recognised(path)
+    assert is_whatsapp_export(path)
     lines = list(read(path, assistant=("Ann",), skipped=skipped))
     assert [(line.speaker, line.role, line.text) for line in lines] == [
         ("Ann", "assistant", "Did you water the plants?"),
@@ -227,7 +227,7 @@ def test_each_bad_export_is_refused_with_its_line(tmp_path: Path, text: str, com
     ],
 )
 def test_an_export_is_recognised_by_its_first_line(tmp_path: Path, text: str, is_one: bool) -> None:
-    assert recognised(saved(tmp_path, text)) is is_one
+    assert is_whatsapp_export(saved(tmp_path, text)) is is_one
 
 
 def test_an_empty_export_has_no_lines(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from everthread.transfer.whatsapp_phrases import is_system_message, unedited
+from everthread.transfer.whatsapp_phrases import is_system_message, strip_edit_mark
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,6 @@ def test_all_else_is_words(text: str) -> None:
 
 
 def test_the_remark_that_a_message_was_edited_is_no_part_of_it() -> None:
-    assert unedited("I did. \u200e<This message was edited>") == "I did."
-    assert unedited("I did.\n<This message was edited>") == "I did."
-    assert unedited(" <This message was edited> no") == " <This message was edited> no"
+    assert strip_edit_mark("I did. \u200e<This message was edited>") == "I did."
+    assert strip_edit_mark("I did.\n<This message was edited>") == "I did."
+    assert strip_edit_mark(" <This message was edited> no") == " <This message was edited> no"

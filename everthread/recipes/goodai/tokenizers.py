@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from everthread.common.installation import install_package
+from everthread.common.installation import package_command
 from everthread.embedders.onnx import MINILM_FOLDER, MODEL_REMEDY
 from everthread.errors import ConfigError, ModelNotFound
 from everthread.llms.token_counters import load_tokenizer
@@ -104,7 +104,7 @@ def _read(given: str | Path) -> Tokenizer:
         from transformers import AutoTokenizer
     except ImportError as error:
         raise ConfigError(
-            f"tokenizer {str(given)!r} needs the transformers library ({install_package('transformers')}), "
+            f"tokenizer {str(given)!r} needs the transformers library ({package_command('transformers')}), "
             f"or give the path of its tokenizer.json ({error})"
         ) from error
     try:

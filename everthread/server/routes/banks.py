@@ -133,7 +133,7 @@ def _settings(kept: Settings) -> dict[str, Any]:
 @router.get("/{bank}/timeline", response_model=ItemList[MonthView])
 def months(memory: ReadMemory) -> dict[str, Any]:
     """Count the lines of each month, in the time zones of their speakers."""
-    return {"items": [asdict(month) for month in timeline.months(memory.store, memory.bank)]}
+    return {"items": [asdict(month) for month in timeline.lines_by_month(memory.store, memory.bank)]}
 
 
 @router.get("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Query
 
 from everthread.bank.corrections import in_position_order
-from everthread.bank.line_validation import clean_line, keepable
+from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server.auth import Conversations, ForgetMemory, LazyMemory, ReadMemory, WriteLazyMemory, WriteMemory
@@ -49,7 +49,7 @@ def _store_once(new: LazyMemory, once: IdempotentRequest, counted: Metrics, line
         kept = new(lambda: _check_lines(named)).observe_many(named)
         ours = [line for line, new in zip(kept, lines, strict=True) if new.key is None and once.name is not None]
         said = [new for new in lines if new.key is None and once.name is not None]
-        if any(line.text != keepable(new.text)[0] for line, new in zip(ours, said, strict=True)):
+        if any(line.text != replace_unstorable(new.text)[0] for line, new in zip(ours, said, strict=True)):
             raise key_conflict()  # for a key whose record is gone
         counted.lines.inc(len(kept))
         return kept
@@ -138,7 +138,7 @@ def correct(memory: WriteMemory, once: Idempotency, seq: PathSeq, body: TextBody
 
     def do() -> list[Line]:
         made = memory.correct(seq, body.text, key=once.line_key())
-        if made.text != keepable(body.text)[0]:
+        if made.text != replace_unstorable(body.text)[0]:
             raise key_conflict()
         return [made]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from everthread.bank.corrections import in_position_order
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.recall.buffer import LONGEST
@@ -37,11 +37,11 @@ def sessions(memory: ReadMemory, after: After = None, limit: Limit = DEFAULT_LIM
 
 
 def _order(session: Session) -> list[Any]:
-    return [micros(session.last_at), session.first_seq]
+    return [to_micros(session.last_at), session.first_seq]
 
 
 def _cursor(item: dict[str, Any]) -> list[Any]:
-    return [micros(item["last_at"]), item["first_seq"]]
+    return [to_micros(item["last_at"]), item["first_seq"]]
 
 
 def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ImportView
 from everthread.server.uploads import RAW, Upload, naming, received
 from everthread.transfer import importing, jsonl
-from everthread.transfer.dates import zone
+from everthread.transfer.dates import parse_zone
 from everthread.transfer.formats import FORMATS
 
 router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFirstRoute)
@@ -57,7 +57,7 @@ def import_file(
 
     def bring() -> dict[str, Any]:
         with naming(file.path, name):
-            options = {"assistant": assistant or (), "tz": None if tz is None else zone(tz)}
+            options = {"assistant": assistant or (), "tz": None if tz is None else parse_zone(tz)}
             source = importing.source(file.path, format, **options)
             memory = new(lambda: None)
             importing.check_compatible(memory, source)
@@ -79,4 +79,4 @@ def export(
 def _pieces(memory: Memory, retracted: bool) -> Iterator[str]:
     lines = memory.lines(retracted=retracted)
     while some := list(islice(lines, CHUNK_LINES)):
-        yield "".join(map(jsonl.row, some))
+        yield "".join(map(jsonl.format_line, some))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from everthread.common.timestamps import micros, moment, offset
+from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.stores.base import LINE_DTYPE, PreparedLine
 from everthread.stores.filters import canonical_json
 from everthread.stores.postgres import deletion
@@ -90,7 +90,7 @@ class BatchWriter:
             if there.seq > self.before or not releases_key(there, new):
                 return there
             self.left.append(there.seq)
-        at, away = micros(entry.said_at), offset(entry.said_at)
+        at, away = to_micros(entry.said_at), utc_offset_s(entry.said_at)
         parent = self._parent(new.parent, moved=entry.seq is not None)
         seq = next_seq(entry, self.last)
         session = self._session(new.session, at, seq)
@@ -104,11 +104,11 @@ class BatchWriter:
             role=new.role,
             speaker=new.speaker,
             text=new.text,
-            said_at=moment(at, away),
+            said_at=from_micros(at, away),
             parent=parent,
             metadata=json.loads(canonical_json(new.metadata)),
             key=new.key,
-            retracted_at=None if new.retracted_at is None else moment(micros(new.retracted_at)),
+            retracted_at=None if new.retracted_at is None else from_micros(to_micros(new.retracted_at)),
         )
         self.written.append(
             (line, entry, pack_line(self.last, at, away, session.number, speaker, entry.terms, entry.flags))
@@ -182,7 +182,7 @@ class BatchWriter:
             self._send_counts()
         for line, _, _ in self.written:
             if line.retracted_at is not None:
-                deletion.retract(self.db, self.bank, line.seq, micros(line.retracted_at))
+                deletion.retract(self.db, self.bank, line.seq, to_micros(line.retracted_at))
         return known
 
     def _is_large(self) -> bool:
@@ -228,7 +228,7 @@ class BatchWriter:
                 row["session"].item(),
                 line.parent,
                 row["speaker"].item(),
-                micros(line.said_at),
+                to_micros(line.said_at),
                 row["offset"].item(),
                 row["length"].item(),
                 row["head_length"].item(),

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 
 from everthread.common.keys import SETTING_PINNED
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.stores import pinned
 from everthread.stores.base import Scope
@@ -154,7 +154,7 @@ def put_receipt(db: Connection, receipt: Receipt, number: UUID) -> None:
     db.execute(
         """INSERT INTO everthread.receipt (bank_id, id, scope, seqs, lines, forgotten_at)
            VALUES (%s, %s, %s, %s, %s, %s)""",
-        (receipt.bank, number, receipt.scope, json.dumps(receipt.seqs), receipt.lines, micros(receipt.forgotten_at)),
+        (receipt.bank, number, receipt.scope, json.dumps(receipt.seqs), receipt.lines, to_micros(receipt.forgotten_at)),
     )
 
 

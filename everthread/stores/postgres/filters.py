@@ -6,7 +6,7 @@ from datetime import datetime
 
 import numpy as np
 
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.stores.filters import allowed_names, allows_only_units, canonical_json, check_filter
 from everthread.types import Filter, Seqs
 
@@ -35,7 +35,7 @@ def build_condition(where: Filter | None, as_of: datetime | None = None, retract
     for comparison, at in ((">=", where.since), ("<", where.until), ("<=", as_of)):
         if at is not None:
             parts.append(f"line.said_at {comparison} %s")
-            values.append(micros(at))
+            values.append(to_micros(at))
     for key, value in where.metadata.items():
         parts.append("(line.metadata::json -> %s)::text = %s")  # stored as written by canonical_json
         values += [key, canonical_json(value)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pgvector import HalfVector
 
-from everthread.common.timestamps import moment
+from everthread.common.timestamps import from_micros
 from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, Speaker
 from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import Connection
@@ -361,7 +361,7 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
         "SELECT count(*), min(started_at), max(last_at) FROM everthread.session WHERE bank_id = %s", (bank,)
     ).fetchone()
     assert spans is not None
-    first, last = (None if end is None else moment(end) for end in spans[1:])
+    first, last = (None if end is None else from_micros(end) for end in spans[1:])
     names = db.execute("SELECT DISTINCT name FROM everthread.speaker WHERE bank_id = %s ORDER BY name", (bank,))
     speakers = tuple(name for (name,) in names)
     models = db.execute(

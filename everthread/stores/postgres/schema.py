@@ -10,7 +10,7 @@ from typing import Any
 
 from psycopg import sql
 
-from everthread.common.installation import upgrade
+from everthread.common.installation import upgrade_command
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import SET_SEARCH_PATH, Connection, Database
@@ -206,7 +206,7 @@ def _check_not_newer(server: Database, have: int) -> None:
     if have > VERSION:
         raise BankTooNew(
             f"{server.display_url} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
-            f"upgrade with: {upgrade()}"
+            f"upgrade with: {upgrade_command()}"
         )
 
 

@@ -21,7 +21,7 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.errors import EverthreadError, NotFound
 from everthread.stores.arrays import is_member, to_ranges
 from everthread.stores.base import (
@@ -200,15 +200,15 @@ class PostgresStore(Store):
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
-            with deletion.replace_lines(db, bank, replaces, micros(now())) as (gone, passed_on):
-                batch = BatchWriter(db, bank, entries, micros(now()), number)
+            with deletion.replace_lines(db, bank, replaces, to_micros(now())) as (gone, passed_on):
+                batch = BatchWriter(db, bank, entries, to_micros(now()), number)
                 lines = [batch.add(entry) for entry in entries]
                 grown = batch.send(model)
                 passed_on.update(map_correction(bank, corrects, gone, batch.first))
             return lines, grown, batch.first
 
         def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
-            records.lock_bank(db, bank, micros(now()))  # waits for the end of the previous attempt
+            records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return result[2] is not None and was_written(db, bank, result[2], number)
 
         lines, grown, _ = self._write(bank, write, kept)
@@ -219,7 +219,7 @@ class PostgresStore(Store):
         def write(db: Connection) -> Model | None:
             if records.lock_existing(db, bank) is None:
                 return None
-            *_, models = records.lock_bank(db, bank, micros(now()))
+            *_, models = records.lock_bank(db, bank, to_micros(now()))
             condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
             found = unchanged_seqs(records.read_lines(db, bank, condition, (sorted(vectors),)), expected)
             there = {seq: data for seq, data in vectors.items() if seq in found}
@@ -256,7 +256,7 @@ class PostgresStore(Store):
         """Build the missing indexes of a large bank; return their number. Blocks writers of the bank."""
 
         def write(db: Connection) -> int:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             made = [
                 nearest.build_index(db, bank, number, dim) for number, dim in nearest.models_needing_index(db, bank)
             ]
@@ -268,7 +268,7 @@ class PostgresStore(Store):
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             old = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
             nearest.drop(db, bank, [int(number) for (number,) in db.execute(old, (bank, keep))])
             gone = db.execute(
@@ -283,13 +283,13 @@ class PostgresStore(Store):
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         def write(db: Connection) -> Line:
-            records.lock_bank(db, bank, micros(at))
+            records.lock_bank(db, bank, to_micros(at))
             found = records.read_lines(db, bank, "line.seq = %s", (seq,))
             if not found:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if found[0].retracted_at is None:
                 with deletion.propagate_deletion(db, bank, [seq]):
-                    deletion.retract(db, bank, seq, micros(at))
+                    deletion.retract(db, bank, seq, to_micros(at))
             return records.read_lines(db, bank, "line.seq = %s", (seq,))[0]
 
         return self._write(bank, write)
@@ -318,7 +318,7 @@ class PostgresStore(Store):
 
     def reserve_seqs(self, bank: str, last: int) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             db.execute(
                 "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s", (last, bank, last)
             )
@@ -327,7 +327,7 @@ class PostgresStore(Store):
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             db.execute(
                 """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
                    ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans""",
@@ -338,10 +338,10 @@ class PostgresStore(Store):
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             if not db.execute(
                 "UPDATE everthread.session SET ended_at = %s WHERE bank_id = %s AND session_id = %s",
-                (micros(at, "at"), bank, session),
+                (to_micros(at, "at"), bank, session),
             ).rowcount:
                 raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
 
@@ -349,7 +349,7 @@ class PostgresStore(Store):
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             units.put_setting(db, bank, name, value)
 
         self._write(bank, write)
@@ -358,7 +358,7 @@ class PostgresStore(Store):
         self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
     ) -> JSONValue | None:
         def write(db: Connection) -> JSONValue | None:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             value = change(units.get_setting(db, bank, name))
             units.put_setting(db, bank, name, value)
             return value
@@ -377,8 +377,8 @@ class PostgresStore(Store):
         finished_job: ScribeJob | None = None,
     ) -> Unit:
         def write(db: Connection) -> Unit:
-            last, _, _, models = records.lock_bank(db, bank, micros(now()))
-            made = units.put(db, bank, unit, micros(at), supersedes, last)
+            last, _, _, models = records.lock_bank(db, bank, to_micros(now()))
+            made = units.put(db, bank, unit, to_micros(at), supersedes, last)
             by_unit = {} if vectors is None else {(made.kind, made.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
             if finished_job is not None:
@@ -386,7 +386,7 @@ class PostgresStore(Store):
             return made
 
         def kept(db: Connection, made: Unit) -> bool:
-            records.lock_bank(db, bank, micros(now()))  # waits for the end of the previous attempt
+            records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return units.exists(db, bank, made)
 
         return self._write(bank, write, kept)
@@ -399,18 +399,18 @@ class PostgresStore(Store):
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
-            *_, models = records.lock_bank(db, bank, micros(now()))
-            return units.replace(db, bank, replacement, model, micros(at), models)
+            *_, models = records.lock_bank(db, bank, to_micros(now()))
+            return units.replace(db, bank, replacement, model, to_micros(at), models)
 
         def kept(db: Connection, value: JSONValue | None) -> bool:
-            records.lock_bank(db, bank, micros(now()))  # waits for the end of the previous attempt
+            records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return value is not None and units.get_setting(db, bank, replacement.setting) == value
 
         return self._write(bank, write, kept) is not None
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         def write(db: Connection) -> None:
-            *_, models = records.lock_bank(db, bank, micros(now()))
+            *_, models = records.lock_bank(db, bank, to_micros(now()))
             units.restore(db, bank, unit)
             by_unit = {} if vectors is None else {(unit.kind, unit.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -419,7 +419,7 @@ class PostgresStore(Store):
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         def write(db: Connection) -> None:
-            *_, models = records.lock_bank(db, bank, micros(now()))
+            *_, models = records.lock_bank(db, bank, to_micros(now()))
             there = {ref.key for ref in units.read_refs(db, bank) if ref.is_live}
             by_unit = {key: data for key, data in vectors.items() if key in there}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -428,7 +428,7 @@ class PostgresStore(Store):
 
     def enqueue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
             if not db.execute(query, (bank, job.session)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {job.session!r} of which {job.kind} could be written")
@@ -438,7 +438,7 @@ class PostgresStore(Store):
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, micros(now()))
+            records.lock_bank(db, bank, to_micros(now()))
             units.dequeue(db, bank, job)
 
         self._write(bank, write)
@@ -566,7 +566,7 @@ class PostgresStore(Store):
     def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         found = self._read(bank, lambda db: records.corpus(db, bank, *seq_bitmap(within)))
         if found is None:
-            self._write(bank, lambda db: records.create_bank(db, bank, micros(now())))
+            self._write(bank, lambda db: records.create_bank(db, bank, to_micros(now())))
         return found or CorpusStats(0, 0, 0, 0, 0, ())
 
     def lines_without_vectors(

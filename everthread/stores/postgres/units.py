@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 from pgvector import HalfVector
 
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
 from everthread.stores.filters import canonical_json
 from everthread.stores.postgres import rows as records
@@ -198,7 +198,7 @@ def exists(db: Connection, bank: str, made: Unit) -> bool:
     """Return whether this unit was written, by time and text."""
     found = db.execute(
         f"SELECT 1 FROM everthread.unit WHERE {_OF} AND valid_from = %s AND text = %s",
-        (bank, made.kind, made.id, micros(made.valid_from), made.text),
+        (bank, made.kind, made.id, to_micros(made.valid_from), made.text),
     )
     return found.fetchone() is not None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from everthread.common.timestamps import micros
+from everthread.common.timestamps import to_micros
 from everthread.stores.filters import allowed_names, allows_only_units, canonical_json, check_filter, metadata_json
 from everthread.stores.sqlite.line_columns import ColumnFilter
 from everthread.types import Filter
@@ -37,11 +37,11 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> Cond
     if allows_only_units(where):
         add("0")
     if where.since is not None:
-        add("line.said_at >= ?", micros(where.since))
+        add("line.said_at >= ?", to_micros(where.since))
     if where.until is not None:
-        add("line.said_at < ?", micros(where.until))
+        add("line.said_at < ?", to_micros(where.until))
     if as_of is not None:
-        add("line.said_at <= ?", micros(as_of))
+        add("line.said_at <= ?", to_micros(as_of))
     for key, value in where.metadata.items():
         add(
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
@@ -65,9 +65,9 @@ def build_column_filter(db: sqlite3.Connection, where: Filter, as_of: datetime |
     if where.role is not None:
         speaking = _numbers(db, "speaker WHERE role IN (SELECT value FROM json_each(?))", where.role)
         speakers = speaking if speakers is None else sorted({*speakers} & {*speaking})
-    ends = [micros(where.until)] if where.until is not None else []
-    ends += [micros(as_of) + 1] if as_of is not None else []
-    since = micros(where.since) if where.since is not None else None
+    ends = [to_micros(where.until)] if where.until is not None else []
+    ends += [to_micros(as_of) + 1] if as_of is not None else []
+    since = to_micros(where.since) if where.since is not None else None
     return ColumnFilter(sessions, speakers, since, min(ends, default=None))
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 import numpy as np
 import numpy.typing as npt
 
-from everthread.common.timestamps import moment
+from everthread.common.timestamps import from_micros
 from everthread.errors import StoreUnavailable
 from everthread.stores.arrays import distinct_small, is_member, repeat_indexes
 from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, ScoringRows, Speaker
@@ -116,7 +116,7 @@ def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role]
     """
     lines, retracted = db.execute("SELECT lines, retracted FROM bank").fetchone()
     sessions, *ends = db.execute("SELECT count(*), min(started_at), max(last_at) FROM session").fetchone()
-    first, last = (None if end is None else moment(end) for end in ends)
+    first, last = (None if end is None else from_micros(end) for end in ends)
     speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
     models = db.execute(
         "SELECT name, lines FROM model ORDER BY number"

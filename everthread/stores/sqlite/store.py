@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from everthread.common.timestamps import micros, offset
+from everthread.common.timestamps import to_micros, utc_offset_s
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores import units as shared_units
 from everthread.stores.arrays import find_positions, is_member, max_by_id, to_ranges
@@ -142,7 +142,7 @@ class SQLiteStore(Store):
             found = self._open.get(bank)
             if found is None:
                 path = self.folder / file_name(bank)
-                found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, micros(now()))))
+                found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, to_micros(now()))))
                 self._open[bank] = found
             self._open.move_to_end(bank)
             stale = (
@@ -167,7 +167,7 @@ class SQLiteStore(Store):
             replaced = [line.seq for line in self._get(db, replaces)] if replaces else []
             with deletion.propagate_deletion(db, replaced) as passed_on:
                 if replaced:
-                    deletion.retract_lines_only(db, dict.fromkeys(replaced, micros(now())))
+                    deletion.retract_lines_only(db, dict.fromkeys(replaced, to_micros(now())))
                 lines, first = self._append(db, entries, model)
                 passed_on.update(map_correction(bank, corrects, replaced, first))
         return lines
@@ -198,7 +198,7 @@ class SQLiteStore(Store):
         if written:
             column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, np.array(packed, LINE_DTYPE))
             self._index(db, written, model)
-        gone = {seq: micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
+        gone = {seq: to_micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
         if gone:
             deletion.retract_lines_only(db, gone)
         lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
@@ -207,7 +207,7 @@ class SQLiteStore(Store):
     def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine) -> tuple[int, ...]:
         """Write the rows of one line; return its packed columns."""
         new = entry.line
-        at = micros(entry.said_at)
+        at = to_micros(entry.said_at)
         parent = records.resolve_parent(db, new.parent, is_copy=entry.seq is not None)
         name = new.session if new.session is not None else records.choose_session(db, at)
         words = entry.terms
@@ -219,7 +219,7 @@ class SQLiteStore(Store):
             (name, at, at, seq, seq, words.length),
         ).fetchone()[0]
         speaker = records.get_or_create_speaker(db, new.speaker, new.role)
-        away = offset(entry.said_at)
+        away = utc_offset_s(entry.said_at)
         db.execute(
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
             (seq, number, parent, speaker, at, away, new.key, canonical_json(new.metadata), new.text),
@@ -264,7 +264,7 @@ class SQLiteStore(Store):
             if row is None:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if _line(row).retracted_at is None:
-                deletion.retract(db, {seq: micros(at)})
+                deletion.retract(db, {seq: to_micros(at)})
             return _line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
@@ -307,7 +307,7 @@ class SQLiteStore(Store):
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         with self._bank(bank).file.write_transaction() as db:
             if not db.execute(
-                "UPDATE session SET ended_at = ? WHERE session_id = ?", (micros(at, "at"), session)
+                "UPDATE session SET ended_at = ? WHERE session_id = ?", (to_micros(at, "at"), session)
             ).rowcount:
                 raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
 
@@ -335,7 +335,7 @@ class SQLiteStore(Store):
         finished_job: ScribeJob | None = None,
     ) -> Unit:
         with self._bank(bank).file.write_transaction() as db:
-            made = units.put(db, bank, unit, micros(at), supersedes)
+            made = units.put(db, bank, unit, to_micros(at), supersedes)
             unit_vectors.put(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
             if finished_job is not None:
                 units.dequeue(db, finished_job)
@@ -351,7 +351,7 @@ class SQLiteStore(Store):
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         with self._bank(bank).file.write_transaction() as db:
-            return units.replace(db, replacement, model, micros(at))
+            return units.replace(db, replacement, model, to_micros(at))
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         with self._bank(bank).file.write_transaction() as db:

@@ -10,7 +10,7 @@ from tokenizers.models import BPE, WordLevel
 from tokenizers.pre_tokenizers import ByteLevel, Whitespace
 from tokenizers.processors import TemplateProcessing
 
-from everthread.common.installation import install_package
+from everthread.common.installation import package_command
 from everthread.errors import ConfigError
 from everthread.recipes.goodai.text_memory import TextMemory
 from everthread.recipes.goodai.tokenizers import piece_names, tokenizer, word_pieces, words
@@ -100,7 +100,7 @@ if find_spec("transformers") is None:
     def test_a_name_needs_transformers() -> None:
         with pytest.raises(
             ConfigError,
-            match="'gpt2' needs the transformers library " + re.escape(f"({install_package('transformers')})"),
+            match="'gpt2' needs the transformers library " + re.escape(f"({package_command('transformers')})"),
         ):
             tokenizer("gpt2")
 

@@ -17,7 +17,7 @@ from hardship.citus import FUNCTIONS, Citus
 from psycopg import sql
 
 from everthread import Memory, NewLine
-from everthread.common.installation import upgrade
+from everthread.common.installation import upgrade_command
 from everthread.errors import BankTooNew, ConfigError, StoreUnavailable
 from everthread.stores.postgres import schema, vacuum
 from everthread.stores.postgres.connections import Database
@@ -132,7 +132,7 @@ def test_who_runs_on_while_the_tables_are_renewed_neither_writes_nor_reads_them(
             assert schema.migrate(Database(url)) == 1
         calls = (lambda: memory.observe("Too late."), lambda: memory.recall("before"), lambda: memory.forget(seq=1))
         for call in calls:
-            with pytest.raises(BankTooNew, match="later Everthread .*" + re.escape(upgrade())):
+            with pytest.raises(BankTooNew, match="later Everthread .*" + re.escape(upgrade_command())):
                 call()
     with psycopg.connect(url) as db:
         assert db.execute("SELECT text FROM everthread.line").fetchall() == [("Written before.",)]

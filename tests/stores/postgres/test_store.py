@@ -17,7 +17,7 @@ from hardship import PATIENCE, postgres
 from psycopg import sql
 
 from everthread import Filter, Memory
-from everthread.common.installation import upgrade
+from everthread.common.installation import upgrade_command
 from everthread.errors import BadQuery, BankTooNew, ConfigError, EverthreadError, StoreUnavailable
 from everthread.stores.postgres import schema
 from everthread.stores.postgres.connections import Connection, Database
@@ -125,7 +125,7 @@ def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: p
         assert schema.migrate(Database(url)) == 0
         with opened(url) as memory:
             assert [line.text for line in memory.lines()] == ["Written before."]
-    refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade()))
+    refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade_command()))
     with pytest.raises(BankTooNew):
         schema.migrate(Database(url))
 
