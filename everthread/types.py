@@ -345,7 +345,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The contents of a bank. pending counts lines that the recipe embeds but the current model has not yet."""
+    """The contents of a bank. pending counts lines to embed that have no vector of the current model."""
 
     bank: str
     lines: int
