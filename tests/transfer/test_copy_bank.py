@@ -237,7 +237,7 @@ def test_what_is_kept_beside_lines_comes_along_and_nothing_twice(tmp_path: Path,
             assert beside(there) == beside(old) == before
         asked = Filter(kind=("note", "summary"))
         wanted, found = (memory.recall("the lighthouse", where=asked) for memory in (old, there))
-        assert [hit.line for hit in found] == [hit.line for hit in wanted] != []
+        assert [hit.source for hit in found] == [hit.source for hit in wanted] != []
 
 
 def test_what_became_of_it_since_comes_along_too(tmp_path: Path, url: str) -> None:
