@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "everthread"
-ASKED = "from everthread.common.installation import *; print(install_extra('server')); print(upgrade())"
+ASKED = "from everthread.common.installation import *; print(extra_command('server')); print(upgrade_command())"
 
 
 def commands(folder: Path, origin: dict[str, Any] | None, python: str = sys.executable) -> list[str]:
