@@ -22,7 +22,7 @@ from everthread.bank.line_validation import clean_line
 from everthread.errors import BadFile, BadLine, EverthreadError
 from everthread.types import NewLine
 
-PLACEHOLDER_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # stands in for "now" where a line is only checked
+PLACEHOLDER_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # used for "now" when a line is only checked
 STANDARD_INPUT = "standard input"
 MAX_NAMED_FIELDS = 5  # fields of a JSON object that a message names
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "a gzip archive", b"7z\xbc\xaf": "a 7z archive"}

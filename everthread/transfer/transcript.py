@@ -136,7 +136,7 @@ def _messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
         if begun is None and header is None:
             if message is None:
                 raise file_error(
-                    path, f"line {number}", f"nobody says {shorten(text)}", "begin a message with 'Name: '"
+                    path, f"line {number}", f"{shorten(text)} has no speaker", "begin a message with 'Name: '"
                 )
             message.parts.append(text)
             continue
@@ -173,7 +173,7 @@ def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
 
 
 def _beyond(path: Path, number: int) -> BadFile:
-    return file_error(path, f"line {number}", "its time comes after the year 9999", "mend the date above it")
+    return file_error(path, f"line {number}", "its time comes after the year 9999", "correct the date above it")
 
 
 def _missed(stamp: str, text: str) -> bool:

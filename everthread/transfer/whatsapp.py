@@ -168,4 +168,6 @@ def _moment(path: Path, number: int, begin: re.Match[str], day_first: bool) -> d
     except ValueError:
         order = "day" if day_first else "month"
         what = f"there is no such time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
-        raise file_error(path, f"line {number}", what, "mend the date: the whole file must be in one order") from None
+        raise file_error(
+            path, f"line {number}", what, "correct the date: the whole file must be in one order"
+        ) from None

@@ -713,7 +713,7 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
         ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
         ("a.json", {"some": "thing"}, "a.json: this is JSON of an unknown kind: an object with 'some'. Taken are"),
         ("a.json", "", "empty; give a file"),
-        ("a.txt", "nobody says this\n", "line 1: nobody says"),
+        ("a.txt", "nobody says this\n", "line 1: 'nobody says this' has no speaker"),
         ("a.json", [], "a.json: this is JSON of an unknown kind: an empty list."),
     ],
 )
@@ -1073,7 +1073,7 @@ def test_standard_input_is_imported_and_again_or_from_a_file_adds_nothing(
     ("content", "words"),
     [
         ("Ann: Hello\ncaf\xe9".encode("latin-1"), "standard input, line 2, byte 14: the byte 0xe9 is not UTF-8"),
-        (b"no name\n", "standard input, line 1: nobody says"),
+        (b"no name\n", "standard input, line 1: 'no name' has no speaker"),
         (
             b'{"text": "One."}\n',
             "standard input: this looks like JSON; name its format with --format (jsonl, messages, ",
@@ -1090,7 +1090,10 @@ def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess
     for added in (2, 0):
         done = program("import", "/dev/stdin", "--json", stdin="Ann: Hello\nBob: Hi\n")
         assert (done.returncode, json.loads(done.stdout)["added"]) == (0, added)
-    assert "everthread: /dev/stdin, line 1: nobody says" in program("import", "/dev/stdin", stdin="no name").stderr
+    assert (
+        "everthread: /dev/stdin, line 1: 'no name' has no speaker"
+        in program("import", "/dev/stdin", stdin="no name").stderr
+    )
 
 
 # ------------------------------------------------------------------ recipes and their options

@@ -199,10 +199,10 @@ def test_brackets_that_hold_no_time_belong_to_the_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("hello there\n", "line 1: nobody says 'hello there'; begin a message with 'Name: '"),
-        ("[9999-12-31 23:59:59] Ann: hi\nBob: yo\n", "line 2: its time comes after the year 9999; mend the date"),
-        ("[9999-12-31 23:59] Ann: hi\n[00:01] Bob: yo\n", "line 2: its time comes after the year 9999; mend the"),
-        ("Ann: a\n2024-05-01\nno name\n", "line 3: nobody says 'no name'"),
+        ("hello there\n", "line 1: 'hello there' has no speaker; begin a message with 'Name: '"),
+        ("[9999-12-31 23:59:59] Ann: hi\nBob: yo\n", "line 2: its time comes after the year 9999; correct the date"),
+        ("[9999-12-31 23:59] Ann: hi\n[00:01] Bob: yo\n", "line 2: its time comes after the year 9999; correct the"),
+        ("Ann: a\n2024-05-01\nno name\n", "line 3: 'no name' has no speaker"),
         ("Ann: a\nBob:\n\nAnn: b\n", "line 2: Bob says nothing"),
         ("[10:22] Ann: hi\n", r"line 1: the time '\[10:22\] Ann: hi' is on an unknown day"),
     ],
