@@ -53,8 +53,8 @@ BEARS = 0.1  # share of the old notes' words that new notes hold at least; fewer
 class LLMScribe:
     """A scribe that asks a language model. Safe from many threads if the model is.
 
-    What the model raises is passed on. ScribeFailed is raised where its answer was of no use twice; the message says
-    what was asked and what was wrong, and holds no word of the conversation or the answer.
+    Errors of the model are passed on. ScribeFailed is raised after two unusable answers; its message names the request
+    and the fault, and contains no word of the conversation or the answer.
     """
 
     def __init__(self, llm: LLM) -> None:
@@ -62,8 +62,11 @@ class LLMScribe:
         self.name = f"llm:{llm.name}"
 
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
-        """The key points, a row each: "- 6 May 2024: Nora moved to Lisbon." A day that is none of the session's is
-        replaced by its first. A session longer than the model's context is read in parts, which are then merged."""
+        """Return the key points, one per row: "- 6 May 2024: Nora moved to Lisbon."
+
+        A day on which nothing was said is replaced by the session's first. A session longer than the model's context is
+        read in parts, which are then merged.
+        """
         checked(limit)
         if not any(line.speaker == person for line in lines):
             return ""
@@ -78,8 +81,11 @@ class LLMScribe:
         return truncate("\n".join(rows), limit)
 
     def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
-        """The notes, a row each. An answer without notes, or with nothing of the old ones in it, is ScribeFailed, so
-        that the old ones stay. Rows that copy a recalled text are dropped."""
+        """Return the notes, one per row. Rows that copy a recalled text are dropped.
+
+        Raises:
+            ScribeFailed: also for an answer without notes, or without anything of the old ones, so that these stay.
+        """
         checked(limit)
         room = self._room(limit)
         background = newest(recalled, room // 4)
@@ -88,39 +94,42 @@ class LLMScribe:
         return truncate(old, limit)
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
-        """One of the categories, "other" where the model names none of them."""
+        """Return one of the categories; "other" if the model names none of them."""
         names = tuple(dict.fromkeys((*categories, "other")))
         asked = prompts.CATEGORIZE.format(categories=", ".join(names))
         data = quoted(TEXT=self._short(text))
         return self._ask("a category", asked, data, one_of(names), lambda answer: named_in(answer.category, names))
 
     def strip(self, text: str) -> str | None:
-        """The text without secrets: first by ExtractiveScribe's rules, so that the model sees none that they know; then
-        without the sentences that the model leaves out. It can take away and never add: what is not in the text, word
-        for word, is dropped."""
+        """Return the text without secrets, removed by ExtractiveScribe's rules first, then by the model.
+
+        The model sees no secret that the rules know. It can only take away: whatever is not in the text, word for word, is dropped.
+        """
         return self._copied(redaction.strip(text) or "", "what may be kept", prompts.STRIP)
 
     def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
-        """What of a text is about the target. The model can take away and never add: what is not in the text, word for
-        word, is dropped. The cosines are not needed."""
+        """Return the parts of a text that are about the target.
+
+        The model can only take away: whatever is not in the text, word for word, is dropped. Cosines are not needed.
+        """
         return self._copied(text, "what is about the target", prompts.NARROW, SUBJECT=self._short(target))
 
     def relevant(self, query: str, text: str) -> bool:
-        """The model's verdict."""
+        """Return the model's verdict."""
         data = quoted(QUESTION=self._short(query), REMEMBERED=self._short(text))
         return self._ask("a verdict", prompts.RELEVANT, data, Verdict, lambda answer: answer.relevant)
 
     def importance(self, text: str) -> int:
-        """The model's rating, at least 1 and at most 10."""
+        """Return the model's rating, from 1 to 10."""
         data = quoted(TEXT=self._short(text))
         return self._ask("a rating", prompts.IMPORTANCE, data, Importance, lambda answer: answer.importance)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
-        """The query, by at most LONGER tokens longer; unchanged where no lines are given."""
+        """Return the reworded query, at most LONGER tokens longer; unchanged without lines."""
         return self._rewritten(prompts.REWRITE_QUERY, "QUESTION", query, lines)
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
-        """The text, by at most LONGER tokens longer; unchanged where no lines are given."""
+        """Return the reworded text, at most LONGER tokens longer; unchanged without lines."""
         return self._rewritten(prompts.REWRITE_MEMORY, "TEXT", text, lines)
 
     def _points(self, asked: str, data: str, person: str, days: Sequence[date], limit: int) -> list[str]:
@@ -207,7 +216,7 @@ class LLMScribe:
     def _ask(
         self, what: str, asked: str, data: str, wanted: type[Wanted], use: Callable[[Wanted], Used], limit: int = 0
     ) -> Used:
-        """What use makes of the model's answer; where it raises Unusable, the model is told why, and asked again."""
+        """Return the result of `use` for the model's answer; if it raises Unusable, ask again with the reason."""
         return ask(self.llm, what, asked, data, wanted, use, self._answer(limit))
 
 
@@ -267,6 +276,6 @@ def _among(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
 
 
 def bears_on(text: str, old: str) -> bool:
-    """Whether notes hold at least BEARS of the old ones' words. Very short ones may have changed as a whole."""
+    """Return whether notes hold at least BEARS of the old notes' words. Very short ones may change altogether."""
     before = frozenset(terms(old))
     return len(before) < FEW_WORDS or len(before.intersection(terms(text))) >= BEARS * len(before)
