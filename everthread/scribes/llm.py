@@ -103,7 +103,8 @@ class LLMScribe:
     def strip(self, text: str) -> str | None:
         """Return the text without secrets, removed by ExtractiveScribe's rules first, then by the model.
 
-        The model sees no secret that the rules know. It can only take away: whatever is not in the text, word for word, is dropped.
+        The model sees no secret that the rules know, and can only take away: whatever is not in the text, word for
+        word, is dropped.
         """
         return self._copied(redaction.strip(text) or "", "what may be kept", prompts.STRIP)
 

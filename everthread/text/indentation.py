@@ -1,4 +1,4 @@
-"""What was said, kept off the left margin of a prompt, where only the layout's own rows begin. Pure."""
+"""Keeps quoted text off the left margin of a prompt, where only the layout's own rows begin. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROLE = re.compile(rf"{_UNSEEN}(?:system|developer|tool|user|assistant|human|ai)
 
 
 def indent(text: str, speaker: str = "", every: bool = True) -> str:
-    """Indents rows of a text, so that none passes for a heading, for another's words or for a role of the chat API.
+    """Indent rows of a text, so that none passes for a heading, for another's words or for a role of the chat API.
 
     Args:
         text: What was said or written. A row ends with whatever ends a line for Python: \\n, \\r, \\v, U+0085, U+2028 …
@@ -36,5 +36,5 @@ def indent(text: str, speaker: str = "", every: bool = True) -> str:
 
 
 def join_rows(text: str) -> str:
-    """Joins a text's rows with blanks: a name or a place, which must not begin another row."""
+    """Join the rows of a name or a place with blanks, so that it begins no other row."""
     return " ".join(text.splitlines())

@@ -1,9 +1,9 @@
-"""What a text is about, as a handful of terms, and how many of these two texts share. Pure.
+"""Keywords of a text, and how many of them two texts share. Pure.
 
 A plain score beside the vectors (Emi's "keyword overlap"), for what is near in meaning and yet of something else.
 Keywords are weighed by TF-IDF (Spärck Jones 1972). They are terms as the stores count them, so that forms of a word
 agree; of scripts without spaces they are pairs of neighbouring characters between the commonest ones, which on Chinese
-dialogues told relevant memories from others as well as a dictionary's words (docs/log.md).
+dialogues separated relevant memories from others as well as a dictionary's words (docs/log.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMMON = re.compile(f"[{''.join(sorted(STOP_ALONE))}]")
 def keywords(text: str, top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
     """At most `top` terms that tell most of what the text is about, best first; of equals the one that comes first.
 
-    counts says in how many of a bank's lines a term stands, and lines how many there are. Without it, the words of
+    counts says in how many of a bank's lines a term occurs, and lines how many there are. Without it, the words of
     every conversation left out, the most frequent in the text tell most. Raises BadInput for a top below 1.
     """
     return top_terms(term_counts(text), top, counts, lines)

@@ -69,7 +69,7 @@ class Words:
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
-        """Where each key is among the phrases: many share one, and a text is searched once for each."""
+        """The places of each key among the phrases: many share one, and a text is searched once for each."""
         places: dict[str, list[int]] = {}
         for at, phrase in enumerate(self.phrases):
             for key in phrase.keys:

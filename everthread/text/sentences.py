@@ -16,7 +16,7 @@ _END = re.compile(r"""(?P<spaced>(?<![.!?…])[.!?…]+["'”’)\]»]*)(?=\s)|[
 _BULLET = re.compile(r"^\s*(?:[-*•–]\s+)+")
 _LAST_WORD = re.compile(r"(?<![^\W_])(?<![^\W_]\.)[^\W_]++(?:\.[^\W_]++)*+$")
 LOOK_BACK = 16  # characters before a full stop that are looked at for its word
-# A full stop behind these ends no sentence; behind the second kind only where a capital follows.
+# A full stop after these ends no sentence; after the second kind only if a capital follows.
 _TITLES = frozenset("mr mrs ms mx dr prof st mt no vs e.g i.e approx ca fig vol".split())
 _OFTEN_LAST = frozenset("a.m p.m am pm etc jr sr inc ltd co u.s u.k".split())
 _WORD_LETTER = re.compile(rf"[^\W{UNSPACED}]")
@@ -38,9 +38,9 @@ def _of_row(row: str) -> list[str]:
     return [sentence.strip() for sentence in (*found, row[start:]) if sentence.strip()]
 
 
-def _ends(row: str, start: int, place: int, mark: str, behind: int) -> bool:
-    """Whether a sentence that began at start ends in the mark at place, the rest of the row being behind."""
-    follows = row[behind : behind + LOOK_BACK].lstrip()[:1]
+def _ends(row: str, start: int, place: int, mark: str, rest: int) -> bool:
+    """Return whether a sentence from `start` ends with the mark at `place`; `rest` is where the row goes on."""
+    follows = row[rest : rest + LOOK_BACK].lstrip()[:1]
     if mark in ("...", "…"):
         return not follows.islower()
     if mark != ".":
@@ -75,7 +75,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def _at_word(text: str, end: int) -> int:
-    """The end of the last whole word up to end; end itself where there is none, as in a script without spaces."""
+    """Return the end of the last whole word up to `end`; else `end` itself, as in a script without spaces."""
     if 0 < end < len(text) and _WORD_LETTER.match(text[end - 1]) and _WORD_LETTER.match(text[end]):
         word = _BEGUN_WORD.search(text[:end])
         return word.start() if word and text[: word.start()].strip() else end

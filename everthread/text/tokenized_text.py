@@ -1,7 +1,7 @@
-"""A text that is kept: its words, where its tokens begin, and what is known of it. Pure.
+"""A stored text with the beginnings of its tokens and its metadata. Pure.
 
 A token reaches to the beginning of the next one, so that the tokens are the whole text, blanks and line breaks
-included. What can't be kept is refused here.
+included. Values that can't be stored are refused here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_IMPORTANT = 10
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text that is kept, or what eviction has left of it. starts are where its tokens begin, the first one at 0."""
+    """A stored text, or the rest that eviction has left of it. `starts` are the beginnings of its tokens, from 0."""
 
     key: int
     text: str
