@@ -79,7 +79,7 @@ class Comparison:
     # ------------------------------------------------------------------- tables
 
     def _found(self) -> Table:
-        """What stands in a context, and where lines are found."""
+        """Return what contexts contain, and recall where lines are found."""
         head = [f"gold @{b}" for b in BUDGETS_TOKENS] + [f"words @{b}" for b in BUDGETS_TOKENS] + [f"R@{k}" for k in KS]
         rows = [
             [row.recipe, *_of(row.gold, BUDGETS_TOKENS), *_of(row.words, BUDGETS_TOKENS), *_of(row.recall, KS)]
@@ -88,7 +88,7 @@ class Comparison:
         return [["recipe", *head], *rows]
 
     def _costs(self) -> Table:
-        """What it takes, and what comes in that should not."""
+        """Return what recipes cost, and what they recall by mistake."""
         head = "tokens,kept,strangers,mapped,write ms,× default,units a line,calls a line,recall ms,× default"
         rows = [
             [
@@ -128,7 +128,7 @@ class Comparison:
         return notes
 
     def _ratio(self, row: RecipeRow, what: str) -> float | None:
-        """A time as a multiple of the default recipe's, if that was measured as well."""
+        """Return a time as a multiple of the default recipe's, if that was measured too."""
         base = next((getattr(each, what) for each in self.rows if each.recipe == BASE_RECIPE), 0.0)
         return getattr(row, what) / base if base else None
 
@@ -192,7 +192,7 @@ def find_table_span(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
 
 
 def _by_number(row: RecipeRow) -> str:
-    """How far the criterion by text differs from the lines' own numbers."""
+    """Describe how far the criterion by text differs from the lines' own numbers."""
     told = row.numbered or {}
     figures = " / ".join(_of(told, BUDGETS_TOKENS))
     apart = " / ".join(f"{to_percent(row.gold[b]) - to_percent(told[b]):+.2f}" for b in BUDGETS_TOKENS)
@@ -212,7 +212,7 @@ def _times(ratio: float | None) -> str:
 
 
 def _plain(table: Table) -> list[str]:
-    """A table for the terminal: names to the left, figures to the right."""
+    """Format a table for the terminal: names left, figures right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         "  ".join(
@@ -223,6 +223,6 @@ def _plain(table: Table) -> list[str]:
 
 
 def _piped(table: Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown."""
+    """Format a table in Markdown."""
     rows = [f"| {' | '.join(row)} |" for row in table]
     return [rows[0], "|" + "---|" * len(table[0]), *rows[1:]]

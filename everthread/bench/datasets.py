@@ -1,4 +1,4 @@
-"""Public datasets as conversations and questions whose answers stand in known lines.
+"""Public datasets as conversations, and questions whose answers are in known lines.
 
 Each loader reads one dataset as it was published. It knows no bank and measures nothing. A question whose gold can't be
 resolved to a line is left out and counted; gold ids that name no line are dropped and counted.
@@ -39,7 +39,7 @@ _TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")  # also "D:11:26"; int() takes
 
 
 def locomo(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
-    """LoCoMo: two friends, questions with the turns that answer them. only names samples."""
+    """Load LoCoMo: two friends, and questions with the turns that answer them. only names samples."""
     found = []
     for name, sample in locomo_format.read_samples(path, only):
         lines = tuple(locomo_format.read_sample(sample, name, path))
@@ -50,7 +50,8 @@ def locomo(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation
 
 
 def realtalk(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
-    """REALTALK: one chat a file, or a folder of them. A chat without questions is kept: others' are asked of it."""
+    """Load REALTALK: one chat a file, or a folder of them. A chat without questions remains: those of others are put to
+    it."""
     found = []
     for file in realtalk_format.find_files(path, only):
         chat = realtalk_format.load_chat(file)
@@ -76,7 +77,11 @@ def longmemeval(path: Path, only: Collection[str] = ()) -> list[AnnotatedConvers
 
 
 def parse_evidence(evidence: object, known: AbstractSet[str]) -> tuple[frozenset[str], int, int]:
-    """(ids of lines, how many named no line, how many strings had to be mended) of a LoCoMo question's evidence."""
+    """Parse the evidence of a LoCoMo question.
+
+    Returns:
+        The ids of lines, how many named no line, and how many strings had to be repaired.
+    """
     entries = evidence if isinstance(evidence, list) else [evidence] if evidence else []
     gold: set[str] = set()
     unresolved = mended = 0
@@ -90,7 +95,7 @@ def parse_evidence(evidence: object, known: AbstractSet[str]) -> tuple[frozenset
 
 
 def _ask(gathering: ConversationBuilder, record: Record, path: Path, categories: Mapping[int, str]) -> None:
-    """The questions of a LoCoMo-like record."""
+    """Add the questions of a LoCoMo-like record."""
     known = frozenset(gathering.ids)
     for number, item in enumerate(read_list(record.get("qa"), path, f"{gathering.name}: qa"), 1):
         place = f"{gathering.name}: qa[{number}]"
@@ -123,7 +128,7 @@ def _haystack(name: str, record: Record, path: Path) -> AnnotatedConversation:
 
 
 def _sessions(name: str, record: Record, path: Path) -> Iterator[tuple[str, datetime, list[object]]]:
-    """(id, date, turns) by date. A session that is in the haystack twice gets a number, lest its ids coincide."""
+    """Yield (id, date, turns) by date. A session that occurs twice gets a number, so that its ids are unique."""
     columns = [read_list(record.get(f"haystack_{field}"), path, name) for field in ("session_ids", "dates", "sessions")]
     if len({len(column) for column in columns}) > 1:
         raise file_error(path, name, "not as many sessions as ids and dates", "give the file as it was published")

@@ -69,6 +69,6 @@ def measure_dense(
 
 
 def with_date(line: NewLine) -> str:
-    """A line as it is embedded here."""
+    """Return a line as it is embedded here."""
     day = f"[{line.said_at.day} {line.said_at:%B %Y}] " if line.said_at else ""
     return f"{day}{line.speaker}: {line.text}"

@@ -20,7 +20,7 @@ STRATEGYQA = ("train.json", "dev.json")
 
 @dataclass(frozen=True, slots=True)
 class FactItem:
-    """A fact to be remembered, and the question that should find it, with what was said before it."""
+    """A fact to be stored, and the question that should find it, with what was said before it."""
 
     fact: str
     question: str
@@ -28,7 +28,7 @@ class FactItem:
 
 
 def strategyqa(path: Path, limit: int) -> list[FactItem]:
-    """StrategyQA: the first of an entry's facts, its description before the question.
+    """Load StrategyQA: the first of an entry's facts, its description before the question.
 
     path is a file, or the folder of train.json and dev.json, which then follow one another.
     """
@@ -51,7 +51,7 @@ def strategyqa(path: Path, limit: int) -> list[FactItem]:
 
 
 def qrecc(path: Path, limit: int) -> list[FactItem]:
-    """QReCC: the answer, the question as it was rewritten, the turns before. path is qrecc_test.json."""
+    """Load QReCC: the answer, the question as it was rewritten, the turns before. path is qrecc_test.json."""
     found = []
     for number, entry in islice(_list(path), limit):
         place = f"entry {number}"
@@ -62,7 +62,8 @@ def qrecc(path: Path, limit: int) -> list[FactItem]:
 
 
 def msmarco(path: Path, limit: int) -> list[FactItem]:
-    """MS MARCO v2.1: the longest answer to a query with a selected passage; the passages not selected stand before it.
+    """Load MS MARCO v2.1: the longest answer to a query with a selected passage; the passages not selected come before
+    it.
 
     path is dev_v2.1.json: an object of columns, each of them an object by row.
     """

@@ -36,13 +36,13 @@ class _Bank(TypedDict):
 
 
 def load_first_facts(language: Language = "en") -> list[AnnotatedConversation]:
-    """The banks as a person tells them, without a reply."""
+    """Return the banks as a person tells them, without replies."""
     banks: list[_Bank] = json.loads(files("everthread.bench").joinpath(DATA_FILES[language]).read_text("utf-8"))
     return [_conversation(bank) for bank in banks]
 
 
 def with_replies(conversation: AnnotatedConversation, language: Language = "en") -> AnnotatedConversation:
-    """The same with a bot's short reply behind every line."""
+    """Return the conversation with a bot's short reply after every line."""
     said = _REPLIES[language]
     replies = [
         replace(line, text=said[n % len(said)], speaker="Bot", role="assistant", key=f"{line.key}:reply")
@@ -54,7 +54,7 @@ def with_replies(conversation: AnnotatedConversation, language: Language = "en")
 
 
 def merge(banks: Sequence[AnnotatedConversation], name: str) -> AnnotatedConversation:
-    """Several banks as one: what is told and asked in any of them."""
+    """Merge several banks into one."""
     lines = tuple(line for bank in banks for line in bank.lines)
     ids = tuple(f"{bank.id}:{id}" for bank in banks for id in bank.ids)
     questions = tuple(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 RIDGE = 0.03  # on standardised signals; keeps a signal that hardly occurs from taking any value
-MAX_NEGATIVES = 300  # candidates kept of a question, the best by a rough score; the rest never comes near the top
+MAX_NEGATIVES = 300  # candidates of a question, the best by a rough score; the rest never gets near the top
 MAX_STEPS = 30
 
 
@@ -32,14 +32,14 @@ class Example:
 
 
 def prune_candidates(example: Example, rough: Floats) -> Example:
-    """The example with its gold and its NEGATIVES best other candidates by the rough weights."""
+    """Return the example with its gold and its MAX_NEGATIVES best other candidates by the rough weights."""
     order = np.argsort(-(example.signals @ rough))[:MAX_NEGATIVES]
     keep = np.union1d(order, example.gold)
     return Example(example.group, example.signals[keep], np.searchsorted(keep, example.gold), example.importance)
 
 
 def fit(examples: Sequence[Example], ridge: float = RIDGE) -> Floats:
-    """(S,) the weights, on the raw scale of the signals."""
+    """Return the (S,) weights, on the raw scale of the signals."""
     rankings = _Rankings(examples, ridge)
     weights = np.zeros(rankings.values.shape[1])
     loss, chance = rankings.loss(weights)
@@ -55,7 +55,7 @@ def fit(examples: Sequence[Example], ridge: float = RIDGE) -> Floats:
 
 
 class _Rankings:
-    """All questions' candidates beneath one another, standardised, and the loss over them.
+    """The candidates of all questions, standardized, and the loss over them.
 
     N candidates of Q questions with S signals; a question's candidates are the rows from its start to the next one's.
     """
@@ -74,7 +74,7 @@ class _Rankings:
         self.ridge = ridge
 
     def loss(self, weights: Floats) -> tuple[float, Floats]:
-        """Mean cross-entropy of the softmax to the target, with the ridge; and the softmax itself, (N,)."""
+        """Return the mean cross-entropy of the softmax to the target, with the ridge; and the softmax itself, (N,)."""
         scores = self.values @ weights
         scores -= np.repeat(np.maximum.reduceat(scores, self.starts), self.sizes)
         total = np.log(np.add.reduceat(np.exp(scores), self.starts))  # (Q,)
@@ -84,7 +84,7 @@ class _Rankings:
         )
 
     def newton(self, weights: Floats, chance: Floats) -> Floats:
-        """(S,) the step: the inverse Hessian times the gradient."""
+        """Return (S,) the step: the inverse Hessian times the gradient."""
         share = np.repeat(self.share, self.sizes)  # (N,)
         gradient = self.values.T @ (share * (chance - self.target)) + self.ridge * weights
         means = np.add.reduceat(self.values * chance[:, None], self.starts)  # (Q, S)
@@ -94,7 +94,8 @@ class _Rankings:
 
 
 def logistic(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) -> tuple[float, Floats]:
-    """(bias, (S,) weights) of the curve that makes the wanted rows likeliest, each row of its own importance."""
+    """Return (bias, (S,) weights) of the logistic curve that makes the wanted rows most likely, each row of its own
+    importance."""
     spread, middle = values.std(axis=0) + 1e-9, values.mean(axis=0)
     design = np.column_stack([np.ones(len(values)), (values - middle) / spread])  # (N, S + 1)
     ridge = 1e-6 * np.eye(design.shape[1])  # only so that the Hessian can be inverted

@@ -32,7 +32,7 @@ from everthread.recall.results import Query
 
 TARGET_KEPT_SHARE = 0.95  # of the questions that a bank can answer, how many the gate must let through
 FOREIGN_BANKS = 4  # strangers' banks that each conversation's questions are asked of
-SMALL_BANK_STRIDE = 4  # of every so many questions, one is also put to a small bank
+SMALL_BANK_STRIDE = 4  # every fourth question is also put to a small bank
 SMALL_BANK_LINES = (3, 10, 30, 100)  # lines of the small banks, in turn
 # In a small bank the gate is to let in a stranger's question rather less often than to keep an own one: its own
 # questions count for so much less than strangers'.
@@ -233,7 +233,7 @@ def cross_validate(
 def _put(
     conversations: Sequence[AnnotatedConversation], model: Embedder, names: Sequence[str], strangers: bool = True
 ) -> Iterator[Trial]:
-    """Every question to its own bank, when its time has come, and then to strangers'; some to small banks."""
+    """Put every question to its own bank, when its time has come, and then to foreign ones; some to small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.store(Path(folder))
         banks = [Memory(each.id, store, model, factory.recipe("default")) for each in conversations]
@@ -273,7 +273,7 @@ def _strange(
 def _small(
     own: AnnotatedConversation, other: AnnotatedConversation, bank: Memory, names: Sequence[str]
 ) -> Iterator[Trial]:
-    """Parts of a conversation around a gold line, asked its own question and a stranger's."""
+    """Put a question of its own and a foreign one to parts of a conversation around a gold line."""
     for number, (question, odd) in enumerate(
         zip(own.questions[::SMALL_BANK_STRIDE], other.questions[::SMALL_BANK_STRIDE], strict=False)
     ):
@@ -306,7 +306,7 @@ def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language
 def _strangely(
     text: str, own: AnnotatedConversation, other: AnnotatedConversation
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """A question as it is put to a stranger's bank: as it stands, and with the stranger's names."""
+    """Return a question as it is put to a foreign bank: unchanged, and with that bank's names."""
     return ("unchanged", text), ("mapped", replace_names(text, own.speakers, other.speakers))
 
 
@@ -331,12 +331,12 @@ class _Head:
 
 
 def _without(puts: Sequence[Trial], name: str) -> list[Trial]:
-    """The questions that neither come from this conversation nor were put to its bank."""
+    """Return the questions that neither come from this conversation nor were put to its bank."""
     return [put for put in puts if name not in (put.asker, put.bank)]
 
 
 def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) -> _Head:
-    """The numbers that these questions give."""
+    """Fit the numbers to these questions."""
     big = [put.example for put in puts if put.kind == "own" and put.size == "full" and len(put.example.gold)]
     share = MIXED_WEIGHT / (1 - MIXED_WEIGHT) * len(big) / max(len(extra), 1)
     joined = [replace(example, importance=share) for example in extra if len(example.gold)]
@@ -383,7 +383,7 @@ def _is_gold(example: Example) -> npt.NDArray[np.bool_]:
 
 
 def _ranks(example: Example, weights: Floats) -> npt.NDArray[np.intp]:
-    """The place of each gold line that was a candidate, from 0."""
+    """Return the rank of each gold line that was a candidate, from 0."""
     order = np.argsort(-(example.signals @ weights), kind="stable")
     return np.flatnonzero(np.isin(order, example.gold))
 
@@ -394,20 +394,20 @@ def _recall(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[int, float
 
 
 def _shown(puts: Sequence[Trial], held: Mapping[str, _Head], threshold: float) -> tuple[dict[int, float], GateRates]:
-    """What one bank recalls, and lets through at the threshold."""
+    """Return what one bank recalls, and lets through at the threshold."""
     full = [put for put in puts if put.size == "full"]
     return _recall([put for put in full if put.kind == "own"], held), _point(_chances(full, held), threshold)
 
 
 def _threshold(chances: Mapping[str, Floats], kind: FitSettings) -> float:
-    """The relevance of a whole from which anything is let through."""
+    """Return the relevance from which a context is let through."""
     if kind.let_in is None:
         return float(np.quantile(chances["own"], 1 - TARGET_KEPT_SHARE))
     return float(np.quantile(chances["unchanged"], 1 - kind.let_in))
 
 
 def _chances(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[str, Floats]:
-    """By kind. Questions that name nobody are the same with another's names."""
+    """Return the probabilities by kind. Questions without names are the same with another bank's names."""
     own, unchanged, mapped = (
         np.array([_chance(put, held[put.bank]) for put in puts if put.kind == kind])
         for kind in ("own", "unchanged", "mapped")

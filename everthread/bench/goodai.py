@@ -163,7 +163,7 @@ def evaluate(
 
 
 class _Kept:
-    """A matching model that is asked for each text, and for each pair, once: every factor asks for much the same."""
+    """Caches the scores of a matching model, which every factor asks for much the same pairs."""
 
     def __init__(self, name: str) -> None:
         model = matching.matcher(name)
@@ -180,7 +180,7 @@ class _Kept:
 
 
 class _KeptVectors:
-    """An embedder that is asked for each text once."""
+    """Caches the vectors of an embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.multilingual = embedder.name, embedder.multilingual
@@ -204,7 +204,7 @@ def _asked(
 
 
 def _place(memory: TextMemory, item: FactItem, query: str) -> int | None:
-    """Which of the passages, from 0, is the first to hold the fact."""
+    """Return the index of the first passage that contains the fact, or None."""
     fact = normalize_tokens(piece_names(item.fact))
     passages = [found.passage for found in memory.retrieve(query, max(KS))]
     return next(
@@ -214,10 +214,10 @@ def _place(memory: TextMemory, item: FactItem, query: str) -> int | None:
 
 
 def build_query(item: FactItem, random: Random) -> str:
-    """The question as it stands in a talk, cut from the left.
+    """Return the question as part of a conversation, cut from the left.
 
-    What is left is of a random length: from that of the question's own turn, so that nothing of it is lost, to LONGEST
-    tokens. A turn that is longer by itself is cut, too.
+    What is left has a random length: from that of the question's own turn, so that all of it remains, to
+    MAX_QUERY_TOKENS. A turn that is longer than that is cut as well.
     """
     names = random.sample(NAMES, 2)
     said = [f"{names[n % 2]}: {text}" for n, text in enumerate(item.context)][-CONTEXT_TURNS:]

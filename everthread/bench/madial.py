@@ -23,12 +23,12 @@ _SAID = re.compile(r"\s*<(?P<name>[^<>:]{1,20})>\s*[:：]\s*(?P<text>.*)", re.DO
 
 
 def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[AnnotatedConversation]:
-    """One bank for each user-id, its lines the memories of that child, by date; an id is the memory's number.
+    """Return one bank for each user-id, its lines the memories of that child, by date; an id is the memory's number.
 
     The published candidate lists never mix the two children, so neither do the banks. The query is the dialogue before
-    its first test turn (by the later ones it has been told the memory); the gold is `relevant-id`. The English memories
-    bear no user-id: theirs is that of the dialogues they are relevant to, else of the child they name. path is the
-    folder of the two files, or the folder above.
+    its first test turn (the later ones contain the memory); the gold is `relevant-id`. The English memories have no
+    user-id: theirs is that of the dialogues they are relevant to, else of the child they name. path is the folder of
+    the two files, or the folder above.
     """
     memories = dict(_memories(_file(path, language, "memory")))
     dialogues = _file(path, language, "dialogue")
@@ -40,7 +40,7 @@ def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[AnnotatedCo
 
 
 def build_query(record: Record, path: Path) -> tuple[str, str]:
-    """(the dialogue before its first test turn, what was said then), each message as "Name: text"."""
+    """Return (the dialogue before its first test turn, what was said then), each message as "Name: text"."""
     spoken = [str(item) for item in read_list(record.get("dialogue"), path, "dialogue")]
     tests = [
         n for n in read_list(record.get("test-turn"), path, "test-turn") if isinstance(n, int) and 1 < n < len(spoken)
@@ -55,7 +55,7 @@ def build_query(record: Record, path: Path) -> tuple[str, str]:
 
 
 def _said(text: str, otherwise: str) -> str:
-    """<Bart>: "Hello" as Bart: Hello. Some messages have lost their name; the two speak in turns."""
+    """Convert <Bart>: "Hello" to Bart: Hello. Some messages have lost their name; the two speak in turns."""
     match = _SAID.fullmatch(text)
     name, words = (match["name"], match["text"]) if match else (otherwise, text)
     return f"{name}: {words.strip().strip('<>').strip(chr(34)).strip()}"
@@ -91,7 +91,7 @@ def _owner(id: str, record: Record, owners: dict[str, int]) -> int | None:
 
 
 def _line(id: str, record: Record, name: str, language: str, path: Path) -> NewLine:
-    """A memory of its own session: its neighbours in time have nothing to do with it."""
+    """Return a memory as a line in a session of its own: its neighbours in time have nothing to do with it."""
     place = f"memory {id}"
     text, time = text_of(record, "event", path, place), text_of(record, "time", path, place)
     try:

@@ -19,13 +19,13 @@ MIN_SNAPSHOT_CHARS = (
 
 
 def realmem(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
-    """A file or the folder of them; only names personas. The id of a line is "session-uuid:turn", turns from 1.
+    """Load a file or a folder of them; only names personas. The id of a line is "session-uuid:turn", turns from 1.
 
     The gold of a query is what its answer used. Each `memory_used` is looked up among the extracted memories of its
-    session, which name the turn they came from. That turn is found by the memory's snapshot of its text, for
-    `source_turn` is counted from 1 mostly and from 0 at times; where the snapshot was reworded, by `source_turn` and
-    its speaker; where even that fails, as for memories of a whole session, every turn of the session is gold. Only
-    lines before the query count.
+    session, which name the turn that they came from. That turn is found by the memory's snapshot of its text, for
+    `source_turn` is counted from 1 mostly and from 0 at times; if the snapshot was reworded, by `source_turn` and its
+    speaker; if that fails too, as for memories of a whole session, every turn of the session is gold. Only lines before
+    the query count.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     named = {file.stem.partition("_dialogues")[0]: file for file in files}
@@ -34,7 +34,7 @@ def realmem(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversatio
 
 
 def find_source_turns(memory: str, session: Record, path: Path) -> list[int]:
-    """The turns, from 1, that a memory of this session came from."""
+    """Return the turns, from 1, that a memory of this session came from."""
     spoken = read_turns(session, path)
     for item in read_list(session.get("extracted_memory"), path, "extracted_memory"):
         record = check_object(item, path, "extracted_memory")
@@ -44,7 +44,7 @@ def find_source_turns(memory: str, session: Record, path: Path) -> list[int]:
 
 
 def read_turns(session: Record, path: Path) -> list[Record]:
-    """A session's turns."""
+    """Return a session's turns."""
     place = str(session.get("session_uuid"))
     return [check_object(turn, path, place) for turn in read_list(session.get("dialogue_turns"), path, place)]
 
@@ -96,7 +96,8 @@ class _Persona:
         }
 
     def _spoken(self, sessions: Mapping[str, Record]) -> Iterator[tuple[str, NewLine]]:
-        """The turns with their ids. A session has only a date: it begins at noon, ten minutes after that day's last."""
+        """Yield the turns with their ids. A session has only a date: it begins at noon, ten minutes after that day's
+        last."""
         earlier: dict[datetime, int] = {}
         for uuid, session in sessions.items():
             day = self._day(session, uuid)
@@ -130,7 +131,7 @@ class _Persona:
         sessions: Mapping[str, Record],
         said: Mapping[str, int],
     ) -> None:
-        """Every query of a session; its gold stands on the turn after it."""
+        """Add every query of a session; its gold is on the turn after it."""
         for number, (turn, answer) in enumerate(zip(spoken, [*spoken[1:], {}], strict=True), 1):
             after = said.get(f"{uuid}:{number}")
             if not turn.get("is_query") or after is None:

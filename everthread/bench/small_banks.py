@@ -32,7 +32,7 @@ from everthread.stores.base import Store
 from everthread.types import NewLine, NewUnit, Vector, Vectors
 
 SESSIONS_PER_BANK = (1, 2, 3)  # summaries in a bank
-BANK_STRIDE_SESSIONS = 3  # of so many sessions one begins a bank of each size: more would ask much the same again
+BANK_STRIDE_SESSIONS = 3  # every third session begins a bank of each size: more would mostly repeat questions
 MAX_STRANGE_QUESTIONS = 20  # questions of another conversation that a bank is asked
 ARMS: Mapping[str, Recipe] = {
     "packabby, as in the source": Packabby(),

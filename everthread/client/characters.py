@@ -23,7 +23,7 @@ class RemoteCharacters:
         self._connection = connection
 
     def listed(self) -> list[str]:
-        """The names of those that there are to be talked with, sorted; ours among them, which is kept nowhere."""
+        """Return the names of the characters, sorted, with the default one, which has no file."""
         return [told["name"] for told in self._connection.list_items("characters")]
 
     def load(self, name: str) -> Character:

@@ -103,12 +103,12 @@ class Client:
             The stored lines.
         """
         told = iter([decode.encode_line(line) for line in lines])
-        kept: list[Line] = []
+        stored: list[Line] = []
         while batch := list(islice(told, BATCH_LINES)):
-            kept += decode.lines(self._ask("POST", "lines", "batch", body={"lines": batch})["items"])
+            stored += decode.lines(self._ask("POST", "lines", "batch", body={"lines": batch})["items"])
             if progress is not None:
-                progress(len(kept))
-        return kept
+                progress(len(stored))
+        return stored
 
     def correct(self, seq: int, text: str) -> Line:
         """Replace the text of a line. Raises as `Memory.correct`."""

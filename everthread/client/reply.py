@@ -32,7 +32,7 @@ class RemoteReply(Iterator[str]):
         self._asked, self._name = build_path(*self._place, session, "reply"), uuid.uuid4().hex
         self._body = {"text": text, "options": options}
         self.text = ""
-        self.said: Line | None = None  # what the person said, as it is kept
+        self.said: Line | None = None  # the person's line, as it was stored
         self.line: Line | None = None
         self.context = Context("", 0, (), (), (), 0.0)  # recalled for the reply
         self.offer = self.notes = ""

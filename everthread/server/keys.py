@@ -1,6 +1,6 @@
 """API keys: which verbs they allow, for which banks. A key is shown once and stored as a hash.
 
-A key is 256 random bits, so nobody can guess one from its hash, however fast the hash is: SHA-256 is sufficient, where
+A key is 256 random bits, so it can't be guessed from its hash, however fast the hash is: SHA-256 is sufficient, where
 a password, which people choose, would need a slow one.
 """
 

@@ -35,7 +35,7 @@ class JSONFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage().strip(),
-            **getattr(record, "told", {}),
+            **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1] is not None:
             frames = traceback.extract_tb(record.exc_info[2])
@@ -90,10 +90,10 @@ class AccessLogMiddleware:
         method = scope["method"] if scope["method"] in METHODS else NO_ROUTE
         self.metrics.requests.labels(route, method, status).inc()
         self.metrics.durations.labels(route, method).observe(seconds)
-        told = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+        fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
         if (bank := scope.get("path_params", {}).get("bank")) is not None:
-            told["bank"] = hash_bank_id(path_segments.decode_segment(bank))
-        access_log.info("request", extra={"told": told})
+            fields["bank"] = hash_bank_id(path_segments.decode_segment(bank))
+        access_log.info("request", extra={"fields": fields})
 
 
 def route_template(scope: Scope) -> str:

@@ -25,9 +25,7 @@ from everthread.text.tokens import Counter, estimate
 
 log = logging.getLogger("everthread.server")
 
-MAX_OPEN_MEMORIES = (
-    1024  # memories kept open; each is small, and what it has learnt of the embedder is measured again else
-)
+MAX_OPEN_MEMORIES = 1024  # each is small; a closed one has to calibrate its embedder again
 
 
 class Services:

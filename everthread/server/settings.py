@@ -11,15 +11,15 @@ DEFAULT_MAX_BODY_BYTES = 4_000_000  # bytes: a thousand lines of four kilobytes,
 class Settings:
     """The limits of an app. All but body_timeout_s, which is for tests, come from `everthread.config`."""
 
-    key_required: bool = False  # also of whoever asks from this machine
-    host: str = "127.0.0.1"  # where it serves
-    allowed_hosts: tuple[str, ...] = ()  # names it is reached under besides, through a proxy with the usual ports
-    max_threads: int = 64  # requests that are worked on at a time; the others wait
-    max_body_bytes: int = DEFAULT_MAX_BODY_BYTES  # bytes of a request; files have a limit of their own, see `guard`
-    requests_per_minute: int = 0  # requests a minute of one key, or of one address without a key; 0 means any number
-    max_replies: int = 256  # replies that are written at a time; who asks for one more is told to come again
-    body_timeout_s: float = 30.0  # seconds for a request's body, besides the time that a slow line needs
-    sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; none means no text messages
+    key_required: bool = False  # also for callers on this machine
+    host: str = "127.0.0.1"  # the address to serve at
+    allowed_hosts: tuple[str, ...] = ()  # further names, of a proxy with the default ports
+    max_threads: int = 64  # requests processed at a time; the others wait
+    max_body_bytes: int = DEFAULT_MAX_BODY_BYTES  # of a request; files have limits of their own, see `request_guard`
+    requests_per_minute: int = 0  # per key, or per address without a key; 0 is unlimited
+    max_replies: int = 256  # replies in progress; further ones are refused
+    body_timeout_s: float = 30.0  # for a request's body, plus the time that a slow connection needs
+    sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; empty: no text messages
     sms_account: str = ""  # its SID, with which late replies are sent
-    sms_number: str = ""  # from which they are sent; none means the one that was written to
+    sms_number: str = ""  # the number that sends them; empty: the one that received the message
     sms_url: str = ""  # the address that Twilio calls

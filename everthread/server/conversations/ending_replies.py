@@ -27,18 +27,18 @@ class EndingReplies:
         found = None if key is None else self._by_key.get(key)
         return found if found is None or found.user_text == said else raise_key_conflict()
 
-    def emit(self, running: ReplyStream, reply: Reply, told: bool) -> bool:
+    def emit(self, running: ReplyStream, reply: Reply, echo_user_line: bool) -> bool:
         """Emit all events of a reply.
 
         Args:
             running: the stream.
             reply: the reply.
-            told: whether the goodbye, if it was stored, is the first event.
+            echo_user_line: whether the goodbye, if it was stored, is the first event.
 
         Returns:
             Whether the conversation has ended.
         """
-        if told and reply.goodbye is not None:
+        if echo_user_line and reply.goodbye is not None:
             running.emit("line", line_event(reply.goodbye))
         name, data = ending_event(reply)
         running.emit(name, data)

@@ -16,7 +16,7 @@ from everthread.server.services import Services
 from everthread.server.workers.bank_leases import BankLeases
 from everthread.types import Usage, now
 
-MAX_OPEN = 1024  # conversations kept open; one that was closed is opened again in milliseconds
+MAX_OPEN = 1024  # a conversation that was closed is opened again in milliseconds
 MAX_PRIVATE = 1024  # incognito conversations, in addition; their lines exist nowhere else
 CURRENT = "current"  # in place of a session's name: the session that goes on
 

@@ -135,7 +135,7 @@ def edit(
     def act(chat: Chat) -> Reply | None:
         return chat.edit(body.seq, body.text)
 
-    return _start_once(request, memory, session, conversations, once, act, body, told=True)
+    return _start_once(request, memory, session, conversations, once, act, body, echo_user_line=True)
 
 
 def _check_permissions(request: Request, body: AskBody) -> None:
@@ -160,13 +160,13 @@ def _start_once(
     act: Act,
     body: AskBody,
     *,
-    told: bool = False,
+    echo_user_line: bool = False,
 ) -> Events:
     """Start a reply to the conversation as it is, once."""
     _check_permissions(request, body)
     running = once.run_once(
         lambda: conversations.start_reply(
-            memory, session, act, body.options, echo_user_line=told, key=once.name, incognito=body.incognito
+            memory, session, act, body.options, echo_user_line=echo_user_line, key=once.name, incognito=body.incognito
         ),
         lambda _: True,
         lambda _: conversations.find_reply(memory, session, once.name),
