@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow  # it runs the benchmark
 
 
 def test_small_banks_are_asked_without_and_with_a_large_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"CHUNK": 200, "ASKED": 80, "QUERIES": 20}.items():
+    for name, value in {"CHUNK_LINES": 200, "SMALL_QUERY_COUNT": 80, "QUERY_COUNT": 20}.items():
         monkeypatch.setattr(noisy_neighbour, name, value)
     store = SQLiteStore(tmp_path)
     told: list[str] = []

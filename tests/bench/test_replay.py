@@ -162,7 +162,7 @@ def test_sessions_that_alternate_are_each_ended_behind_their_own_last_line(bank:
 
 
 def test_a_line_without_a_session_is_refused(bank: Open) -> None:
-    with pytest.raises(BadLine, match="must name its session"):
+    with pytest.raises(BadLine, match="a line to replay must have a session"):
         Replay(bank(Units()), [NewLine("Hello.")], ExtractiveScribe())
 
 

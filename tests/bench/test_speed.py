@@ -51,5 +51,5 @@ def test_a_small_run_measures_everything() -> None:
 
 @pytest.mark.parametrize("sizes", [[], [0], [1000, -1]])
 def test_impossible_sizes_are_refused(sizes: list[int]) -> None:
-    with pytest.raises(BadInput, match="sizes must be whole numbers from 1"):
+    with pytest.raises(BadInput, match="expected whole numbers from 1"):
         measure_speed(sizes, embedder="hash")

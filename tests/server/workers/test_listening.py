@@ -15,7 +15,7 @@ from everthread.server.workers import runner
 def test_a_port_whose_workers_are_still_to_come_is_nobody_elses(host: str, workers: int) -> None:
     with runner.open_socket(host, 0, 2) as held:
         port = held.getsockname()[1]
-        with pytest.raises(ConfigError, match="another program has it"):
+        with pytest.raises(ConfigError, match="another program uses it"):
             runner.open_socket(host, port, workers)
         if runner.REUSEPORT_BALANCES:
             for _ in range(2):  # as the workers do

@@ -172,7 +172,7 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
         assert serving.wait_until_listening(held)
         port = held.getsockname()[1]
         for workers in (1, 2):
-            with pytest.raises(ConfigError, match="another program has it"):
+            with pytest.raises(ConfigError, match="another program uses it"):
                 serving.open_socket("127.0.0.1", port, workers)
         for _ in range(100):
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
