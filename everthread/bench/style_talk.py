@@ -96,12 +96,13 @@ def run_scripted(replies: int = REPLY_COUNT, *, sample: bool = True, seed: int =
         seed: of its choices.
     """
     llm = ScriptedLLM(repeat(FadingModel(seed)))
-    made = Chat if sample else WithoutSample
     with (
         tempfile.TemporaryDirectory(prefix="everthread-style-") as folder,
         Memory.open("style", store=Path(folder), embedder=HashEmbedder(64), recipe=Snapshots()) as memory,
-        made(memory, CAPTAIN, llm, scribe=ExtractiveScribe()) as chat,
+        Chat(memory, CAPTAIN, llm, scribe=ExtractiveScribe()) as chat,
     ):
+        if not sample:
+            chat.responder.find_sample = _find_no_sample  # type: ignore[method-assign]
         first, *rest = (_replied(chat, USER_LINES[number % len(USER_LINES)]) for number in range(1 + replies))
     return StyleTalk(first, tuple(rest))
 
@@ -124,11 +125,8 @@ def compare_samples(replies: int = REPLY_COUNT, window: int = WINDOW_REPLIES) ->
     return {name: measure_drift(talk.sample, talk.replies, window, reference) for name, talk in talks.items()}
 
 
-class WithoutSample(Chat):
-    """A chat whose prompts hold no sample of style."""
-
-    def _style(self, replaces: Line | None = None) -> str:
-        return ""
+def _find_no_sample(replaces: Line | None = None) -> str:
+    return ""
 
 
 class FadingModel:
