@@ -299,7 +299,7 @@ def _opened(port: int) -> tuple[PageVisit, PageVisit]:
 @contextmanager
 def _process(target: Callable[..., None], *given: object, workers: int = 1) -> Iterator[int]:
     """Run a process that serves at a port until the block ends, alone or with workers of its own."""
-    from everthread.server.workers import runner as serving
+    from everthread.server import runner as serving
 
     with serving.open_socket(HOST, 0, workers) as listening:
         port = listening.getsockname()[1]
@@ -329,8 +329,8 @@ def _await(port: int) -> None:
 
 def _server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
     """Run the server itself."""
+    from everthread.server import runner as serving
     from everthread.server.settings import Settings
-    from everthread.server.workers import runner as serving
 
     given = serving.AppFactory(
         folder, embedder, "default", f"{model}#m", Settings(), "warning", multi_process=workers > 1

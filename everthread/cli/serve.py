@@ -14,12 +14,11 @@ import click
 from everthread import config, factory
 from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
-from everthread.server import app, logs, server_db
+from everthread.server import app, logs, runner, server_db
 from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms.twilio import get_host
-from everthread.server.workers import runner
 
 DEFAULT_PORT = 7391
 

@@ -15,7 +15,7 @@ from starlette.middleware.errors import ServerErrorMiddleware
 
 from everthread import __version__
 from everthread.server import openapi, problems, server_db, static_files, uploads
-from everthread.server.auth import Authenticator
+from everthread.server.authentication import Authenticator
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import SCHEMA, IdempotencyStore
 from everthread.server.keys import KeyStore

@@ -16,43 +16,13 @@ from starlette.concurrency import run_in_threadpool
 from everthread.memory import Memory
 from everthread.server import path_segments
 from everthread.server.conversations.registry import ConversationRegistry
-from everthread.server.keys import ApiKey, KeyStore, Verb
+from everthread.server.keys import ApiKey, Verb
 from everthread.server.problems import Problem
 from everthread.server.services import Services
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
-PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # a proxy names its client in one of these
 # The same for every bank and verb, so that it reveals nothing.
 FORBIDDEN_DETAIL = "this key is not for that; `everthread keys list` shows what it is for"
-
-
-class Authenticator:
-    """Finds the key of a request. Unless a key is required, a caller on this machine without one may do everything."""
-
-    def __init__(self, keys: KeyStore, required: bool) -> None:
-        self.keys, self.key_required = keys, required
-
-    def find_key(self, authorization: str | None) -> ApiKey | None:
-        """Return the key in an Authorization header, or None if it holds no valid key."""
-        scheme, _, secret = (authorization or "").partition(" ")
-        return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
-
-    def authenticate(self, request: Request) -> ApiKey | None:
-        """Return the caller's key, or None if none is needed.
-
-        A key is always needed behind a proxy, which may forward requests from other machines.
-
-        Raises:
-            Problem: 401 if a needed key is missing, or the key is invalid.
-        """
-        shown = request.headers.get("authorization")
-        if (key := self.find_key(shown)) is not None:
-            return key
-        if shown is not None or self.key_required or any(name in request.headers for name in PROXY_HEADERS):
-            what = "the key is unknown, or was revoked" if shown else "a key is needed: Authorization: Bearer et_…"
-            remedy = "make one with `everthread keys new` where the server runs"
-            raise Problem(401, "unauthorized", f"{what}; {remedy}", {"WWW-Authenticate": "Bearer"})
-        return None
 
 
 def get_services(request: Request) -> Services:

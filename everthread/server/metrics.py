@@ -1,6 +1,6 @@
 """Metrics for Prometheus. No label contains a bank, a key or an address.
 
-Several processes of one server count together, in a folder that `workers.runner` creates.
+Several processes of one server count together, in a folder that `runner` creates.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from everthread.errors import StoreUnavailable
-from everthread.server.auth import Authenticator
+from everthread.server.authentication import Authenticator
 from everthread.server.problems import Problem
 from everthread.server.rate_limit import RateLimiter, client_address
 from everthread.server.settings import Settings

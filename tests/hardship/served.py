@@ -19,12 +19,11 @@ from fastapi import FastAPI
 from starlette.responses import StreamingResponse
 
 from everthread.recipes.default import Default
-from everthread.server import logs
+from everthread.server import logs, runner
 from everthread.server.app import create
 from everthread.server.http_protocol import ConnectionLimits
 from everthread.server.services import Services
 from everthread.server.settings import Settings
-from everthread.server.workers import runner
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 

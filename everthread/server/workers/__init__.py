@@ -1,4 +1,4 @@
-"""Several processes over one store: starting them, which of them owns a bank, and forwarding requests to the owner.
+"""Several processes over one store: which of them owns a bank, and forwarding requests to the owner.
 
-`runner` imports the app and starts it; the rest of the server imports `bank_leases` and `worker_proxy`.
+`runner`, above this package, starts the processes; the package imports nothing of conversations and routes.
 """

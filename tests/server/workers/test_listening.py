@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from everthread.errors import ConfigError
-from everthread.server.workers import runner
+from everthread.server import runner
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

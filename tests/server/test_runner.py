@@ -26,9 +26,9 @@ from hardship.web import get, post
 from uvicorn.server import ServerState
 
 from everthread.errors import ConfigError
+from everthread.server import runner as serving
 from everthread.server.http_protocol import ConnectionLimits, TimeoutProtocol
 from everthread.server.keys import KeyStore
-from everthread.server.workers import runner as serving
 
 COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
 

@@ -211,7 +211,7 @@ def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, wo
     return uvicorn.Config(
         create_app,
         factory=True,
-        loop="everthread.server.workers.runner:WorkerEventLoop" if workers > 1 else "asyncio",
+        loop="everthread.server.runner:WorkerEventLoop" if workers > 1 else "asyncio",
         http=cast("type[asyncio.Protocol]", ProtocolFactory(limits)),
         ws="none",
         lifespan="on",

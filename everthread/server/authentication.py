@@ -1,0 +1,39 @@
+"""Authentication: finds the API key of a request. `auth` decides what the key allows, `keys` stores it."""
+
+from __future__ import annotations
+
+from fastapi import Request
+
+from everthread.server.keys import ApiKey, KeyStore
+from everthread.server.problems import Problem
+
+PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")  # a proxy names its client in one of these
+
+
+class Authenticator:
+    """Finds the key of a request. Unless a key is required, a caller on this machine without one may do everything."""
+
+    def __init__(self, keys: KeyStore, required: bool) -> None:
+        self.keys, self.key_required = keys, required
+
+    def find_key(self, authorization: str | None) -> ApiKey | None:
+        """Return the key in an Authorization header, or None if it holds no valid key."""
+        scheme, _, secret = (authorization or "").partition(" ")
+        return self.keys.find(secret.strip()) if scheme.lower() == "bearer" and secret.strip() else None
+
+    def authenticate(self, request: Request) -> ApiKey | None:
+        """Return the caller's key, or None if none is needed.
+
+        A key is always needed behind a proxy, which may forward requests from other machines.
+
+        Raises:
+            Problem: 401 if a needed key is missing, or the key is invalid.
+        """
+        shown = request.headers.get("authorization")
+        if (key := self.find_key(shown)) is not None:
+            return key
+        if shown is not None or self.key_required or any(name in request.headers for name in PROXY_HEADERS):
+            what = "the key is unknown, or was revoked" if shown else "a key is needed: Authorization: Bearer et_…"
+            remedy = "make one with `everthread keys new` where the server runs"
+            raise Problem(401, "unauthorized", f"{what}; {remedy}", {"WWW-Authenticate": "Bearer"})
+        return None
