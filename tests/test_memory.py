@@ -498,7 +498,7 @@ def test_at_a_blank_query_what_was_recalled_before_stays_in_view(zoo: Memory) ->
         (Filter(role=""), r"where\.role '' is unknown"),  # type: ignore[arg-type]
         (Filter(role=5), r"where\.role must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
         (Filter(kind=5), r"where\.kind must be a str or a tuple of them"),  # type: ignore[arg-type]
-        ({"speaker": "Ann"}, r"where must be a Where, got {'speaker': 'Ann'}; write for example Where\("),
+        ({"speaker": "Ann"}, r"where must be a Filter, got {'speaker': 'Ann'}; write for example Filter\("),
     ],
 )
 def test_a_filter_that_makes_no_sense_is_refused(zoo: Memory, where: Any, remedy: str) -> None:

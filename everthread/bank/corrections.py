@@ -11,13 +11,13 @@ from datetime import datetime
 
 from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX
 from everthread.errors import BadInput, NotFound
-from everthread.stores.base import Store
+from everthread.stores.base import LineStore, Store, UnitStore
 from everthread.stores.problems import missing_line_error
 from everthread.stores.shared_rows import source_key
 from everthread.types import Filter, Line, NewLine, NewUnit, Unit
 
 
-def build_correction(store: Store, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
+def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
     """Build the line that replaces another with a new text, by the same speaker at the same time.
 
     Metadata about the old text, such as which of its words quote recalled lines, is dropped.
@@ -56,7 +56,7 @@ def _moment(line: Line) -> tuple[datetime, int]:
     return line.said_at, line.position
 
 
-def build_edit(store: Store, bank: str, kind: str, number: int, text: str) -> NewUnit:
+def build_edit(store: UnitStore, bank: str, kind: str, number: int, text: str) -> NewUnit:
     """Build the unit that replaces a current one with a new text.
 
     Raises:

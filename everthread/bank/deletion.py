@@ -7,7 +7,7 @@ from dataclasses import replace
 from everthread.bank import validation
 from everthread.bank.line_versions import find_versions
 from everthread.errors import BadQuery
-from everthread.stores.base import Scope, Store
+from everthread.stores.base import LineStore, Scope
 from everthread.types import Receipt, now
 
 
@@ -31,7 +31,7 @@ def parse_scope(
     return "bank", None
 
 
-def forget(store: Store, bank: str, scope: Scope, name: str | int | None) -> Receipt:
+def forget(store: LineStore, bank: str, scope: Scope, name: str | int | None) -> Receipt:
     """Forget a scope; of a line, every repeated or corrected version.
 
     Returns:

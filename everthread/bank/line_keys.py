@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from everthread.bank.line_versions import find_versions, get_recorded
 from everthread.common.keys import META_KEY_FROM
-from everthread.stores.base import Store
+from everthread.stores.base import LineStore
 from everthread.stores.shared_rows import releases_key
 from everthread.types import Line, NewLine, now
 
 
 def split_known(
-    store: Store, bank: str, lines: Sequence[NewLine], replaces: Collection[int]
+    store: LineStore, bank: str, lines: Sequence[NewLine], replaces: Collection[int]
 ) -> tuple[list[Line | None], list[NewLine]]:
     """Separate lines whose keys the bank knows from new ones.
 
@@ -44,20 +44,20 @@ def split_known(
     return found, fresh
 
 
-def _answer(store: Store, bank: str, holder: Line, new: NewLine, instead: Collection[int]) -> Line | None:
+def _answer(store: LineStore, bank: str, holder: Line, new: NewLine, replaces: Collection[int]) -> Line | None:
     """Return the stored line for a new line with the holder's key; None if the new line may take the key.
 
     Version 0.1.0 left the key with a corrected line.
     """
-    if holder.seq in instead and holder.retracted_at is None:
+    if holder.seq in replaces and holder.retracted_at is None:
         return None if releases_key(replace(holder, retracted_at=now()), new) else holder
     if not releases_key(holder, new):
         return holder
     stand = store.get(bank, find_versions(store, bank, holder.seq))
-    return next((line for line in reversed(stand) if line.seq not in instead), None)
+    return next((line for line in reversed(stand) if line.seq not in replaces), None)
 
 
-def key_history(store: Store, bank: str, line: Line) -> Iterator[Line]:
+def key_history(store: LineStore, bank: str, line: Line) -> Iterator[Line]:
     """Iterate over a line and the previous holders of its key, newest first."""
     found: Line | None = line
     while found is not None:

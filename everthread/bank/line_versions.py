@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from everthread.bank.line_validation import replace_unstorable
 from everthread.common.keys import META_CORRECTS, META_REPEATS
-from everthread.stores.base import Store
+from everthread.stores.base import LineStore
 from everthread.types import Filter, Line
 
 
-def find_versions(store: Store, bank: str, seq: int) -> list[int]:
+def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
     """Return the numbers of all versions of a line, ascending, retracted ones too.
 
     These are the line itself, the lines that it repeats or corrects, and those that repeat or correct it. Metadata of
@@ -30,7 +30,7 @@ def find_versions(store: Store, bank: str, seq: int) -> list[int]:
     return sorted(found)
 
 
-def find_correction(store: Store, bank: str, seq: int, text: str) -> Line | None:
+def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | None:
     """Return the current version of a retracted line, if it has this text."""
     old = get_recorded(store, bank, seq)
     if old is None or old.retracted_at is None:
@@ -41,7 +41,7 @@ def find_correction(store: Store, bank: str, seq: int, text: str) -> Line | None
     )
 
 
-def _linked(store: Store, bank: str, line: Line, name: str) -> list[Line]:
+def _linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
     """Return the line that a line's metadata names, and the lines whose metadata name it."""
     first = line.metadata.get(name)
     before = get_recorded(store, bank, first) if isinstance(first, int) and 0 < first < line.seq else None
@@ -56,7 +56,7 @@ def _same(line: Line, other: Line) -> bool:
     return (line.session, line.speaker, line.said_at) == (other.session, other.speaker, other.said_at)
 
 
-def get_recorded(store: Store, bank: str, seq: int) -> Line | None:
+def get_recorded(store: LineStore, bank: str, seq: int) -> Line | None:
     """Return the line with this number, retracted or not."""
     found = next(iter(store.lines(bank, after=seq - 1, limit=1, include_retracted=True)), None)
     return found if found is not None and found.seq == seq else None

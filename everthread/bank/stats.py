@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from everthread.stores.base import Store
+from everthread.stores.base import TermIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class MonthStats:
     sessions: int
 
 
-def lines_by_month(store: Store, bank: str) -> list[MonthStats]:
+def lines_by_month(store: TermIndex, bank: str) -> list[MonthStats]:
     """Count lines and sessions per month, ascending, on the speakers' own clocks; months without lines are left out."""
     every = np.arange(1, store.corpus(bank).last_seq + 1, dtype=np.int64)
     lines = store.scoring_rows(bank, every).lines  # (R,)

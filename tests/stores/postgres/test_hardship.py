@@ -102,7 +102,7 @@ def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_
         for call in (lambda: memory.observe("Into the wind."), lambda: memory.recall("storm")):
             began = time.monotonic()
             with pytest.raises(
-                StoreUnavailable, match=r"can't be reached: .*Nothing of this call was kept; see that it"
+                StoreUnavailable, match=r"can't be reached: .*Nothing of this call was kept; check that it"
             ):
                 call()
             assert time.monotonic() - began < PATIENCE

@@ -97,7 +97,7 @@ def test_a_database_that_is_not_there_is_to_be_created(postgres_server: str) -> 
 
 @pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
 def test_a_server_that_is_not_there_is_told_in_seconds(place: str) -> None:
-    words = r"can't be reached: .*(No such file|refused|resolve).*; see that it runs"
+    words = r"can't be reached: .*(No such file|refused|resolve).*; check that it runs"
     refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", timeout_s=1), StoreUnavailable, words)
 
 
