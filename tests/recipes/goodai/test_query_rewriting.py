@@ -51,7 +51,7 @@ def rewriting(scribe: Any, tokens: int = 6, **options: Any) -> GoodAI:
 
 def found_at(memory: Memory, k: int) -> int:
     """How many of the talks' questions are answered by one of the first k passages."""
-    return sum(any(gold in hit.line.text for hit in memory.recall(question, k)) for *_, question, gold in TALKS)
+    return sum(any(gold in hit.text for hit in memory.recall(question, k)) for *_, question, gold in TALKS)
 
 
 def test_a_chunk_that_says_he_is_found_by_the_name_once_a_model_has_rewritten_it(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_what_is_found_is_what_was_said(tmp_path: Path) -> None:
     with Memory.open("bank", store=tmp_path, recipe=GoodAI(rewrite=True, scribe=scribe)) as memory:
         memory.observe_many(lines()[:4])
         (best,) = memory.recall("Who bakes bread?", 1)
-        assert "Ben: He bakes bread in a shop by the river now." in best.line.text
+        assert "Ben: He bakes bread in a shop by the river now." in best.text
         assert "Tom bakes bread" in "".join(embedding_text(unit) for unit in memory.units("chunk"))
 
 
@@ -138,7 +138,7 @@ def test_a_model_that_is_down_costs_no_line_and_no_chunk_and_is_left_alone(
             memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(1, 9)])
             assert [line.seq for line in memory.lines()] == list(range(1, 9))
             (best,) = memory.recall("number 5", 1, exclude={1, 2})
-            assert "number 5" in best.line.text
+            assert "number 5" in best.text
             assert not any(META_REWRITTEN in unit.metadata for unit in chunks(memory))
     assert caplog.text.count("stay as they were said") == 1
 
