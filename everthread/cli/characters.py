@@ -104,7 +104,7 @@ def export_(name: str, file: Path, version: str, picture: Path | None, force: bo
 @click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="A picture, which will hold the card.")
 @json_option
 def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) -> None:
-    """Change a character. What is not given stays; an empty TEXT takes one away."""
+    """Change a character. Other texts stay; an empty TEXT removes one."""
     changes = _given(texts)
     if not changes and picture is None:
         raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
@@ -121,7 +121,7 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @json_option
 def remove_(name: str, yes: bool, as_json: bool) -> None:
-    """Remove a character for good. What was said with it stays in its banks; `everthread forget` removes that."""
+    """Remove a character permanently. Its banks stay; `everthread forget` removes them."""
     character_library.file_of(name)
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to remove {name!r} for good")

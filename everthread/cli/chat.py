@@ -1,4 +1,4 @@
-"""`everthread chat`: opens a conversation, and talks in it on a terminal or, as JSON, with a program."""
+"""`everthread chat`: opens a conversation, on a terminal or, in JSON, for a program."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ CARD_SUFFIXES = (card.JSON, card.PNG)
 @click.command()
 @bank_option
 @click.option(
-    "-c", "--character", multiple=True, metavar="NAME", help="Who talks with you: one of `everthread characters`, or a "
-    "card's file. Default: whom the bank knows. Given several times: a scene, each with a bank of its own."
+    "-c", "--character", multiple=True, metavar="NAME", help="One of `everthread characters`, or the "
+    "path of a card. Default: the bank's own. Repeat it for a group chat, in which each has its own bank."
 )  # fmt: skip
 @click.option(
     "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see below."
@@ -46,24 +46,24 @@ CARD_SUFFIXES = (card.JSON, card.PNG)
     metavar="NAME",
     help="Another model for notes and summaries; none: without a model.",
 )
-@click.option("--recipe", metavar="NAME", help="How it remembers: see `everthread recipes`. It stays set.")
+@click.option("--recipe", metavar="NAME", help="The recipe: see `everthread recipes`. Saved with the bank.")
 @set_option
 @click.option(
-    "--offers/--no-offers", default=None, help="Speak of the past unasked, or don't; short for --set offers=…."
+    "--offers/--no-offers", default=None, help="Bring up the past unprompted, or not; short for --set offers=…."
 )
-@click.option("--in", "banks", metavar="BANK", multiple=True, help="Draw on this bank as well. May be given again.")
-@click.option("--speaker", help="Your name, as it will be remembered. Default: as before, or user.")
-@click.option("--session", help="The conversation to go on with. Default: the last, if it is less than an hour old.")
+@click.option("--in", "banks", metavar="BANK", multiple=True, help="Recall from this bank too. Repeatable.")
+@click.option("--speaker", help="Your name. Default: as before, or user.")
+@click.option("--session", help="The conversation to resume. Default: the last one, if it is less than an hour old.")
 @click.option("--incognito", is_flag=True, help="Write nothing at all.")
 @click.option(
-    "--remember", type=click.Choice(list(REMEMBER_POLICIES)), help="Whether this bank remembers conversations: "
-    "always, ask when one ends, or never (then nothing is written). It stays set."
+    "--remember", type=click.Choice(list(REMEMBER_POLICIES)), help="When this bank remembers conversations: "
+    "always, ask when one ends, or never (then nothing is written). Saved with the bank."
 )  # fmt: skip
-@click.option("--temperature", type=click.FloatRange(0, 2), help="How freely the model chooses its words.")
-@click.option("--top-p", type=click.FloatRange(0, 1), help="The share of likely words that it chooses from.")
-@click.option("--frequency-penalty", type=click.FloatRange(-2, 2), help="Against saying the same words again.")
-@click.option("--presence-penalty", type=click.FloatRange(-2, 2), help="For speaking of new things.")
-@click.option("--max-tokens", type=click.IntRange(1, 1_000_000), help="Tokens of a reply at most.")
+@click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature of the model.")
+@click.option("--top-p", type=click.FloatRange(0, 1), help="Nucleus sampling: the share of likely tokens.")
+@click.option("--frequency-penalty", type=click.FloatRange(-2, 2), help="Penalty for repeated tokens, by frequency.")
+@click.option("--presence-penalty", type=click.FloatRange(-2, 2), help="Penalty for tokens that occurred already.")
+@click.option("--max-tokens", type=click.IntRange(1, 1_000_000), help="Maximal length of a reply, in tokens.")
 @json_option
 @click.pass_context
 def chat(
@@ -79,24 +79,23 @@ def chat(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Talk with a character that remembers; everything you say is kept.
+    """Talk with a character that remembers; everything you say is stored.
 
     Any OpenAI-compatible model will do: that of EVERTHREAD_LLM_URL and EVERTHREAD_LLM_MODEL, else an Ollama that runs
     on this machine. Without one you are shown what is remembered.
 
-    With --json each line of standard input is answered by one JSON object on a line: what was recalled for it ("text",
-    "tokens", "lines", "hits", "cut", "relevance"; of other banks "others"), and the "reply", which is null where there
-    is no model, with "partial" if it was cut short and "refused" if the model would not answer; or, for a command such
-    as /stats,
-    {"command": …, "answer": …}; or, for a goodbye that is answered with the question whether
-    to remember, {"reply": …, "question": …, "remembered": …}; the next line answers it. What goes wrong is
-    {"error": …}, with the "reply" as far as it came and was kept, and the talk goes on. Only /quit and the end of the
+    With --json, each line of standard input is answered by one JSON object on a line: the recalled context ("text",
+    "tokens", "lines", "hits", "cut", "relevance"; for other banks "others") and the "reply", which is null without a
+    model, with "partial" if it was cut short and "refused" if the model refused. A command such as /stats gives
+    {"command": …, "answer": …}. If a goodbye is answered with the question whether to remember the conversation, the
+    answer is {"reply": …, "question": …, "remembered": …}, and the next line answers it. An error gives {"error": …},
+    with the "reply" as far as it came and was stored, and the conversation continues. Only /quit and the end of the
     input end it: a line that says quit is remembered like any other.
     """
     for name, what in (("speaker", "your name"), ("session", "its name")):
         _check(f"--{name}", values[name], what)
     if values["incognito"] and values["remember"]:
-        raise BadInput("--remember is kept with the bank, and --incognito writes nothing; leave out one of them")
+        raise BadInput("--remember is saved with the bank, and --incognito writes nothing; leave out one of them")
     sampling = Sampling(**{each.name: values.pop(each.name) for each in fields(Sampling)})
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
     asked = {} if offers is None else {"offers": str(offers).lower()}
@@ -125,13 +124,13 @@ def open_chat(
     incognito: bool,
     remember: str | None,
 ) -> Iterator[tuple[Chat, bool]]:
-    """The conversation, and whether anything can be kept of it. One in private with a bank that is not there makes
-    none."""
+    """Open a conversation; yield it, and whether anything can be saved. Incognito, a bank that doesn't exist is not
+    created."""
     with ExitStack() as stack:
         there = _bank_exists(given["store"], bank, character)
         if incognito and not there:
             given = {**given, "store": stack.enter_context(TemporaryDirectory())}
-        private = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # from the first moment on
+        private = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # before the first line
         conversation = stack.enter_context(
             Chat.open(bank, character=character, llm=model, session=session, incognito=private, **given)
         )
@@ -139,15 +138,18 @@ def open_chat(
             conversation.memory.set_setting(SETTING_REMEMBER, remember)
             conversation.incognito = remember_policy({SETTING_REMEMBER: remember}) is False
         if character is not None:
-            conversation.character = conversation.character  # whom the bank knows from now on
+            conversation.character = conversation.character  # saves it as the bank's own
         if speaker is not None and speaker != conversation.character.person:
             conversation.edit_character(person=speaker)
         yield conversation, there or not incognito
 
 
 def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
-    """The bank to talk in with a character. Where it holds what another one remembers, the person says whether the
-    character takes its place or has a bank of its own; without a terminal a line on standard error says which it is."""
+    """Return the bank to talk in with a character.
+
+    If the bank holds another character's memories, ask whether this one takes its place or gets its own bank; without a
+    terminal, it takes its place, and a line on standard error reports that.
+    """
     with suppress(LookupError), closing(factory.store(store, create=False)) as found:
         if found.exists(bank) and found.corpus(bank).lines:
             settings = found.settings(bank)
@@ -168,7 +170,7 @@ def _chosen(bank: str, now: str, name: str, asks: bool) -> str:
 
 
 def character_bank(bank: str, now: str, name: str) -> str:
-    """The bank of a character's own: laura/captain-vey, next to laura or laura/ever."""
+    """Return the name of a character's own bank: laura/captain-vey, next to laura or laura/ever."""
     below, beside = ("/" + re.sub(r"[\s/]+", "-", each.lower()) for each in (name, now))
     return bank.removesuffix(beside) + below
 
@@ -181,8 +183,8 @@ def _check(option: str, value: str | None, what: str) -> None:
 
 
 def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> bool:
-    """Whether there is such a bank, found out without making anything. NotFound for a character that neither it nor the
-    folder of characters can know, so that a mistyped name makes no bank."""
+    """Return whether a bank exists, without creating it. Raises NotFound for an unknown character, so that a mistyped
+    name creates no bank."""
     there = False
     with suppress(LookupError), closing(factory.store(store, create=False)) as found:
         there = found.exists(bank)
@@ -192,7 +194,7 @@ def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> 
 
 
 def run_json(conversation: Chat, keeps: bool) -> None:
-    """Answer each line of standard input by one JSON object on a line."""
+    """Answer each line of standard input with one JSON object on a line."""
     written: list[str] = []
     talk = ChatRepl(conversation, _no_input, written.append, can_save=keeps, interactive=False)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
@@ -212,12 +214,12 @@ def run_json(conversation: Chat, keeps: bool) -> None:
 
 
 def build_answer(conversation: Chat, reply: Reply) -> dict[str, Any]:
-    """What was recalled for a line, and the reply; None where no model is there to give one."""
+    """Build the answer to a line: the recalled context, and the reply (None without a model)."""
     try:
         text = "".join(reply)
     except EverthreadError as error:
-        told = {"error": str(error)}
-        return {**told, "reply": reply.text, "partial": True} if reply.line else told
+        failure = {"error": str(error)}
+        return {**failure, "reply": reply.text, "partial": True} if reply.line else failure
     if reply.ending is not None:
         return {"reply": text, "question": reply.ending.question or None, "remembered": reply.ending.remembered}
     said = text if conversation.llm is not None else None
@@ -225,7 +227,7 @@ def build_answer(conversation: Chat, reply: Reply) -> dict[str, Any]:
 
 
 def _no_input(question: str) -> str:
-    raise EOFError  # there is nobody at a terminal who could be asked
+    raise EOFError  # there is no terminal to ask at
 
 
 def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dict[str, Any], as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the commands of the command line share: how errors are told, options, and what is printed."""
+"""Shared by all commands: error reporting, options, and rendering."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role
 
 Command = TypeVar("Command", bound=Callable[..., None])
 JSON_OPTION = "--json"
-META_AS_JSON = "everthread.as_json"  # whether JSON was asked for; click keeps it for all of one invocation
+META_AS_JSON = "everthread.as_json"  # in click's metadata: whether --json was given
 LAZY_COMMANDS = {
     "bench": "everthread.bench.commands",
     "characters": "everthread.cli.characters",
@@ -33,14 +33,14 @@ LAZY_COMMANDS = {
     "recipes": "everthread.cli.recipes",
     "serve": "everthread.cli.serve",
 }
-EXTRAS = {"db": "postgres", "serve": "server"}  # the extra that a command's packages come with
+EXTRAS = {"db": "postgres", "serve": "server"}  # command -> the extra that it needs
 
 
 class Group(click.Group):
-    """Turns what goes wrong into one line on standard error and an exit status, never a traceback. A command that was
-    asked for JSON prints {"error": …} as well.
+    """Reports errors in one line on standard error, with an exit status and without a traceback.
 
-    The groups of commands in LATE are imported when they are called, for the others are done sooner without them.
+    With --json, a command also prints {"error": …}. LAZY_COMMANDS are imported when they are called, so that the others
+    start faster.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -59,7 +59,7 @@ class Group(click.Group):
     ) -> click.Context:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # what a terminal can't show must not end the command
+                stream.reconfigure(errors="backslashreplace")  # characters that the terminal can't encode
         asked = JSON_OPTION in args_before_double_dash(args)
         try:
             ctx = super().make_context(info_name, args, parent, **extra)
@@ -77,23 +77,23 @@ class Group(click.Group):
         except click.ClickException as error:
             error = self.explain_misplaced_option(ctx, error)
             print_json_error(error.format_message(), ctx.meta[META_AS_JSON])
-            raise error from None  # click adds how the command is used
+            raise error from None  # click adds the usage
         except EverthreadError as error:
             fail(ctx, error.render(to_flag), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
             click.echo(err=True)
-            fail(ctx, "interrupted; what was kept stays, and the same command does the rest", 130)
+            fail(ctx, "interrupted; what was stored stays, and the same command does the rest", 130)
         except BrokenPipeError:
-            raise  # whoever read has seen enough; click ends quietly
+            raise  # the reader closed the pipe; click exits quietly
         except OSError as error:
             if error.filename is not None:
                 fail(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
-            with suppress(OSError, ValueError):  # or what is left would be written, and fail, once more at the end
+            with suppress(OSError, ValueError):  # else flushing fails again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             fail(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
 
     def explain_misplaced_option(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
-        """The error; one about an option that stands behind the command, and belongs before it, says so."""
+        """Explain an unknown option that belongs before the command; return other errors unchanged."""
         if not isinstance(error, click.NoSuchOption) or error.ctx is None:
             return error
         name, command = error.option_name, error.ctx.command_path.removeprefix(ctx.command_path)
@@ -103,7 +103,7 @@ class Group(click.Group):
 
 
 def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Command:
-    """What stands for a command whose packages are not installed: it says how to install them."""
+    """Build the placeholder for a command whose packages are not installed; it explains how to install them."""
     needed = f"needs an extra: {extra_command(EXTRAS.get(name, name))}"
 
     def refuse(arguments: tuple[str, ...]) -> None:
@@ -120,7 +120,7 @@ def to_flag(option: str) -> str:
 
 
 def decode_utf8(raw: bytes) -> str:
-    """What standard input holds. BadInput where it is not UTF-8."""
+    """Decode standard input. Raises BadInput if it is not UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -128,12 +128,12 @@ def decode_utf8(raw: bytes) -> str:
 
 
 def args_before_double_dash(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments that may be options."""
+    """Return the arguments that may be options."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def print_json_error(words: str, as_json: bool) -> None:
-    """What went wrong, on standard output, for whoever reads JSON there."""
+    """Print an error as JSON on standard output, if JSON was asked for."""
     if as_json:
         click.echo(to_json({"error": words}))
 
@@ -164,9 +164,9 @@ def confirm(question: str) -> None:
 
 
 def bank_option(command: Command) -> Command:
-    return click.option(
-        "-b", "--bank", default="default", show_default=True, help="Which memory: any text, like alice."
-    )(command)
+    return click.option("-b", "--bank", default="default", show_default=True, help="The bank: any text, like alice.")(
+        command
+    )
 
 
 def set_option(command: Command) -> Command:
@@ -176,12 +176,12 @@ def set_option(command: Command) -> Command:
         multiple=True,
         metavar="NAME=VALUE",
         callback=_named,
-        help="An option of the recipe: see `everthread recipes NAME`. May be given again.",
+        help="An option of the recipe: see `everthread recipes NAME`. Repeatable.",
     )(command)
 
 
 def _named(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """The options by their names."""
+    """Parse NAME=VALUE arguments."""
     pairs = [each.partition("=") for each in given]
     for said, (name, equals, _) in zip(given, pairs, strict=True):
         if not equals or not name.strip():
@@ -195,8 +195,8 @@ def json_option(command: Command) -> Command:
 
 def filter_options(command: Command) -> Command:
     for option in (
-        click.option("--session", multiple=True, help="Only this session. May be given again."),
-        click.option("--speaker", multiple=True, help="Only what this speaker said. May be given again."),
+        click.option("--session", multiple=True, help="Only this session. Repeatable."),
+        click.option("--speaker", multiple=True, help="Only what this speaker said. Repeatable."),
         click.option("--role", multiple=True, type=click.Choice(get_args(Role)), help="Only this role."),
         click.option("--since", metavar="TIME", help="Said then or later (ISO 8601; without a zone: UTC)."),
         click.option("--until", metavar="TIME", help="Said before."),
@@ -206,31 +206,36 @@ def filter_options(command: Command) -> Command:
 
 
 def category_option(command: Command) -> Command:
-    return click.option("--category", multiple=True, help="Only summaries of this category. May be given again.")(
-        command
-    )
+    return click.option("--category", multiple=True, help="Only summaries of this category. Repeatable.")(command)
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """A time as it is typed. A time without a zone is UTC."""
+    """Parse a time in ISO 8601; without an offset it is UTC. Raises BadInput."""
     if text is None:
         return None
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise BadInput(f"{text!r} is no time; write it like 2024-05-01 or 2024-05-01T18:30+02:00") from None
+        raise BadInput(
+            f"invalid time: got {text!r}, expected a time like 2024-05-01 or 2024-05-01T18:30+02:00"
+        ) from None
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def build_filter(values: dict[str, Any]) -> Filter:
-    """The filter of `where_options`, taken out of the command's values."""
+    """Build the filter from the values of `filter_options`, which are removed from the command's values."""
     session, speaker, role, since, until = (
         values.pop(name) for name in ("session", "speaker", "role", "since", "until")
     )
     category = values.pop("category", ())
     kind = "summary" if category else None
     return Filter(
-        *(session or None, speaker or None, role or None, kind, parse_time(since), parse_time(until)),
+        session=session or None,
+        speaker=speaker or None,
+        role=role or None,
+        kind=kind,
+        since=parse_time(since),
+        until=parse_time(until),
         category=category or None,
     )
 
@@ -239,7 +244,7 @@ def build_filter(values: dict[str, Any]) -> Filter:
 
 
 def to_jsonable(value: Any) -> Any:
-    """A dataclass as JSON can hold it."""
+    """Convert dataclasses and times to what JSON can hold."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {name: to_jsonable(each) for name, each in _fields(value).items()}
     if isinstance(value, list | tuple):
@@ -264,7 +269,7 @@ def _fields(value: Any) -> dict[str, object]:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """The value as JSON, in escapes where standard output could not print it."""
+    """Serialize a value as JSON, in ASCII if standard output can't encode it."""
     text = json.dumps(to_jsonable(value), ensure_ascii=False, indent=indent)
     try:
         text.encode(sys.stdout.encoding)

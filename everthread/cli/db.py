@@ -30,7 +30,7 @@ def db() -> None:
 @click.option(
     "--distribute",
     is_flag=True,
-    help="Spread the tables over machines by bank, with Citus. May be stopped and started again.",
+    help="Spread the tables over machines by bank, with Citus. May be stopped and resumed.",
 )
 @json_option
 def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
@@ -53,7 +53,7 @@ def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
 @json_option
 def migrate(url: str, as_json: bool) -> None:
     """Bring the tables up to date."""
-    server = _made(url)
+    server = _open_database(url)
     applied = schema.migrate(server)
     _show(
         {"url": server.display_url, "migrations": applied},
@@ -67,7 +67,7 @@ def migrate(url: str, as_json: bool) -> None:
 @json_option
 def check(url: str, as_json: bool) -> None:
     """See that the server answers, has pgvector and the tables, and that every bank is sound."""
-    server = _made(url)
+    server = _open_database(url)
     with closing(factory.store(url)) as store:
         found = {bank: store.check(bank) for bank in store.banks()}
     wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
@@ -81,7 +81,7 @@ def check(url: str, as_json: bool) -> None:
 @json_option
 def index(url: str, as_json: bool) -> None:
     """Make the indexes that large banks lack; a role bound to one bank at a time can't make its own."""
-    _made(url)
+    _open_database(url)
     with closing(PostgresStore(url)) as store:
         made = sum(store.build_indexes(bank) for bank in store.banks())
     _show({"indexes": made}, as_json, f"indexes made: {made}")
@@ -91,20 +91,20 @@ def index(url: str, as_json: bool) -> None:
 @click.argument("url")
 @json_option
 def scrub(url: str, as_json: bool) -> None:
-    """Write the tables anew, so that nothing forgotten is left in the database's own files.
+    """Rewrite the tables, so that nothing forgotten is left in the database's own files.
 
     Everyone else waits for it, and the largest table needs room for a second copy. The write-ahead log, replicas,
     backups and the server's log keep theirs for as long as they are kept.
     """
-    server = _made(url)
+    server = _open_database(url)
     left = vacuum.scrub(server)
     text = f"{server.display_url}: rewritten; nothing forgotten is left in its files"
     _show({"url": server.display_url, "left": left}, as_json, "\n".join(left) or text)
     click.get_current_context().exit(1 if left else 0)
 
 
-def _made(url: str) -> Database:
-    """The server of a database that has tables."""
+def _open_database(url: str) -> Database:
+    """Connect to a database. Raises StoreUnavailable if it has no tables."""
     server = Database(url)
     with server.dedicated_connection() as connection:
         if schema.version(connection) == 0:

@@ -1,7 +1,7 @@
-"""The doctor: is everything that Everthread needs there, and are the banks sound?
+"""Diagnostics: checks the installation, the configuration, the models and the banks.
 
-It mends nothing that it finds. But to be looked at a bank is opened, and as at any opening one of an earlier version is
-brought to the present one, and an erasing that was cut short is finished.
+It repairs nothing that it finds. But a check opens each bank, which, as always, migrates one of an earlier version and
+completes an erasure that was interrupted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REQUIRED_PACKAGES = ("numpy", "onnxruntime", "tokenizers", "pystemmer", "httpx",
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     ok: bool
@@ -35,7 +35,7 @@ class Finding:
 
 
 def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) -> Iterator[Finding]:
-    """Look at the installation, the configuration, the model, and these banks (all, when none is named)."""
+    """Check the installation, the configuration, the models, and these banks (default: all)."""
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     for package in REQUIRED_PACKAGES:
         yield _installed(package)
@@ -72,7 +72,7 @@ def _model(name: str | None) -> Finding:
 
 
 def _language_model() -> Finding:
-    """Which one a chat would talk through. That there is none is no fault: it then shows what it remembers."""
+    """Check which model a chat would use. To have none is no fault: a chat then shows what it remembers."""
     try:
         model = factory.open_llm()
     except EverthreadError as error:
@@ -88,7 +88,7 @@ def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
         there = kept.banks()
         if missing := sorted(set(names) - set(there)):
             raise NotFound(f"there is no bank {missing[0]!r}")
-    except EverthreadError as error:  # that there are no banks yet is no fault, unless one was named
+    except EverthreadError as error:  # no banks yet is no fault, unless one was named
         yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
         return
     if isinstance(kept, SQLiteStore):

@@ -30,11 +30,10 @@ def keys() -> None:
 @keys.command()
 @click.argument("name")
 @click.option(
-    "-b", "--bank", multiple=True, metavar="BANK", help="A bank it is good for, or all below one: 'alice/*'. May be "
-    "given again. Default: all."
+    "-b", "--bank", multiple=True, metavar="BANK", help="A bank it is good for, or all below one: 'alice/*'. Repeatable. Default: all."
 )  # fmt: skip
 @click.option(
-    "--may", multiple=True, type=click.Choice(VERBS), help="What may be done with it. May be given again. Default: all."
+    "--may", multiple=True, type=click.Choice(VERBS), help="A permission of the key. Repeatable. Default: all."
 )
 @json_option
 @click.pass_context

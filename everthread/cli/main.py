@@ -45,7 +45,7 @@ from everthread.transfer.files import spooled, whole
 from everthread.transfer.formats import FORMATS
 from everthread.types import Filter, Role
 
-SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
+MAX_LISTED_BANKS = 20  # in a message: enough to find a mistyped name
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -53,7 +53,7 @@ SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
 @click.option(
     "--store",
     metavar="PLACE",
-    help="Where the banks are: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
+    help="The store of the banks: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
 )
 @click.option(
     "--embedder",
@@ -61,10 +61,10 @@ SHOWN_BANKS = 20  # that a message lists: enough to find a mistyped name
     help="minilm (default), hash, a model's folder, st:NAME (sentence-transformers), openai:NAME, or "
     "https://host/v1#model.",
 )
-@click.option("--recipe", metavar="NAME", help="How it remembers. Default: as the bank keeps it, else default.")
+@click.option("--recipe", metavar="NAME", help="The recipe. Default: the bank's own, else default.")
 @set_option
 @click.option(
-    "--tokens", metavar="NAME", help="How tokens are counted: estimate (default), a tokenizer.json, tiktoken:ENCODING."
+    "--tokens", metavar="NAME", help="The token counter: estimate (default), a tokenizer.json, tiktoken:ENCODING."
 )
 @click.pass_context
 def main(ctx: click.Context, /, **values: Any) -> None:
@@ -83,13 +83,13 @@ def main(ctx: click.Context, /, **values: Any) -> None:
 
 @contextmanager
 def open_store(ctx: click.Context, /, bank: str, create: bool = False) -> Iterator[Store]:
-    """The store of a bank. A bank that is only read must be there, so that a mistyped name is not a new bank."""
+    """Open the store of a bank. Raises NotFound if the bank doesn't exist, unless `create`."""
     store = factory.store(ctx.obj["store"], create)
     try:
         if not create and not store.exists(bank):
             there = store.banks()
-            more = " …" if len(there) > SHOWN_BANKS else ""
-            known = f"there are {', '.join(there[:SHOWN_BANKS])}{more}" if there else "there are none yet"
+            more = " …" if len(there) > MAX_LISTED_BANKS else ""
+            known = f"there are {', '.join(there[:MAX_LISTED_BANKS])}{more}" if there else "there are none yet"
             raise NotFound(f"there is no bank {bank!r}; {known}")
         yield store
     finally:
@@ -98,7 +98,7 @@ def open_store(ctx: click.Context, /, bank: str, create: bool = False) -> Iterat
 
 @contextmanager
 def open_memory(ctx: click.Context, /, bank: str, create: bool = False) -> Iterator[Memory]:
-    """The memory of a bank, as `kept` has it."""
+    """Open the memory of a bank, as `open_store` does."""
     with open_store(ctx, bank, create) as store, Memory.open(bank, **{**ctx.obj, "store": store}) as memory:
         yield memory
 
@@ -109,18 +109,18 @@ def open_memory(ctx: click.Context, /, bank: str, create: bool = False) -> Itera
 @main.command()
 @click.argument("text")
 @bank_option
-@click.option("--speaker", help="Who said it. Default: the role.")
+@click.option("--speaker", help="The name of the speaker. Default: the role.")
 @click.option("--role", type=click.Choice(get_args(Role)), default="user", show_default=True)
 @click.option("--session", help="The conversation. Default: the current one; a new one after an hour of silence.")
 @click.option("--said-at", metavar="TIME", help="When it was said. Default: now.")
-@click.option("--key", help="Its name at its source; a line with a known key is not kept twice.")
+@click.option("--key", help="The line's ID in the source system; a line with a known ID is not stored again.")
 @json_option
 @click.pass_context
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
     """Remember one line. TEXT - reads it from standard input.
 
-    Of a line whose key is known already nothing is kept; it is shown as it is there, and said to be "already_known". A
-    retracted line does not count: the new one is kept, and has its key.
+    A line whose key is known already is not stored again; the stored one is shown, with "already_known". If that line
+    was retracted, the new one is stored, and takes over its key.
     """
     said, at = read_stdin() if text == "-" else text, parse_time(said_at)
     with open_memory(ctx, bank, create=True) as memory:
@@ -136,7 +136,7 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
 
 
 def read_stdin() -> str:
-    """All of standard input, without the line end that a shell puts behind it."""
+    """Read all of standard input, without the line end that a shell appends."""
     return decode_utf8(sys.stdin.buffer.read()).removesuffix("\n").removesuffix("\r")
 
 
@@ -145,8 +145,8 @@ def read_stdin() -> str:
 @bank_option
 @click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: by the file.")
 @click.option("--only", multiple=True, help="Only this conversation of the file (locomo, realtalk).")
-@click.option("--assistant", multiple=True, help="A name that is the bot's (transcript, whatsapp).")
-@click.option("--tz", help="The zone of times without one. Default: UTC.")
+@click.option("--assistant", multiple=True, help="A speaker that is the bot (transcript, whatsapp). Repeatable.")
+@click.option("--tz", help="The time zone of times without one. Default: UTC.")
 @json_option
 @click.pass_context
 def import_(
@@ -161,8 +161,8 @@ def import_(
 ) -> None:
     """Remember a file of conversations, with the dates they were held. FILE - reads standard input.
 
-    The whole file is checked before the first line is kept. Importing it again adds nothing, or what the file has
-    gained, and completes an import that was cut off. A bank's own export adds nothing to it.
+    The whole file is checked before the first line is stored. Importing it again adds only new lines, and completes an
+    import that was interrupted. A bank's own export adds nothing to it.
     """
     at = None if tz is None else parse_zone(tz)
     with spooled(file) as path:
@@ -178,7 +178,7 @@ def import_(
 
 
 def import_file(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
-    """Check the file and keep its lines; what was read, added and skipped."""
+    """Check a file and import its lines; return the numbers of lines read, added and skipped."""
     source = importing.source(file, form, **options)
     with open_memory(ctx, bank, create=True) as memory:
         importing.check_compatible(memory, source)
@@ -187,7 +187,7 @@ def import_file(ctx: click.Context, file: Path, bank: str, form: str | None, **o
 
 
 banks_option = click.option(
-    "--in", "banks", metavar="BANK", multiple=True, help="In this bank, not --bank. May be given again."
+    "--in", "banks", metavar="BANK", multiple=True, help="A bank to search, in place of --bank. Repeatable."
 )
 
 
@@ -205,9 +205,9 @@ rerank_option = click.option(
 @click.option("-k", default=5, show_default=True, help="How many hits.")
 @filter_options
 @category_option
-@click.option("--as-of", metavar="TIME", help="What was known then.")
+@click.option("--as-of", metavar="TIME", help="Use only what was known at this time.")
 @rerank_option
-@click.option("--why", is_flag=True, help="Show the signals behind each score.")
+@click.option("--why", is_flag=True, help="Show the signals of each score.")
 @json_option
 @click.pass_context
 def recall(
@@ -226,7 +226,7 @@ def recall(
     """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing.
 
     Of several banks (--in) the lines are one list, and each names its bank.
-    Where nothing seems relevant, the nearest lines are shown all the same, and standard error says so.
+    If nothing seems relevant, the nearest lines are shown anyway, with a note on standard error.
     """
     chosen, at = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
@@ -243,7 +243,7 @@ def recall(
 
 
 def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> str:
-    """Why there are no hits."""
+    """Return why there are no hits."""
     if not query.strip():
         return "nothing was asked"
     if chosen.category is not None:
@@ -257,7 +257,7 @@ def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> 
 
 
 def list_categories(memory: Memory) -> str:
-    """Says which categories the units of a bank have."""
+    """Return which categories the units of a bank have, as text."""
     known = sorted({unit.category for unit in memory.units() if unit.category})
     return f"the bank has {', '.join(known)}" if known else "the bank has none"
 
@@ -270,7 +270,7 @@ def list_categories(memory: Memory) -> str:
 @click.option("--all", "everything", is_flag=True, help="Also when nothing seems relevant.")
 @filter_options
 @category_option
-@click.option("--as-of", metavar="TIME", help="What was known then.")
+@click.option("--as-of", metavar="TIME", help="Use only what was known at this time.")
 @rerank_option
 @json_option
 @click.pass_context
@@ -294,7 +294,8 @@ def context(
     chosen = build_filter(values)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
         found = memory.context(
-            *(query, budget),
+            query,
+            budget,
             where=chosen,
             as_of=parse_time(as_of),
             gate=not everything,
@@ -305,7 +306,7 @@ def context(
     if as_json:
         show_json(found)
         return
-    if found.text:  # as it is for a program, which puts it into a prompt
+    if found.text:  # unchanged for a program, which puts it into a prompt
         click.echo(escape_control_chars(found.text) if sys.stdout.isatty() else found.text)
     cut = f"; {pluralize(len(found.cut), 'hit')} cut" if found.cut else ""
     click.echo(f"({found.tokens} tokens, relevance {found.relevance:.0%}{cut})", err=True)
@@ -314,8 +315,8 @@ def context(
 @main.command()
 @bank_option
 @filter_options
-@click.option("--after", default=0, help="Only lines behind this number.")
-@click.option("--limit", type=int, help="At most so many.")
+@click.option("--after", default=0, help="Only lines after this number.")
+@click.option("--limit", type=int, help="The maximal number of lines.")
 @click.option("--retracted", is_flag=True, help="Retracted lines too.")
 @json_option
 @click.pass_context
@@ -381,14 +382,14 @@ def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @main.command()
 @click.argument("kind", required=False)
 @bank_option
-@click.option("--current", is_flag=True, help="Without those that a later one has superseded.")
+@click.option("--current", is_flag=True, help="Without those that later ones have superseded.")
 @click.option("--category", help="Only of this category.")
 @json_option
 @click.pass_context
 def units(
     ctx: click.Context, /, kind: str | None, bank: str, current: bool, category: str | None, as_json: bool
 ) -> None:
-    """Show what a scribe has written of the lines: of KIND (note, summary), or all."""
+    """Show the units of a bank: notes, summaries and other texts about lines. KIND: note, summary …"""
     with open_memory(ctx, bank) as memory:
         found = memory.units(kind, current=current, category=category)
         known = list_categories(memory)
@@ -442,7 +443,7 @@ def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
-    """Take line SEQ out of recall for good; its text stays in the record. `forget` removes it."""
+    """Exclude line SEQ from recall; its text stays in the bank. `forget` removes it."""
     with open_memory(ctx, bank) as memory:
         line = memory.retract(seq)
     show_json(line) if as_json else click.echo(render_line(line).lstrip())
@@ -453,13 +454,13 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
 @click.option("--seq", type=int, help="The line of this number.")
 @click.option("--session", help="All lines of this session.")
 @click.option("--speaker", help="Everything this speaker said.")
-@click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="What was written of lines, as units shows.")
+@click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="A unit, as `everthread units` lists them.")
 @click.option("--everything", is_flag=True, help="The whole bank.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @json_option
 @click.pass_context
 def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
-    """Remove a line, a session, a speaker, a unit or a bank for good, and print the receipt.
+    """Remove a line, a session, a speaker, a unit or a bank permanently, and print the receipt.
 
     In a folder no byte of it is left. Postgres overwrites its bytes only when it uses their pages again; to be sure,
     run: everthread db scrub URL.
@@ -481,14 +482,14 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
     if not yes:
-        with open_store(ctx, bank):  # nothing is asked about a bank that isn't there
+        with open_store(ctx, bank):  # fails first if there is no such bank
             confirm(f"Forget {named} of bank {bank!r} for good?")
     if unit := scope.pop("unit"):
         with open_memory(ctx, bank) as memory:
             gone = memory.forget_unit(*unit)
         show_json({"kind": unit[0], "ids": gone}) if as_json else click.echo(f"forgotten: {named}")
         return
-    if given == {"everything": True}:  # also a bank so damaged that it can't be opened
+    if given == {"everything": True}:  # works even if the bank is too damaged to be opened
         with open_store(ctx, bank) as store:
             receipt = store.forget(bank, "bank", None, datetime.now(UTC))
     else:
@@ -504,7 +505,7 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
 @json_option
 @click.pass_context
 def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """Give every line that the recipe embeds a vector of the present embedder. May be stopped and started again."""
+    """Give every line that the recipe embeds a vector of the present embedder. May be stopped and resumed."""
     with open_memory(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
             done = memory.reindex(lambda count: bar.update(count - bar.pos))
@@ -517,13 +518,13 @@ def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @main.command()
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
-@click.option("--bank", "-b", multiple=True, help="Only this bank. May be given again.")
+@click.option("--bank", "-b", multiple=True, help="Only this bank. Repeatable.")
 @json_option
 @click.pass_context
 def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...], as_json: bool) -> None:
     """Copy banks from one store to another, each a folder or a postgresql:// URL, and compare them.
 
-    May be stopped and started again. The source stays as it is.
+    May be stopped and resumed. The source is not changed.
     """
     moved: list[tuple[str, int, str]] = []
     embedder = factory.open_embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
@@ -572,7 +573,7 @@ def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: boo
 
 
 @main.command("doctor")
-@click.option("-b", "--bank", multiple=True, help="Only this bank. May be given again. Default: all.")
+@click.option("-b", "--bank", multiple=True, help="Only this bank. Repeatable. Default: all.")
 @json_option
 @click.pass_context
 def doctor_(ctx: click.Context, /, bank: tuple[str, ...], as_json: bool) -> None:

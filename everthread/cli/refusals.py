@@ -17,7 +17,7 @@ from everthread.text.refusal_words import Words, extended, merged, read, shipped
 from everthread.types import Filter
 
 MAX_REPLIES = 500  # of a bank's latest, of which refusing words are learnt
-MAX_EXAMPLES = 3  # of replies that the new words condemn
+MAX_EXAMPLES = 3  # of replies that the new words refuse
 
 
 @click.command()
@@ -54,15 +54,19 @@ def refusals(
         return
     if bank is not None and source is not None:
         raise BadInput("--bank and --from are two sources of replies; give one of them")
-    replies = _of_bank(ctx, bank) if bank is not None else _of_file(source) if source is not None else []
+    replies: list[str] = []
+    if bank is not None:
+        replies = _read_bank_replies(ctx, bank)
+    elif source is not None:
+        replies = _read_file_replies(source)
     before = extended(path) if path.exists() else shipped()
-    found = _learnt(model, replies, language)
+    found = _learn_words(model, replies, language)
     after = merged(before, found)
-    condemned = [text for text in replies if refuses(text, after) and not refuses(text, before)]
+    newly_refused = [text for text in replies if refuses(text, after) and not refuses(text, before)]
     if as_json and not yes:
         raise BadInput("--json shows no question; give --yes, too, to keep the words that are learnt")
     if not as_json:
-        _tell(found, condemned, replies)
+        _show_found(found, newly_refused, replies)
     if found and not yes:
         from everthread.cli.common import confirm
 
@@ -72,7 +76,7 @@ def refusals(
 
         keep(path, found)
     if as_json:
-        show_json({"file": str(path), "learnt": found, "newly_refused": condemned})
+        show_json({"file": str(path), "learnt": found, "newly_refused": newly_refused})
     elif found:
         click.echo(f"kept in {path}")
 
@@ -81,7 +85,7 @@ def _show(path: Path, as_json: bool) -> None:
     words = extended(path) if path.exists() else shipped()
     own = read(path).get("phrases", {}) if path.exists() else {}
     if as_json:
-        show_json({"file": str(path), "exists": path.exists(), "own": own, "phrases": _plain(words)})
+        show_json({"file": str(path), "exists": path.exists(), "own": own, "phrases": _intensities(words)})
         return
     click.echo(
         f"{len(words.phrases)} phrases, {len(words.excuses)} excuses; yours: {path}{'' if own else ' (none yet)'}"
@@ -90,11 +94,11 @@ def _show(path: Path, as_json: bool) -> None:
         click.echo(escape_control_chars(f"{intensity:5}  {text}"))
 
 
-def _plain(words: Words) -> dict[str, float]:
+def _intensities(words: Words) -> dict[str, float]:
     return {phrase.text: phrase.intensity for phrase in words.phrases}
 
 
-def _of_bank(ctx: click.Context, /, bank: str) -> list[str]:
+def _read_bank_replies(ctx: click.Context, /, bank: str) -> list[str]:
     """The bank's latest replies: those that count as refusals first."""
     store = factory.store(ctx.obj["store"], create=False)
     with closing(store):
@@ -108,7 +112,7 @@ def _of_bank(ctx: click.Context, /, bank: str) -> list[str]:
     return texts
 
 
-def _of_file(source: Path) -> list[str]:
+def _read_file_replies(source: Path) -> list[str]:
     try:
         texts = [line.strip() for line in source.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
@@ -118,7 +122,7 @@ def _of_file(source: Path) -> list[str]:
     return texts
 
 
-def _learnt(model: str | None, replies: list[str], language: str) -> dict[str, float]:
+def _learn_words(model: str | None, replies: list[str], language: str) -> dict[str, float]:
     from everthread.scribes import refusal_learning  # needs pydantic, which no other command loads
 
     llm = factory.open_llm(model)
@@ -127,15 +131,14 @@ def _learnt(model: str | None, replies: list[str], language: str) -> dict[str, f
     return refusal_learning.from_replies(llm, replies) if replies else refusal_learning.from_itself(llm, language)
 
 
-def _tell(found: dict[str, float], condemned: list[str], replies: list[str]) -> None:
+def _show_found(found: dict[str, float], newly_refused: list[str], replies: list[str]) -> None:
     if not found:
         click.echo("no refusing words were found; nothing was changed")
         return
     for word, intensity in sorted(found.items(), key=lambda each: -each[1]):
         click.echo(escape_control_chars(f"{intensity:5.2f}  {word}"))
     if replies:
-        click.echo(
-            f"With them {len(condemned)} more of {len(replies)} replies count as refusals{':' if condemned else '.'}"
-        )
-        for text in condemned[:MAX_EXAMPLES]:
+        end = ":" if newly_refused else "."
+        click.echo(f"With them {len(newly_refused)} more of {len(replies)} replies count as refusals{end}")
+        for text in newly_refused[:MAX_EXAMPLES]:
             click.echo(escape_control_chars(f"       {text[:100]}"))

@@ -24,7 +24,7 @@ DEFAULT_PORT = 7391
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to serve. Anywhere else needs a key.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve on. Any other needs a key.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any that is free."
 )
@@ -56,7 +56,7 @@ def serve(
     """Serve the page and the API until Ctrl-C; what is being answered then is finished.
 
     On this machine no key is needed. Any other address refuses to start before there is one: see `everthread keys`.
-    What happens is logged on standard error, as JSON, without anything that was said.
+    Requests are logged on standard error, as JSON, without any text of a conversation.
     """
     settings = _settings(host, require_key or not runner.is_loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
@@ -91,7 +91,7 @@ def _settings(host: str, key_required: bool) -> Settings:
 
 
 def _check_key(place: str | None, host: str) -> None:
-    """ConfigError where others could come in and nobody has a key."""
+    """Raise ConfigError if the server can be reached from elsewhere and no key exists."""
     if not runner.is_loopback(host):
         with closing(factory.store(place)) as store, closing(KeyStore(server_db.get_path(store))) as keys:
             if not keys.list_keys():

@@ -326,7 +326,7 @@ def test_whether_a_bank_remembers_is_set_before_the_first_word(run: Run, tmp_pat
 
 def test_what_is_to_be_kept_with_the_bank_and_writing_nothing_exclude_each_other(run: Run, tmp_path: Path) -> None:
     said = complaint(run("-b", "nora", "--remember", "never", "--incognito"))
-    assert said.startswith("--remember is kept with the bank, and --incognito writes nothing")
+    assert said.startswith("--remember is saved with the bank, and --incognito writes nothing")
     assert not (tmp_path / "store").exists()
 
 

@@ -115,7 +115,7 @@ def test_standard_input_that_is_not_utf_8_is_refused(cli: Cli) -> None:
         (["observe", ""], "text is empty"),
         (["observe", "Hi", "-b", ""], "a bank id must be text"),
         (["observe", "Hi", "-b", "x" * 500], "at most 200 are allowed"),
-        (["observe", "Hi", "--said-at", "soon"], "'soon' is no time; write it like 2024-05-01"),
+        (["observe", "Hi", "--said-at", "soon"], "invalid time: got 'soon', expected a time like 2024-05-01"),
         (["observe", "Hi", "--session", " "], "session must be text that is not blank"),
         (["import", "nowhere.txt"], "nowhere.txt: can't be read (No such file"),
         (["bench", "speed", "--lines", "many"], "--lines 'many' must be whole numbers"),
@@ -228,7 +228,7 @@ def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("fault", "code", "words"),
     [
-        (KeyboardInterrupt(), 130, "interrupted; what was kept stays"),
+        (KeyboardInterrupt(), 130, "interrupted; what was stored stays"),
         (PermissionError(13, "Permission denied", "some/file"), 1, "some/file can't be used (Permission denied)"),
     ],
 )
@@ -335,7 +335,7 @@ def test_recall_is_filtered(alice: Cli, filters: list[str], seqs: set[int]) -> N
     ("arguments", "words"),
     [
         (["-k", "0"], "k must be a whole number from 1, got 0"),
-        (["--since", "yesterday"], "'yesterday' is no time"),
+        (["--since", "yesterday"], "invalid time: got 'yesterday'"),
         (["--as-of", "0001-01-01T00:00+23:00"], "leaves the years 1 to 9999"),
     ],
 )
@@ -1009,7 +1009,7 @@ def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(t
     assert process.returncode == 130
     assert json.loads(stdout)["error"].startswith("interrupted; ")
     assert stderr.splitlines()[-1] == (
-        "everthread: interrupted; what was kept stays, and the same command does the rest"
+        "everthread: interrupted; what was stored stays, and the same command does the rest"
     )
     done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert (done["read"], done["lines"], done["pending"]) == (1200, 1200, 0)
