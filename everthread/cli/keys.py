@@ -30,7 +30,8 @@ def keys() -> None:
 @keys.command()
 @click.argument("name")
 @click.option(
-    "-b", "--bank", multiple=True, metavar="BANK", help="A bank it is good for, or all below one: 'alice/*'. Repeatable. Default: all."
+    "-b", "--bank", multiple=True, metavar="BANK", help="A bank that it opens, or all below one: 'alice/*'. "
+    "Repeatable. Default: all."
 )  # fmt: skip
 @click.option(
     "--may", multiple=True, type=click.Choice(VERBS), help="A permission of the key. Repeatable. Default: all."
