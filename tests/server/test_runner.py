@@ -199,7 +199,7 @@ def test_an_address_is_of_this_machine_or_is_told(tmp_path: Path) -> None:
     assert not serving.is_loopback("192.0.2.1")
     with pytest.raises(ConfigError, match=r"'no\.such\.host\.invalid'"):
         serving.is_loopback("no.such.host.invalid")
-    with pytest.raises(ConfigError, match="no address of this machine"):
+    with pytest.raises(ConfigError, match="not an address of this machine"):
         serving.open_socket("192.0.2.1", 0)
 
 
