@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "everthread"
+PACKAGE = Path(__file__).parents[2] / "everthread"
 ASKED = "from everthread.common.installation import *; print(extra_command('server')); print(upgrade_command())"
 
 
