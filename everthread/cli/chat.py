@@ -85,7 +85,7 @@ def chat(
     on this machine. Without one you are shown what is remembered.
 
     With --json, each line of standard input is answered by one JSON object on a line: the recalled context ("text",
-    "tokens", "lines", "hits", "cut", "relevance"; for other banks "others") and the "reply", which is null without a
+    "tokens", "lines", "units", "hits", "cut", "relevance"; for other banks "others") and the "reply", null without a
     model, with "partial" if it was cut short and "refused" if the model refused. A command such as /stats gives
     {"command": …, "answer": …}. If a goodbye is answered with the question whether to remember the conversation, the
     answer is {"reply": …, "question": …, "remembered": …}, and the next line answers it. An error gives {"error": …},

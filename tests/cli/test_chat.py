@@ -211,7 +211,7 @@ def test_in_json_a_reply_comes_with_what_was_recalled_for_it(run: Run) -> None:
     with llm_server("Fair winds.") as server:
         first, second = answers(run("--json", "-m", f"{server.url}#m", stdin="Hello.\n//me waves\n/QUIT\nNever.\n"))
     assert (first["reply"], first["partial"], first["refused"]) == ("Fair winds.", False, False)
-    context = {"text", "tokens", "lines", "hits", "cut", "relevance", "bank", "others"}
+    context = {"text", "tokens", "lines", "hits", "units", "cut", "relevance", "bank", "others"}
     assert set(first) == {*context, "reply", "partial", "refused"}
     assert (second["reply"], server.bodies[1]["messages"][-1]["content"][-15:]) == ("Fair winds.", "user: /me waves")
 

@@ -905,7 +905,7 @@ def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None
         set(first)
         == set(second)
         == {
-            *("text", "tokens", "bank", "others", "lines", "hits", "cut", "relevance"),
+            *("text", "tokens", "bank", "others", "lines", "hits", "units", "cut", "relevance"),
             *("reply", "partial", "refused"),
         }
     )
