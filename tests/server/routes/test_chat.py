@@ -134,7 +134,7 @@ def test_a_reply_tells_what_was_kept_what_was_remembered_each_piece_and_the_end(
     told = site.ask("reply", {"text": "Who moved to Lisbon?"})
     assert names(told) == ["line", "context", "piece", "done"]
     assert told[0][1]["line"]["text"] == "Who moved to Lisbon?"
-    parts = {"text", "tokens", "relevance", "hits", "lines", "corrects", "bank", "others", "offer", "notes"}
+    parts = {"text", "tokens", "relevance", "hits", "lines", "units", "corrects", "bank", "others", "offer", "notes"}
     assert set(told[1][1]) == parts
     done = told[-1][1]
     assert text(told) == done["text"] == done["body"] == done["line"]["text"] == "It is Mia who moved there."
