@@ -101,7 +101,7 @@ def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(services: Servi
     other = Services(services.store, services.embedder, None, Default(neighbours=3))
     other.get_memory("bob", create=True)
     assert other.get_bank_recipe("bob") == Default(neighbours=3)
-    services.store.set_setting("bob", SETTING_RECIPE, {"name": "default", "options": {"hits": 7}})
+    services.store.set_setting("bob", SETTING_RECIPE, {"name": "default", "options": {"max_hits": 7}})
     assert other.get_bank_recipe("bob") == Default(neighbours=3, max_hits=7)
 
 
