@@ -83,7 +83,7 @@ def filled(folder: Path) -> Services:
     character_library.save(
         Character("Ines", "A cartographer who answers in distances and directions, and draws on whatever is at hand.")
     )
-    store, embedder = factory.store(str(folder / "banks")), factory.open_embedder(None)
+    store, embedder = factory.open_store(str(folder / "banks")), factory.open_embedder(None)
     with Memory("alex/nora", store, embedder, Default()) as memory:
         memory.set_setting("character", keeper.to_json())
         for days, said in PAST:

@@ -14,15 +14,14 @@ from everthread.llms.names import open_llm as open_llm
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.recipes.emi import Emi
-from everthread.recipes.goodai.matching import matcher as matcher
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.membot import Membot
-from everthread.recipes.options import changed
+from everthread.recipes.options import with_options
 from everthread.recipes.packabby import Packabby
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.recipes.snapshots import Snapshots
+from everthread.scribes.names import make_scribe as make_scribe
 from everthread.scribes.names import open_scribe as open_scribe
-from everthread.scribes.names import scribe_by as scribe_by
 from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.store import SQLiteStore
@@ -33,7 +32,7 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def store(spec: Store | str | Path | None = None, create: bool = True) -> Store:
+def open_store(spec: Store | str | Path | None = None, create: bool = True) -> Store:
     """A store as it is, the folder of one, or the URL of a Postgres database; without any, the configured one.
 
     A folder that isn't there is made, or is NotFound.
@@ -62,7 +61,7 @@ def _postgres(spec: str) -> Store:
     return PostgresStore(spec)
 
 
-def counter(spec: TokenCounter | str | None = None) -> TokenCounter:
+def open_counter(spec: TokenCounter | str | None = None) -> TokenCounter:
     """Open a token counter: an object, a name that `llms.token_counters` knows, or the configured one.
 
     Raises:
@@ -72,7 +71,7 @@ def counter(spec: TokenCounter | str | None = None) -> TokenCounter:
     return token_counters.open_counter(name) if isinstance(name, str) else name
 
 
-def recipe(
+def open_recipe(
     spec: Recipe | str | None = None, kept: SavedRecipe | None = None, options: Mapping[str, object] | None = None
 ) -> Recipe:
     """Open a recipe by name, with its options as far as they are set.
@@ -90,7 +89,7 @@ def recipe(
         BadInput: for options that can't be.
     """
     if isinstance(spec, Recipe):
-        return changed(spec, options or {})
+        return with_options(spec, options or {})
     if spec is None and kept is not None and kept.name not in RECIPES:
         raise ConfigError(
             f"the bank keeps the recipe {kept.name!r}, which isn't part of Everthread; give the recipe as an object "
@@ -99,11 +98,11 @@ def recipe(
     name = spec or (kept.name if kept else config.load().recipe)
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
-    usual = configured()[name]
-    return changed(kept.apply(usual) if kept and kept.name == name else usual, options or {})
+    usual = configured_recipes()[name]
+    return with_options(kept.apply(usual) if kept and kept.name == name else usual, options or {})
 
 
-def configured() -> dict[str, Recipe]:
+def configured_recipes() -> dict[str, Recipe]:
     """Read all recipes with the options that the configuration file sets. ConfigError names file, recipe and option."""
     found = dict(RECIPES)
     for name, table in config.load().recipes.items():
@@ -112,7 +111,7 @@ def configured() -> dict[str, Recipe]:
                 f"{config.config_path()} sets [recipes.{name}], which is unknown; known are {', '.join(RECIPES)}"
             )
         try:
-            found[name] = changed(RECIPES[name], table)
+            found[name] = with_options(RECIPES[name], table)
         except BadInput as error:
             raise ConfigError(f"{config.config_path()} sets [recipes.{name}]: {error}") from None
     return found

@@ -139,12 +139,15 @@ class Memory:
             BadInput, ConfigError: for an invalid argument or setting.
             BankTooNew, BankDamaged, StoreUnavailable: if the bank can't be read.
         """
-        held = factory.store(store)
+        held = factory.open_store(store)
         try:
             memory = cls(
-                bank, held, factory.open_embedder(embedder), factory.recipe(recipe, SavedRecipe.of(held, bank), options)
+                bank,
+                held,
+                factory.open_embedder(embedder),
+                factory.open_recipe(recipe, SavedRecipe.of(held, bank), options),
             )
-            memory.count = factory.counter(tokens)
+            memory.count = factory.open_counter(tokens)
             memory._saves_recipe = bool(recipe or options) and not held.corpus(bank).last_seq
         except BaseException:
             if held is not store:
@@ -553,7 +556,7 @@ class Memory:
 
     def save_recipe(self) -> None:
         """Save the recipe that the bank is open with, for all who open it without naming one."""
-        save_recipe(self.store, self.bank, self.recipe, factory.configured().get(self.recipe.name))
+        save_recipe(self.store, self.bank, self.recipe, factory.configured_recipes().get(self.recipe.name))
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Embed all units, and the lines that the recipe embeds, with the present model; drop vectors of other models.

@@ -14,31 +14,31 @@ from everthread.testing import HashEmbedder
 
 def test_objects_are_taken_as_they_are(tmp_path: Path) -> None:
     store, embedder = SQLiteStore(tmp_path), HashEmbedder()
-    assert factory.store(store) is store
+    assert factory.open_store(store) is store
     assert factory.open_embedder(embedder) is embedder
     ours = Default()
-    assert factory.recipe(ours) is ours
+    assert factory.open_recipe(ours) is ours
     for wrong in (3, Default):  # a class in place of a recipe is an easy slip
         with pytest.raises(ConfigError, match="is unknown; known are default"):
-            factory.recipe(wrong)  # type: ignore[arg-type]
+            factory.open_recipe(wrong)  # type: ignore[arg-type]
 
 
 def test_a_path_is_the_folder_of_a_store(tmp_path: Path) -> None:
-    made = factory.store(str(tmp_path / "deep" / "down"))
+    made = factory.open_store(str(tmp_path / "deep" / "down"))
     assert isinstance(made, SQLiteStore)
     assert (tmp_path / "deep" / "down").is_dir()
 
 
 def test_a_folder_is_made_unless_it_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"there are no banks yet: there is no folder .*typo"):
-        factory.store(tmp_path / "typo", create=False)
+        factory.open_store(tmp_path / "typo", create=False)
     assert not (tmp_path / "typo").exists()
-    assert isinstance(factory.store(tmp_path, create=False), SQLiteStore)
+    assert isinstance(factory.open_store(tmp_path, create=False), SQLiteStore)
 
 
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    factory.store("~/banks")
+    factory.open_store("~/banks")
     assert (tmp_path / "banks").is_dir()
 
 
@@ -52,7 +52,7 @@ def test_without_a_store_the_configured_one_opens(monkeypatch: pytest.MonkeyPatc
 
 def test_a_url_of_an_unknown_kind_is_refused() -> None:
     with pytest.raises(ConfigError, match="'mongodb://host/db' is a URL of an unknown kind; give the path of a folder"):
-        factory.store("mongodb://host/db")
+        factory.open_store("mongodb://host/db")
 
 
 def test_embedders_have_names() -> None:
@@ -74,4 +74,4 @@ def test_a_remote_embedder_must_name_its_model() -> None:
 
 def test_an_unknown_recipe_is_refused_with_what_there_is() -> None:
     with pytest.raises(ConfigError, match="recipe 'soup' is unknown; known are default"):
-        factory.recipe("soup")
+        factory.open_recipe("soup")

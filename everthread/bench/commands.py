@@ -282,7 +282,7 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
 @click.pass_context
 def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> None:
     """Let many clients ask and tell many banks of a STORE at once: a folder, or a postgresql:// URL."""
-    opened = factory.store(store)
+    opened = factory.open_store(store)
     found = load.run_load(
         opened,
         embedder=ctx.find_root().obj["embedder"],
@@ -304,7 +304,7 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
 
     Takes an hour as it stands; cut short, it goes on where it was.
     """
-    opened = factory.store(store)
+    opened = factory.open_store(store)
     found = noisy_neighbour.measure_noisy_neighbour(
         opened,
         banks=banks,
@@ -412,11 +412,13 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
     if bank is None:
         found = style_talk.compare_samples(replies, window)
     else:
-        store = factory.store(ctx.find_root().obj["store"], create=False)
+        store = factory.open_store(ctx.find_root().obj["store"], create=False)
         try:
             if not store.exists(bank):
                 raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
-            talk = style_talk.read_bank(Memory(bank, store, factory.open_embedder("hash"), factory.recipe("default")))
+            talk = style_talk.read_bank(
+                Memory(bank, store, factory.open_embedder("hash"), factory.open_recipe("default"))
+            )
         finally:
             store.close()
         found = {bank: style.measure_drift(talk.sample, talk.replies[-replies:], window)}

@@ -235,8 +235,8 @@ def _put(
 ) -> Iterator[Trial]:
     """Put every question to its own bank, when its time has come, and then to foreign ones; some to small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
-        store = factory.store(Path(folder))
-        banks = [Memory(each.id, store, model, factory.recipe("default")) for each in conversations]
+        store = factory.open_store(Path(folder))
+        banks = [Memory(each.id, store, model, factory.open_recipe("default")) for each in conversations]
         for conversation, bank in zip(conversations, banks, strict=True):
             yield from _own(conversation, bank, names)
         for at, conversation in enumerate(conversations):
@@ -290,10 +290,10 @@ def _small(
 
 def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
-        store = factory.store(Path(folder))
+        store = factory.open_store(Path(folder))
         for each in load_first_facts(language):
             told = with_replies(each, language) if assistant else each
-            bank = Memory(each.id, store, model, factory.recipe("default"))
+            bank = Memory(each.id, store, model, factory.open_recipe("default"))
             seqs = dict(zip(told.ids, (line.seq for line in bank.observe_many(told.lines)), strict=True))
             for question in told.questions:
                 gold = [seqs[id] for id in question.gold]

@@ -166,7 +166,7 @@ class _Kept:
     """Caches the scores of a matching model, which every factor asks for much the same pairs."""
 
     def __init__(self, name: str) -> None:
-        model = matching.matcher(name)
+        model = matching.resolve_matcher(name)
         if name.startswith(rerank_names.EM):
             model = EmbedderMatch(_KeptVectors(names.open_embedder(name.removeprefix(rerank_names.EM))))
         assert model is not None

@@ -89,8 +89,8 @@ def compare_stores(
     found = []
     with (
         tempfile.TemporaryDirectory(prefix="everthread-load-") as folder,
-        closing(factory.store(Path(folder))) as sqlite,
-        closing(factory.store(url)) as postgres,
+        closing(factory.open_store(Path(folder))) as sqlite,
+        closing(factory.open_store(url)) as postgres,
     ):
         for size in sizes:
             for name, store in (("sqlite", sqlite), ("postgres", postgres)):
@@ -160,7 +160,7 @@ def run_load(
         raise BadInput(f"clients, banks and seconds must be positive, got {clients}, {banks}, {seconds}")
     real, tell = factory.open_embedder(embedder), progress or (lambda _: None)
     tell(f"filling {banks:,} banks")
-    bulk, recipe = BulkEmbedder(real), factory.recipe("default")
+    bulk, recipe = BulkEmbedder(real), factory.open_recipe("default")
     memories = [Memory(f"load {n}", store, bulk, recipe) for n in range(banks)]
     for number, memory in enumerate(memories):
         memory.observe_many(

@@ -65,7 +65,7 @@ def measure_noisy_neighbour(
     if banks < 1 or lines < CHUNK_LINES:
         raise BadInput(f"banks must be positive and lines at least {CHUNK_LINES:,}, got {banks} and {lines}")
     tell = progress or (lambda _: None)
-    bulk, recipe = BulkEmbedder(factory.open_embedder(embedder)), factory.recipe("default")
+    bulk, recipe = BulkEmbedder(factory.open_embedder(embedder)), factory.open_recipe("default")
     for number in range(banks):
         _fill(store, f"small {number}", SMALL_BANK_LINES, SMALL_BANK_LINES * number, bulk)
         if number % 1000 == 0:
@@ -91,7 +91,7 @@ def measure_noisy_neighbour(
 
 def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -> None:
     """Fill the bank up to `size` lines."""
-    memory = Memory(bank, store, embedder, factory.recipe("default"))
+    memory = Memory(bank, store, embedder, factory.open_recipe("default"))
     have = store.corpus(bank).lines
     if have < size:
         memory.observe_many(synthetic.lines(size - have, skip=behind + have))

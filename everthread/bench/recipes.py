@@ -91,12 +91,12 @@ def compare_recipes(
     """
     if not any(conversation.questions for conversation in conversations):
         raise BadInput(f"{dataset} has no question with gold; choose other conversations")
-    chosen = [factory.recipe(each) for each in recipes or factory.RECIPES]
+    chosen = [factory.open_recipe(each) for each in recipes or factory.RECIPES]
     if len({recipe.name for recipe in chosen}) < len(chosen):
         raise BadInput(f"a recipe is named twice: {', '.join(each.name for each in chosen)}; name each once")
     model, writer = factory.open_embedder(embedder), scribe or ExtractiveScribe()
     with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
-        store = factory.store(Path(folder))
+        store = factory.open_store(Path(folder))
         try:
             progress("what a write costs")
             costs = measure_write_costs(conversations[0], chosen, store, model, writer)

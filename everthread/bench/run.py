@@ -137,7 +137,7 @@ def _open(
     embedder: Embedder | str | None,
 ) -> list[Memory]:
     """Open a bank for each conversation, in one store and with one model."""
-    store, model, chosen = factory.store(folder), factory.open_embedder(embedder), factory.recipe(recipe)
+    store, model, chosen = factory.open_store(folder), factory.open_embedder(embedder), factory.open_recipe(recipe)
     names = [f"bench-{number}" for number in range(len(conversations))]
     return [Memory.open(name, store=store, embedder=model, recipe=chosen) for name in names]
 

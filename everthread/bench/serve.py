@@ -181,7 +181,7 @@ def _fill(folder: Path, clients: int, embedder: str | None) -> None:
             )
             for at, line in enumerate(islice(said, LINES_PER_BANK))
         ]
-        Memory(_bank(number), store, model, factory.recipe("default")).observe_many(lines)
+        Memory(_bank(number), store, model, factory.open_recipe("default")).observe_many(lines)
     store.close()
 
 

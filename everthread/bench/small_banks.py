@@ -153,7 +153,10 @@ def measure_small_banks(
     model, scribe = _Kept(factory.open_embedder(embedder)), ExtractiveScribe()
     told: dict[tuple[str, int], list[tuple[list[bool], ...]]] = defaultdict(list)
     taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
-    with tempfile.TemporaryDirectory(prefix="everthread-priming-") as folder, closing(factory.store(folder)) as store:
+    with (
+        tempfile.TemporaryDirectory(prefix="everthread-priming-") as folder,
+        closing(factory.open_store(folder)) as store,
+    ):
         for done, bank in enumerate(banks, 1):
             bank.fill(store, model, scribe)
             for arm, recipe in ARMS.items():

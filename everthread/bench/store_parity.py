@@ -57,7 +57,7 @@ def measure_parity(
     equal: list[bool] = []
     recalls: tuple[list[float], list[float]] = ([], [])
     with tempfile.TemporaryDirectory(prefix="everthread-same-") as folder:
-        stores = factory.store(Path(folder)), factory.store(url)
+        stores = factory.open_store(Path(folder)), factory.open_store(url)
         for each in conversations:
             tell(each.id)
             answers = [_answers(store, each, model) for store in stores]
@@ -71,7 +71,7 @@ def measure_parity(
 
 def _answers(store: Store, conversation: AnnotatedConversation, embedder: Embedder) -> list[list[str]]:
     """The ids of the hits of each question, best first."""
-    memory = Memory(f"{conversation.id} {uuid4()}", store, embedder, factory.recipe("default"))
+    memory = Memory(f"{conversation.id} {uuid4()}", store, embedder, factory.open_recipe("default"))
     try:
         lines = memory.observe_many(conversation.lines)
         ids = {line.seq: id for line, id in zip(lines, conversation.ids, strict=True)}

@@ -150,7 +150,7 @@ def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bo
     If the bank holds another character's memories, ask whether this one takes its place or gets its own bank; without a
     terminal, it takes its place, and a line on standard error reports that.
     """
-    with suppress(LookupError), closing(factory.store(store, create=False)) as found:
+    with suppress(LookupError), closing(factory.open_store(store, create=False)) as found:
         if found.exists(bank) and found.corpus(bank).lines:
             settings = found.settings(bank)
             now, name = open_character(None, settings).name, open_character(character, settings).name
@@ -186,7 +186,7 @@ def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> 
     """Return whether a bank exists, without creating it. Raises NotFound for an unknown character, so that a mistyped
     name creates no bank."""
     there = False
-    with suppress(LookupError), closing(factory.store(store, create=False)) as found:
+    with suppress(LookupError), closing(factory.open_store(store, create=False)) as found:
         there = found.exists(bank)
     if character is not None and not there:
         open_character(character, {})

@@ -68,7 +68,7 @@ def migrate(url: str, as_json: bool) -> None:
 def check(url: str, as_json: bool) -> None:
     """See that the server answers, has pgvector and the tables, and that every bank is sound."""
     server = _open_database(url)
-    with closing(factory.store(url)) as store:
+    with closing(factory.open_store(url)) as store:
         found = {bank: store.check(bank) for bank in store.banks()}
     wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
     text = "\n".join(wrong) or f"{server.display_url}: {pluralize(len(found), 'bank')}, all sound"

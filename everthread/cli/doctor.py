@@ -56,7 +56,7 @@ def _installed(package: str) -> Finding:
 def _recipe() -> Finding:
     """Open the recipe of banks that keep none, with the options that the configuration sets."""
     try:
-        return Finding("recipe", True, factory.recipe().name)
+        return Finding("recipe", True, factory.open_recipe().name)
     except EverthreadError as error:
         return Finding("recipe", False, str(error))
 
@@ -84,7 +84,7 @@ def _language_model() -> Finding:
 
 def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     try:
-        kept = factory.store(store, create=False)
+        kept = factory.open_store(store, create=False)
         there = kept.banks()
         if missing := sorted(set(names) - set(there)):
             raise NotFound(f"there is no bank {missing[0]!r}")

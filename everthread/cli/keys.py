@@ -18,7 +18,7 @@ from everthread.server.keys import ALL_BANKS, VERBS, ApiKey, KeyStore
 @contextmanager
 def _kept(ctx: click.Context) -> Iterator[KeyStore]:
     """The keys that belong to the store."""
-    with closing(factory.store(ctx.obj["store"])) as store, closing(KeyStore(server_db.get_path(store))) as keys:
+    with closing(factory.open_store(ctx.obj["store"])) as store, closing(KeyStore(server_db.get_path(store))) as keys:
         yield keys
 
 

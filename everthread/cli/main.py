@@ -84,7 +84,7 @@ def main(ctx: click.Context, /, **values: Any) -> None:
 @contextmanager
 def open_store(ctx: click.Context, /, bank: str, create: bool = False) -> Iterator[Store]:
     """Open the store of a bank. Raises NotFound if the bank doesn't exist, unless `create`."""
-    store = factory.store(ctx.obj["store"], create)
+    store = factory.open_store(ctx.obj["store"], create)
     try:
         if not create and not store.exists(bank):
             there = store.banks()
@@ -412,7 +412,7 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
     """List the banks."""
     found, none = [], "there are no banks yet; begin with: everthread chat"
     try:
-        store = factory.store(ctx.obj["store"], create=False)
+        store = factory.open_store(ctx.obj["store"], create=False)
         found = store.banks()
         store.close()
     except NotFound as error:
@@ -528,14 +528,14 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     """
     moved: list[tuple[str, int, str]] = []
     embedder = factory.open_embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
-    with closing(factory.store(source, create=False)) as here:
+    with closing(factory.open_store(source, create=False)) as here:
         names = bank or here.banks()
         if missing := [name for name in names if not here.exists(name)]:
             raise NotFound(f"there is no bank {missing[0]!r} in {dsn.redact_password(source)}; nothing was moved")
-        with closing(factory.store(target)) as there:
+        with closing(factory.open_store(target)) as there:
             for name in names:
                 own = SavedRecipe.of(here, name)  # by which the copy is embedded
-                recipe = factory.recipe(own.name if own and own.name in factory.RECIPES else "default", own)
+                recipe = factory.open_recipe(own.name if own and own.name in factory.RECIPES else "default", own)
                 old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in (here, there))
                 counts = old.stats()
                 with click.progressbar(

@@ -66,7 +66,7 @@ def _recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
     if bank is not None:
         with open_store(ctx, bank) as store:
             own = SavedRecipe.of(store, bank)
-    return factory.recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
+    return factory.open_recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
 
 
 def _show(recipe: Recipe, as_json: bool) -> None:

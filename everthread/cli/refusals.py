@@ -100,7 +100,7 @@ def _intensities(words: Words) -> dict[str, float]:
 
 def _read_bank_replies(ctx: click.Context, /, bank: str) -> list[str]:
     """The bank's latest replies: those that count as refusals first."""
-    store = factory.store(ctx.obj["store"], create=False)
+    store = factory.open_store(ctx.obj["store"], create=False)
     with closing(store):
         if not store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")

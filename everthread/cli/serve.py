@@ -93,7 +93,7 @@ def _settings(host: str, key_required: bool) -> Settings:
 def _check_key(place: str | None, host: str) -> None:
     """Raise ConfigError if the server can be reached from elsewhere and no key exists."""
     if not runner.is_loopback(host):
-        with closing(factory.store(place)) as store, closing(KeyStore(server_db.get_path(store))) as keys:
+        with closing(factory.open_store(place)) as store, closing(KeyStore(server_db.get_path(store))) as keys:
             if not keys.list_keys():
                 raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
 

@@ -220,7 +220,7 @@ def identity(recipe: HasOptions) -> tuple[object, ...]:
     return recipe.name, *values(recipe).items()
 
 
-def changed(recipe: R, given: Mapping[str, object]) -> R:
+def with_options(recipe: R, given: Mapping[str, object]) -> R:
     """Set options of a recipe.
 
     Args:

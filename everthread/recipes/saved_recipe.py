@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from everthread.bank.settings import parse_recipe
 from everthread.common.keys import SETTING_RECIPE
 from everthread.errors import BadInput
-from everthread.recipes.options import R, as_json, changed, options, values
+from everthread.recipes.options import R, as_json, options, values, with_options
 from everthread.types import JSONValue
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class SavedRecipe:
     def apply(self, recipe: R) -> R:
         """Set the kept options of a recipe of that name. One that no longer fits is left out, and logged."""
         try:
-            return changed(recipe, self.options)
+            return with_options(recipe, self.options)
         except BadInput:
             for name, value in self.options.items():
                 try:
-                    recipe = changed(recipe, {name: value})
+                    recipe = with_options(recipe, {name: value})
                 except BadInput as error:
                     log.warning("an option that the bank keeps is left out: %s", error)
             return recipe

@@ -30,15 +30,15 @@ def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
     settings = config.load()
     name = spec or settings.scribe_model
     if not name:
-        return scribe_by(llm)
+        return make_scribe(llm)
     key = settings.llm_key
     if name.startswith(("http://", "https://")):
         same = name.partition("#")[0].rstrip("/") == settings.llm_url.rstrip("/")
         key = settings.scribe_key or (key if same else "")  # no key goes to another server than its own
-    return scribe_by(find_model(replace(settings, llm_key=key, llm_prices=""), name))
+    return make_scribe(find_model(replace(settings, llm_key=key, llm_prices=""), name))
 
 
-def scribe_by(llm: LLM | None) -> Scribe:
+def make_scribe(llm: LLM | None) -> Scribe:
     """Make a scribe that writes with a language model; None: the extractive one, which needs none."""
     if llm is None:
         return ExtractiveScribe()

@@ -78,9 +78,9 @@ class AppFactory:
 
     def build_services(self) -> Services:
         """Build the services of one process. Raises ConfigError for an unknown name."""
-        recipe, llm = factory.recipe(self.recipe, options=self.options), factory.open_llm(self.model)
-        scribe, count = factory.open_scribe(llm, self.scribe), factory.counter(self.tokens)
-        store = factory.store(self.store)
+        recipe, llm = factory.open_recipe(self.recipe, options=self.options), factory.open_llm(self.model)
+        scribe, count = factory.open_scribe(llm, self.scribe), factory.open_counter(self.tokens)
+        store = factory.open_store(self.store)
         if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
             store.max_open_banks = self.settings.max_replies
         services = Services(

@@ -54,9 +54,9 @@ class Services:
         self.llms = LLMCatalog(llm)
         self._scribes: dict[str | None, Scribe] = {
             None: scribe or factory.open_scribe(llm),
-            "none": factory.scribe_by(None),
+            "none": factory.make_scribe(None),
         }
-        self._recipes = {**factory.configured(), recipe.name: recipe}
+        self._recipes = {**factory.configured_recipes(), recipe.name: recipe}
         self._memories: OrderedDict[tuple[object, ...], Memory] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -76,7 +76,7 @@ class Services:
             ConfigError: for an unknown model.
         """
         if name not in self._scribes:
-            self._scribes[name] = factory.scribe_by(self.llms.get(name))
+            self._scribes[name] = factory.make_scribe(self.llms.get(name))
         return self._scribes[name]
 
     def get_bank_scribe(self, bank: str) -> Scribe:

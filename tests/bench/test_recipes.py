@@ -16,7 +16,7 @@ from everthread.bench.report import BUDGETS_TOKENS
 from everthread.bench.run import run_benchmark as measure
 from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
-from everthread.factory import store as open_store
+from everthread.factory import open_store as open_store
 from everthread.recall.reader import BankReader
 from everthread.recall.results import Candidate, Query, SearchResult
 from everthread.recipes.base import Recipe

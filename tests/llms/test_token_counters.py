@@ -46,8 +46,8 @@ def tokenizer(tmp_path: Path) -> Path:
 
 
 def test_the_estimate_counts_unless_another_counter_is_named() -> None:
-    assert open_counter("estimate") is factory.counter() is estimate
-    assert factory.counter(len) is len
+    assert open_counter("estimate") is factory.open_counter() is estimate
+    assert factory.open_counter(len) is len
 
 
 def test_a_tokenizer_of_a_file_or_its_folder_counts_all_tokens_of_a_text_and_no_special_ones(tokenizer: Path) -> None:

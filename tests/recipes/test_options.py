@@ -9,7 +9,7 @@ from everthread.factory import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import Emi
 from everthread.recipes.membot import Membot
-from everthread.recipes.options import TYPES, as_text, changed, identity, option, options, values
+from everthread.recipes.options import TYPES, as_text, identity, option, options, values, with_options
 from everthread.recipes.packabby import Packabby
 
 
@@ -34,16 +34,18 @@ def test_each_option_has_a_meaning_a_type_and_a_default_within_its_limits(recipe
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
 def test_what_a_recipe_is_set_to_can_be_written_as_text_and_read_back(recipe: Recipe) -> None:
     written = {name: as_text(value) for name, value in values(recipe).items()}
-    assert values(changed(recipe, written)) == values(recipe)
+    assert values(with_options(recipe, written)) == values(recipe)
 
 
 def test_values_are_read_from_text_and_from_json_alike() -> None:
-    read = changed(Packabby(), {"threshold": "0.3", "max_hits": 2, "decoys": "They said hello, They left"})
+    read = with_options(Packabby(), {"threshold": "0.3", "max_hits": 2, "decoys": "They said hello, They left"})
     assert (read.threshold, read.max_hits, read.decoys) == (0.3, 2, ("They said hello", "They left"))
-    assert changed(read, {"threshold": "none", "decoys": ["a, b"]}).decoys == ("a, b",)
-    assert changed(read, {"threshold": "none"}).threshold is changed(read, {"threshold": None}).threshold is None
-    assert changed(Emi(), {"include_user": "true"}).include_user
-    assert changed(Own(), {"mood": "loud"}).mood == "loud"
+    assert with_options(read, {"threshold": "none", "decoys": ["a, b"]}).decoys == ("a, b",)
+    assert (
+        with_options(read, {"threshold": "none"}).threshold is with_options(read, {"threshold": None}).threshold is None
+    )
+    assert with_options(Emi(), {"include_user": "true"}).include_user
+    assert with_options(Own(), {"mood": "loud"}).mood == "loud"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_what_can_not_be_set_is_refused_by_name_with_its_limits(
     recipe: Recipe, given: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(BadInput, match=re.escape(said)):
-        changed(recipe, given)
+        with_options(recipe, given)
 
 
 def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
@@ -76,9 +78,9 @@ def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
 
 def test_an_object_that_python_gave_is_no_value_of_an_option() -> None:
     assert values(Own(voice=print))["voice"] == ""
-    assert changed(Own(voice=print), {"voice": "low"}).voice == "low"
+    assert with_options(Own(voice=print), {"voice": "low"}).voice == "low"
 
 
 def test_recipes_are_the_same_by_their_name_and_options() -> None:
-    assert identity(Packabby(max_hits=2)) == identity(changed(Packabby(), {"max_hits": "2"}))
+    assert identity(Packabby(max_hits=2)) == identity(with_options(Packabby(), {"max_hits": "2"}))
     assert len({identity(Packabby()), identity(Packabby(max_hits=2)), identity(Emi())}) == 3

@@ -489,4 +489,4 @@ def test_what_the_person_announced_is_brought_up_only_where_that_is_wanted(bank:
 
 def test_a_character_that_brings_up_the_past_can_be_set_by_name() -> None:
     assert Snapshots().offers is False
-    assert factory.recipe("character", None, {"offers": "true"}).offers is True
+    assert factory.open_recipe("character", None, {"offers": "true"}).offers is True

@@ -19,13 +19,13 @@ class Matcher(Protocol):
         ...
 
 
-def matcher(given: Matcher | str | None, *, device: object = None) -> Matcher | None:
+def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Matcher | None:
     """Returns a matching model as it is, or by name; None for None and "".
 
     Args:
         given: an object, or `em:EMBEDDER` (any name of an embedding model, such as `em:minilm`), or `st:NAME` (a
             cross-encoder of sentence-transformers).
-        device: where torch runs it, as for `everthread.embedders.names.embedder`.
+        device: where torch runs it, as for `everthread.embedders.names.open_embedder`.
 
     Raises:
         ConfigError: for an unknown name. BadInput: for an object without `predict`.

@@ -134,7 +134,7 @@ class GoodAI(Recipe):
 
     @cached_property
     def _matching(self) -> Matcher | None:
-        return _matcher(self.matcher) if isinstance(self.matcher, str) else matching.matcher(self.matcher)
+        return _matcher(self.matcher) if isinstance(self.matcher, str) else matching.resolve_matcher(self.matcher)
 
     @cached_property
     def _growth(self) -> Expansion:
@@ -220,7 +220,7 @@ class GoodAI(Recipe):
 @lru_cache(maxsize=8)
 def _matcher(name: str) -> Matcher | None:
     """One model for every recipe that names it: a server has one a bank, and a model takes its memory once."""
-    return matching.matcher(name)
+    return matching.resolve_matcher(name)
 
 
 def _by_words(reader: BankReader, asked: Query, k: int) -> SearchResult:

@@ -123,7 +123,7 @@ class TextMemory:
         self._tokenizer: Tokenizer = tokenizers.tokenizer(tokenizer)
         self._expansion = expansion
         self._redundancy = redundancy
-        self._matcher = matching.matcher(matcher)
+        self._matcher = matching.resolve_matcher(matcher)
         self._factor = reranking_k_factor
         self._weighing = weighing
         self._scribe = scribe
@@ -166,7 +166,7 @@ class TextMemory:
             emb_model = options.pop("embedder")
         if matching_model is not None:
             where = device if matching.on_torch(matching_model) else None
-            options["matcher"] = matching.matcher(matching_model, device=where)
+            options["matcher"] = matching.resolve_matcher(matching_model, device=where)
         elsewhere = matching.on_torch(matching_model) and not names.is_on_torch(emb_model)
         model = _embedder(emb_model, None if elsewhere else device)
         return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity), model, **options)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
-from everthread.recipes.options import changed, check_remote, described
+from everthread.recipes.options import check_remote, described, with_options
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.server.auth import BankId, ReadAnyServices, RequireBankPermission
 from everthread.server.idempotency import Idempotency, IdempotentRequest
@@ -81,7 +81,7 @@ def set_recipe(services: Changing, bank: BankId, once: Idempotency, body: Recipe
     _require_bank(services, bank)
     usual = services.get_recipe(body.name or services.recipe.name)
     check_remote(usual, body.options)
-    way = None if body.name is None and not body.options else changed(usual, body.options)
+    way = None if body.name is None and not body.options else with_options(usual, body.options)
     return _save_once(services, bank, once, way)
 
 
@@ -91,7 +91,7 @@ def change_recipe(services: Changing, bank: BankId, once: Idempotency, body: Rec
     _require_bank(services, bank)
     way = services.get_bank_recipe(bank, body.name)
     check_remote(services.get_recipe(way.name), body.options)
-    return _save_once(services, bank, once, changed(way, body.options))
+    return _save_once(services, bank, once, with_options(way, body.options))
 
 
 def _require_bank(services: Services, bank: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from everthread.errors import BadInput, ConfigError, ModelError
 from everthread.recall.rerank_models import CrossEncoder, EmbedderMatch
-from everthread.recipes.goodai.matching import confidences, matcher
+from everthread.recipes.goodai.matching import confidences, resolve_matcher
 
 
 class Fixed:
@@ -30,7 +30,11 @@ def test_a_matcher_that_gives_a_text_no_probability_has_failed(numbers: tuple[fl
 
 
 def test_matching_models_have_the_names_that_goodai_ltm_gives_them() -> None:
-    found = matcher("em:minilm"), matcher("st:cross-encoder/stsb-distilroberta-base"), matcher("em:st:some/model")
+    found = (
+        resolve_matcher("em:minilm"),
+        resolve_matcher("st:cross-encoder/stsb-distilroberta-base"),
+        resolve_matcher("em:st:some/model"),
+    )
     assert [type(each) for each in found] == [EmbedderMatch, CrossEncoder, EmbedderMatch]
     assert [getattr(each, "name", "") for each in found] == [
         "match:all-minilm-l6-v2-int8",
@@ -41,21 +45,21 @@ def test_matching_models_have_the_names_that_goodai_ltm_gives_them() -> None:
 
 def test_a_matching_model_is_taken_as_it_is_and_none_is_none() -> None:
     fixed = Fixed(0.5)
-    assert (matcher(fixed), matcher(None), matcher("")) == (fixed, None, None)
+    assert (resolve_matcher(fixed), resolve_matcher(None), resolve_matcher("")) == (fixed, None, None)
 
 
 @pytest.mark.parametrize("name", ["minilm", "st:", "cross-encoder/stsb-distilroberta-base"])
 def test_an_unknown_matching_model_is_refused_with_what_there_is(name: str) -> None:
     with pytest.raises(ConfigError, match=f"invalid matching model '{name}': expected em:EMBEDDER, such as em:minilm"):
-        matcher(name)
+        resolve_matcher(name)
 
 
 def test_a_model_that_goodai_ltm_trained_is_refused_also_as_a_matching_model() -> None:
     with pytest.raises(ConfigError, match="'em-distilroberta-p5-01' is one of the models that goodai-ltm trained"):
-        matcher("em:em-distilroberta-p5-01")
+        resolve_matcher("em:em-distilroberta-p5-01")
 
 
 @pytest.mark.parametrize("given", [5, object()])
 def test_what_predicts_nothing_is_no_matching_model(given: Any) -> None:
     with pytest.raises(BadInput, match=r"has no predict\(pairs\)"):
-        matcher(given)
+        resolve_matcher(given)

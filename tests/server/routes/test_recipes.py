@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 from everthread.common.keys import SETTING_RECIPE
 from everthread.factory import RECIPES
 from everthread.recipes.default import Default
-from everthread.recipes.options import changed, options
+from everthread.recipes.options import options, with_options
 from everthread.server.services import Services
 from server.problem import kind
 
@@ -119,7 +119,7 @@ def test_a_request_can_have_no_other_model_loaded_and_no_other_host_asked(
 def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(
     told: TestClient, services: Services
 ) -> None:
-    services._recipes["goodai"] = changed(RECIPES["goodai"], {"matcher": "em:hash"})
+    services._recipes["goodai"] = with_options(RECIPES["goodai"], {"matcher": "em:hash"})
     for model in ("em:minilm", "", "em:hash"):
         answer = told.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()
         assert values(answer)["matcher"] == model
