@@ -85,7 +85,7 @@ BATCH = 512  # lines embedded and written together by observe_many: one fsync ea
 Progress = Callable[[int], None]
 
 
-@damage.reports_damage
+@damage.raises_bank_damaged
 class Memory:
     """One open bank; a context manager. Thread-safe, also in processes that are forked while it is open.
 
@@ -312,7 +312,7 @@ class Memory:
         validation.check_positive(k, "k")
         asked = Query(query, where, as_of, validation.check_seqs(exclude))
         reranker = open_reranker(rerank or self.recipe.rerank, self._encoder.embedder)
-        wanted = k if reranker is None else k * dispatch.CANDIDATES_PER_HIT
+        wanted = k if reranker is None else k * dispatch.HITS_PER_RERANKED_HIT
         search = partial(dispatch.search, self.recipe)
         if banks is None:
             hits = search(self.reader, asked, wanted).hits

@@ -37,7 +37,7 @@ class Nearest(Recipe):
         """
         near = [(seq, cosine) for seq, cosine in reader.nearest(asked, k) if cosine >= self.threshold]
         found = [Candidate(seq, cosine, cosine, {"cosine": cosine}) for seq, cosine in near]
-        allowed = reader.visible_seqs(asked)
+        allowed = reader.allowed_seqs(asked)
         hits = reader.with_neighbours(found, self.neighbours, allowed, asked.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance=best, passes=bool(hits), allowed=allowed)

@@ -29,7 +29,7 @@ class BankOwner(Protocol):
 Kind = TypeVar("Kind", bound=type[BankOwner])
 
 
-def reports_damage(kind: Kind) -> Kind:
+def raises_bank_damaged(kind: Kind) -> Kind:
     """Wrap the public methods of a class, so that they raise BankDamaged if they fail because the bank is damaged."""
     for name, method in list(vars(kind).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):

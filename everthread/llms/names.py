@@ -87,7 +87,7 @@ def _llm_at(settings: Config, name: str) -> LLM:
     key = key or discovery.get_openai_key(address)
     return OpenAICompatible(
         address,
-        name or _onlyfind_model(address, key),
+        name or _find_only_model(address, key),
         key or None,
         context=settings.llm_context,
         timeout=settings.llm_timeout,
@@ -95,7 +95,7 @@ def _llm_at(settings: Config, name: str) -> LLM:
     )
 
 
-def _onlyfind_model(address: str, key: str) -> str:
+def _find_only_model(address: str, key: str) -> str:
     remedy = "name one with EVERTHREAD_LLM_MODEL, or after the URL: #model"
     if (names := discovery.list_models(address, key)) is None:
         raise ConfigError(f"no model of {redact_url(address)} is named, and it doesn't list its models; {remedy}")

@@ -42,7 +42,7 @@ class Candidates:
     """
 
     seqs: Seqs  # (C,)
-    at: npt.NDArray[np.intp]  # (C,) into rows
+    row_indexes: npt.NDArray[np.intp]  # (C,) into rows
     rows: ScoringRows  # (R,)
     cosine: Floats  # (R,)
     postings: Mapping[str, Postings]

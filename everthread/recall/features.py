@@ -45,7 +45,7 @@ UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean co
 
 def signals(query: ParsedQuery, found: Candidates) -> Signals:
     """Every signal of every candidate."""
-    rows, at = found.rows, found.at
+    rows, at = found.rows, found.row_indexes
     if not len(at):
         return {name: np.empty(0, np.float32) for name in SIGNALS}
     lines = rows.lines
@@ -125,7 +125,7 @@ def _echoes(found: Candidates, near: _AdjacentRows) -> npt.NDArray[np.bool_]:
 
 def _words(found: Candidates, near: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
     """The lexical signals, from the records of the query's terms alone."""
-    rows, at, corpus = found.rows, found.at, found.corpus
+    rows, at, corpus = found.rows, found.row_indexes, found.corpus
     steps = {step: near.index(step) for step in WINDOW}
     length = _in_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(WINDOW, 1.0))
     mean_window = corpus.mean_per_line(corpus.terms) + (len(WINDOW) - 1) * corpus.mean_per_line(corpus.head_terms)

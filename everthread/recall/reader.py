@@ -61,7 +61,7 @@ class BankReader:
 
     # -------------------------------------------------------------------- lines
 
-    def visible_seqs(self, query: Query) -> Seqs | None:
+    def allowed_seqs(self, query: Query) -> Seqs | None:
         """Return the (N,) numbers of the lines that a query may find, ascending; None: all lines."""
         return self.store.filter_seqs(self.bank, query.where or Filter(), query.as_of)
 
@@ -127,7 +127,7 @@ class BankReader:
             return []
         model = self.encoder.name
         wanted = max(k + len(query.exclude), candidates.DENSE_CANDIDATES)
-        seqs = self.store.nearest_seqs(self.bank, model, vector, wanted, self.visible_seqs(query))
+        seqs = self.store.nearest_seqs(self.bank, model, vector, wanted, self.allowed_seqs(query))
         seqs = seqs[~np.isin(seqs, list(query.exclude))]
         cosines = self.encoder.calibrate(self.store.cosines(self.bank, model, vector, seqs))
         best = np.argsort(-cosines, kind="stable")[:k]

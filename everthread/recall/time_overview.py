@@ -65,7 +65,7 @@ def scores(found: Candidates, values: Signals) -> Floats:
     """(C,) how much a line tells, the less the more tells another line of the same stretch, or of that part of the
     time."""
     left = score(values, WEIGHTS)
-    session = found.rows.lines["session"][found.at].astype(np.int64)
+    session = found.rows.lines["session"][found.row_indexes].astype(np.int64)
     stretch = session * (found.corpus.last_seq + 1) + found.seqs // LINES_PER_BUCKET  # a number for each
     for group in (stretch, np.arange(len(session)) // PART):
         left = left - np.float32(DIVERSITY_PENALTY) * np.log2(1 + _rank(group, left)).astype(np.float32)

@@ -37,7 +37,7 @@ class Scored(NamedTuple):
     signals: Mapping[str, float]
 
 
-def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:
+def requested_unit_kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:
     """Return the kinds of units that a filter asks for; none if it asks for lines.
 
     Raises:
@@ -61,9 +61,9 @@ def kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...
     return ()
 
 
-def see_category(where: Filter | None, name: str, categorised: bool) -> None:
+def check_category(where: Filter | None, name: str, categorised: bool) -> None:
     """Raise BadQuery if a filter by category is given to a recipe whose hits have none."""
-    if where is not None and where.category is not None and not categorised and not kinds(where):
+    if where is not None and where.category is not None and not categorised and not requested_unit_kinds(where):
         raise BadQuery(
             f"invalid where.category {where.category!r}: what the recipe {name!r} finds has no category; "
             "filter by kind as well, as in Where(kind='summary', category='food')"

@@ -14,7 +14,7 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.types import Context, Filter
 
-CANDIDATES_PER_HIT = 4  # that a reranker chooses from
+HITS_PER_RERANKED_HIT = 4  # that a reranker chooses from
 DEFAULT = Default()  # finds lines in a bank whose own recipe finds none
 
 
@@ -30,11 +30,11 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
     Raises:
         BadQuery: for a filter that the recipe or the units can't have, and for a query that is no text.
     """
-    if kinds := unit_search.kinds(query.where, query.as_of):
+    if kinds := unit_search.requested_unit_kinds(query.where, query.as_of):
         validation.check_query(query.query)
         return reader.search_units(query, kinds, k)
     if isinstance(query.query, str) and not query.query.strip():
-        return SearchResult(allowed=reader.visible_seqs(query))
+        return SearchResult(allowed=reader.allowed_seqs(query))
     validation.check_query(query.query)
     reader.embed_pending(query.exclude)
     return _recipe_for(recipe, query.where).recall(reader, query, k)
@@ -57,7 +57,7 @@ def build_context(
     """
     recipe_used = _recipe_for(recipe, query.where)
     most = recipe_used.max_hits
-    found = search(recipe, reader, query, most if reranker is None else most * CANDIDATES_PER_HIT)
+    found = search(recipe, reader, query, most if reranker is None else most * HITS_PER_RERANKED_HIT)
     least = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
     hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not budget.gate else []
     ranked = rerank_hits(reranker, query.query, hits)[:most]
@@ -66,6 +66,6 @@ def build_context(
 
 def _recipe_for(recipe: Recipe, where: Filter | None) -> Recipe:
     """Return the recipe, or the default where the filter names lines and the recipe finds none."""
-    unit_search.see_category(where, recipe.name, recipe.categorised)
-    lines = where is not None and where.kind is not None and not unit_search.kinds(where)
+    unit_search.check_category(where, recipe.name, recipe.categorised)
+    lines = where is not None and where.kind is not None and not unit_search.requested_unit_kinds(where)
     return DEFAULT if lines and "line" not in recipe.kinds else recipe

@@ -96,7 +96,7 @@ class Emi(Recipe):
         return f"[{LABEL_UNSPACED if is_unspaced_script(said) else LABEL}]\n{said}"
 
     def _search(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        past = None if asked.as_of is None else reader.visible_seqs(Query("", as_of=asked.as_of))
+        past = None if asked.as_of is None else reader.allowed_seqs(Query("", as_of=asked.as_of))
         corpus = reader.corpus(past)
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
         asked = replace(asked, where=of_roles(asked.where, roles, corpus))

@@ -109,10 +109,10 @@ class Membot(Recipe):
     def recall(self, reader: BankReader, asked: Query, k: int) -> Near:
         if self.canon:
             return Near()
-        allowed = reader.visible_seqs(asked)
+        allowed = reader.allowed_seqs(asked)
         corpus = reader.corpus()
         searched = replace(asked, where=of_roles(asked.where, self.embedded, corpus)) if self.replies else asked
-        lines = _lines(reader.visible_seqs(searched), corpus.lines) - len(asked.exclude)
+        lines = _lines(reader.allowed_seqs(searched), corpus.lines) - len(asked.exclude)
         threshold = calibrated(lines) if self.threshold is None else self.threshold
         near = reader.nearest(searched, max(k, POOL) if self.recency else k)
         ranked = [

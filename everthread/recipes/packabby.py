@@ -215,7 +215,7 @@ def _by_words(reader: BankReader, asked: Query) -> list[_Found]:
 def _shown(reader: BankReader, asked: Query, found: Sequence[_Found]) -> Iterator[_Found]:
     """Those that the filter allows, of lines none of which is in the prompt already."""
     where = replace(asked.where or Filter(), category=None)
-    allowed = reader.visible_seqs(replace(asked, where=where))
+    allowed = reader.allowed_seqs(replace(asked, where=where))
     for each in found:
         if each.unit.kind == GENERAL_KIND and where != Filter():
             continue  # a filter of lines, and it is of none

@@ -154,9 +154,9 @@ def _by_text(found: Iterable[Scored], notes: Unit | None) -> Iterator[Scored]:
 def _excluded(reader: BankReader, asked: Query) -> Seqs:
     """The lines that may not be shown, and those that are in the prompt already, ascending."""
     shown = np.array(sorted(asked.exclude), np.int64)
-    if (allowed := reader.visible_seqs(asked)) is None:
+    if (allowed := reader.allowed_seqs(asked)) is None:
         return shown
-    standing = np.asarray(reader.visible_seqs(Query("", as_of=EVER)), np.int64)
+    standing = np.asarray(reader.allowed_seqs(Query("", as_of=EVER)), np.int64)
     return np.union1d(np.setdiff1d(standing, allowed), shown)
 
 

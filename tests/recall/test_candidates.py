@@ -80,7 +80,7 @@ def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
     assert EXHAUSTIVE_LIMIT < LINES
     assert len(found.seqs) < LINES / 2
     assert (np.diff(found.seqs) > 0).all()
-    assert (found.rows.seq[found.at] == found.seqs).all()
+    assert (found.rows.seq[found.row_indexes] == found.seqs).all()
 
 
 def test_the_best_by_every_signal_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:

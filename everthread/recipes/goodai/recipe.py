@@ -168,7 +168,7 @@ class GoodAI(Recipe):
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         if self.rewrite:
             asked = replace(asked, query=self._rewriter.question(reader, asked))
-        allowed = reader.visible_seqs(asked)
+        allowed = reader.allowed_seqs(asked)
         if (vector := reader.encoder.try_embed_query(asked.query)) is None:
             return _by_words(reader, asked, k)
         self._chunking(reader).update(shown=asked.exclude)
