@@ -50,8 +50,8 @@ from everthread.embedders.encoder import FAILURES, Encoder
 from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError
 from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
-from everthread.recall.rerank import Reranker
-from everthread.recall.rerank_names import open_reranker, rerank_hits
+from everthread.recall.rerank.base import Reranker
+from everthread.recall.rerank.names import open_reranker, rerank_hits
 from everthread.recall.results import ContextBudget, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
@@ -298,7 +298,7 @@ class Memory:
             exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
             banks: names of banks in the same store that are searched in place of this one. Access control is the
                 caller's responsibility.
-            rerank: a reranker or its name (`recall.rerank_names`), which chooses the k hits from four times as many;
+            rerank: a reranker or its name (`recall.rerank.names`), which chooses the k hits from four times as many;
                 None: the recipe's, if it has one. The order of the hits is then the reranker's.
 
         Returns:

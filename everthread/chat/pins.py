@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from everthread.common.keys import SETTING_PINNED
 from everthread.errors import BadInput, NotFound
-from everthread.stores.pinned import pinned_seqs, remove_pins
+from everthread.stores.pin_setting import pinned_seqs, remove_pins
 from everthread.text.formatting import format_lines
 from everthread.text.tokens import Counter, estimate
 from everthread.types import JSONValue, Line

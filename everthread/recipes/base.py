@@ -16,7 +16,7 @@ from everthread.recall import buffer, neighbours
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
-from everthread.recall.rerank import Reranker
+from everthread.recall.rerank.base import Reranker
 from everthread.recall.results import ContextBudget, Query, SearchResult
 from everthread.recipes.options import check, option
 from everthread.recipes.prompt_parts import RULES, lines_to_evict, render_lines

@@ -11,7 +11,7 @@ from everthread.recall import features, relevance_gate, time_overview
 from everthread.recall.candidates import Candidates
 from everthread.recall.reader import BankReader
 from everthread.recall.relevance_gate import LogisticModel
-from everthread.recall.rerank import Reranker
+from everthread.recall.rerank.base import Reranker
 from everthread.recall.results import Candidate, Query, SearchResult
 from everthread.recipes.base import WIDEST, Recipe
 from everthread.recipes.options import option

@@ -7,8 +7,8 @@ from dataclasses import replace
 from everthread.bank import validation
 from everthread.recall import unit_search
 from everthread.recall.reader import BankReader
-from everthread.recall.rerank import Reranker
-from everthread.recall.rerank_names import rerank_hits
+from everthread.recall.rerank.base import Reranker
+from everthread.recall.rerank.names import rerank_hits
 from everthread.recall.results import ContextBudget, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default

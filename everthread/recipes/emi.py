@@ -14,7 +14,7 @@ import numpy as np
 from everthread.errors import ModelError, StoreUnavailable
 from everthread.recall.context_packing import fit
 from everthread.recall.reader import BankReader
-from everthread.recall.rerank import KeywordOverlap, text_of, with_signal
+from everthread.recall.rerank.base import KeywordOverlap, text_of, with_signal
 from everthread.recall.results import ContextBudget, Query, SearchResult
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option

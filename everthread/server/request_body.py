@@ -15,7 +15,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from everthread.server.auth import PermissionCheck
+from everthread.server.permissions import PermissionCheck
 
 MAX_INLINE_JSON_BYTES = 32_000  # bytes of JSON that are parsed on the event loop: 3 ms at worst
 

@@ -80,7 +80,7 @@ def _recognize(path: Path) -> str:
         from everthread.transfer import whatsapp
 
         return "whatsapp" if whatsapp.is_whatsapp_export(path) else "transcript"
-    from everthread.transfer import foreign, messages
+    from everthread.transfer import messages, other_services
 
     value = load(path)
     first = value[0] if isinstance(value, list) and value else value
@@ -89,7 +89,7 @@ def _recognize(path: Path) -> str:
             return "locomo"
         if "session_1" in first:
             return "realtalk"
-    if messages.is_messages(value) or foreign.detect_service(value) is not None:
+    if messages.is_messages(value) or other_services.detect_service(value) is not None:
         return "messages"  # which refuses another service's export by its name
     raise ConfigError(
         f"this is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "

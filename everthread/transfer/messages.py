@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 
-from everthread.transfer import foreign, jsonl
+from everthread.transfer import jsonl, other_services
 from everthread.transfer.files import digest, file_error, load, session_id, shorten
 from everthread.types import NewLine
 
@@ -26,9 +26,9 @@ def read(
     export of another service: its people would all become "user", and its lines would be dated today.
     """
     value = load(path)
-    if (service := foreign.detect_service(value)) is not None:
+    if (service := other_services.detect_service(value)) is not None:
         raise file_error(
-            path, "", f"this looks like an export of {service}, which can't be imported yet", foreign.REMEDY
+            path, "", f"this looks like an export of {service}, which can't be imported yet", other_services.REMEDY
         )
     found = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(found, list):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from everthread.memory import Memory
-from everthread.recall.rerank import Reranker
+from everthread.recall.rerank.base import Reranker
 from everthread.testing import HashEmbedder
 from everthread.types import Hit, Line, NewLine
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from everthread.embedders import names
 from everthread.errors import BadInput, ConfigError, ModelError
-from everthread.recall.rerank_names import EM, open_matcher
+from everthread.recall.rerank.names import EM, open_matcher
 
 
 class Matcher(Protocol):

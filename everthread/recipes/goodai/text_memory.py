@@ -25,7 +25,7 @@ import numpy as np
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError
-from everthread.recall.weighted_score import ScoreWeights
+from everthread.recall.recency_importance import ScoreWeights
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_queue import Changes, Chunk, ChunkQueue
 from everthread.recipes.goodai.dialogue import lines_of, split

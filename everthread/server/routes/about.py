@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from everthread import __version__, factory
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.server import metrics
-from everthread.server.auth import ReadAllServices, SharedServices, get_key
+from everthread.server.permissions import ReadAllServices, SharedServices, get_key
 from everthread.server.problems import Problem
 
 router = APIRouter(tags=["about"])  # of the API

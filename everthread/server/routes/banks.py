@@ -15,7 +15,9 @@ from everthread.chat.character_library import open_character
 from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
-from everthread.server.auth import (
+from everthread.server.idempotency import Idempotency, IdempotentRequest
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.permissions import (
     BankId,
     Conversations,
     ReadAnyServices,
@@ -27,8 +29,6 @@ from everthread.server.auth import (
     permitted_banks,
     require,
 )
-from everthread.server.idempotency import Idempotency, IdempotentRequest
-from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import (

@@ -15,9 +15,9 @@ from everthread.chat import card, character_library
 from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.server import path_segments
-from everthread.server.auth import ChatAnyServices, ForgetAllServices, WriteAllServices
 from everthread.server.idempotency import Idempotency, StreamedIdempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.permissions import ChatAnyServices, ForgetAllServices, WriteAllServices
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
 from everthread.server.uploads import RAW, Upload, naming, received

@@ -12,7 +12,6 @@ from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.memory import Memory
 from everthread.server import path_segments
-from everthread.server.auth import ChatLazyMemory, ChatMemory, Conversations, permitted_banks, require
 from everthread.server.chat_schemas import (
     AskBody,
     BranchBody,
@@ -26,6 +25,7 @@ from everthread.server.chat_schemas import (
 from everthread.server.conversations.registry import CURRENT, Act, ConversationRegistry
 from everthread.server.conversations.reply_stream import ReplyStream
 from everthread.server.idempotency import Idempotency, IdempotentRequest
+from everthread.server.permissions import ChatLazyMemory, ChatMemory, Conversations, permitted_banks, require
 from everthread.server.request_body import AuthFirstRoute
 
 router = APIRouter(prefix="/banks/{bank}/chat/{session}", tags=["chat"], route_class=AuthFirstRoute)

@@ -13,10 +13,17 @@ from everthread.bank.corrections import in_position_order
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.errors import NotFound
 from everthread.memory import Memory
-from everthread.server.auth import Conversations, ForgetMemory, LazyMemory, ReadMemory, WriteLazyMemory, WriteMemory
 from everthread.server.idempotency import Idempotency, IdempotentRequest, key_conflict
 from everthread.server.metrics import Metrics, RequestMetrics
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.permissions import (
+    Conversations,
+    ForgetMemory,
+    LazyMemory,
+    ReadMemory,
+    WriteLazyMemory,
+    WriteMemory,
+)
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody

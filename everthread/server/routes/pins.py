@@ -9,8 +9,8 @@ from fastapi import APIRouter
 from everthread.bank import validation
 from everthread.chat import pins
 from everthread.memory import Memory
-from everthread.server.auth import ReadMemory, WriteMemory
 from everthread.server.idempotency import Idempotency, IdempotentRequest
+from everthread.server.permissions import ReadMemory, WriteMemory
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ItemList, LineView
 from everthread.types import Line

@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from everthread.server.auth import ReadMemory, require
 from everthread.server.metrics import RequestMetrics
+from everthread.server.permissions import ReadMemory, require
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ContextBody, ContextView, HitView, ItemList, RecallBody, UnitHitView
 from everthread.types import Context

@@ -11,8 +11,8 @@ from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import check_remote, described, with_options
 from everthread.recipes.saved_recipe import SavedRecipe
-from everthread.server.auth import BankId, ReadAnyServices, RequireBankPermission
 from everthread.server.idempotency import Idempotency, IdempotentRequest
+from everthread.server.permissions import BankId, ReadAnyServices, RequireBankPermission
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ItemList, RequestBody
 from everthread.server.services import Services

@@ -14,9 +14,9 @@ from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
 from everthread.recall.buffer import LONGEST
 from everthread.server import path_segments
-from everthread.server.auth import Conversations, ForgetMemory, ReadMemory, WriteMemory
 from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import BufferBody, ItemList, Page, PassageView, ReceiptView, SessionView

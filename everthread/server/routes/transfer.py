@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from everthread.memory import Memory
-from everthread.server.auth import ReadMemory, WriteLazyMemory
 from everthread.server.idempotency import StreamedIdempotency
+from everthread.server.permissions import ReadMemory, WriteLazyMemory
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ImportView
 from everthread.server.uploads import RAW, Upload, naming, received

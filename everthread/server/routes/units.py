@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path, Query, Request
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server import path_segments
-from everthread.server.auth import Conversations, ForgetMemory, ReadMemory, WriteMemory, require
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory, require
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceiptView, UnitView
 from everthread.stores.limits import MAX_SEQ

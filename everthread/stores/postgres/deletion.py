@@ -14,7 +14,7 @@ import numpy as np
 from everthread.common.keys import SETTING_PINNED
 from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
-from everthread.stores import pinned
+from everthread.stores import pin_setting
 from everthread.stores.base import Scope
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres import units, vector_index
@@ -46,7 +46,7 @@ def propagate_deletion(db: Connection, bank: str, seqs: Sequence[int]) -> Iterat
     if gone := before and before - units.sessions_with_summary(db, bank, seqs):
         units.queue_summaries(db, bank, gone, now())
     if seqs and (kept := units.get_setting(db, bank, SETTING_PINNED)) is not None:
-        units.put_setting(db, bank, SETTING_PINNED, pinned.remove_pins(kept, seqs, heirs))
+        units.put_setting(db, bank, SETTING_PINNED, pin_setting.remove_pins(kept, seqs, heirs))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import numpy as np
 
 from everthread.common.keys import SETTING_PINNED
 from everthread.errors import NotFound
-from everthread.stores import pinned
+from everthread.stores import pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope
 from everthread.stores.sqlite import column_blocks, postings, units
 from everthread.stores.sqlite import rows as records
@@ -78,7 +78,7 @@ def propagate_deletion(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[
     if before:
         units.queue_summaries(db, before - units.sessions_with_summary(db, seqs), now())
     if seqs and (kept := units.get_setting(db, SETTING_PINNED)) is not None:
-        units.put_setting(db, SETTING_PINNED, pinned.remove_pins(kept, seqs, heirs))
+        units.put_setting(db, SETTING_PINNED, pin_setting.remove_pins(kept, seqs, heirs))
 
 
 def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:

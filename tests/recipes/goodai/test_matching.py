@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from everthread.errors import BadInput, ConfigError, ModelError
-from everthread.recall.rerank_models import CrossEncoder, EmbedderMatch
+from everthread.recall.rerank.models import CrossEncoder, EmbedderMatch
 from everthread.recipes.goodai.matching import confidences, resolve_matcher
 
 

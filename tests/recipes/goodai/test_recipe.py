@@ -15,7 +15,7 @@ from everthread import Filter, Hit, Memory, NewLine
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.errors import BadInput, ConfigError, ModelError
-from everthread.recall.weighted_score import ScoreWeights
+from everthread.recall.recency_importance import ScoreWeights
 from everthread.recipes.goodai import recipe
 from everthread.recipes.goodai.expansion import LINE, NONE, PARAGRAPH, SECTION
 from everthread.recipes.goodai.recipe import GoodAI

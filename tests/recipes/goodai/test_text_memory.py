@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError, NotFound
-from everthread.recall.weighted_score import ScoreWeights
+from everthread.recall.recency_importance import ScoreWeights
 from everthread.recipes.goodai.expansion import NONE
 from everthread.recipes.goodai.text_memory import Retrieved, TextMemory
 from everthread.recipes.goodai.tokenizers import words

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from everthread.recipes.default import Default
 from everthread.server import server_db
 from everthread.server.app import create
-from everthread.server.auth import (
+from everthread.server.keys import KeyStore
+from everthread.server.permissions import (
     ChatAnyServices,
     ForgetMemory,
     ReadAllServices,
@@ -23,7 +24,6 @@ from everthread.server.auth import (
     permitted_banks,
     require,
 )
-from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from everthread.errors import BadInput
-from everthread.recall.weighted_score import ScoreWeights
+from everthread.recall.recency_importance import ScoreWeights
 
 DAY = timedelta(days=1)
 

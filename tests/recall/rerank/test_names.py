@@ -11,9 +11,9 @@ import pytest
 
 from everthread.errors import BadInput, ConfigError, ModelError
 from everthread.memory import Memory
-from everthread.recall.rerank import KeywordOverlap, RecencyImportance
-from everthread.recall.rerank_models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
-from everthread.recall.rerank_names import open_reranker
+from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance
+from everthread.recall.rerank.models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
+from everthread.recall.rerank.names import open_reranker
 from everthread.recipes.default import Default
 from everthread.recipes.dispatch import HITS_PER_RERANKED_HIT
 from everthread.recipes.options import check_remote

@@ -12,8 +12,8 @@ from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import FAILURES
 from everthread.errors import BadInput, ConfigError
 from everthread.llms.names import open_llm
-from everthread.recall.rerank import KeywordOverlap, RecencyImportance, Reranker
-from everthread.recall.rerank_models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
+from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance, Reranker
+from everthread.recall.rerank.models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
 from everthread.scribes.names import open_scribe
 from everthread.types import Hit, now
 

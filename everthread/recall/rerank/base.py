@@ -3,7 +3,7 @@
 Each adds its own number to a hit's signals, under its name, and leaves everything else of the hit as it was: score and
 relevance stay those of the recall, so it is the order of the list that tells. Hits of one number keep the order given.
 What is judged is the hit's line without what it quotes of recalled lines; the passage around it is not looked at.
-Here are those that need no model, pure but for a clock; `rerank_models.py` has the others.
+Here are those that need no model, pure but for a clock; `models.py` has the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 
 from everthread.bank.validation import check_at_least
 from everthread.errors import BadInput, ModelError
-from everthread.recall.weighted_score import ScoreWeights
+from everthread.recall.recency_importance import ScoreWeights
 from everthread.text.analyzer import without_quotes
 from everthread.text.keywords import keywords, overlap
 from everthread.text.tokenized_text import MOST_IMPORTANT

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.foreign import detect_service
 from everthread.transfer.formats import reader
+from everthread.transfer.other_services import detect_service
 
 ANN = {"id": "10", "name": "ann", "nickname": "Ann", "isBot": False}
 EXPORTS: dict[str, object] = {

@@ -22,7 +22,7 @@ from everthread.embedders.calibration import CosineCalibration, measure_calibrat
 from everthread.embedders.shapes import embed_question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.recall.relevance_gate import LogisticModel
-from everthread.recall.rerank import sort_by, text_of, with_signal
+from everthread.recall.rerank.base import sort_by, text_of, with_signal
 from everthread.scribes.base import Scribe
 from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr
 from everthread.text.encoding import make_encodable

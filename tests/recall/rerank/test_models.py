@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from everthread.common.installation import extra_command
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
-from everthread.recall.rerank import Reranker
-from everthread.recall.rerank_models import MMR, UNASKED, CrossEncoder, EmbedderMatch, LLMVerdict
+from everthread.recall.rerank.base import Reranker
+from everthread.recall.rerank.models import MMR, UNASKED, CrossEncoder, EmbedderMatch, LLMVerdict
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
 from everthread.testing import HashEmbedder, ScriptedLLM

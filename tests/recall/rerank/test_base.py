@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput
-from everthread.recall.rerank import KeywordOverlap, RecencyImportance, Reranker
+from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance, Reranker
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.types import Hit
 from recall.made import BEGUN, assert_only_moved, hit, hits, line, numbers, seqs
