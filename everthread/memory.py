@@ -2,18 +2,18 @@
 
 A line comes in (observe)
     bank.line_validation    clean_line                        checks and normalises it
-    bank.line_keys          sort_out                          finds the lines that are stored already
+    bank.line_keys          split_known                       finds the lines that are stored already
     bank.line_preparation   prepare_lines                     counts its terms, flags what it says
     embedders.encoder       Encoder.try_embed                 embeds its pieces
     stores.base             Store.append                      writes it, in one transaction
     recipes.base            Recipe.update                     writes what derives from lines
 
 A question comes in (recall, context)
-    recall.rerank_names     open_reranker                     opens the reranker, if one is named
+    recall.rerank.names     open_reranker                     opens the reranker, if one is named
     recipes.dispatch        search                            chooses what answers it
     bank.embedding_backlog  EmbeddingBacklog.embed_pending    embeds the lines that wait for it
     recipes.default         Default.recall                    composes what follows, as each recipe does in its own way
-    recall.reader           BankReader.candidates             reads the bank
+    recall.reader           BankReader.candidates             calls the six stages that follow
     recall.query            parse_query                       finds its terms, names and times
     recall.time_overview    lines_in_span                     finds the lines of a time, if it names nothing else
     embedders.encoder       Encoder.try_embed_query           embeds it
@@ -291,18 +291,19 @@ class Memory:
                 yesterday?") finds the lines said then.
             k: hits at most.
             where: a filter on the lines that are found, or shown around a hit. With `kind`, units of these kinds are
-                found in place of lines ("note", "summary", "fact"; of facts, the current ones); a unit comes as a line
-                of its own, with its id in the metadata as "unit", and its relevance is its cosine, not calibrated.
+                found in place of lines ("note", "summary", "fact"; of facts, the current ones): `hit.unit` is then the
+                unit, and its relevance is its cosine, not calibrated.
             as_of: the moment as of which the bank is read, on the asker's clock; what was said later is ignored, and
                 "yesterday" is the day before. None: now.
             exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
             banks: names of banks in the same store that are searched in place of this one. Access control is the
                 caller's responsibility.
-            rerank: a reranker or its name (`recall.rerank.names`), which chooses the k hits from four times as many;
-                None: the recipe's, if it has one. The order of the hits is then the reranker's.
+            rerank: a reranker or its name (`recall.rerank.names`), which chooses at most k hits from four times as
+                many; None: the recipe's, if it has one. The order of the hits is then the reranker's.
 
         Returns:
-            The hits, best first, each with a calibrated relevance; of several banks, by relevance, each with its bank.
+            The hits, best first, each with its relevance, which the default recipe calibrates for lines; of several
+            banks, by relevance, each with its bank.
 
         Raises:
             BadQuery: for an invalid argument.
@@ -336,7 +337,8 @@ class Memory:
         banks: Collection[str] | None = None,
         rerank: Reranker | str | None = None,
     ) -> Context:
-        """Lay out what bears on a query as text for a prompt; empty when nothing is relevant.
+        """Lay out what bears on a query as text for a prompt. When nothing is relevant, the text is empty, unless the
+        session's buffer holds passages.
 
         Args:
             query: the question. A blank one finds nothing, and shows what the session's buffer holds.
@@ -344,7 +346,7 @@ class Memory:
             where: as for `recall`.
             as_of: as for `recall`.
             session: a session whose earlier passages stay in view for a while (the relevance buffer).
-            gate: whether a query to which nothing is relevant gives an empty text.
+            gate: whether a query to which nothing is relevant gets no hits.
             min_relevance: relevance below which a hit is left out; None: the recipe's.
             exclude: as for `recall`; these lines are left out of the buffer's passages, too.
             notes: the notes that are in the prompt already, which a recipe of notes then doesn't repeat.

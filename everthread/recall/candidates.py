@@ -1,4 +1,4 @@
-"""Which lines come into question, and what is known of them: the one place where recall asks the store.
+"""Candidates: finds the lines that may answer a question, and reads what scoring needs of them.
 
 The dense index names the lines nearest in meaning, the words name those that share the query's rarest terms; the
 union is scored exactly. In a small bank every line is a candidate; where the question asks only what was said at a
@@ -65,11 +65,20 @@ def search(
     exclude: Seqs | None = None,
     k: int = 0,
 ) -> Candidates:
-    """The candidates for a query: all lines of a small bank, else the nearest by meaning and by words, k of each.
+    """Find the candidates for a query: all lines of a small bank, else the nearest by meaning and by words.
 
-    allowed are the lines that may be recalled; past those of which anything may be known at all, also by counting;
-    then, where it is given, those that the query calls for; without (ascending) those that are to be no candidates and
-    to say nothing, neither by their own words nor as neighbours.
+    Args:
+        store: the store.
+        bank: the bank's id.
+        model: the name of the embedder whose vectors are compared.
+        query: the parsed question.
+        vector: its vector, (D,); None: lines are found by words alone.
+        corpus: the bank's statistics.
+        allowed: numbers of the lines that may be returned, ascending; None: all.
+        visible: numbers of the lines that existed as of the asked moment, by which terms are counted; None: all.
+        in_span: numbers of the lines said in the asked time, if the question asks for nothing else.
+        exclude: numbers of the lines in the prompt, ascending: neither candidates nor neighbours.
+        k: candidates wanted at least, by meaning and by words.
     """
     if exclude is not None:
         k += len(exclude)

@@ -1,6 +1,6 @@
 """BankReader: read access to one bank, for recipes, recall over several banks, and benchmarks.
 
-It calls the stages of recall that need the store; whatever is decided by numbers alone stays with the recipe.
+It calls the stages of recall that need the store, and writes nothing but vectors of lines that wait for theirs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Is anything relevant? From raw signals to a calibrated relevance in 0..1. Pure.
 
 Two logistic curves. One judges the query as a whole from absolute pieces of evidence, so that a question about
-what was never said injects nothing, even when some line must come first; a context asks it. The other gives each hit
-its chance to bear on the query. Both are fitted by `everthread bench fit`.
+what was never said injects nothing, even when some line must come first; it also scales the relevance of every hit. The
+other gives each hit its chance to bear on the query. Both are fitted by `everthread bench fit`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVIDENCE = (
     "cosine",  # the greatest cosine, whatever the words
     "top",  # the best score
     "stranger",  # the question contains a name that never occurs in the bank
-    "small",  # how far the bank is from FULL, on a log scale: 1 for a bank of one line, 0 for a full one
+    "small",  # how far the bank is from SATURATED_LINES, on a log scale: 1 for a bank of one line, 0 for a full one
     "small_cosine",  # the greatest cosine x small: among few lines even a low cosine is evidence
     "small_top",  # the best score x small
     "asked",  # the log of one more than the question's terms: if only words are compared, many find something
