@@ -64,6 +64,13 @@ class Config:
     sms_url: str = ""  # the webhook's public address, exactly as configured at Twilio: https://bot.example.com/sms
 
 
+RENAMED_SETTINGS = {  # by their names in version 0.1.0
+    "server_body": "server_max_body_bytes",
+    "server_rate": "server_requests_per_minute",
+    "server_streams": "server_max_replies",
+}
+
+
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
     """Load the configuration from file and environment. Unknown variables are logged.
 
@@ -92,6 +99,7 @@ def config_path(environ: Mapping[str, str] = os.environ) -> Path:
 def _from_env(environ: Mapping[str, str]) -> dict[str, object]:
     """Return the settings in the environment."""
     names = {ENV_PREFIX + each.name.upper(): each.name for each in fields(Config) if each.name != TABLE_SETTING}
+    names |= {ENV_PREFIX + old.upper(): new for old, new in RENAMED_SETTINGS.items()}
     ours = [name for name in environ if name.startswith(ENV_PREFIX) and not name.startswith(TEST_ENV_PREFIX)]
     said = {name: environ[name] for name in ours if environ[name]}
     said.pop(f"{ENV_PREFIX}CONFIG", None)
@@ -129,7 +137,8 @@ def _read(file: Path) -> dict[str, object] | None:
 def _set(config: Config, values: Mapping[str, object], file: str | None = None) -> Config:
     """Return the configuration with values of a file, or of the environment if `file` is None."""
     known = {each.name: type(getattr(config, each.name)) for each in fields(Config)}
-    for name, value in values.items():
+    for given, value in values.items():
+        name = RENAMED_SETTINGS.get(given, given)
         if name not in known:
             raise ConfigError(f"{file} sets {name!r}, which is unknown; known are {', '.join(known)}")
         try:

@@ -156,3 +156,13 @@ def test_settings_of_the_language_model_are_read(tmp_path: Path) -> None:
     assert (config.llm_model, config.llm_context, config.llm_timeout) == ("llama3.2", 4096, 90)
     assert parse_prices(config.llm_prices) == (0.15, 0.60)
     assert parse_prices("") is None
+
+
+def test_settings_of_version_0_1_0_are_read_by_their_old_names(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = written(tmp_path, "server_body = 5000\nserver_rate = 7\nserver_streams = 3")
+    config = load(file, {"EVERTHREAD_SERVER_RATE": "10"})
+    found = config.server_max_body_bytes, config.server_requests_per_minute, config.server_max_replies
+    assert found == (5000, 10, 3)
+    assert not caplog.records

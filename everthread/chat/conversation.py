@@ -155,10 +155,12 @@ class Conversation:
         if last.parent is None or last.seq < 0:  # a greeting has no alternatives, and incognito none are stored
             return [last]
         found: dict[int, Line] = {}  # by the number under which each was said first
-        first_seqs: dict[object, int] = {}
+        first_seqs: dict[int, int] = {}
         for line in self.memory.lines(Filter(session=self.session), after=last.parent, retracted=True):
             if line.parent == last.parent and is_character_line(line) and not line.metadata.get("refused"):
-                first = first_seqs[line.seq] = first_seqs.get(line.metadata.get(META_REPEATS), line.seq)
+                repeated = line.metadata.get(META_REPEATS)  # which an import may have set to anything
+                first = first_seqs.get(repeated, line.seq) if isinstance(repeated, int) else line.seq
+                first_seqs[line.seq] = first
                 found[first] = line
         return list(found.values())
 

@@ -78,7 +78,7 @@ def parse_retry_after(header: str) -> float:
     """Return the seconds that a Retry-After header asks for, given as seconds or a date; 0 if it is neither."""
     try:
         return float(header) if header.strip().replace(".", "", 1).isdigit() else _seconds_until(header)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year of many digits
         return 0.0
 
 

@@ -172,7 +172,7 @@ def is_retryable(error: Exception) -> bool:
 
     if isinstance(error, StatusError):
         return error.status in RETRYABLE or error.status >= 500
-    return not isinstance(error, httpx.TimeoutException)
+    return not isinstance(error, httpx.TimeoutException | httpx.InvalidURL | httpx.UnsupportedProtocol)
 
 
 def _codes(*said: object) -> str:

@@ -66,7 +66,7 @@ def check_category(where: Filter | None, name: str, categorised: bool) -> None:
     if where is not None and where.category is not None and not categorised and not requested_unit_kinds(where):
         raise BadQuery(
             f"invalid where.category {where.category!r}: what the recipe {name!r} finds has no category; "
-            "filter by kind as well, as in Where(kind='summary', category='food')"
+            "filter by kind as well, as in Filter(kind='summary', category='food')"
         )
 
 

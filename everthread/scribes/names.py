@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from everthread import config
+from everthread.common.installation import extra_command, has_llm_extra
+from everthread.errors import ConfigError
 from everthread.llms.base import LLM
 from everthread.llms.names import find_model
 from everthread.scribes.base import Scribe
@@ -39,9 +41,15 @@ def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
 
 
 def make_scribe(llm: LLM | None) -> Scribe:
-    """Make a scribe that writes with a language model; None: the extractive one, which needs none."""
+    """Make a scribe that writes with a language model; None: the extractive one, which needs none.
+
+    Raises:
+        ConfigError: the packages that a language model needs are not installed.
+    """
     if llm is None:
         return ExtractiveScribe()
+    if not has_llm_extra():
+        raise ConfigError(f"language models need an extra: {extra_command('llm')}")
     from everthread.scribes.llm import LLMScribe  # loads packages that only a language model needs
 
     return LLMScribe(llm)

@@ -148,7 +148,7 @@ def build_state(chat: Chat, usage: Usage, replying: bool) -> StateView:
         {
             "session": chat.session,
             "lines": lines,
-            "repeats": {line.seq: line.metadata[META_REPEATS] for line in lines if META_REPEATS in line.metadata},
+            "repeats": {line.seq: first for line in lines if type(first := line.metadata.get(META_REPEATS)) is int},
             "swipes": [] if replying else chat.alternatives(),
             "greeting": chat.greeting,
             "offer": chat.offer,

@@ -62,3 +62,8 @@ def test_retry_after_is_read_as_seconds_and_nonsense_as_none(header: str, second
 
 def test_retry_after_is_read_as_a_date() -> None:
     assert 8 < parse_retry_after(format_datetime(datetime.now(UTC) + timedelta(seconds=10), usegmt=True)) <= 10
+
+
+@pytest.mark.parametrize("header", ["soon", "", "1 Jan 99999999999999999999999 00:00:00 +0000", "-", "١٢ Jan"])
+def test_a_retry_after_that_is_neither_seconds_nor_a_date_is_no_delay(header: str) -> None:
+    assert parse_retry_after(header) == 0.0

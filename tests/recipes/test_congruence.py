@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from hardship.embedders import Several
 from everthread import Memory
 from everthread.recipes.base import Recipe
 from everthread.testing import HashEmbedder
-from everthread.types import Hit
+from everthread.types import FoundUnit, Hit, Line
 from recipes.talking import EVERY, asked, talk, written_up
 
 QUESTIONS = (
@@ -20,6 +22,7 @@ QUESTIONS = (
     "When do I start at the library?",
     "Good morning!",
 )
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 CLOSE = 1e-4  # of a score, or of 1: both stores keep vectors as halves, and the last bits of their cosines differ
 
 
@@ -34,8 +37,16 @@ def units(memory: Memory) -> list[tuple[Any, ...]]:
     ]
 
 
+def undated(source: Line | FoundUnit) -> Line | FoundUnit:
+    """A found unit without the moments of its writing, in which two stores differ."""
+    if isinstance(source, Line):
+        return source
+    ended = None if source.unit.valid_to is None else BEGUN
+    return replace(source, unit=replace(source.unit, valid_from=BEGUN, valid_to=ended))
+
+
 def told(hit: Hit) -> tuple[Any, ...]:
-    return hit.kind, hit.source, hit.passage, hit.score, hit.relevance
+    return hit.kind, undated(hit.source), hit.passage, hit.score, hit.relevance
 
 
 def same(one: list[Hit], other: list[Hit]) -> None:

@@ -294,7 +294,7 @@ def test_units_of_another_recipe_are_found_where_they_are_asked_for(memory: Memo
     memory.add_unit(NewUnit("note", "Mara works at the library.", line.seq, line.seq, line.said_at))
     other = Memory(memory.bank, memory.store, memory.embedder, Membot(threshold=0.9))
     context = other.context("works at the library", session="s", where=Filter(kind="note"))
-    assert [line.text for line in context.lines] == ["Mara works at the library."]
+    assert [unit.text for unit in context.units] == ["Mara works at the library."]
 
 
 # ------------------------------------------------------------------- faults of the source
@@ -342,7 +342,7 @@ def test_a_block_ends_where_its_conversation_does(twenty: Memory) -> None:
         ({"threshold": 65}, "65"),
         ({"threshold": -0.1}, "-0.1"),
         ({"blocks": 0}, "0"),
-        ({"width": -1}, "-1"),
+        ({"neighbours": -1}, "-1"),
         ({"recency": 2}, "2"),
     ],
 )

@@ -405,7 +405,7 @@ def test_a_filter_by_category_finds_the_summaries_of_that_category(bank: Memory)
 
 def test_a_filter_by_category_is_refused_where_what_is_found_has_none(alone: Memory) -> None:
     memory = with_recipe(remembered(alone), Default())
-    with pytest.raises(BadQuery, match=re.escape("Where(kind='summary', category='food')")):
+    with pytest.raises(BadQuery, match=re.escape("Filter(kind='summary', category='food')")):
         memory.recall(CHEESE, where=Filter(category="food"))
     with pytest.raises(BadQuery, match=r"where\.category must be a str"):
         memory.recall(CHEESE, where=Filter(category=7))  # type: ignore[arg-type]

@@ -1,14 +1,15 @@
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
 from hardship.llm import llm_server
 
-from everthread.errors import ModelError
+from everthread.errors import ConfigError, ModelError
 from everthread.llms.names import open_llm
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
-from everthread.scribes.names import open_scribe
+from everthread.scribes.names import make_scribe, open_scribe
 from everthread.testing import ScriptedLLM
 from everthread.types import Line
 
@@ -44,3 +45,9 @@ def test_no_key_goes_to_another_server_than_its_own(monkeypatch: pytest.MonkeyPa
         with suppress(ModelError):  # its answer is no summary
             open_scribe(None, "large").summarize([Line(1, "s", "user", "Ann", "I sail.", datetime.now(UTC))], "Ann")
         assert ours.requests[-1].headers["authorization"] == "Bearer ours"
+
+
+def test_without_the_packages_of_language_models_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "json_repair", None)
+    with pytest.raises(ConfigError, match="language models need an extra: "):
+        make_scribe(ScriptedLLM([]))

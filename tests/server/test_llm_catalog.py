@@ -21,7 +21,7 @@ def test_only_models_of_the_configured_server_are_asked_each_opened_once() -> No
         assert large.complete([]) == "Hello there."
         assert server.asked[-1].headers["authorization"] == "Bearer secret"
         assert models.get(None) is models.get("m") is models.llm
-        with pytest.raises(ConfigError, match="no language model 'http://elsewhere/v1#m'"):
+        with pytest.raises(ConfigError, match="unknown model 'http:.*; the configured server has m, large"):
             models.get("http://elsewhere/v1#m")
 
 
@@ -29,5 +29,5 @@ def test_without_a_server_there_is_nothing_to_choose() -> None:
     assert LLMCatalog(None).list_names() == []
     with pytest.raises(ConfigError, match="leave the model out"):
         LLMCatalog(None).get("m")
-    with pytest.raises(ConfigError, match="it has scripted"):
+    with pytest.raises(ConfigError, match="unknown model 'm'; the configured server has scripted"):
         LLMCatalog(ScriptedLLM([])).get("m")

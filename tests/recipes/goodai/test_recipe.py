@@ -179,7 +179,8 @@ def test_both_stores_find_the_same(tmp_path: Path, database: str) -> None:
             )
             hits += memory.recall(QUESTION, 4, where=Filter(session="summer"), exclude={20})
             assert memory.store.check("bank") == []
-            shown = [(hit.source, pytest.approx(hit.score, abs=1e-3)) for hit in hits]
+            found = [replace(hit.unit, valid_from=SESSIONS["spring"]) for hit in hits]
+            shown = [(unit, pytest.approx(hit.score, abs=1e-3)) for unit, hit in zip(found, hits, strict=True)]
             told += [shown, [replace(unit, valid_from=SESSIONS["spring"]) for unit in memory.units()]]
             told.append({**memory.settings(), "context": memory.context(QUESTION).text})
     assert told[:3] == told[3:]

@@ -17,6 +17,7 @@ from hardship.llm import Behaviour, Cut, Reply, Stall, Status
 
 from everthread.chat.end_dialogue import QUESTION
 from everthread.chat.offline_reply import LABEL
+from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
@@ -681,3 +682,13 @@ def test_a_recipe_that_is_named_for_a_reply_stays_the_banks_but_in_incognito(beg
     site.post("incognito", {"on": True})
     site.ask("reply", {"text": "Hush.", "options": {"recipe": "emi"}, "incognito": True})
     assert site.client.get("/api/v1/banks/alice/recipe").json()["name"] == "membot"
+
+
+@pytest.mark.parametrize("value", ["x", [1], {"n": 1}, True, None, 1.5])
+def test_a_conversation_opens_whatever_an_import_put_into_reserved_metadata(begin: Begin, value: object) -> None:
+    site = begin()
+    line = {"text": "hello", "speaker": "Al", "session": "s9", "metadata": {META_REPEATS: value, META_CORRECTS: value}}
+    assert site.client.post("/api/v1/banks/alice/lines", json=line).status_code == 201
+    state = site.state("/api/v1/banks/alice/chat/s9")
+    assert [each["text"] for each in state["lines"]] == ["hello"]
+    assert state["repeats"] == {}
