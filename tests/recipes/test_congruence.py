@@ -38,7 +38,7 @@ def units(memory: Memory) -> list[tuple[Any, ...]]:
 
 
 def undated(source: Line | FoundUnit) -> Line | FoundUnit:
-    """A found unit without the moments of its writing, in which two stores differ."""
+    """Return a found unit without the moments of its writing, in which two stores differ."""
     if isinstance(source, Line):
         return source
     ended = None if source.unit.valid_to is None else BEGUN
