@@ -18,8 +18,7 @@ from everthread.bench.realmem import realmem
 from everthread.transfer import locomo as locomo_format
 from everthread.transfer import realtalk as realtalk_format
 from everthread.transfer.dates import parse_moment
-from everthread.transfer.files import file_error, load, shorten, text_of
-from everthread.transfer.locomo import Record, check_object
+from everthread.transfer.files import JsonObject, file_error, load_json, require_object, require_text, shorten
 from everthread.types import NewLine, Role
 
 __all__ = [
@@ -53,7 +52,7 @@ def realtalk(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversati
     """Load REALTALK: one chat a file, or a folder of them. A chat without questions remains: those of others are put to
     it."""
     found = []
-    for file in realtalk_format.find_files(path, only):
+    for file in realtalk_format.find_chat_files(path, only):
         chat = realtalk_format.load_chat(file)
         lines = tuple(realtalk_format.read_chat(chat, file.stem, file))
         gathering = ConversationBuilder(file.stem, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
@@ -69,9 +68,12 @@ def longmemeval(path: Path, only: Collection[str] = ()) -> list[AnnotatedConvers
     left out. Sessions are put in the order of their dates.
     """
     records = [
-        check_object(item, path, f"question {n}") for n, item in enumerate(read_list(load(path), path, "the file"), 1)
+        require_object(item, path, f"question {n}")
+        for n, item in enumerate(read_list(load_json(path), path, "the file"), 1)
     ]
-    named = [(text_of(record, "question_id", path, f"question {n}"), record) for n, record in enumerate(records, 1)]
+    named = [
+        (require_text(record, "question_id", path, f"question {n}"), record) for n, record in enumerate(records, 1)
+    ]
     check_chosen(only, [name for name, _ in named], path)
     return [_haystack(name, record, path) for name, record in named if not only or name in only]
 
@@ -94,40 +96,40 @@ def parse_evidence(evidence: object, known: AbstractSet[str]) -> tuple[frozenset
     return frozenset(gold), unresolved, mended
 
 
-def _ask(gathering: ConversationBuilder, record: Record, path: Path, categories: Mapping[int, str]) -> None:
+def _ask(gathering: ConversationBuilder, record: JsonObject, path: Path, categories: Mapping[int, str]) -> None:
     """Add the questions of a LoCoMo-like record."""
     known = frozenset(gathering.ids)
     for number, item in enumerate(read_list(record.get("qa"), path, f"{gathering.name}: qa"), 1):
         place = f"{gathering.name}: qa[{number}]"
-        qa = check_object(item, path, place)
+        qa = require_object(item, path, place)
         gold, unresolved, mended = parse_evidence(qa.get("evidence"), known)
         gathering.unresolved += unresolved
         gathering.repaired += mended
         category = qa.get("category")
         name = categories.get(category, str(category)) if isinstance(category, int) else str(category)
         answer = str(qa.get("answer", qa.get("adversarial_answer", "")))
-        gathering.add_question(Question(text_of(qa, "question", path, place), gold, name, None, answer))
+        gathering.add_question(Question(require_text(qa, "question", path, place), gold, name, None, answer))
 
 
-def _haystack(name: str, record: Record, path: Path) -> AnnotatedConversation:
+def _haystack(name: str, record: JsonObject, path: Path) -> AnnotatedConversation:
     gold: set[str] = set()
     spoken: list[tuple[str, NewLine]] = []
     for session, said_at, turns in _sessions(name, record, path):
         for number, item in enumerate(turns, 1):
-            turn = check_object(item, path, f"{name}: {session}")
+            turn = require_object(item, path, f"{name}: {session}")
             line = _turn(turn, f"longmemeval:{name}:{session}:{number}", session, said_at, path)
             if line.text:
                 spoken.append((f"{session}:{number}", line))
                 gold.update([f"{session}:{number}"] if turn.get("has_answer") else [])
             said_at += timedelta(seconds=1)
     gathering = ConversationBuilder(name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
-    text, category = text_of(record, "question", path, name), str(record.get("question_type"))
+    text, category = require_text(record, "question", path, name), str(record.get("question_type"))
     wanted = frozenset() if name.endswith("_abs") else frozenset(gold)
     gathering.add_question(Question(text, wanted, category, None, str(record.get("answer", ""))))
     return gathering.build()
 
 
-def _sessions(name: str, record: Record, path: Path) -> Iterator[tuple[str, datetime, list[object]]]:
+def _sessions(name: str, record: JsonObject, path: Path) -> Iterator[tuple[str, datetime, list[object]]]:
     """Yield (id, date, turns) by date. A session that occurs twice gets a number, so that its ids are unique."""
     columns = [read_list(record.get(f"haystack_{field}"), path, name) for field in ("session_ids", "dates", "sessions")]
     if len({len(column) for column in columns}) > 1:
@@ -148,6 +150,6 @@ def _date(value: object, path: Path, name: str) -> datetime:
         raise file_error(path, name, f"{shorten(value)} is no date", "write it as 2023/05/30 (Tue) 23:40") from None
 
 
-def _turn(turn: Record, key: str, session: str, said_at: datetime, path: Path) -> NewLine:
+def _turn(turn: JsonObject, key: str, session: str, said_at: datetime, path: Path) -> NewLine:
     role: Role = "assistant" if turn.get("role") == "assistant" else "user"
-    return NewLine(text_of(turn, "content", path, key).strip(), role, role, said_at, session, key=key)
+    return NewLine(require_text(turn, "content", path, key).strip(), role, role, said_at, session, key=key)

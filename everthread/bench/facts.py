@@ -12,8 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from everthread.bench.questions import read_list
-from everthread.transfer.files import file_error, load, shorten, text_of
-from everthread.transfer.locomo import Record, check_object
+from everthread.transfer.files import JsonObject, file_error, load_json, require_object, require_text, shorten
 
 STRATEGYQA = ("train.json", "dev.json")
 
@@ -43,8 +42,8 @@ def strategyqa(path: Path, limit: int) -> list[FactItem]:
         place = f"entry {number}"
         if facts := read_list(entry.get("facts"), file, "facts"):
             first, question = (
-                text_of({"facts": facts[0]}, "facts", file, place),
-                text_of(entry, "question", file, place),
+                require_text({"facts": facts[0]}, "facts", file, place),
+                require_text(entry, "question", file, place),
             )
             found.append(FactItem(first, question, (_text(entry, "description", file, place),)))
     return found
@@ -67,34 +66,36 @@ def msmarco(path: Path, limit: int) -> list[FactItem]:
 
     path is dev_v2.1.json: an object of columns, each of them an object by row.
     """
-    columns = check_object(load(path), path, "the file")
-    named = {name: check_object(columns.get(name), path, name) for name in ("answers", "passages", "query")}
+    columns = require_object(load_json(path), path, "the file")
+    named = {name: require_object(columns.get(name), path, name) for name in ("answers", "passages", "query")}
     found = []
     for row in islice(named["query"], limit):
         place = f"row {row}"
         answers = _texts(named["answers"].get(row), path, place)
-        passages = [check_object(each, path, place) for each in read_list(named["passages"].get(row), path, place)]
+        passages = [require_object(each, path, place) for each in read_list(named["passages"].get(row), path, place)]
         if answers and any(each.get("is_selected") for each in passages):
-            others = (text_of(each, "passage_text", path, place) for each in passages if not each.get("is_selected"))
-            found.append(FactItem(max(answers, key=len), text_of(named["query"], row, path, place), tuple(others)))
+            others = (
+                require_text(each, "passage_text", path, place) for each in passages if not each.get("is_selected")
+            )
+            found.append(FactItem(max(answers, key=len), require_text(named["query"], row, path, place), tuple(others)))
     return [item for item in found if item.fact]
 
 
 READERS = {"strategyqa": strategyqa, "qrecc": qrecc, "msmarco": msmarco}
 
 
-def _list(path: Path) -> Iterator[tuple[int, Record]]:
-    entries = load(path)
+def _list(path: Path) -> Iterator[tuple[int, JsonObject]]:
+    entries = load_json(path)
     if not isinstance(entries, list):
         raise file_error(path, "", f"{shorten(entries)} is no list", "give the file as it was published")
     for number, entry in enumerate(entries, 1):
-        yield number, check_object(entry, path, f"entry {number}")
+        yield number, require_object(entry, path, f"entry {number}")
 
 
-def _text(entry: Record, field: str, path: Path, place: str) -> str:
+def _text(entry: JsonObject, field: str, path: Path, place: str) -> str:
     """A field that may be missing."""
-    return "" if entry.get(field) is None else text_of(entry, field, path, place)
+    return "" if entry.get(field) is None else require_text(entry, field, path, place)
 
 
 def _texts(value: object, path: Path, place: str) -> tuple[str, ...]:
-    return tuple(text_of({place: each}, place, path, place) for each in read_list(value, path, place))
+    return tuple(require_text({place: each}, place, path, place) for each in read_list(value, path, place))

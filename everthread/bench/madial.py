@@ -13,8 +13,15 @@ from typing import Literal
 
 from everthread.bench.questions import AnnotatedConversation, ConversationBuilder, Question, read_list
 from everthread.transfer.dates import parse_moment
-from everthread.transfer.files import file_error, numbered_lines, parse, shorten, text_of
-from everthread.transfer.locomo import Record, check_object
+from everthread.transfer.files import (
+    JsonObject,
+    file_error,
+    parse_json,
+    read_numbered_lines,
+    require_object,
+    require_text,
+    shorten,
+)
 from everthread.types import NewLine
 
 KS = (1, 5, 10, 20, 50)  # the published figures are at 5, 10 and 20
@@ -39,7 +46,7 @@ def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[AnnotatedCo
     return [_child(user, language, memories, owners, asked, dialogues) for user in sorted({user for user, _ in asked})]
 
 
-def build_query(record: Record, path: Path) -> tuple[str, str]:
+def build_query(record: JsonObject, path: Path) -> tuple[str, str]:
     """Return (the dialogue before its first test turn, what was said then), each message as "Name: text"."""
     spoken = [str(item) for item in read_list(record.get("dialogue"), path, "dialogue")]
     tests = [
@@ -64,9 +71,9 @@ def _said(text: str, otherwise: str) -> str:
 def _child(
     user: int,
     language: str,
-    memories: dict[str, Record],
+    memories: dict[str, JsonObject],
     owners: dict[str, int],
-    asked: list[tuple[int, Record]],
+    asked: list[tuple[int, JsonObject]],
     path: Path,
 ) -> AnnotatedConversation:
     own = {id: record for id, record in memories.items() if _owner(id, record, owners) == user}
@@ -83,17 +90,17 @@ def _child(
     return gathering.build()
 
 
-def _owner(id: str, record: Record, owners: dict[str, int]) -> int | None:
+def _owner(id: str, record: JsonObject, owners: dict[str, int]) -> int | None:
     user = record.get("user-id", owners.get(id))
     if isinstance(user, int):
         return user
     return next((user for user, name in CHILDREN.items() if name in str(record.get("event"))), None)
 
 
-def _line(id: str, record: Record, name: str, language: str, path: Path) -> NewLine:
+def _line(id: str, record: JsonObject, name: str, language: str, path: Path) -> NewLine:
     """Return a memory as a line in a session of its own: its neighbours in time have nothing to do with it."""
     place = f"memory {id}"
-    text, time = text_of(record, "event", path, place), text_of(record, "time", path, place)
+    text, time = require_text(record, "event", path, place), require_text(record, "time", path, place)
     try:
         said_at = parse_moment(time, UTC)
     except ValueError:
@@ -101,19 +108,23 @@ def _line(id: str, record: Record, name: str, language: str, path: Path) -> NewL
     return NewLine(text, name, "user", said_at, f"memory-{id}", key=f"madial:{language}:{id}")
 
 
-def _memories(path: Path) -> Iterator[tuple[str, Record]]:
+def _memories(path: Path) -> Iterator[tuple[str, JsonObject]]:
     for record in _records(path):
         for id, memory in record.items():
             if not id.isdecimal():
                 raise file_error(path, "", f"{shorten(id)} is no memory's number", "give the file as it was published")
-            yield id, check_object(memory, path, f"memory {id}")
+            yield id, require_object(memory, path, f"memory {id}")
 
 
-def _records(path: Path) -> list[Record]:
-    return [check_object(parse(text, path, n), path, f"line {n}") for n, text in numbered_lines(path) if text.strip()]
+def _records(path: Path) -> list[JsonObject]:
+    return [
+        require_object(parse_json(text, path, n), path, f"line {n}")
+        for n, text in read_numbered_lines(path)
+        if text.strip()
+    ]
 
 
-def _user(record: Record, path: Path) -> int:
+def _user(record: JsonObject, path: Path) -> int:
     user = record.get("user-id")
     if not isinstance(user, int):
         raise file_error(path, "", f'"user-id" is {shorten(user)}', "it must be a number")

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from everthread.bench.questions import AnnotatedConversation, ConversationBuilder, Question, check_chosen, read_list
 from everthread.transfer.dates import parse_moment
-from everthread.transfer.files import file_error, load, shorten, text_of
-from everthread.transfer.locomo import Record, check_object
+from everthread.transfer.files import JsonObject, file_error, load_json, require_object, require_text, shorten
 from everthread.types import NewLine, Role
 
 MIN_SNAPSHOT_CHARS = (
@@ -33,23 +32,23 @@ def realmem(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversatio
     return [_Persona(name, file).conversation() for name, file in named.items() if not only or name in only]
 
 
-def find_source_turns(memory: str, session: Record, path: Path) -> list[int]:
+def find_source_turns(memory: str, session: JsonObject, path: Path) -> list[int]:
     """Return the turns, from 1, that a memory of this session came from."""
     spoken = read_turns(session, path)
     for item in read_list(session.get("extracted_memory"), path, "extracted_memory"):
-        record = check_object(item, path, "extracted_memory")
+        record = require_object(item, path, "extracted_memory")
         if _flat(record.get("content")) == _flat(memory):
             return _by_text(record, spoken) or _by_number(record, spoken) or list(range(1, len(spoken) + 1))
     return list(range(1, len(spoken) + 1))
 
 
-def read_turns(session: Record, path: Path) -> list[Record]:
+def read_turns(session: JsonObject, path: Path) -> list[JsonObject]:
     """Return a session's turns."""
     place = str(session.get("session_uuid"))
-    return [check_object(turn, path, place) for turn in read_list(session.get("dialogue_turns"), path, place)]
+    return [require_object(turn, path, place) for turn in read_list(session.get("dialogue_turns"), path, place)]
 
 
-def _by_text(record: Record, spoken: list[Record]) -> list[int]:
+def _by_text(record: JsonObject, spoken: list[JsonObject]) -> list[int]:
     snapshot = _flat(record.get("source_content_snapshot"))
     texts = enumerate((_flat(turn.get("content")) for turn in spoken), 1)
     return [
@@ -59,7 +58,7 @@ def _by_text(record: Record, spoken: list[Record]) -> list[int]:
     ]
 
 
-def _by_number(record: Record, spoken: list[Record]) -> list[int]:
+def _by_number(record: JsonObject, spoken: list[JsonObject]) -> list[int]:
     source, role = record.get("source_turn"), record.get("source_role_snapshot")
     numbers = (source, source + 1) if isinstance(source, int) else ()
     return [n for n in numbers if 1 <= n <= len(spoken) and spoken[n - 1].get("speaker") == role][:1]
@@ -85,17 +84,18 @@ class _Persona:
             self._ask(gathering, uuid, read_turns(session, self.path), sessions, said)
         return gathering.build()
 
-    def _sessions(self) -> dict[str, Record]:
-        file = check_object(load(self.path), self.path, "the file")
+    def _sessions(self) -> dict[str, JsonObject]:
+        file = require_object(load_json(self.path), self.path, "the file")
         found = [
-            check_object(item, self.path, "dialogues")
+            require_object(item, self.path, "dialogues")
             for item in read_list(file.get("dialogues"), self.path, "dialogues")
         ]
         return {
-            text_of(record, "session_uuid", self.path, f"dialogue {n}"): record for n, record in enumerate(found, 1)
+            require_text(record, "session_uuid", self.path, f"dialogue {n}"): record
+            for n, record in enumerate(found, 1)
         }
 
-    def _spoken(self, sessions: Mapping[str, Record]) -> Iterator[tuple[str, NewLine]]:
+    def _spoken(self, sessions: Mapping[str, JsonObject]) -> Iterator[tuple[str, NewLine]]:
         """Yield the turns with their ids. A session has only a date: it begins at noon, ten minutes after that day's
         last."""
         earlier: dict[datetime, int] = {}
@@ -108,14 +108,14 @@ class _Persona:
                 if line.text:
                     yield f"{uuid}:{number}", line
 
-    def _line(self, uuid: str, number: int, turn: Record, said_at: datetime) -> NewLine:
-        text = text_of(turn, "content", self.path, f"{uuid}: turn {number}").strip()
+    def _line(self, uuid: str, number: int, turn: JsonObject, said_at: datetime) -> NewLine:
+        text = require_text(turn, "content", self.path, f"{uuid}: turn {number}").strip()
         role: Role = "assistant" if turn.get("speaker") == "Assistant" else "user"
         speaker = "Assistant" if role == "assistant" else self.name.replace("_", " ")
         return NewLine(text, speaker, role, said_at, uuid, key=f"realmem:{self.name}:{uuid}:{number}")
 
-    def _day(self, session: Record, uuid: str) -> datetime:
-        text = text_of(session, "current_time", self.path, uuid)
+    def _day(self, session: JsonObject, uuid: str) -> datetime:
+        text = require_text(session, "current_time", self.path, uuid)
         try:
             return parse_moment(text, UTC)
         except ValueError:
@@ -127,8 +127,8 @@ class _Persona:
         self,
         gathering: ConversationBuilder,
         uuid: str,
-        spoken: list[Record],
-        sessions: Mapping[str, Record],
+        spoken: list[JsonObject],
+        sessions: Mapping[str, JsonObject],
         said: Mapping[str, int],
     ) -> None:
         """Add every query of a session; its gold is on the turn after it."""
@@ -138,7 +138,7 @@ class _Persona:
                 continue
             gold: set[str] = set()
             for item in read_list(answer.get("memory_used"), self.path, uuid):
-                used = check_object(item, self.path, uuid)
+                used = require_object(item, self.path, uuid)
                 found = self._sources(used, sessions)
                 earlier = {id for id in found if said.get(id, after) < after}
                 gathering.unresolved += not earlier
@@ -146,6 +146,6 @@ class _Persona:
             text, category = str(turn["content"]).strip(), str(turn.get("category_name"))
             gathering.add_question(Question(text, frozenset(gold), category, after, str(answer.get("content", ""))))
 
-    def _sources(self, used: Record, sessions: Mapping[str, Record]) -> list[str]:
+    def _sources(self, used: JsonObject, sessions: Mapping[str, JsonObject]) -> list[str]:
         uuid = str(used.get("session_uuid"))
         return [f"{uuid}:{n}" for n in find_source_turns(str(used.get("content")), sessions.get(uuid, {}), self.path)]

@@ -18,7 +18,7 @@ from everthread.chat import png_text
 from everthread.chat.character import Character
 from everthread.common.atomic_write import write_atomically
 from everthread.errors import BadFile, BadInput
-from everthread.transfer.files import file_error, parse, shorten
+from everthread.transfer.files import file_error, parse_json, shorten
 
 MAX_FILE_BYTES = 32 * 1024 * 1024  # of a file; three times what large pictures and lorebooks need
 SPECS = {2: ("chara_card_v2", "2.0"), 3: ("chara_card_v3", "3.0")}
@@ -172,7 +172,7 @@ def read(path: str | Path) -> Character:
     elif path.suffix.lower() == PNG:
         raise png_text.not_png_error(path)
     try:
-        return from_card(parse(text.decode("utf-8-sig"), path))
+        return from_card(parse_json(text.decode("utf-8-sig"), path))
     except UnicodeDecodeError:
         remedy = "give a card's JSON in UTF-8, or a PNG picture that holds one"
         raise file_error(path, where, "this is neither JSON in UTF-8 nor a PNG picture", remedy) from None

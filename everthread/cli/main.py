@@ -41,7 +41,7 @@ from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
 from everthread.transfer import copy_bank, importing, jsonl
 from everthread.transfer.dates import parse_zone
-from everthread.transfer.files import spooled, whole
+from everthread.transfer.files import read_text, spool_input
 from everthread.transfer.formats import FORMATS
 from everthread.types import Filter, Role
 
@@ -165,7 +165,7 @@ def import_(
     import that was interrupted. A bank's own export adds nothing to it.
     """
     at = None if tz is None else parse_zone(tz)
-    with spooled(file) as path:
+    with spool_input(file) as path:
         counts = import_file(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
     if as_json:
         show_json({"bank": bank, **counts})
@@ -179,10 +179,10 @@ def import_(
 
 def import_file(ctx: click.Context, file: Path, bank: str, form: str | None, **options: Any) -> dict[str, Any]:
     """Check a file and import its lines; return the numbers of lines read, added and skipped."""
-    source = importing.source(file, form, **options)
+    source = importing.check_file(file, form, **options)
     with open_memory(ctx, bank, create=True) as memory:
         importing.check_compatible(memory, source)
-        with click.progressbar(length=source.lines, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
+        with click.progressbar(length=source.line_count, label=f"{file.name} → {bank}", file=sys.stderr) as bar:
             return importing.import_lines(memory, source, bar.update)
 
 
@@ -346,7 +346,7 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
     counts as something that the person said. `everthread units general` lists the texts, and
     `everthread forget --unit general ID` removes one.
     """
-    texts = general_knowledge.paragraphs(whole(file))
+    texts = general_knowledge.paragraphs(read_text(file))
     if not texts:
         raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
     with open_memory(ctx, bank, create=True) as memory:

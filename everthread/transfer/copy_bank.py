@@ -29,28 +29,28 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
     May be stopped and started again; what the source has forgotten meanwhile is forgotten in the target. The source
     stays as it is. Raises StoreError, which names the first line that differs, where the target holds something else.
     """
-    last = _last(source)  # before its lines are read: all up to it are then copied
-    done = _last(target)
-    for scope, name in _forgotten(source, target, last, done):
+    last = _last_seq(source)  # before its lines are read: all up to it are then copied
+    done = _last_seq(target)
+    for scope, name in _find_forgotten(source, target, last, done):
         target.store.forget(target.bank, scope, name, now())
-    _retract(source, target)  # before others come under their keys
+    _copy_retractions(source, target)  # before others come under their keys
     lines = source.lines(after=done, retracted=True)
     while batch := list(islice(lines, BATCH)):
         _write_lines(target, batch)
         if progress is not None:
             progress(len(batch))
-    _retract(source, target)
+    _copy_retractions(source, target)
     target.store.reserve_seqs(target.bank, last)
-    _beside(source, target)
-    return _compared(source, target, last)
+    _copy_bank_data(source, target)
+    return _verify(source, target, last)
 
 
-def _last(memory: Memory) -> int:
+def _last_seq(memory: Memory) -> int:
     """The last number that the bank has given to a line, which may have been forgotten since."""
     return memory.store.corpus(memory.bank).last_seq
 
 
-def _forgotten(source: Memory, target: Memory, last: int, done: int) -> list[tuple[Scope, str | int]]:
+def _find_forgotten(source: Memory, target: Memory, last: int, done: int) -> list[tuple[Scope, str | int]]:
     """What the target has and the source has forgotten: sessions that are gone, and lines of others.
 
     The target's other lines must be the source's up to the number `done`, and there must be one: nothing is written
@@ -59,22 +59,22 @@ def _forgotten(source: Memory, target: Memory, last: int, done: int) -> list[tup
     gone: list[Line] = []
     agreed = False
     ours = takewhile(lambda line: line.seq <= done, source.lines(retracted=True))
-    for line, other in _paired(ours, target.lines(retracted=True)):
+    for line, other in _pair_by_seq(ours, target.lines(retracted=True)):
         if line is None and other is not None and other.seq <= last:
             gone.append(replace(other, text=""))
             continue
         if other is not None and other.retracted_at is None and line is not None:
             other = replace(other, retracted_at=line.retracted_at)  # it may not have been said yet
-        _same(source.bank, line, other)
+        _check_same(source.bank, line, other)
         agreed = True
     if gone and not agreed:
-        _same(source.bank, None, gone[0])
+        _check_same(source.bank, None, gone[0])
     here = {session.id for session in source.sessions()}
     sessions = dict.fromkeys(line.session for line in gone if line.session not in here)
     return [*(("session", name) for name in sessions), *(("line", line.seq) for line in gone if line.session in here)]
 
 
-def _paired(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+def _pair_by_seq(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line | None, Line | None]]:
     """The lines of two banks side by side, by their numbers; None where one has none of the number."""
     one, other = iter(ours), iter(theirs)
     line, its = next(one, None), next(other, None)
@@ -86,7 +86,7 @@ def _paired(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line
         its = next(other, None) if right is not None else its
 
 
-def _same(bank: str, line: Line | None, other: Line | None) -> None:
+def _check_same(bank: str, line: Line | None, other: Line | None) -> None:
     """See that two lines are one, down to the offset of its time. A retracted one may have left its key to another."""
     if line is not None and other is not None and line.key is None and line.retracted_at is not None:
         other = replace(other, key=None)
@@ -101,16 +101,16 @@ _DIFFERS = (
 )
 
 
-def _retract(source: Memory, target: Memory) -> None:
+def _copy_retractions(source: Memory, target: Memory) -> None:
     """Retract in the target what is retracted in the source, at the same time."""
-    for line, other in _paired(source.lines(retracted=True), target.lines(retracted=True)):
+    for line, other in _pair_by_seq(source.lines(retracted=True), target.lines(retracted=True)):
         if line and other and line.retracted_at is not None and other.retracted_at is None:
             target.store.retract(target.bank, line.seq, line.retracted_at)
 
 
-def _beside(source: Memory, target: Memory) -> None:
+def _copy_bank_data(source: Memory, target: Memory) -> None:
     """Copy what is kept beside the lines, and let go of what the source has no more of."""
-    _units(source, target)
+    _copy_units(source, target)
     over = {session.id: session.ended_at for session in target.sessions()}
     for session in source.sessions():
         if session.ended_at is not None and session.id in over and session.ended_at != over[session.id]:
@@ -128,13 +128,13 @@ def _beside(source: Memory, target: Memory) -> None:
             target.store.enqueue(target.bank, each)
 
 
-def _units(source: Memory, target: Memory) -> None:
+def _copy_units(source: Memory, target: Memory) -> None:
     """Copy the units. What becomes of one later (that it is superseded, or retracted) is brought along."""
-    ours, theirs = ({(unit.kind, unit.id): unit for unit in _every(memory)} for memory in (source, target))
+    ours, theirs = ({(unit.kind, unit.id): unit for unit in _list_units(memory)} for memory in (source, target))
     for key, unit in theirs.items():
-        if key not in ours or _written(ours[key]) != _written(unit):
+        if key not in ours or _constant_fields(ours[key]) != _constant_fields(unit):
             raise StoreError(_DIFFERS.format(source.bank, f"{unit.kind} {unit.id}"))
-    last = _last(target)
+    last = _last_seq(target)
     for key, unit in ours.items():
         if unit != theirs.get(key) and unit.last_seq <= last:
             if unit.kind == CHUNK:  # it may come in the place of one of the target's own, which are then cut anew
@@ -156,27 +156,27 @@ def _write_unit(target: Memory, unit: Unit) -> None:
     target.store.restore_unit(target.bank, unit, vectors[0] if vectors else None, target.embedder.name)
 
 
-def _every(memory: Memory) -> list[Unit]:
+def _list_units(memory: Memory) -> list[Unit]:
     return [unit for unit in memory.store.units(memory.bank, include_retracted=True) if place(unit) is None]
 
 
-def _written(unit: Unit) -> str:
+def _constant_fields(unit: Unit) -> str:
     """What of a unit never changes."""
     return repr(replace(unit, valid_to=None, supersedes=None, retracted_at=None))
 
 
-def _compared(source: Memory, target: Memory, last: int) -> tuple[int, str]:
+def _verify(source: Memory, target: Memory, last: int) -> tuple[int, str]:
     """See that the lines are the same, and that the next one gets a new number in the target, too."""
     count, digest = 0, sha256()
-    for line, other in _paired(source.lines(retracted=True), target.lines(retracted=True)):
-        _same(source.bank, line, other)
+    for line, other in _pair_by_seq(source.lines(retracted=True), target.lines(retracted=True)):
+        _check_same(source.bank, line, other)
         count += 1
         digest.update(repr(line).encode())
-    ours, theirs = ({repr(unit): unit for unit in _every(memory)} for memory in (source, target))
+    ours, theirs = ({repr(unit): unit for unit in _list_units(memory)} for memory in (source, target))
     for written in sorted(ours.keys() ^ theirs.keys()):
         unit = ours.get(written) or theirs[written]
         if unit.last_seq <= last:
             raise StoreError(_DIFFERS.format(source.bank, f"{unit.kind} {unit.id}"))
-    if _last(target) < last:
+    if _last_seq(target) < last:
         raise StoreError(f"bank {source.bank!r}: the target would give numbers up to {last} a second time; move again")
     return count, digest.hexdigest()

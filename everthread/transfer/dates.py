@@ -49,7 +49,7 @@ def parse_moment(text: str, tz: tzinfo = UTC) -> datetime:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        found = _written(text)
+        found = _parse_written(text)
     return found if found.tzinfo else found.replace(tzinfo=tz)
 
 
@@ -58,7 +58,7 @@ def parse_clock(text: str, day: datetime) -> datetime:
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"no time of day: {text!r}")
-    hour, minute, second = _hms(match)
+    hour, minute, second = _read_clock(match)
     return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
 
 
@@ -72,7 +72,7 @@ def looks_like_date(text: str) -> bool:
     return not _GLUE.sub("", _WEEKDAY.sub("", rest))
 
 
-def _written(text: str) -> datetime:
+def _parse_written(text: str) -> datetime:
     date = next((match for pattern in _DATES if (match := pattern.search(text))), None)
     if date is None:
         raise ValueError(f"no date: {text!r}")
@@ -84,10 +84,10 @@ def _written(text: str) -> datetime:
         raise ValueError(f"more than a date: {text!r}")
     parts = date.groupdict()
     month = int(parts["month"]) if parts.get("month") else _MONTHS.index(parts["name"][:3].lower()) + 1
-    return datetime(int(parts["year"]), month, int(parts["day"]), *(_hms(time) if time else (0, 0, 0)))
+    return datetime(int(parts["year"]), month, int(parts["day"]), *(_read_clock(time) if time else (0, 0, 0)))
 
 
-def _hms(match: re.Match[str]) -> tuple[int, int, int]:
+def _read_clock(match: re.Match[str]) -> tuple[int, int, int]:
     hour, half = int(match["hour"]), (match["half"] or "").lower()
     if half and not 1 <= hour <= 12:
         raise ValueError(f"no such hour: {match[0]!r}")

@@ -16,11 +16,13 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from everthread.bank.line_validation import clean_line
 from everthread.errors import BadFile, BadLine, EverthreadError
 from everthread.types import NewLine
+
+JsonObject = Mapping[str, object]
 
 PLACEHOLDER_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # used for "now" when a line is only checked
 STANDARD_INPUT = "standard input"
@@ -40,18 +42,18 @@ def shorten(value: object) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 1] + "…"
 
 
-def describe(value: object) -> str:
+def describe_json(value: object) -> str:
     """What there is in a JSON file, in a few words."""
     if isinstance(value, dict):
         names = ", ".join(shorten(name) for name in islice(value, MAX_NAMED_FIELDS))
         more = f" and {len(value) - MAX_NAMED_FIELDS:,} more" if len(value) > MAX_NAMED_FIELDS else ""
         return f"an object with {names}{more}" if value else "an empty object"
     if isinstance(value, list):
-        return f"a list that begins with {describe(value[0])}" if value else "an empty list"
+        return f"a list that begins with {describe_json(value[0])}" if value else "an empty list"
     return shorten(value)
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The file's lines with their numbers from 1, without their ends. Only \\n and \\r\\n end a line."""
     offset = 0
     try:
@@ -61,20 +63,20 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                 offset += len(raw)
                 yield number, (line.removeprefix("\ufeff") if number == 1 else line).rstrip("\r\n")
     except OSError as error:
-        _unreadable(path, error)
+        _raise_unreadable(path, error)
 
 
-def whole(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The file's text, a byte-order mark removed."""
     try:
         raw = path.read_bytes()
     except OSError as error:
-        _unreadable(path, error)
+        _raise_unreadable(path, error)
     return _decode(path, raw, None, 0).removeprefix("\ufeff")
 
 
 @contextmanager
-def spooled(path: Path) -> Iterator[Path]:
+def spool_input(path: Path) -> Iterator[Path]:
     """The path; or, where it is a pipe, a terminal or `-` for standard input, a copy of what comes out of it, for a
     file is read repeatedly. What is wrong with the copy is said of the path."""
     piped = str(path) == "-"
@@ -84,7 +86,7 @@ def spooled(path: Path) -> Iterator[Path]:
     with TemporaryDirectory(prefix="everthread-") as folder:
         copy = Path(folder, "stdin" if piped else path.name)
         try:
-            _drain(path, copy)
+            _copy_stream(path, copy)
             yield copy
         except EverthreadError as error:
             if error.path == copy:
@@ -92,10 +94,10 @@ def spooled(path: Path) -> Iterator[Path]:
             raise
 
 
-def parse(text: str, path: Path, line: int | None = None) -> object:
+def parse_json(text: str, path: Path, line: int | None = None) -> object:
     """One JSON value. line is the file's line when the text is only that line."""
     try:
-        value: object = json.loads(text, parse_constant=_no_constant)
+        value: object = json.loads(text, parse_constant=_refuse_constant)
         return value
     except json.JSONDecodeError as error:
         if not text.strip():
@@ -110,23 +112,23 @@ def parse(text: str, path: Path, line: int | None = None) -> object:
         ) from None
 
 
-def load(path: Path) -> object:
+def load_json(path: Path) -> object:
     """The whole file as one JSON value."""
-    return parse(whole(path), path)
+    return parse_json(read_text(path), path)
 
 
-def like_json(path: Path) -> bool:
+def looks_like_json(path: Path) -> bool:
     """Whether a file begins as JSON that holds objects does, and no text that people write."""
-    first = next((line.strip() for _, line in numbered_lines(path) if line.strip()), "")
+    first = next((line.strip() for _, line in read_numbered_lines(path) if line.strip()), "")
     return first == "[" or first.startswith(("{", "[{"))
 
 
-def digest(*parts: object) -> str:
+def hash_parts(*parts: object) -> str:
     """A key for a line that has no id at its source: SHA-256 over its parts, unmistakably separated."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()
 
 
-class Keys:
+class KeyGenerator:
     """Keys for the messages of a file that brings none: made of what is said, never of what the file is called.
 
     A message with a time of its own is known by that, its speaker and its words; one without by these and by all that
@@ -140,19 +142,19 @@ class Keys:
         self._times: Counter[str] = Counter()
         self._last = ""
 
-    def begin(self) -> None:
+    def start_session(self) -> None:
         """Forget what was said before: a dated session stands for itself."""
         self._last = ""
 
-    def of(self, *said: object, timed: bool) -> str:
+    def next_key(self, *said: object, timed: bool) -> str:
         """The key of the next message; the same one said again has another."""
-        name = digest("" if timed else self._last, *said)
+        name = hash_parts("" if timed else self._last, *said)
         self._times[name] += 1
-        self._last = digest(name, self._times[name])
+        self._last = hash_parts(name, self._times[name])
         return self._last
 
 
-def session_id(path: Path, key: str) -> str:
+def make_session_id(path: Path, key: str) -> str:
     """A session's id: the file's name without its ending, and the beginning of a message's key."""
     return f"{path.stem[:MAX_SHOWN_CHARS]}-{key[:8]}"
 
@@ -166,7 +168,7 @@ def check_line(line: NewLine, path: Path, where: str) -> NewLine:
     return line
 
 
-def text_of(record: Mapping[str, object], field: str, path: Path, where: str) -> str:
+def require_text(record: JsonObject, field: str, path: Path, where: str) -> str:
     """A field that must be text."""
     value = record.get(field)
     if not isinstance(value, str):
@@ -174,17 +176,28 @@ def text_of(record: Mapping[str, object], field: str, path: Path, where: str) ->
     return value
 
 
-def _drain(path: Path, copy: Path) -> None:
+def require_object(value: object, path: Path, where: str) -> JsonObject:
+    """Return a value that must be a JSON object.
+
+    Raises:
+        BadFile: it is another value.
+    """
+    if not isinstance(value, dict):
+        raise file_error(path, where, f"{shorten(value)} is no object", "give the file as it was published")
+    return cast("JsonObject", value)
+
+
+def _copy_stream(path: Path, copy: Path) -> None:
     try:
         source = nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb")
     except OSError as error:
-        _unreadable(path, error)
+        _raise_unreadable(path, error)
     with source as stream, copy.open("wb") as file:
         shutil.copyfileobj(stream, file)
 
 
 def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
-    if offset == 0 and (kind := _archive(raw)) is not None:
+    if offset == 0 and (kind := _detect_archive(raw)) is not None:
         raise file_error(path, "", f"this is {kind}, not text", "unpack it and import the file inside")
     try:
         return raw.decode()
@@ -194,14 +207,14 @@ def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
         raise file_error(path, f"line {number}, byte {offset + error.start}", what, "save the file as UTF-8") from None
 
 
-def _archive(raw: bytes) -> str | None:
+def _detect_archive(raw: bytes) -> str | None:
     """Return which kind of archive begins with these bytes, or None. A phone hands out chats as zip archives."""
     return next((kind for magic, kind in _ARCHIVES.items() if raw.startswith(magic)), None)
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _unreadable(path: Path, error: OSError) -> NoReturn:
+def _raise_unreadable(path: Path, error: OSError) -> NoReturn:
     raise file_error(path, "", f"can't be read ({error.strerror})", "check the path and your rights to it") from None

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from everthread.errors import ConfigError
-from everthread.transfer.files import describe, like_json, load
+from everthread.transfer.files import describe_json, load_json, looks_like_json
 from everthread.types import NewLine
 
 Reader = Callable[[], Iterator[NewLine]]
@@ -30,7 +30,7 @@ FORMATS = {  # what the `read` of each module takes, apart from the path
 NAME_FORMAT = f"name its format with {{option}} ({', '.join(FORMATS)})"
 
 
-def reader(
+def open_reader(
     path: Path,
     format: str | None = None,
     *,
@@ -75,14 +75,14 @@ def _recognize(path: Path) -> str:
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return "jsonl"
     if path.suffix.lower() != ".json":
-        if like_json(path):
+        if looks_like_json(path):
             raise ConfigError("this looks like JSON", path=path, remedy=NAME_FORMAT, option="format")
         from everthread.transfer import whatsapp
 
         return "whatsapp" if whatsapp.is_whatsapp_export(path) else "transcript"
     from everthread.transfer import messages, other_services
 
-    value = load(path)
+    value = load_json(path)
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, dict):
         if "conversation" in first:
@@ -92,7 +92,7 @@ def _recognize(path: Path) -> str:
     if messages.is_messages(value) or other_services.detect_service(value) is not None:
         return "messages"  # which refuses another service's export by its name
     raise ConfigError(
-        f"this is JSON of an unknown kind: {describe(value)}. Taken are messages as chat APIs have them "
+        f"this is JSON of an unknown kind: {describe_json(value)}. Taken are messages as chat APIs have them "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
         "files of LoCoMo and REALTALK",
         path=path,

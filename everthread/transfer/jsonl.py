@@ -24,7 +24,16 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from everthread.transfer.dates import parse_moment
-from everthread.transfer.files import Keys, check_line, digest, file_error, numbered_lines, parse, shorten, text_of
+from everthread.transfer.files import (
+    KeyGenerator,
+    check_line,
+    file_error,
+    hash_parts,
+    parse_json,
+    read_numbered_lines,
+    require_text,
+    shorten,
+)
 from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role
 
 RENAMED: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' other names for two of ours
@@ -48,13 +57,13 @@ def write(lines: Iterable[Line], file: TextIO) -> int:
 
 def format_line(line: Line, ascii_only: bool = False) -> str:
     """A line as it is written, with its end; in ASCII, if escaped."""
-    return json.dumps(_fields(line), ensure_ascii=ascii_only, allow_nan=False, default=_plain) + "\n"
+    return json.dumps(_fields(line), ensure_ascii=ascii_only, allow_nan=False, default=_encode_mapping) + "\n"
 
 
 def export_key(line: Line) -> str:
     """The line's key, or one made of its number and of what it says."""
     said = (line.seq, line.session, line.said_at.isoformat(), line.role, line.speaker, line.text)
-    return line.key or f"everthread:{line.seq}:{digest(*said)}"
+    return line.key or f"everthread:{line.seq}:{hash_parts(*said)}"
 
 
 def exported_seq(key: str) -> int | None:
@@ -67,7 +76,9 @@ def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
 ) -> Iterator[NewLine]:
     """The lines of the file, ready to be remembered; see `lines`."""
-    objects = ((f"line {number}", parse(text, path, number)) for number, text in numbered_lines(path) if text.strip())
+    objects = (
+        (f"line {number}", parse_json(text, path, number)) for number, text in read_numbered_lines(path) if text.strip()
+    )
     return parse_objects(objects, path, tz=tz, skipped=skipped, places=places)
 
 
@@ -89,65 +100,65 @@ def parse_objects(
     """
     skipped, places = Counter() if skipped is None else skipped, {} if places is None else places
     places.clear()
-    key_of = _Keys(path, places)
+    key_of = _LineKeys(path, places)
     by_seq: dict[int | None, str] = {}  # the file's seq -> the line's key
     for where, value in objects:
         if not isinstance(value, dict):
             raise file_error(path, where, f"{shorten(value)} is no object", 'write {"text": "…"}')
-        value, others = _worded(value, path, where)
-        if _wordless(value):
+        value, others = _join_content_parts(value, path, where)
+        if _is_wordless(value):
             skipped["without words"] += 1
         else:
             skipped += Counter({"parts that are no text": others})
-            line = _new(value, path, where, tz)
+            line = _build_line(value, path, where, tz)
             key = key_of(line, value.get("id"), where)
-            parent = by_seq.get(_number(value, "parent", path, where))
-            if (seq := _number(value, "seq", path, where)) is not None:
+            parent = by_seq.get(_optional_seq(value, "parent", path, where))
+            if (seq := _optional_seq(value, "seq", path, where)) is not None:
                 by_seq[seq] = key
             yield check_line(replace(line, key=key, parent=parent), path, where)
 
 
-def _worded(value: Mapping[str, object], path: Path, where: str) -> tuple[Mapping[str, object], int]:
+def _join_content_parts(value: Mapping[str, object], path: Path, where: str) -> tuple[Mapping[str, object], int]:
     """The message, its content as one text where it is in parts, and how many of these are none."""
     content = value.get("content")
     if not isinstance(content, list) or value.get("text") is not None:
         return value, 0
-    texts = list(_texts(content, path, where))
+    texts = list(_content_texts(content, path, where))
     text = "\n".join(texts)
     return {**value, "content": text if text.strip() else ""}, len(content) - len(texts)
 
 
-def _texts(content: list[object], path: Path, where: str) -> Iterator[str]:
+def _content_texts(content: list[object], path: Path, where: str) -> Iterator[str]:
     for part in content:
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
             raise file_error(path, where, f"the content part {shorten(part)} has no type", "name it, as chat APIs do")
         if part["type"] in TEXTS:
-            yield text_of(part, "text", path, where)
+            yield require_text(part, "text", path, where)
 
 
-def _wordless(value: Mapping[str, object]) -> bool:
+def _is_wordless(value: Mapping[str, object]) -> bool:
     """Whether it is a message without words, as those are that only call a tool."""
     told = value.get("text") is not None or value.get("content") not in (None, "")
     return not told and not {"content", *CALLS}.isdisjoint(value)
 
 
-class _Keys:
+class _LineKeys:
     """Keys for the lines of one file: their own, or made ones."""
 
     def __init__(self, path: Path, own: dict[str, str]) -> None:
         self._path = path
-        self._own = own  # key -> where it was used
-        self._made = Keys()
+        self._given = own  # key -> where it was used
+        self._made = KeyGenerator()
 
     def __call__(self, line: NewLine, number: object, where: str) -> str:
         if line.key is None:
             at = line.said_at and line.said_at.isoformat()
             said = (line.session, at, line.speaker, line.role, line.text, *([] if number is None else [number]))
-            return self._made.of(*said, timed=at is not None)
-        if line.key in self._own:
-            what = f"the key {shorten(line.key)} was already used on {self._own[line.key]}"
+            return self._made.next_key(*said, timed=at is not None)
+        if line.key in self._given:
+            what = f"the key {shorten(line.key)} was already used on {self._given[line.key]}"
             raise file_error(self._path, where, what, "give each line a key of its own, or none")
-        self._own[line.key] = where
+        self._given[line.key] = where
         return line.key
 
 
@@ -167,29 +178,29 @@ def _fields(line: Line) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _plain(value: object) -> object:
+def _encode_mapping(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"no JSON value: {shorten(value)}")
 
 
-def _new(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
+def _build_line(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
     """The line of an object, as yet without a parent."""
-    text, speaker = _first(value, "text", "content"), _first(value, "speaker", "name")
+    text, speaker = _choose_name(value, "text", "content"), _choose_name(value, "speaker", "name")
     role = _role(value, path, where)
     return NewLine(
         text=_text(value, text, path, where),
-        speaker=_optional(value, speaker, path, where) or role,
+        speaker=_optional_text(value, speaker, path, where) or role,
         role=role,
-        said_at=_time(value, "said_at", path, where, tz),
-        session=_optional(value, "session", path, where),
+        said_at=_optional_time(value, "said_at", path, where, tz),
+        session=_optional_text(value, "session", path, where),
         metadata=_metadata(value, {text, speaker, "key"}, path, where),
-        key=_optional(value, "key", path, where),
-        retracted_at=_time(value, "retracted_at", path, where, tz),
+        key=_optional_text(value, "key", path, where),
+        retracted_at=_optional_time(value, "retracted_at", path, where, tz),
     )
 
 
-def _first(value: Mapping[str, object], name: str, other: str) -> str:
+def _choose_name(value: Mapping[str, object], name: str, other: str) -> str:
     """Which of two names of one field is used."""
     return other if value.get(name) is None and value.get(other) is not None else name
 
@@ -197,7 +208,7 @@ def _first(value: Mapping[str, object], name: str, other: str) -> str:
 def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str:
     if name not in value:
         raise file_error(path, where, 'neither "text" nor "content"', "give the line's text")
-    text = text_of(value, name, path, where)
+    text = require_text(value, name, path, where)
     if not text.strip():
         raise file_error(path, where, "the text is empty", "remove the line, or say what was said")
     return text
@@ -210,16 +221,16 @@ def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
     return RENAMED.get(role) or cast("Role", role)
 
 
-def _optional(value: Mapping[str, object], name: str, path: Path, where: str) -> str | None:
+def _optional_text(value: Mapping[str, object], name: str, path: Path, where: str) -> str | None:
     if value.get(name) is None:
         return None
-    text = text_of(value, name, path, where)
+    text = require_text(value, name, path, where)
     if not text.strip():
         raise file_error(path, where, f'"{name}" is empty', "fill it, or leave it out")
     return text
 
 
-def _number(value: Mapping[str, object], name: str, path: Path, where: str) -> int | None:
+def _optional_seq(value: Mapping[str, object], name: str, path: Path, where: str) -> int | None:
     number = value.get(name)
     if number is None:
         return None
@@ -228,8 +239,8 @@ def _number(value: Mapping[str, object], name: str, path: Path, where: str) -> i
     return number
 
 
-def _time(value: Mapping[str, object], name: str, path: Path, where: str, tz: tzinfo) -> datetime | None:
-    text = _optional(value, name, path, where)
+def _optional_time(value: Mapping[str, object], name: str, path: Path, where: str, tz: tzinfo) -> datetime | None:
+    text = _optional_text(value, name, path, where)
     if text is None:
         return None
     try:

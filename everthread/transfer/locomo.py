@@ -7,29 +7,34 @@ the same shape, so its reader shares the pieces below.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import cast
 
 from everthread.transfer.dates import parse_moment
-from everthread.transfer.files import check_line, file_error, load, shorten, text_of
+from everthread.transfer.files import (
+    JsonObject,
+    check_line,
+    file_error,
+    load_json,
+    require_object,
+    require_text,
+    shorten,
+)
 from everthread.types import NewLine
-
-Record = Mapping[str, object]
 
 _SESSION = re.compile(r"session_(\d+)")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")  # one spelling for each number, and none of thousands of digits
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class LocomoTurn:
     """One turn of a session, as it stands in the file. place is where, for messages."""
 
     session: int
     index: int  # from 1 within the session
-    record: Record
+    record: JsonObject
     place: str
 
 
@@ -44,11 +49,11 @@ def read(path: Path, *, only: Collection[str] = ()) -> Iterator[NewLine]:
         yield from read_sample(sample, name, path, prefix=f"{name}/" if len(found) > 1 else "")
 
 
-def read_samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Record]]:
+def read_samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, JsonObject]]:
     """The samples of the file with their ids, in the file's order."""
-    value = load(path)
+    value = load_json(path)
     items = value if isinstance(value, list) else [value]
-    named = [_named(item, path, f"sample {number}") for number, item in enumerate(items, 1)]
+    named = [_identify_sample(item, path, f"sample {number}") for number, item in enumerate(items, 1)]
     known = {name for name, _ in named}
     if len(known) < len(named):
         raise file_error(path, "", "two samples share a sample_id", "give each sample an id of its own")
@@ -59,9 +64,9 @@ def read_samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Reco
     return [(name, sample) for name, sample in named if not only or name in only]
 
 
-def read_sample(sample: Record, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
+def read_sample(sample: JsonObject, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
     """One sample's turns as lines."""
-    return check_lines(_lines(sample, name, path, prefix), path)
+    return check_lines(_read_lines(sample, name, path, prefix), path)
 
 
 def check_lines(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
@@ -74,16 +79,16 @@ def check_lines(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
         yield check_line(line, path, str(line.key))
 
 
-def _lines(sample: Record, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
-    conversation = check_object(sample.get("conversation"), path, f"{name}: conversation")
-    for turn in turns(conversation, path, name):
-        said_at = turn_date(conversation, turn, path, name)
-        dia_id = text_of(turn.record, "dia_id", path, turn.place)
-        text = turn_text(turn, "text", path)
+def _read_lines(sample: JsonObject, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
+    conversation = require_object(sample.get("conversation"), path, f"{name}: conversation")
+    for turn in read_turns(conversation, path, name):
+        said_at = compute_turn_date(conversation, turn, path, name)
+        dia_id = require_text(turn.record, "dia_id", path, turn.place)
+        text = format_turn_text(turn, "text", path)
         if text:
             yield NewLine(
                 text=text,
-                speaker=text_of(turn.record, "speaker", path, turn.place),
+                speaker=require_text(turn.record, "speaker", path, turn.place),
                 said_at=said_at,
                 session=f"{prefix}session_{turn.session}",
                 metadata={"dia_id": dia_id},
@@ -91,18 +96,18 @@ def _lines(sample: Record, name: str, path: Path, prefix: str) -> Iterator[NewLi
             )
 
 
-def turns(conversation: Record, path: Path, name: str) -> Iterator[Turn]:
+def read_turns(conversation: JsonObject, path: Path, name: str) -> Iterator[LocomoTurn]:
     """The turns of session_1, session_2 … in order; a date without a session is no session."""
-    for number in sorted(_numbers(conversation, path, name)):
+    for number in sorted(_session_numbers(conversation, path, name)):
         place = f"{name}: session_{number}"
         session = conversation[f"session_{number}"]
         if not isinstance(session, list):
             raise file_error(path, place, f"{shorten(session)} is no session", "it must be a list of turns")
         for index, record in enumerate(session, 1):
-            yield Turn(number, index, check_object(record, path, f"{place}[{index}]"), f"{place}[{index}]")
+            yield LocomoTurn(number, index, require_object(record, path, f"{place}[{index}]"), f"{place}[{index}]")
 
 
-def _numbers(conversation: Record, path: Path, name: str) -> Iterator[int]:
+def _session_numbers(conversation: JsonObject, path: Path, name: str) -> Iterator[int]:
     for field in conversation:
         if (match := _SESSION.fullmatch(field)) is None:
             continue
@@ -111,10 +116,10 @@ def _numbers(conversation: Record, path: Path, name: str) -> Iterator[int]:
         yield int(match[1])
 
 
-def session_date(conversation: Record, number: int, path: Path, name: str) -> datetime:
+def parse_session_date(conversation: JsonObject, number: int, path: Path, name: str) -> datetime:
     """When a session began."""
     field = f"session_{number}_date_time"
-    text = text_of(conversation, field, path, name)
+    text = require_text(conversation, field, path, name)
     try:
         return parse_moment(text, UTC)
     except ValueError:
@@ -123,9 +128,9 @@ def session_date(conversation: Record, number: int, path: Path, name: str) -> da
         ) from None
 
 
-def turn_date(conversation: Record, turn: Turn, path: Path, name: str) -> datetime:
+def compute_turn_date(conversation: JsonObject, turn: LocomoTurn, path: Path, name: str) -> datetime:
     """Return the session's date and a second more with each turn. BadFile where that is no date any more."""
-    began = session_date(conversation, turn.session, path, name)
+    began = parse_session_date(conversation, turn.session, path, name)
     try:
         return began + timedelta(seconds=turn.index - 1)
     except OverflowError:
@@ -133,10 +138,10 @@ def turn_date(conversation: Record, turn: Turn, path: Path, name: str) -> dateti
         raise file_error(path, turn.place, what, "give it the year in which it took place") from None
 
 
-def turn_text(turn: Turn, field: str, path: Path) -> str:
+def format_turn_text(turn: LocomoTurn, field: str, path: Path) -> str:
     """What was said, and what was shown: "text [image: caption]". Empty if there is neither."""
     record = turn.record
-    text = text_of(record, field, path, turn.place) if record.get(field) is not None else ""
+    text = require_text(record, field, path, turn.place) if record.get(field) is not None else ""
     caption = record.get("blip_caption")
     captions = [item for item in (caption if isinstance(caption, list) else [caption]) if item]
     shown_images = [f"[image: {item}]" for item in captions]
@@ -145,13 +150,6 @@ def turn_text(turn: Turn, field: str, path: Path) -> str:
     return " ".join(part for part in (text.strip(), *shown_images) if part)
 
 
-def check_object(value: object, path: Path, place: str) -> Record:
-    """The value, which must be a JSON object."""
-    if not isinstance(value, dict):
-        raise file_error(path, place, f"{shorten(value)} is no object", "give the file as it was published")
-    return cast("Record", value)
-
-
-def _named(item: object, path: Path, place: str) -> tuple[str, Record]:
-    sample = check_object(item, path, place)
-    return text_of(sample, "sample_id", path, place), sample
+def _identify_sample(item: object, path: Path, place: str) -> tuple[str, JsonObject]:
+    sample = require_object(item, path, place)
+    return require_text(sample, "sample_id", path, place), sample

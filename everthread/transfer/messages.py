@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 
 from everthread.transfer import jsonl, other_services
-from everthread.transfer.files import digest, file_error, load, session_id, shorten
+from everthread.transfer.files import file_error, hash_parts, load_json, make_session_id, shorten
 from everthread.types import NewLine
 
 _SHAPE = frozenset(("content", *jsonl.CALLS))  # fields of which a message has one at least
@@ -25,7 +25,7 @@ def read(
     The session is named for the file and for the first message that is not the system's. Raises BadFile, also for an
     export of another service: its people would all become "user", and its lines would be dated today.
     """
-    value = load(path)
+    value = load_json(path)
     if (service := other_services.detect_service(value)) is not None:
         raise file_error(
             path, "", f"this looks like an export of {service}, which can't be imported yet", other_services.REMEDY
@@ -38,7 +38,7 @@ def read(
     numbered = ((f"message {number}", message) for number, message in enumerate(found, 1))
     lines = list(jsonl.parse_objects(numbered, path, tz=tz, skipped=skipped, places=places))
     first = next((line for line in lines if line.role != "system"), None)
-    session = session_id(path, digest(first.key)) if first else None
+    session = make_session_id(path, hash_parts(first.key)) if first else None
     yield from (replace(line, session=line.session or session) for line in lines)
 
 

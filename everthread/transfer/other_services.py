@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-Record = Mapping[str, object]
+_Record = Mapping[str, object]
 
 REMEDY = 'write its messages as JSON Lines, {"speaker": "…", "said_at": "…", "text": "…"}, and import that'
 
@@ -70,5 +70,5 @@ def detect_service(value: object) -> str | None:
     return next(fits, None)
 
 
-def _first(value: object) -> Record:
+def _first(value: object) -> _Record:
     return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from everthread.transfer.dates import parse_moment
-from everthread.transfer.files import file_error, load, shorten, text_of
-from everthread.transfer.locomo import Record, Turn, check_lines, check_object, turn_date, turn_text, turns
+from everthread.transfer.files import JsonObject, file_error, load_json, require_object, require_text, shorten
+from everthread.transfer.locomo import LocomoTurn, check_lines, compute_turn_date, format_turn_text, read_turns
 from everthread.types import NewLine
 
 
@@ -21,12 +21,12 @@ def read(path: Path, *, only: Collection[str] = ()) -> Iterator[NewLine]:
 
     Sessions are called "session_1" …; where several chats are read at once, "chat-name/session_1" …
     """
-    found = find_files(path, only)
+    found = find_chat_files(path, only)
     for file in found:
         yield from read_chat(load_chat(file), file.stem, file, prefix=f"{file.stem}/" if len(found) > 1 else "")
 
 
-def find_files(path: Path, only: Collection[str] = ()) -> list[Path]:
+def find_chat_files(path: Path, only: Collection[str] = ()) -> list[Path]:
     """The chats' files: path itself, or the JSON files in it. A chat's id is its file's name without the ending."""
     found = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not found:
@@ -37,42 +37,42 @@ def find_files(path: Path, only: Collection[str] = ()) -> list[Path]:
     return [file for file in found if not only or file.stem in only]
 
 
-def load_chat(path: Path) -> Record:
+def load_chat(path: Path) -> JsonObject:
     """One file's chat."""
-    return check_object(load(path), path, "the chat")
+    return require_object(load_json(path), path, "the chat")
 
 
-def read_chat(record: Record, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
+def read_chat(record: JsonObject, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
     """One chat's messages as lines. A message of neither words nor image is none."""
-    return check_lines(_lines(record, name, path, prefix), path)
+    return check_lines(_read_lines(record, name, path, prefix), path)
 
 
-def _lines(record: Record, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
-    for turn in turns(record, path, name):
-        text = turn_text(turn, "clean_text" if "clean_text" in turn.record else "text", path)
+def _read_lines(record: JsonObject, name: str, path: Path, prefix: str) -> Iterator[NewLine]:
+    for turn in read_turns(record, path, name):
+        text = format_turn_text(turn, "clean_text" if "clean_text" in turn.record else "text", path)
         if text:
             dia_id = get_dia_id(turn, path)
             yield NewLine(
                 text=text,
-                speaker=text_of(turn.record, "speaker", path, turn.place),
-                said_at=_said_at(record, turn, path, name),
+                speaker=require_text(turn.record, "speaker", path, turn.place),
+                said_at=_parse_said_at(record, turn, path, name),
                 session=f"{prefix}session_{turn.session}",
                 metadata={"dia_id": dia_id},
                 key=f"realtalk:{name}:{dia_id}",
             )
 
 
-def get_dia_id(turn: Turn, path: Path) -> str:
+def get_dia_id(turn: LocomoTurn, path: Path) -> str:
     """The message's id; where it has none, the one that its place implies."""
     if turn.record.get("dia_id") is None:
         return f"D{turn.session}:{turn.index}"
-    return text_of(turn.record, "dia_id", path, turn.place)
+    return require_text(turn.record, "dia_id", path, turn.place)
 
 
-def _said_at(record: Record, turn: Turn, path: Path, name: str) -> datetime:
+def _parse_said_at(record: JsonObject, turn: LocomoTurn, path: Path, name: str) -> datetime:
     if turn.record.get("date_time") is None:
-        return turn_date(record, turn, path, name)
-    text = text_of(turn.record, "date_time", path, turn.place)
+        return compute_turn_date(record, turn, path, name)
+    text = require_text(turn.record, "date_time", path, turn.place)
     try:
         return parse_moment(text, UTC)
     except ValueError:

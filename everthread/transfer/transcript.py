@@ -19,8 +19,8 @@ r"""Plain text transcripts, as people keep them:
   above, with a date that does not exist or may be read in two ways, is an error.
 
 Without a time of its own a message comes one second after the message before it, or at the header's time; without any
-date it has no time at all. How a message is known again, in this file grown or in another, stands with `files.Keys`.
-The reader knows only what is written: who is the bot is for the caller to say.
+date it has no time at all. `files.KeyGenerator` describes how a message is recognised in a later or another
+file. The caller names the speakers that are the bot, because the text does not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,14 @@ from pathlib import Path
 
 from everthread.errors import BadFile
 from everthread.transfer.dates import looks_like_date, parse_clock, parse_moment
-from everthread.transfer.files import Keys, check_line, file_error, numbered_lines, session_id, shorten
+from everthread.transfer.files import (
+    KeyGenerator,
+    check_line,
+    file_error,
+    make_session_id,
+    read_numbered_lines,
+    shorten,
+)
 from everthread.types import NewLine, Role
 
 HALF_A_DAY = timedelta(hours=12)
@@ -54,8 +61,8 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
 
     A session is called after the file and its first message: "diary-3f9a2c01".
     """
-    keys, session, name = Keys(), 0, ""
-    for message in _messages(path, tz):
+    keys, session, name = KeyGenerator(), 0, ""
+    for message in _read_messages(path, tz):
         text = "\n".join(part for part in message.parts if part)
         if not text:
             what = f"{message.name} says nothing"
@@ -63,10 +70,10 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         wall = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
         begins = message.session != session
         if begins:
-            keys.begin()
-        key = keys.of(wall, message.name, text, timed=message.timed)
+            keys.start_session()
+        key = keys.next_key(wall, message.name, text, timed=message.timed)
         if begins:
-            session, name = message.session, session_id(path, key)
+            session, name = message.session, make_session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
         yield check_line(
             NewLine(text, message.name, role, message.said_at, name, key=key), path, f"line {message.number}"
@@ -93,11 +100,11 @@ class _Clock:
     header: datetime | None = None
     last: datetime | None = None
 
-    def begin(self, header: datetime) -> None:
+    def start_session(self, header: datetime) -> None:
         self.session += self.begun
         self.begun, self.header, self.last = False, header, None
 
-    def stamp(self, text: str) -> datetime | None:
+    def parse_stamp(self, text: str) -> datetime | None:
         """The time in brackets; None if it is no time, ValueError if it is a time of an unknown day."""
         try:
             return parse_moment(text, self.tz)
@@ -113,7 +120,7 @@ class _Clock:
         at = parse_clock(text, day)
         return at + timedelta(days=1) if day - at > HALF_A_DAY else at
 
-    def next(self, stamp: datetime | None) -> datetime | None:
+    def advance(self, stamp: datetime | None) -> datetime | None:
         """When the next message was said."""
         if stamp is None and self.last is not None:
             stamp = self.last + timedelta(seconds=1)
@@ -122,17 +129,17 @@ class _Clock:
         return self.last
 
 
-def _messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
+def _read_messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
     time = _Clock(tz)
     message: _Message | None = None
-    for number, line in numbered_lines(path):
+    for number, line in read_numbered_lines(path):
         text = line.strip()
         if not text:
             continue
-        header = _header(text, tz)
+        header = _parse_header(text, tz)
         if header is not None:
-            time.begin(header)
-        begun = None if header else _begin(path, number, text, time)
+            time.start_session(header)
+        begun = None if header else _start_message(path, number, text, time)
         if begun is None and header is None:
             if message is None:
                 raise file_error(
@@ -147,43 +154,43 @@ def _messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
         yield message
 
 
-def _begin(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
+def _start_message(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
     """The message that begins on this line, if one does."""
     stamped = _STAMPED.fullmatch(text)
     try:
-        stamp = time.stamp(stamped["stamp"]) if stamped else None
+        stamp = time.parse_stamp(stamped["stamp"]) if stamped else None
     except ValueError:
         what = f"the time {shorten(text[:20])} is on an unknown day"
         raise file_error(path, f"line {number}", what, "write the date above it, or in the brackets") from None
     except OverflowError:
-        raise _beyond(path, number) from None
+        raise _time_overflow_error(path, number) from None
     match = _MESSAGE.fullmatch(stamped["rest"] if stamped else text)
     if match is None or not _is_name(match["name"].strip()):
         match = None
-    if stamp is None and _missed(stamped["stamp"] if stamped and match else "", text):
+    if stamp is None and _is_invalid_time(stamped["stamp"] if stamped and match else "", text):
         what = f"{shorten(text[:30])} begins with no time, or with one that can be read in two ways"
         raise file_error(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
     if match is None or (stamped and stamp is None):
         return None
     try:
-        said_at = time.next(stamp)
+        said_at = time.advance(stamp)
     except OverflowError:
-        raise _beyond(path, number) from None
+        raise _time_overflow_error(path, number) from None
     return _Message(number, match["name"].strip(), time.session, said_at, stamp is not None, [match["text"].strip()])
 
 
-def _beyond(path: Path, number: int) -> BadFile:
+def _time_overflow_error(path: Path, number: int) -> BadFile:
     return file_error(path, f"line {number}", "its time comes after the year 9999", "correct the date above it")
 
 
-def _missed(stamp: str, text: str) -> bool:
+def _is_invalid_time(stamp: str, text: str) -> bool:
     """Whether a stamp, or a line that is only a date with its whole year, was meant as a time, and is none."""
     if stamp:
         return looks_like_date(stamp) or looks_like_date(f"2000-01-01 {stamp}")
     return re.search(r"\d{4}", text) is not None and looks_like_date(text.strip(_FRAME))
 
 
-def _header(text: str, tz: tzinfo) -> datetime | None:
+def _parse_header(text: str, tz: tzinfo) -> datetime | None:
     try:
         return None if text.isdigit() else parse_moment(text.strip(_FRAME), tz)
     except ValueError:
@@ -194,8 +201,8 @@ def _is_name(name: str) -> bool:
     words = name.split()
     if not words or len(words) > MAX_NAME_WORDS or not name[0].isalpha() or not all(map(_WORD.fullmatch, words)):
         return False
-    return len(words) == 1 or (not words[0][0].islower() and all(map(_capital, words)))
+    return len(words) == 1 or (not words[0][0].islower() and all(map(_is_name_word, words)))
 
 
-def _capital(word: str) -> bool:
+def _is_name_word(word: str) -> bool:
     return not word[0].islower() or word in PARTICLES

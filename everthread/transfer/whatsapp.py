@@ -25,7 +25,7 @@ from math import inf
 from pathlib import Path
 
 from everthread.transfer.dates import parse_clock
-from everthread.transfer.files import Keys, check_line, file_error, numbered_lines, shorten
+from everthread.transfer.files import KeyGenerator, check_line, file_error, read_numbered_lines, shorten
 from everthread.transfer.whatsapp_phrases import LTR_MARK, is_system_message, strip_edit_mark
 from everthread.types import NewLine, Role
 
@@ -51,18 +51,18 @@ def read(
     only what is new, and perhaps its first message once more.
     """
     skipped = Counter() if skipped is None else skipped
-    day_first, people, keys = _day_first(path), _People(path), Keys()
+    day_first, people, keys = _is_day_first(path), _Speakers(path), KeyGenerator()
     before: tuple[str, ...] = ()
-    for number, begin, said in _messages(path):
-        at = _moment(path, number, begin, day_first)
-        name, text = _parted(said)
+    for number, begin, said in _read_messages(path):
+        at = _parse_said_at(path, number, begin, day_first)
+        name, text = _split_name(said)
         if name not in people.names:
             skipped["notices"] += 1
         elif is_system_message(text) or (name == people.group and text.startswith(LTR_MARK)):
             skipped["without words"] += 1
         else:
             this = (at.isoformat(), name, text)
-            key = keys.of(*this, *(before if at.second == 0 else ()), timed=True)
+            key = keys.next_key(*this, *(before if at.second == 0 else ()), timed=True)
             before = this
             role: Role = "assistant" if name in assistant else "user"
             yield check_line(NewLine(text, name, role, at.replace(tzinfo=tz), key=key), path, f"line {number}")
@@ -70,16 +70,16 @@ def read(
 
 def is_whatsapp_export(path: Path) -> bool:
     """Whether the file begins as an export does. A transcript's `[2024-05-07 09:12]` has no comma."""
-    first = next((line for _, line in numbered_lines(path) if line.strip()), "")
+    first = next((line for _, line in read_numbered_lines(path) if line.strip()), "")
     begin = _BEGIN.match(first)
     return begin is not None and ("]" not in begin[0][: begin.start("said")] or "," in begin[0][: begin.start("said")])
 
 
-def _messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
+def _read_messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
     """Where each message begins, and what was said, with the name, down to its last line."""
     begun: tuple[int, re.Match[str]] | None = None
     said: list[str] = []
-    for number, line in numbered_lines(path):
+    for number, line in read_numbered_lines(path):
         begin = _BEGIN.match(line)
         if begin is None:
             if begun is None and line.strip():
@@ -95,7 +95,7 @@ def _messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
         yield *begun, "\n".join(said)
 
 
-def _parted(said: str) -> tuple[str, str]:
+def _split_name(said: str) -> tuple[str, str]:
     """The name and the words of a message; no name, where it is a notice."""
     parts = _SAID.fullmatch(said)
     if parts is None:
@@ -103,42 +103,42 @@ def _parted(said: str) -> tuple[str, str]:
     return parts["name"].strip(f" ~\u202f\xa0{LTR_MARK}"), strip_edit_mark(parts["text"].strip(" \n"))
 
 
-class _People:
+class _Speakers:
     """Who speaks in the chat: a notice with a colon in it is told from a message by what the whole file holds."""
 
     def __init__(self, path: Path) -> None:
         said = Counter[str]()
         marked: str | None = None
-        for _, _, whole in _messages(path):
-            name, text = _parted(whole)
+        for _, _, whole in _read_messages(path):
+            name, text = _split_name(whole)
             if not said:
                 marked = name if text.startswith(LTR_MARK) else None
             elif name == marked and not text.startswith(LTR_MARK):
                 marked = None
             said[name] += 1
         self.group = marked  # the name that begins the file and says nothing but notices
-        able = {name for name in said if name and not _quoting(name) and len(name) <= MAX_NAME_CHARS}
-        self.names = {name for name in able if said[name] >= MIN_MESSAGES_OF_NAME or not _deed(name, able)}
+        able = {name for name in said if name and not _has_open_quote(name) and len(name) <= MAX_NAME_CHARS}
+        self.names = {name for name in able if said[name] >= MIN_MESSAGES_OF_NAME or not _describes_action(name, able)}
 
 
-def _quoting(name: str) -> bool:
+def _has_open_quote(name: str) -> bool:
     """Whether a quotation begins in it that does not end."""
     return sum(map(name.count, QUOTES)) % 2 == 1
 
 
-def _deed(name: str, names: Collection[str]) -> bool:
+def _describes_action(name: str, names: Collection[str]) -> bool:
     """Whether it tells what one of these people did: Ann changed the title to Trip."""
     words = name.split(" ")
     beginnings = (" ".join(words[:count]) for count in range(1, len(words) - MAX_EXTRA_WORDS))
     return any(beginning in names for beginning in beginnings)
 
 
-def _day_first(path: Path) -> bool:
-    days = [day for day, _ in groupby(_numbers(begin) for _, begin, _ in _messages(path))]
+def _is_day_first(path: Path) -> bool:
+    days = [day for day, _ in groupby(_date_numbers(begin) for _, begin, _ in _read_messages(path))]
 
     def faults(day_first: bool) -> tuple[float, int]:
         try:
-            dates = [_date(day, day_first) for day in days]
+            dates = [_make_date(day, day_first) for day in days]
         except ValueError:
             return inf, 0
         back = sum(later < earlier for earlier, later in pairwise(dates))
@@ -147,11 +147,11 @@ def _day_first(path: Path) -> bool:
     return min((True, False), key=faults)
 
 
-def _numbers(begin: re.Match[str]) -> tuple[int, int, int]:
+def _date_numbers(begin: re.Match[str]) -> tuple[int, int, int]:
     return int(begin[2]), int(begin[4]), int(begin[5])
 
 
-def _date(day: tuple[int, int, int], day_first: bool) -> date:
+def _make_date(day: tuple[int, int, int], day_first: bool) -> date:
     first, second, third = day
     if first > 31:
         return date(first, second, third)
@@ -159,11 +159,11 @@ def _date(day: tuple[int, int, int], day_first: bool) -> date:
     return date(year, second, first) if day_first else date(year, first, second)
 
 
-def _moment(path: Path, number: int, begin: re.Match[str], day_first: bool) -> datetime:
+def _parse_said_at(path: Path, number: int, begin: re.Match[str], day_first: bool) -> datetime:
     """When it was said, by the clock on the wall."""
     time = re.sub(r"(?<=\d)\.(?=\d)", ":", begin["time"])
     try:
-        day = _date(_numbers(begin), day_first)
+        day = _make_date(_date_numbers(begin), day_first)
         return parse_clock(re.sub(r"[.\s]", "", time), datetime(day.year, day.month, day.day))
     except ValueError:
         order = "day" if day_first else "month"

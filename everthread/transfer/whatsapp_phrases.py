@@ -16,12 +16,12 @@ EDIT_MARK = "<This message was edited>"
 _PHRASES = tomllib.loads(Path(__file__).with_name("whatsapp_phrases.toml").read_text(encoding="utf-8")).values()
 
 
-def _any(kind: str) -> str:
+def _join_phrases(kind: str) -> str:
     return "|".join(phrase for language in _PHRASES for phrase in language.get(kind, ()))
 
 
 _WORDLESS = re.compile(
-    rf"{LTR_MARK}?(?:<{LTR_MARK}?(?:{_any('omitted')})>|{_any('left_out')}|(?:{_any('deleted')})\.?)|null|",
+    rf"{LTR_MARK}?(?:<{LTR_MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
     re.IGNORECASE,
 )
 _MARKED = re.compile(  # only after the mark: a person may say the same

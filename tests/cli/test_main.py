@@ -21,7 +21,7 @@ from everthread.cli.repl_text import LEGEND
 from everthread.factory import RECIPES
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder
-from everthread.transfer.formats import reader
+from everthread.transfer.formats import open_reader
 
 Cli = Callable[..., Result]
 
@@ -768,7 +768,7 @@ def test_a_file_with_nothing_in_it_is_named_and_makes_no_bank(
 def test_an_import_that_was_cut_off_is_completed(cli: Cli, tmp_path: Path) -> None:
     path = jsonl(tmp_path, 700)
     with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
-        memory.observe_many(line for n, line in enumerate(reader(path)()) if n < 300)
+        memory.observe_many(line for n, line in enumerate(open_reader(path)()) if n < 300)
     done = out(cli("import", path, "-b", "alice", "--json"))
     assert (done["read"], done["added"], done["lines"]) == (700, 400, 700)
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == [f"Line {n}." for n in range(700)]

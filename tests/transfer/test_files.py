@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.files import load, numbered_lines, parse, shorten, spooled, whole
-from everthread.transfer.formats import reader
+from everthread.transfer.files import load_json, parse_json, read_numbered_lines, read_text, shorten, spool_input
+from everthread.transfer.formats import open_reader
 
 
 def put(folder: Path, data: bytes) -> Path:
@@ -22,16 +22,16 @@ def put(folder: Path, data: bytes) -> Path:
 
 def test_lines_are_numbered_from_one_and_lose_only_their_ends(tmp_path: Path) -> None:
     path = put(tmp_path, "\ufeffone\r\n two\u2028still two \n\nfour".encode())
-    assert list(numbered_lines(path)) == [(1, "one"), (2, " two\u2028still two "), (3, ""), (4, "four")]
+    assert list(read_numbered_lines(path)) == [(1, "one"), (2, " two\u2028still two "), (3, ""), (4, "four")]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
-    assert whole(put(tmp_path, b"\xef\xbb\xbf{}")) == "{}"
+    assert read_text(put(tmp_path, b"\xef\xbb\xbf{}")) == "{}"
 
 
 def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) -> None:
     path = put(tmp_path, b"good\nalso good\nbad \xff here\n")
-    for read in (lambda: list(numbered_lines(path)), lambda: [whole(path)]):
+    for read in (lambda: list(read_numbered_lines(path)), lambda: [read_text(path)]):
         with pytest.raises(
             BadFile, match=r"file\.json, line 3, byte 19: the byte 0xff is not UTF-8; save the file as UTF-8"
         ):
@@ -41,26 +41,26 @@ def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) ->
 def test_a_file_that_is_missing_or_a_folder_says_so(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(BadFile, match=r"can't be read .*check the path"):
-            list(numbered_lines(path))
+            list(read_numbered_lines(path))
         with pytest.raises(BadFile, match=r"can't be read .*check the path"):
-            load(path)
+            load_json(path)
 
 
 def test_broken_json_is_named_by_line_and_column(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"line 2, column 9: not JSON"):
-        load(put(tmp_path, b'{"a": 1,\n "b": 2 3}'))
+        load_json(put(tmp_path, b'{"a": 1,\n "b": 2 3}'))
 
 
 @pytest.mark.parametrize("data", [b"", b" \n"])
 def test_a_file_without_anything_is_told_to_be_empty(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(BadFile, match=r": empty; give a file"):
-        load(put(tmp_path, data))
+        load_json(put(tmp_path, data))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": Infinity}', "9" * 5000])
 def test_json_that_no_store_could_keep_is_refused(text: str) -> None:
     with pytest.raises(BadFile, match=r"f, line 7: JSON that can't be used"):
-        parse(text, Path("f"), 7)
+        parse_json(text, Path("f"), 7)
 
 
 def piped(folder: Path, data: bytes) -> Path:
@@ -72,33 +72,33 @@ def piped(folder: Path, data: bytes) -> Path:
 
 
 def test_what_comes_out_of_a_pipe_can_be_read_again_and_is_gone_at_the_end(tmp_path: Path) -> None:
-    with spooled(piped(tmp_path, b"[1]")) as path:
-        assert (load(path), load(path), path.name) == ([1], [1], "pipe.json")
+    with spool_input(piped(tmp_path, b"[1]")) as path:
+        assert (load_json(path), load_json(path), path.name) == ([1], [1], "pipe.json")
     assert not path.exists()
 
 
 def test_standard_input_can_be_read_again_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1]")))
-    with spooled(Path("-")) as path:
-        assert (load(path), load(path), path.name) == ([1], [1], "stdin")
+    with spool_input(Path("-")) as path:
+        assert (load_json(path), load_json(path), path.name) == ([1], [1], "stdin")
     assert not path.exists()
 
 
 def test_a_fault_in_standard_input_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1,")))
-    with pytest.raises(BadFile, match=r"^standard input, line 1, column 4: not JSON"), spooled(Path("-")) as copy:
-        load(copy)
+    with pytest.raises(BadFile, match=r"^standard input, line 1, column 4: not JSON"), spool_input(Path("-")) as copy:
+        load_json(copy)
 
 
 def test_a_fault_in_a_pipe_is_said_of_the_pipe(tmp_path: Path) -> None:
     path = piped(tmp_path, b"[1,")
-    with pytest.raises(BadFile, match=rf"^{path}, line 1, column 4: not JSON"), spooled(path) as copy:
-        load(copy)
+    with pytest.raises(BadFile, match=rf"^{path}, line 1, column 4: not JSON"), spool_input(path) as copy:
+        load_json(copy)
 
 
 def test_a_file_lasts_as_it_is_and_what_is_missing_is_left_to_the_reader(tmp_path: Path) -> None:
     for there in (put(tmp_path, b"{}"), tmp_path, tmp_path / "none"):
-        with spooled(there) as path:
+        with spool_input(there) as path:
             assert path is there
 
 
@@ -112,8 +112,8 @@ def test_an_archive_is_named_as_such(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_chat.txt", "[01.01.24, 10:00:00] Ann: Hi!\n")
     with pytest.raises(BadFile, match=r"chat\.zip: this is a zip archive, not text; unpack it and import the file in"):
-        list(reader(path)())
+        list(open_reader(path)())
     packed = tmp_path / "chat.txt.gz"
     packed.write_bytes(gzip.compress(b"Ann: Hi!\n"))
     with pytest.raises(BadFile, match="this is a gzip archive"):
-        whole(packed)
+        read_text(packed)

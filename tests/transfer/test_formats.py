@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import ConfigError
-from everthread.transfer.formats import reader
+from everthread.transfer.formats import open_reader
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from everthread.transfer.formats import reader
 def test_the_name_of_a_file_tells_its_format(tmp_path: Path, name: str, text: str, form: str) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    told = [line.text for line in reader(path)()]
-    assert told == [line.text for line in reader(path, form)()] == ["One line."]
+    told = [line.text for line in open_reader(path)()]
+    assert told == [line.text for line in open_reader(path, form)()] == ["One line."]
 
 
 def test_a_reader_can_be_asked_again(tmp_path: Path) -> None:
     path = tmp_path / "bank.jsonl"
     path.write_text('{"text": "One line."}\n', encoding="utf-8")
-    read = reader(path)
+    read = open_reader(path)
     assert list(read()) == list(read())
 
 
@@ -43,7 +43,7 @@ def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     ):
         path.write_text(json.dumps(value), encoding="utf-8")
         with pytest.raises(ConfigError) as told:
-            reader(path)
+            open_reader(path)
         assert f"{path}: this is JSON of an unknown kind: " in str(told.value)
         assert found in str(told.value)
         assert "name its format with format= (jsonl, " in str(told.value)
@@ -57,16 +57,16 @@ def test_json_without_the_name_of_json_asks_for_its_format(tmp_path: Path, text:
     with pytest.raises(
         ConfigError, match=r"what\.txt: this looks like JSON; name its format with format= \(jsonl, mess"
     ):
-        reader(path)
+        open_reader(path)
 
 
 def test_an_option_that_means_nothing_to_a_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"x\.jsonl: read as jsonl, which takes no 'only' \(locomo, realtalk do\); leave out only="
     ):
-        reader(tmp_path / "x.jsonl", only=["conv-1"])
+        open_reader(tmp_path / "x.jsonl", only=["conv-1"])
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="format 'yaml' is unknown; known are jsonl, messages, transcript, whatsapp"):
-        reader(tmp_path / "x.yaml", "yaml")
+        open_reader(tmp_path / "x.yaml", "yaml")

@@ -14,7 +14,14 @@ from everthread.errors import BadFile
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.transfer.importing import check_compatible, check_keys, foreign_lines, import_lines, source, store_lines
+from everthread.transfer.importing import (
+    check_compatible,
+    check_file,
+    check_keys,
+    import_lines,
+    select_foreign_lines,
+    store_lines,
+)
 from everthread.transfer.jsonl import export_key, format_line
 from everthread.types import Line, NewLine
 
@@ -29,20 +36,20 @@ def exported(line: Line, parent: str | None = None) -> NewLine:
 def test_what_the_bank_exported_itself_is_not_strange_to_it(memory: Memory) -> None:
     lines = [memory.observe(text) for text in ("One.", "Two.", "Three.")]
     memory.retract(2)
-    assert list(foreign_lines(memory, map(exported, lines))) == []
+    assert list(select_foreign_lines(memory, map(exported, lines))) == []
 
 
 def test_a_line_of_the_same_number_that_says_something_else_is_strange(memory: Memory) -> None:
     line = memory.observe("One.")
     other = exported(replace(line, text="Another one."))
-    assert list(foreign_lines(memory, [other])) == [other]
+    assert list(select_foreign_lines(memory, [other])) == [other]
 
 
 def test_a_forgotten_line_comes_back_behind_the_line_it_answered(memory: Memory) -> None:
     first, second = memory.observe("Which boat?"), memory.observe("The blue one.", parent=1)
     again = exported(second, parent=export_key(first))
     memory.forget(seq=2)
-    assert list(foreign_lines(memory, [exported(first), again])) == [replace(again, parent=1)]
+    assert list(select_foreign_lines(memory, [exported(first), again])) == [replace(again, parent=1)]
 
 
 def test_what_is_imported_does_not_take_the_place_of_the_conversation_that_goes_on(
@@ -53,7 +60,7 @@ def test_what_is_imported_does_not_take_the_place_of_the_conversation_that_goes_
     with Chat(memory, llm=ScriptedLLM(["A red one?", "It is."])) as chat:
         "".join(chat.reply("I have a bicycle."))
         going_on = chat.session
-    import_lines(memory, source(file))
+    import_lines(memory, check_file(file))
     with Chat(memory, llm=ScriptedLLM(["It is."])) as chat:
         assert chat.session == going_on
         assert chat.lines[-1].text == "A red one?"
@@ -63,7 +70,7 @@ def test_what_is_imported_into_an_empty_bank_can_be_gone_on_with(memory: Memory,
     file = tmp_path / "talk.jsonl"
     said = {"text": "I have a bicycle.", "said_at": datetime.now(UTC).isoformat(), "session": "talk"}
     file.write_text(json.dumps(said), encoding="utf-8")
-    import_lines(memory, source(file))
+    import_lines(memory, check_file(file))
     with Chat(memory) as chat:
         assert (chat.session, len(chat.lines)) == ("talk", 1)
 
@@ -102,7 +109,7 @@ def test_what_the_bank_has_retracted_stays_so(memory: Memory) -> None:
 
 def test_lines_with_keys_of_their_own_and_without_any_pass(memory: Memory) -> None:
     lines = [NewLine("One.", key="k"), NewLine("Two."), NewLine("Three.", key=f"everthread:9:{'0' * 64}")]
-    assert list(foreign_lines(memory, lines)) == lines
+    assert list(select_foreign_lines(memory, lines)) == lines
 
 
 def test_a_key_that_the_bank_knows_for_other_words_is_refused_with_its_place(memory: Memory) -> None:
@@ -139,27 +146,27 @@ def test_a_file_adds_nothing_again_after_its_lines_were_corrected_retracted_and_
     memory: Memory, tmp_path: Path
 ) -> None:
     file = written(tmp_path, [NewLine(text, "Ann", key=text[0]) for text in ("A line.", "B line.", "C line.")])
-    import_lines(memory, source(file))
+    import_lines(memory, check_file(file))
     memory.correct(memory.correct(1, "A better line.").seq, "The best line.")
     memory.retract(2)
     memory.retract(3)
     memory.observe("Another line.", speaker="Ann", key="C")
     before = list(memory.lines(retracted=True))
-    check_compatible(memory, source(file))
-    assert import_lines(memory, source(file))["added"] == 0
+    check_compatible(memory, check_file(file))
+    assert import_lines(memory, check_file(file))["added"] == 0
     assert list(memory.lines(retracted=True)) == before
 
 
 def test_a_file_adds_nothing_again_after_a_line_was_edited_in_a_conversation(memory: Memory, tmp_path: Path) -> None:
     file = written(tmp_path, [NewLine("I have a bicycle.", "Ann", key="k")])
-    import_lines(memory, source(file))
+    import_lines(memory, check_file(file))
     with Chat(memory, llm=ScriptedLLM(["A red one?"]), session=memory.sessions()[0].id) as chat:
         reply = chat.edit(1, "I have a tricycle.")
         assert reply is not None
         "".join(reply)
         edited = chat.lines[0]
-        check_compatible(memory, source(file))
-        assert import_lines(memory, source(file))["added"] == 0
+        check_compatible(memory, check_file(file))
+        assert import_lines(memory, check_file(file))["added"] == 0
         assert memory.observe("I have a bicycle.", key="k") == edited
         chat.undo()
         (back, *_) = [chat.branch(edited.seq), *chat.lines]
@@ -170,14 +177,14 @@ def test_a_file_adds_nothing_again_after_a_line_was_edited_in_a_conversation(mem
 def test_a_correction_comes_along_with_the_file_of_another_bank(memory: Memory, tmp_path: Path) -> None:
     with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
         import_lines(
-            other, source(written(tmp_path, [NewLine("Porto.", "Ann", key="k"), NewLine("Yes.", "Bob", key="l")]))
+            other, check_file(written(tmp_path, [NewLine("Porto.", "Ann", key="k"), NewLine("Yes.", "Bob", key="l")]))
         )
         file = tmp_path / "export.jsonl"
         for retracted in (False, True):
             lines = list(other.lines(retracted=retracted))
             file.write_text("".join(map(format_line, lines)), encoding="utf-8")
-            check_compatible(memory, source(file))
-            import_lines(memory, source(file))
+            check_compatible(memory, check_file(file))
+            import_lines(memory, check_file(file))
             assert [line.text for line in memory.lines()] == [line.text for line in other.lines()]
             if not retracted:
                 other.correct(1, "Lisbon.")

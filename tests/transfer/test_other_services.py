@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from everthread.errors import BadFile
-from everthread.transfer.formats import reader
+from everthread.transfer.formats import open_reader
 from everthread.transfer.other_services import detect_service
 
 ANN = {"id": "10", "name": "ann", "nickname": "Ann", "isBot": False}
@@ -52,7 +52,7 @@ def test_an_export_of_another_service_is_refused_by_its_name(tmp_path: Path, nam
     path.write_text(json.dumps(EXPORTS[name]), encoding="utf-8")
     for form in (None, "messages"):
         with pytest.raises(BadFile, match=f"export of {name.replace('(', '.').replace(')', '.')}, which"):
-            list(reader(path, form)())
+            list(open_reader(path, form)())
 
 
 def test_the_messages_of_a_chat_api_are_no_export_of_another_service() -> None:

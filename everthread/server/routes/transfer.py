@@ -58,7 +58,7 @@ def import_file(
     def bring() -> dict[str, Any]:
         with naming(file.path, name):
             options = {"assistant": assistant or (), "tz": None if tz is None else parse_zone(tz)}
-            source = importing.source(file.path, format, **options)
+            source = importing.check_file(file.path, format, **options)
             memory = new(lambda: None)
             importing.check_compatible(memory, source)
             return importing.import_lines(memory, source)
