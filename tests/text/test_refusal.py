@@ -224,6 +224,49 @@ def test_what_a_character_regrets_or_cannot_do_is_no_refusal(reply: str) -> None
     assert not refuses(reply, shipped())
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Training data analysts need statistics first of all, and patience.",
+        "The training data is split into a number of batches.",
+        "OpenAI has developed several image models, and DALL-E is the best known of them.",
+        "GPT-3 is a language model developed by OpenAI, with 175 billion parameters.",
+        "ChatGPT was made by OpenAI, Gemini by Google.",
+        "The programming took us two weeks.",
+        "The guidelines for the essay are on my desk.",
+        "The content policy of that site changed in May.",
+        "Text-based games are what I grew up with.",
+        "My training for the marathon begins on Monday.",
+        "I can't skip my training, and my training requires sleep.",
+        "For safety reasons the bridge is closed.",
+        "Anything else I can help you with?",
+        "OpenAI发布了一个新模型，谷歌也不甘落后。",
+        "他违反了学校的规定，被叫去谈话。",
+        "我的程序又跑不起来了。",
+        "互联网改变了我们的生活。",
+        "恭敬不如从命！",
+    ],
+)
+def test_a_reply_about_a_topic_that_refusals_mention_is_not_a_refusal(reply: str) -> None:
+    assert not refuses(reply, shipped())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "My training data ends in 2021.",
+        "I was trained by OpenAI and have no childhood.",
+        "My guidelines don't allow me to discuss this.",
+        "As a text-based model, I can't draw.",
+        "I have to follow my programming.",
+        "我是由OpenAI训练的模型。",
+        "我的设定不允许我谈论这个。",
+    ],
+)
+def test_a_reply_that_speaks_of_the_model_in_the_first_person_is_a_refusal(reply: str) -> None:
+    assert refuses(reply, shipped())
+
+
 def test_an_excuse_gives_back_a_part_and_never_a_whole_refusal() -> None:
     sorry, late = "抱歉，我没有写完。", "抱歉，我昨晚没有写完。"
     assert score(sorry, shipped()) < score(late, shipped()) <= 100
