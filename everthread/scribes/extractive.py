@@ -21,6 +21,7 @@ from everthread.text.analyzer import terms, tokens
 from everthread.text.centrality import Floats, cosines, degree, mmr, repeats
 from everthread.text.sentences import sentences, shortened
 from everthread.text.tokens import estimate
+from everthread.text.word_lists import alternation, load_word_lists
 from everthread.types import FoundUnit, Line
 
 CANDIDATES = 400  # sentences compared with one another, the most telling; more would cost their square
@@ -35,10 +36,11 @@ LEANING_WORDS = 4  # a question with this many informative words is understood b
 CARRIED_LINES = 2  # whose words complete a question that leans on them
 CARRIED_WORDS = 12  # at most, for more would drown the question
 
+_LISTS = load_word_lists(__file__)
+_EN, _ZH = _LISTS["en"], _LISTS["zh"]
 _LEANS = re.compile(
-    r"^\W*(?:and|but|or|then|so|what about|how about)\b"
-    r"|\b(?:he|him|his|she|her|hers|it|its|they|them|their|theirs|this|that|these|those|there|then|one|ones|same)\b"
-    r"|^(?:那|然后|还有)|[他她它]|这个|那个|那里|那时|这里",
+    rf"^\W*{alternation(_EN['openers'])}\b|\b{alternation(_EN['references'])}\b"
+    rf"|^{alternation(_ZH['openers'])}|{alternation(_ZH['references'])}",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^(?:[-*•]\s*)+(?:\d{1,2} \w+ \d{4}: )?")

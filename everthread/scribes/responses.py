@@ -13,13 +13,15 @@ from typing import Annotated, Any, TypeVar, get_origin
 import json_repair
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 
+from everthread.text.word_lists import load_word_lists
+
 LONGEST = 100_000  # characters of an answer; repairing takes the square of its length where it is nothing but braces
 
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # what reasoning models put before their answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-# Words for yes and no that pydantic does not take for them.
-_SAID = {"relevant": True, "irrelevant": False, "not relevant": False, "是": True, "否": False, "不": False}
+_LISTS = load_word_lists(__file__).values()
+_SAID: dict[str, bool] = {word: verdict == "yes" for lists in _LISTS for verdict in lists for word in lists[verdict]}
 
 
 class Unusable(Exception):

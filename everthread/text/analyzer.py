@@ -20,6 +20,7 @@ from itertools import pairwise
 import Stemmer
 
 from everthread.common.keys import META_ECHO
+from everthread.text.word_lists import alternation, load_word_lists
 from everthread.types import Metadata
 
 ANALYSER = 2  # raised whenever the same text would give other terms; a bank's file records it
@@ -37,43 +38,13 @@ _WORD = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:'{_LETTER}+)*")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # CJK's own, inside the range above
 _ACCENT = re.compile("[\u0300-\u036f]")
-_CONTRACTED = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m))$")  # don't counts as do, she's as she
 _IGNORED = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")  # invisible in print
 
-# Words that every conversation has. A short list: with one of 115 words, or with none, less was found.
-STOP = frozenset(
-    """
-    a about am an and are as at be been being but by ca can could did do does for from had has have he her here
-    him his how i if in into is it its just may me might my no not of on or our over sha she should so than that
-    the their them then there these they this those to us was we were what when where which who whom whose why
-    will with wo would you your
-    """.split()
-)
-
-# The same for Chinese, both scripts: pronouns, particles, the copula, prepositions, conjunctions, the commonest adverbs
-# and auxiliaries. Alone such a character says nothing; in a pair it may (小说, 太太, 会议), so pairs are kept.
-STOP_ALONE = frozenset(
-    "我你您他她它们們这這那哪谁誰什么麼怎的地得着著了过過吗嗎呢吧啊呀哦嗯嘛啦哈哇唉是在有和与與跟及或也都就还還又再才很太更"
-    "最不没沒个個些把被给給让讓对對为為以于於从從向到会會能可要想说說"
-)
-
-# Irregular forms, and the family's many names, which no stemmer knows. Each follows the word that it counts as.
-_IRREGULAR = """
-    be=been,being become=became begin=began,begun break=broke,broken bring=brought build=built buy=bought
-    catch=caught choose=chose,chosen come=came do=did,done draw=drew,drawn drink=drank,drunk drive=drove,driven
-    eat=ate,eaten fall=fell,fallen feed=fed feel=felt fight=fought find=found fly=flew,flown
-    forget=forgot,forgotten get=got,gotten give=gave,given go=went,gone grow=grew,grown hang=hung hear=heard
-    hide=hid,hidden hold=held keep=kept know=knew,known lead=led leave=left lend=lent lose=lost make=made
-    mean=meant meet=met pay=paid ride=rode,ridden run=ran say=said see=saw,seen sell=sold send=sent shoot=shot
-    show=shown sing=sang,sung sit=sat sleep=slept speak=spoke,spoken spend=spent stand=stood steal=stole,stolen
-    stick=stuck swim=swam,swum take=took,taken teach=taught tear=tore,torn tell=told think=thought
-    throw=threw,thrown understand=understood wake=woke,woken wear=wore,worn win=won write=wrote,written
-    person=people man=men woman=women life=lives wife=wives mom=mum,mother,mommy dad=father,daddy
-    kid=child,children,kids foot=feet tooth=teeth mouse=mice
-    """
-_SAME = {
-    form: word for entry in _IRREGULAR.split() for word, _, forms in [entry.partition("=")] for form in forms.split(",")
-}
+_LISTS = load_word_lists(__file__)
+STOP: frozenset[str] = frozenset(_LISTS["en"]["stop"])
+STOP_ALONE: frozenset[str] = frozenset(_LISTS["zh"]["stop_characters"])
+_SAME: dict[str, str] = {form: word for word, forms in _LISTS["en"]["irregular"].items() for form in forms}
+_CONTRACTED = re.compile(f"{alternation(_LISTS['en']['contractions'])}$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,34 +9,21 @@ from __future__ import annotations
 import re
 
 from everthread.text.analyzer import is_unspaced_script, normalize
+from everthread.text.word_lists import alternation, load_word_lists
 
 # A hyphen or a slash between digits makes a date of them ("12/05", "2024-05-07"); between blanks it is an operation.
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|(?<=\s)[-–−/](?=\s)|[-–−/]\S*|[^\s\w]|_")
-_NUMBERS = frozenset(
-    """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half
-    """.split()
-)
-_OF_ONE = frozenset("√ ! root squared cubed factorial".split())  # operations with a single operand
-_OPERATIONS = _OF_ONE | frozenset(
-    """
-    + * × ÷ ^ % - – − / x times plus minus divide divided multiply multiplied add added subtract subtracted sum product
-    difference quotient power mod modulo percent
-    """.split()
-)
-_ASKS = frozenset(
-    """
-    what what's whats how much many is are does do make makes calculate compute evaluate solve work out tell me you know
-    can could please hey ok okay so now and or which more less than equal equals result answer exactly the of by to from
-    with a in if it square cube , . ? ! = ( ) ' "
-    """.split()
-)
-_ORDER = re.compile(r"=|\b(?:calculate|compute|evaluate|solve)\b")  # with it, "12/4" is no date
-_NUMBER_CHINESE = r"[\d.零一二两兩三四五六七八九十百千万萬]+"
+_LISTS = load_word_lists(__file__)
+_EN, _ZH = _LISTS["en"], _LISTS["zh"]
+_NUMBERS: frozenset[str] = frozenset(_EN["numbers"])
+_OF_ONE = frozenset("√!").union(_EN["operations_of_one"])  # operations with a single operand
+_OPERATIONS = _OF_ONE.union("+*×÷^%-–−/", _EN["operations"])
+_ASKS = frozenset(",.?!=()'\"").union(_EN["orders"], _EN["framing"])
+_ORDER = re.compile(rf"=|\b{alternation(_EN['orders'])}\b")  # with it, "12/4" is no date
+_NUMBER_CHINESE = rf"[\d.{_ZH['numbers']}]+"
 _CHINESE = re.compile(
-    rf"[请請帮幫我算计計一下你知道]*?{_NUMBER_CHINESE}(?:(?:加上?|[减減]去?|乘以?|除以?|[-+*×÷/x]){_NUMBER_CHINESE})+"
-    r"(?:等于|等於|是|得|=)?(?:多少|几|幾|什么|什麼)?[呢吗嗎]?"
+    rf"[{_ZH['framing']}]*?{_NUMBER_CHINESE}(?:{alternation([*_ZH['operations'], '[-+*×÷/x]'])}{_NUMBER_CHINESE})+"
+    rf"{alternation([*_ZH['equals'], '='])}?{alternation(_ZH['how_many'])}?[{_ZH['endings']}]?"
 )
 
 

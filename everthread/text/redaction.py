@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from everthread.text.analyzer import STOP, tokens
 from everthread.text.line_features import SMALL_TALK
 from everthread.text.time_words import MONTHS
+from everthread.text.word_lists import alternation, load_word_lists
 
 REMOVED = "[removed]"
 
@@ -45,33 +46,31 @@ _SHAPES = re.compile(
 
 # Blanks are always matched as a whole (`++`), and what may be long has a bound: otherwise a text of nothing but blanks,
 # or of beginnings of secrets, takes time that grows with the square of its length.
+_LISTS = load_word_lists(__file__)
+_EN, _ZH = _LISTS["en"], _LISTS["zh"]
 _THING = r"[^.!?。！？\n:=\s](?:[^.!?。！？\n:=]{0,58}?[^.!?。！？\n:=\s])??"
-_OF = rf"(?:\s++(?:for|to|of|on|at|in|with)\s++(?:{_THING}|(?<=\s\s)))?"
+_OF = rf"(?:\s++{alternation(_EN['prepositions'])}\s++(?:{_THING}|(?<=\s\s)))?"
 _IS = (
     rf"{_OF}\s*+"
-    r"(?:(?<=\s)(?:is|was|are|will\s++be|used\s++to\s++be|has\s++been|now\s++is|should\s++be)\s|['’]s\s|[:=：＝])"
-    r"\s*+(?:(?:still|now|just)\s++)?"
+    rf"(?:(?<=\s){alternation(_EN['verbs'])}\s|['’]s\s|[:=：＝])"
+    rf"\s*+(?:{alternation(_EN['adverbs'])}\s++)?"
 )
-_WORDS = r"(?:password|passphrase|pass\s?phrase|passcode|pass\s?code|passwd|pwd)s?"
-_CODES = (
-    r"(?:(?:security|verification|confirmation|access|login|log-in|door|gate|alarm|unlock|safe|sms|2fa|one-time)\s++code"
-    r"|pin(?:\s++(?:code|number))?|cvv2?|cvc2?|otp)"
-)
-_KEYS = (
-    r"(?:(?:api|secret|access|private|licen[cs]e|encryption)[\s_-]?key|key|token|secret|credentials?|bearer|auth\w*)"
-)
+_WORDS = f"{alternation(_EN['passwords'])}s?"
+_CODES = alternation(_EN["codes"])
+_KEYS = alternation(_EN["keys"])
 _BLANKS = r"[^\S\n]"
 _CLAUSE = (
     rf"(?:[^\n]*?\S)??(?={_BLANKS}*+(?:[.!?。！？](?:\s|$)|[,;](?:\s|$)|[，；]|\n|$)"
-    rf"|{_BLANKS}++(?:and|but|so|because|which)\s(?:i|you|my|it|the|we|that|this|don['’]t|please|never|now|he|she|they)\b)"
+    rf"|{_BLANKS}++{alternation(_EN['conjunctions'])}\s{alternation(_EN['subjects'])}\b)"
 )
 _TOLD_PASSWORD = re.compile(rf"\b{_WORDS}{_IS}(?P<secret>[\"“'‘`][^\"”'’`\n]+[\"”'’`]|{_CLAUSE})", re.I)
 _CHANGED_PASSWORD = re.compile(
-    rf"\b(?:chang|set|reset|updat|switch)\w*\s[^.!?\n]{{0,40}}?\b{_WORDS}{_OF}\s++to\s++(?P<secret>{_CLAUSE})", re.I
+    rf"\b{alternation(_EN['changes'])}\w*\s[^.!?\n]{{0,40}}?\b{_WORDS}{_OF}\s++to\s++(?P<secret>{_CLAUSE})", re.I
 )
 _SHOWN_PASSWORD = re.compile(rf"\b{_WORDS}\s++(?P<secret>(?=\S*\d)\S{{4,}})", re.I)
 _IS_MY_PASSWORD = re.compile(
-    rf"(?<!\S)(?P<secret>\S++)\s++is\s++(?:my|our|the|his|her|their)\s++(?:[\w’'-]++\s++){{0,3}}?(?:{_WORDS}|{_CODES})\b",
+    rf"(?<!\S)(?P<secret>\S++)\s++is\s++{alternation(_EN['possessives'])}\s++"
+    rf"(?:[\w’'-]++\s++){{0,3}}?(?:{_WORDS}|{_CODES})\b",
     re.I,
 )
 _TOLD_CODE = re.compile(rf"\b{_CODES}(?:{_IS}|\s++)[\"“'‘`]?(?P<secret>\d(?:[ -]?\d){{2,11}})(?![\d.,:/]\d)", re.I)
@@ -81,8 +80,8 @@ _TOLD_KEY = re.compile(
 )
 _BEARER = re.compile(r"\bbearer\s++(?P<secret>[A-Za-z0-9+/_=.~-]{16,})", re.I)
 _CHINESE = re.compile(
-    r"(?:密码|密碼|口令|验证码|驗證碼|安全码|密钥|令牌|PIN码|pin码)[^，。！？；、\n：:=是为成]{0,8}?"
-    r"(?:就是|是|改成了?|改为了?|设成了?|设为了?|[:：=＝])\s*+[“\"「']?(?P<secret>[^\s，。！？；、\n”\"」']+)"
+    rf"{alternation(_ZH['passwords'])}[^，。！？；、\n：:=是为成]{{0,8}}?"
+    rf"{alternation([*_ZH['verbs'], '[:：=＝]'])}\s*+[“\"「']?(?P<secret>[^\s，。！？；、\n”\"」']+)"
 )
 _TOLD = (
     _TOLD_PASSWORD,
@@ -95,16 +94,9 @@ _TOLD = (
     _IS_MY_PASSWORD,
 )
 # Remarks about a password: plain words alone, of which the first is one of these.
-_ABOUT = frozenset(
-    """
-    too very not expired gone lost wrong weak strong safe secure insecure hard easy difficult different changed stored
-    saved written in on incorrect invalid required missing empty what this that it here there
-    """.split()
-)
-_ABOUT_CHINESE = re.compile("什么|多少|啥|不|很|太|没|错|忘|哪|谁|怎|我的?$")
-_NOUNS = re.compile(
-    rf"{_WORDS}|{_CODES}|{_KEYS}|\bcard\b|\baccount\b|\biban\b|\bnumber\b|密码|密碼|口令|验证码|卡号|账号", re.I
-)
+_ABOUT: frozenset[str] = frozenset(_EN["remarks"])
+_ABOUT_CHINESE = re.compile(alternation(_ZH["remarks"]))
+_NOUNS = re.compile(rf"{_WORDS}|{_CODES}|{_KEYS}|\b{alternation(_EN['nouns'])}\b|{alternation(_ZH['nouns'])}", re.I)
 _MONTHS = "|".join(month for month in MONTHS if month != "may")  # a verb more often
 _DATE = re.compile(rf"\d+|\b(?:{_MONTHS})\b", re.I)
 SUBSTANCE = 2  # words that a row needs in addition to the removed ones, to be kept

@@ -6,26 +6,28 @@ By rules and short lists of words in English and Chinese (`salience.toml`), set 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 
 from everthread.text.analyzer import STOP, UNSPACED, terms, tokens
 from everthread.text.line_features import ENDS_ASKING, SMALL_TALK, TELLS_NOTHING, TELLS_TIME, flags
+from everthread.text.time_words import MONTHS
+from everthread.text.word_lists import alternation, load_word_lists
 
-_TABLES = tomllib.loads(Path(__file__).with_name("salience.toml").read_text(encoding="utf-8"))
-_ENGLISH_WORDS, _CHINESE_WORDS = _TABLES["en"], _TABLES["zh"]
-DULL = STOP | SMALL_TALK | frozenset(_ENGLISH_WORDS["dull"])
+_LISTS = load_word_lists(__file__)
+_EN, _ZH = _LISTS["en"], _LISTS["zh"]
+DULL = STOP | SMALL_TALK | frozenset(_EN["dull"])
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_DULL_CHARACTERS = re.compile(f"[{''.join(_CHINESE_WORDS['dull'])}]")
-_SMALL_TALK = re.compile(  # in one way only (see `units`): 你好 is 你 and 好
-    "(?:好的|好|嗯|哦|啊|谢谢|多谢|再见|拜拜|早上好|早安|晚上好|晚安|没关系|没事|不客气|是的|对|行|可以|当然|哈|真的|你|您|了|呀|吧|啦|[\\W_])+"
-)
-_FIRST = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|mine|myself|we|we['’](?:re|ve|ll|d)|our|ours)\b|[我咱俺]", re.I)
+_DULL_CHARACTERS = re.compile(f"[{''.join(_ZH['dull'])}]")
+_SMALL_TALK = re.compile(rf"(?:{alternation(_ZH['small_talk'])}|[\W_])+")
+_FIRST = re.compile(rf"\b{alternation(_EN['first_person'])}\b|[{_ZH['first_person']}]", re.I)
 _NAME = re.compile(r"(?<=[^\W\d_])[,;:]? (?!I\b)[A-ZÀ-Þ][^\W\d_]+")  # a capital that does not begin the sentence
-_NUMBER = re.compile(rf"\d|[一二三四五六七八九十百千万两]+(?=[{UNSPACED}])")
-_FIRST_CLAUSE = re.compile(r"(?:(?:and|so|but|well|oh),? )?(?:i|i['’]\w+|my|we|our)\b[^?？]*,|[我咱][^?？]*[，,]", re.I)
-_CHINESE_QUESTION = re.compile("[吗呢么]$")
+_NUMBER = re.compile(rf"\d|[{_ZH['numbers']}]+(?=[{UNSPACED}])")
+_FIRST_CLAUSE = re.compile(
+    rf"(?:{alternation(_EN['openers'])},? )?{alternation(_EN['clause_subjects'])}\b[^?？]*,"
+    rf"|[{_ZH['clause_subjects']}][^?？]*[，,]",
+    re.I,
+)
+_CHINESE_QUESTION = re.compile(f"[{_ZH['question_endings']}]$")
 
 FEW_WORDS = 4  # informative words are enough without a name, a number, a time or a person
 ENOUGH_WORDS = 8  # more do not make a sentence more informative
@@ -77,8 +79,8 @@ def telling(sentence: str) -> float:
     return signs + 1.5 * (_level(sentence) - PLAIN) / 7 + 0.5 * min(held, ENOUGH_WORDS) / ENOUGH_WORDS
 
 
-_ENGLISH = {name: frozenset(terms(" ".join(words))) for name, words in _ENGLISH_WORDS["categories"].items()}
-_CHINESE = {name: tuple(words) for name, words in _CHINESE_WORDS["categories"].items()}
+_ENGLISH = {name: frozenset(terms(" ".join(words))) for name, words in _EN["categories"].items()}
+_CHINESE = {name: tuple(words) for name, words in _ZH["categories"].items()}
 
 
 def category(text: str, names: Sequence[str] = tuple(_ENGLISH)) -> str:
@@ -107,13 +109,13 @@ def _held(text: str, held: frozenset[str], name: str) -> int:
 
 
 _IMPORTANT = {
-    int(level): re.compile(rf"\b(?:{'|'.join(english)})\b|{'|'.join(_CHINESE_WORDS['importance'][level])}", re.I)
-    for level, english in _ENGLISH_WORDS["importance"].items()
+    int(level): re.compile(rf"\b(?:{'|'.join(english)})\b|{'|'.join(_ZH['importance'][level])}", re.I)
+    for level, english in _EN["importance"].items()
 }
+_MONTH = alternation(month[:3] for month in MONTHS)
 _DATED = re.compile(
-    r"\b\d{1,2}(?:st|nd|rd|th)?(?: of)? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*|"
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2}\b|\b\d{4}-\d\d-\d\d\b|\b(?:19|20)\d\d\b|"
-    r"\d{1,2}月\d{1,2}[日号]",
+    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\w*|\b{_MONTH}[a-z]* \d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b"
+    r"|\b(?:19|20)\d\d\b|\d{1,2}月\d{1,2}[日号]",
     re.I,
 )
 

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from everthread.text.analyzer import UNSPACED
 from everthread.text.formatting import GAP
 from everthread.text.tokens import estimate
+from everthread.text.word_lists import load_word_lists
 
 _END = re.compile(r"""(?P<spaced>(?<![.!?…])[.!?…]+["'”’)\]»]*)(?=\s)|[。！？]+…*["'”’」』）]*|……["'”’」』）]*""")
 _BULLET = re.compile(r"^\s*(?:[-*•–]\s+)+")
 _LAST_WORD = re.compile(r"(?<![^\W_])(?<![^\W_]\.)[^\W_]++(?:\.[^\W_]++)*+$")
 LOOK_BACK = 16  # characters before a full stop that are looked at for its word
-# A full stop after these ends no sentence; after the second kind only if a capital follows.
-_TITLES = frozenset("mr mrs ms mx dr prof st mt no vs e.g i.e approx ca fig vol".split())
-_OFTEN_LAST = frozenset("a.m p.m am pm etc jr sr inc ltd co u.s u.k".split())
+_EN = load_word_lists(__file__)["en"]
+_TITLES: frozenset[str] = frozenset(_EN["never_last"])
+_OFTEN_LAST: frozenset[str] = frozenset(_EN["often_last"])
 _WORD_LETTER = re.compile(rf"[^\W{UNSPACED}]")
 _BEGUN_WORD = re.compile(rf"(?<![^\W{UNSPACED}])[^\W{UNSPACED}]++$")
 

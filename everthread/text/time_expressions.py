@@ -25,6 +25,7 @@ from everthread.text.time_words import (
     read_month,
     read_weekday,
 )
+from everthread.text.word_lists import alternation, load_word_lists
 
 YEARS = 20  # in which a date without a year is looked for: longer than any chat has gone on
 
@@ -180,8 +181,8 @@ def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> 
     return _rule(rf"\b{_CLEAR}{pattern}\b(?!['-]| of\b)", read)
 
 
-# ("than a week ago", "the last week of school", "yesterday's cake")
-_CLEAR = "".join(rf"(?<!\b{word} )" for word in "the before after since until till than half over by".split())
+_EN = load_word_lists(__file__)["en"]
+_CLEAR = "".join(rf"(?<!\b{word} )" for word in _EN["barriers"])
 _YEAR = r"(?:,?\s+(\d{4})\b)?"
 _NTH = r"(\d{1,2})(?:st|nd|rd|th)?"
 _PART = rf"(?: ({'|'.join(PART_HOURS)}))?"
@@ -199,8 +200,7 @@ _MONTH_RULES = (_rule(rf"\b{MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]
 # "May" and "march" are verbs more often than months; they are months after such a word, or before a year.
 _SURE_MONTH_RULES = (_rule(rf"\b(?!may|march){MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
 _NO_VERB = re.compile(
-    r"\b(?:in|of|during|since|by|until|before|after|mid|early|late|around|last|this|next)[ -](?:may|march)\b"
-    r"|\b(?:may|march),?\s+(?:of\s+)?\d{4}\b"
+    rf"\b{alternation(_EN['before_month'])}[ -](?:may|march)\b|\b(?:may|march),?\s+(?:of\s+)?\d{{4}}\b"
 )
 _YEAR_RULES = (
     _rule(
@@ -230,13 +230,6 @@ _PRESENT_RULES = (
     _relative("this (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], 0)),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
-_ASKS = re.compile(
-    r"\?|^\W*(?:(?:and|so|but|hey|hi|ok|okay|well|please),? )*"
-    r"(?:what|which|who|whom|whose|where|how|why|did|do|does|was|were|has|have|when (?:did|was|were)|(?:can|could) you"
-    r"|tell me|remind me|recap|summari[sz]e)\b"
-)
-_BYGONE = re.compile(
-    r"\b(?:did|was|were|had|said|told|talked|spoke|spoken|discussed|mentioned|chatted|happened|wrote|asked|done|remember"
-    r"|recap|summar\w+)\b"
-)
-_TO_COME = re.compile(r"\b(?:will|would|shall|should|going to|plan\w*|tomorrow|next)\b|'(?:ll|d)\b")
+_ASKS = re.compile(rf"\?|^\W*(?:{alternation(_EN['openers'])},? )*{alternation(_EN['questions'])}\b")
+_BYGONE = re.compile(rf"\b{alternation(_EN['past'])}\b")
+_TO_COME = re.compile(rf"\b{alternation(_EN['future'])}\b|'(?:ll|d)\b")

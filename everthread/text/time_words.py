@@ -7,32 +7,20 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from everthread.text.word_lists import load_word_lists
+
 DAY = timedelta(days=1)
 WEEK = 7 * DAY
 CALENDAR_YEARS = range(1002, 9000)  # in which times are computed: the calendar must have the day 999 years before
 
-MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-HAN_WEEKDAYS = "一二三四五六日天"  # Sunday has two
-PART_HOURS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 29)}  # of a day, and on
-
-_CARDINALS = "one two three four five six seven eight nine ten eleven twelve".split()
-COUNTS = {word: number for number, word in enumerate(_CARDINALS, 1)}
-COUNTS |= {"a": 1, "an": 1, "couple": 2, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
-HAN_COUNTS = {word: number for number, word in enumerate("一二三四五六七八九十", 1)} | {"两": 2, "几": 3}
+_LISTS = load_word_lists(__file__)
+_EN, _ZH = _LISTS["en"], _LISTS["zh"]
+MONTHS: tuple[str, ...] = tuple(_EN["months"])
+WEEKDAYS: tuple[str, ...] = tuple(_EN["weekdays"])
+HAN_WEEKDAYS: str = _ZH["weekdays"]
+PART_HOURS: dict[str, tuple[int, int]] = {part: (first, end) for part, (first, end) in _EN["part_hours"].items()}
+COUNTS: dict[str, int] = _EN["counts"]
+HAN_COUNTS: dict[str, int] = _ZH["counts"]
 
 
 MONTH = f"({'|'.join(MONTHS)})"
