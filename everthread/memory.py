@@ -14,15 +14,15 @@ A question comes in (recall, context)
     bank.embedding_backlog  EmbeddingBacklog.embed_pending    embeds the lines that wait for it
     recipes.default         Default.recall                    composes what follows, as each recipe does in its own way
     recall.reader           BankReader.candidates             calls the six stages that follow
-    recall.query            parse_query                       finds its terms, names and times
+    recall.query_parsing            parse_query                       finds its terms, names and times
     recall.time_overview    lines_in_span                     finds the lines of a time, if it names nothing else
     embedders.encoder       Encoder.try_embed_query           embeds it
     recall.candidates       search                            finds the lines near to it in meaning or in words
     recall.features         signals                           measures each of them
     recall.features         score                             weighs the signals
-    recall.relevance_gate   probabilities                     turns scores into chances
+    recall.relevance   probabilities                     turns scores into chances
     recall.neighbours       build_hits                        reads the best, each among its neighbours
-    recall.buffer           push                              adds the passages that stay in view (context)
+    recall.relevance_buffer           push                              adds the passages that stay in view (context)
     recall.context_packing  fit                               fills the budget (context)
 """
 
@@ -52,7 +52,7 @@ from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import open_reranker, rerank_hits
-from everthread.recall.results import ContextBudget, Query
+from everthread.recall.types import ContextBudget, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from everthread import Memory
 from everthread.recall.reader import BankReader
-from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.recall.types import Candidate, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import option
 

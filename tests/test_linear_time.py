@@ -17,7 +17,7 @@ from everthread.chat.group_chat import _find_name
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import BadFile, BadLine
-from everthread.recall import excerpt, query
+from everthread.recall import excerpt, query_parsing
 from everthread.recipes.goodai import tokenizers
 from everthread.scribes import prompts
 from everthread.scribes.extractive import ExtractiveScribe, one_row
@@ -124,12 +124,12 @@ WHOLE: dict[str, Callable[[str], object]] = {
     "shortened": lambda text: sentences.shortened(text, 100),
     "whole": lambda text: sentences.truncate(text, 100),
     "pieces": lambda text: list(sentences.pieces(text, 200)),
-    "rewrite": lambda text: query.parse_query(text, ["Nora", "Ann Lee"], NOW),
-    "messages": lambda text: query.messages(text, ["Nora"]),
-    "strip": lambda text: query.content_text(text, ["Nora", "Ann Lee"]),
-    "matterless": lambda text: query.is_time_only(text, ["Nora"]),
-    "tells": lambda text: query.is_subject("Nora", text),
-    "named": lambda text: query.named(text, ["Nora"]),
+    "rewrite": lambda text: query_parsing.parse_query(text, ["Nora", "Ann Lee"], NOW),
+    "messages": lambda text: query_parsing.messages(text, ["Nora"]),
+    "strip": lambda text: query_parsing.content_text(text, ["Nora", "Ann Lee"]),
+    "matterless": lambda text: query_parsing.is_time_only(text, ["Nora"]),
+    "tells": lambda text: query_parsing.is_subject("Nora", text),
+    "named": lambda text: query_parsing.named(text, ["Nora"]),
     "reckoned": lambda text: time_expressions.relative_dates(text, NOW),
     "upcoming": lambda text: events.parse_event(line(text)),
     "excerpt": lambda text: excerpt.excerpt(text, {"a"}, 200, estimate),

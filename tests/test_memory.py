@@ -28,7 +28,7 @@ from everthread.errors import (
     StoreUnavailable,
 )
 from everthread.memory import BATCH
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
 from everthread.stores.sqlite.store import MAX_OPEN_BANKS, SQLiteStore
 from everthread.testing import HashEmbedder

@@ -20,7 +20,7 @@ from everthread import Filter, Memory, NewLine
 from everthread.common.keys import META_ECHO
 from everthread.errors import BadInput, BadQuery, ModelError, NotFound
 from everthread.factory import RECIPES
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.recipes.base import Recipe
 from everthread.recipes.packabby import Packabby
 from everthread.testing import HashEmbedder

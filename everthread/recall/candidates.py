@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from everthread.recall.query import ParsedQuery
+from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import is_member, union
 from everthread.stores.base import CorpusStats, Postings, ScoringRows, Store
 from everthread.text.analyzer import is_unspaced_script

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.recall.candidates import AFTER, BEFORE, WINDOW, Candidates
-from everthread.recall.query import ParsedQuery
+from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import distinct_small
 from everthread.stores.base import Postings, ScoringRows
 from everthread.text.bm25 import idf, saturation

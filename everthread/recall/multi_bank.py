@@ -13,7 +13,7 @@ from reprlib import repr as shortly
 from everthread.bank import validation
 from everthread.errors import BadQuery, NotFound
 from everthread.recall.reader import BankReader
-from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.stores.base import Store
 from everthread.text.tokens import Counter
 from everthread.types import Context, Hit

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from everthread.recall.results import Candidate
+from everthread.recall.types import Candidate
 from everthread.types import Hit, Line
 
 Span = tuple[int, int]  # first and last seq, both inclusive

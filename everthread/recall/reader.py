@@ -15,8 +15,8 @@ from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.embedders.encoder import Encoder
 from everthread.recall import candidates, features, neighbours, time_overview, unit_search
 from everthread.recall.candidates import Candidates
-from everthread.recall.query import parse_query
-from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.recall.query_parsing import parse_query
+from everthread.recall.types import Candidate, Query, SearchResult
 from everthread.recall.unit_search import Scored
 from everthread.stores.base import CorpusStats, Store
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Floats, Signals, score
-from everthread.recall.query import ParsedQuery
+from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import repeat_indexes, union
 from everthread.stores.base import Store
 from everthread.text.time_expressions import Span

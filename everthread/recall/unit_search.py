@@ -15,7 +15,7 @@ import numpy as np
 
 from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query import ParsedQuery
+from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.filters import allowed_names, canonical_json, check_filter
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf

@@ -12,12 +12,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from everthread.bank.validation import check_at_least
-from everthread.recall import buffer, neighbours
+from everthread.recall import neighbours, relevance_buffer
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.recipes.options import check, option
 from everthread.recipes.prompt_parts import RULES, lines_to_evict, render_lines
 from everthread.scribes.base import Scribe
@@ -156,7 +156,7 @@ class Recipe:
 
 
 def push_buffer(
-    store: Store, bank: str, session: str, new: Sequence[Span], capacity: int = buffer.CAPACITY
+    store: Store, bank: str, session: str, new: Sequence[Span], capacity: int = relevance_buffer.CAPACITY
 ) -> list[Span]:
     """Push passages into a session's relevance buffer.
 
@@ -171,7 +171,7 @@ def push_buffer(
         The passages in the buffer, oldest first.
     """
     before = store.buffer(bank, session)
-    held = buffer.push(before, new, capacity)
+    held = relevance_buffer.push(before, new, capacity)
     if held != before:
         store.set_buffer(bank, session, held)
     return held

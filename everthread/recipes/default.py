@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from everthread.recall import features, relevance_gate, time_overview
+from everthread.recall import features, relevance, time_overview
 from everthread.recall.candidates import Candidates
 from everthread.recall.reader import BankReader
-from everthread.recall.relevance_gate import LogisticModel
+from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.recall.types import Candidate, Query, SearchResult
 from everthread.recipes.base import WIDEST, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import is_unspaced_script
@@ -153,13 +153,9 @@ class Default(Recipe):
             chances = np.full(len(scores), whole)
         else:
             scores = features.score(signals, head.weights)
-            told = features.score(signals, relevance_gate.gate_weights(found.query, head.weights))
-            whole = (
-                0.0
-                if found.query.small_talk
-                else head.query_gate.predict(relevance_gate.evidence(found, signals, told))
-            )
-            chances = relevance_gate.probabilities(head.hit_model, scores, whole)
+            told = features.score(signals, relevance.gate_weights(found.query, head.weights))
+            whole = 0.0 if found.query.small_talk else head.query_gate.predict(relevance.evidence(found, signals, told))
+            chances = relevance.probabilities(head.hit_model, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k].tolist()
         ranked = [
             Candidate(

@@ -9,7 +9,7 @@ from everthread.recall import unit_search
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.rerank.names import rerank_hits
-from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.types import Context, Filter

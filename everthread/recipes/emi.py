@@ -15,7 +15,7 @@ from everthread.errors import ModelError, StoreUnavailable
 from everthread.recall.context_packing import fit
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import KeywordOverlap, text_of, with_signal
-from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from everthread.recall import buffer, neighbours
+from everthread.recall import neighbours, relevance_buffer
 from everthread.recall.context_packing import fit
 from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
-from everthread.recall.results import Candidate, ContextBudget, Query, SearchResult
+from everthread.recall.types import Candidate, ContextBudget, Query, SearchResult
 from everthread.recipes.base import OFFERS, WIDEST, Recipe, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
@@ -155,7 +155,7 @@ class Membot(Recipe):
     def _spans(self, reader: BankReader, hits: Sequence[Hit], session: str | None) -> list[Span]:
         new = [span for hit in reversed(hits) for span in neighbours.spans(hit.passage)]  # the best enters last
         if session is None:
-            return buffer.push([], new, self.blocks)
+            return relevance_buffer.push([], new, self.blocks)
         return push_buffer(reader.store, reader.bank, session, new, self.blocks)
 
     def render(self, context: Context, name: str, now: datetime) -> str:

@@ -20,9 +20,9 @@ from everthread.errors import ModelError
 from everthread.llms.names import open_llm
 from everthread.recall import unit_search
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query import LONGEST
+from everthread.recall.query_parsing import LONGEST
 from everthread.recall.reader import BankReader
-from everthread.recall.results import Query, SearchResult
+from everthread.recall.types import Query, SearchResult
 from everthread.recall.unit_search import Scored
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND

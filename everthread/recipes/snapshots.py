@@ -13,9 +13,9 @@ import numpy as np
 from everthread.errors import BadInput
 from everthread.recall.context_packing import fit
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query import LONGEST
+from everthread.recall.query_parsing import LONGEST
 from everthread.recall.reader import BankReader
-from everthread.recall.results import ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.recall.unit_search import Scored
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 
 from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadLine, BadQuery
-from everthread.recall.buffer import CAPACITY
+from everthread.recall.relevance_buffer import CAPACITY
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import Filter, FoundUnit, Line, NewLine, Role
 

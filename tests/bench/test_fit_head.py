@@ -26,7 +26,7 @@ from everthread.bench.fit_head import (
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.errors import BadInput
-from everthread.recall.relevance_gate import EVIDENCE
+from everthread.recall.relevance import EVIDENCE
 from everthread.types import NewLine, Role
 
 pytestmark = pytest.mark.slow  # it fits weights

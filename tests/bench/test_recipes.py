@@ -18,7 +18,7 @@ from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
 from everthread.factory import open_store as open_store
 from everthread.recall.reader import BankReader
-from everthread.recall.results import Candidate, Query, SearchResult
+from everthread.recall.types import Candidate, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe

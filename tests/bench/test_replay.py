@@ -12,7 +12,7 @@ from everthread import Memory
 from everthread.bench.replay import WINDOW_BUDGET_TOKENS, CachedEmbedder, CountingScribe, Replay
 from everthread.errors import BadLine, ScribeFailed
 from everthread.recall.reader import BankReader
-from everthread.recall.results import Query, SearchResult
+from everthread.recall.types import Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.scribes.base import NOTES
 from everthread.scribes.extractive import ExtractiveScribe

@@ -17,7 +17,7 @@ from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.recall import features
 from everthread.recall.candidates import EXHAUSTIVE_LIMIT, Candidates, top_k, with_windows
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder
 from everthread.types import Filter, NewLine, Seqs

@@ -21,8 +21,8 @@ from everthread.memory import Memory
 from everthread.recall import features
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query import ParsedQuery, parse_query
-from everthread.recall.results import Query
+from everthread.recall.query_parsing import ParsedQuery, parse_query
+from everthread.recall.types import Query
 from everthread.testing import HashEmbedder
 from everthread.text import analyzer as text
 from everthread.text.analyzer import HEAD

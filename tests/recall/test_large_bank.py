@@ -11,8 +11,8 @@ import pytest
 from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
 from everthread.recall.candidates import EXHAUSTIVE_LIMIT
-from everthread.recall.relevance_gate import mentions_unknown_name
-from everthread.recall.results import Query
+from everthread.recall.relevance import mentions_unknown_name
+from everthread.recall.types import Query
 from everthread.testing import HashEmbedder
 from everthread.types import Filter, NewLine, Vector, Vectors
 

@@ -13,7 +13,7 @@ from everthread.embedders.base import Embedder
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.testing import HashEmbedder
 from everthread.types import NewLine, Vector, Vectors
 

@@ -10,8 +10,8 @@ from hardship.embedders import Moody
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall.features import SIGNALS
-from everthread.recall.relevance_gate import EVIDENCE
-from everthread.recall.results import Query
+from everthread.recall.relevance import EVIDENCE
+from everthread.recall.types import Query
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
 from everthread.types import Role

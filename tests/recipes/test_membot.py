@@ -16,7 +16,7 @@ from everthread.chat.chat import Chat
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.recipes.default import Default
 from everthread.recipes.membot import BARE, HALVING, LEAST, MANY, THRESHOLD, Membot, Near, calibrated
 from everthread.scribes.extractive import ExtractiveScribe

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from everthread import Filter, Memory, factory
 from everthread.chat.chat import Chat
 from everthread.errors import BadInput, BadQuery, ScribeFailed
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.recipes.prompt_parts import lines_to_evict
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import NOTES

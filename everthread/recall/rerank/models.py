@@ -21,7 +21,7 @@ from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import CosineCalibration, measure_calibration
 from everthread.embedders.shapes import embed_question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
-from everthread.recall.relevance_gate import LogisticModel
+from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import sort_by, text_of, with_signal
 from everthread.scribes.base import Scribe
 from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr

@@ -14,7 +14,7 @@ from dataclasses import replace
 from everthread.common.keys import META_REWRITTEN
 from everthread.errors import EverthreadError
 from everthread.recall.reader import BankReader
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.scribes.base import Scribe
 from everthread.types import Line, NewUnit
 

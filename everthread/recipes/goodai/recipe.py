@@ -18,7 +18,7 @@ from everthread.llms.names import open_llm
 from everthread.recall.context_packing import fit
 from everthread.recall.reader import BankReader
 from everthread.recall.recency_importance import ScoreWeights
-from everthread.recall.results import Candidate, ContextBudget, Query, SearchResult
+from everthread.recall.types import Candidate, ContextBudget, Query, SearchResult
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_context import ChunkContextReader

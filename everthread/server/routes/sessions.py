@@ -12,7 +12,7 @@ from everthread.bank.corrections import in_position_order
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
-from everthread.recall.buffer import LONGEST
+from everthread.recall.relevance_buffer import LONGEST
 from everthread.server import path_segments
 from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place

@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.buffer import CAPACITY, LONGEST, push
 from everthread.recall.neighbours import Span
+from everthread.recall.relevance_buffer import CAPACITY, LONGEST, push
 from recall.made import remembered
 
 SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 6)).map(lambda pair: (pair[0], sum(pair))), max_size=25)

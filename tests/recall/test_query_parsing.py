@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.query import (
+from everthread.recall.query_parsing import (
     LONGEST,
     ParsedQuery,
     content_text,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everthread.recall.query import parse_query
-from everthread.recall.relevance_gate import (
+from everthread.recall.query_parsing import parse_query
+from everthread.recall.relevance import (
     EVIDENCE,
     SATURATED_LINES,
     LogisticModel,
@@ -20,7 +20,7 @@ from everthread.recall.relevance_gate import (
     mentions_unknown_name,
     probabilities,
 )
-from everthread.recall.results import Query
+from everthread.recall.types import Query
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.types import NewLine

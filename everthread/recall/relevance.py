@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from everthread.recall.candidates import Candidates
 from everthread.recall.features import Signals
-from everthread.recall.query import ParsedQuery
+from everthread.recall.query_parsing import ParsedQuery
 from everthread.text.time_expressions import Span
 
 Floats = npt.NDArray[np.float32]
