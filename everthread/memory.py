@@ -1,29 +1,29 @@
 """Memory: the API of one bank. Each method validates what it is given and delegates; the work is done elsewhere.
 
 A line comes in (observe)
-    bank.line_validation    clean_line                        checks and normalises it
-    bank.line_keys          split_known                       finds the lines that are stored already
-    bank.line_preparation   prepare_lines                     counts its terms, flags what it says
-    embedders.encoder       Encoder.try_embed                 embeds its pieces
-    stores.base             Store.append                      writes it, in one transaction
-    recipes.base            Recipe.update                     writes what derives from lines
+    bank.line_validation     clean_line                        checks and normalises it
+    bank.line_keys           split_known                       finds the lines that are stored already
+    bank.line_preparation    prepare_lines                     counts its terms, flags what it says
+    embedders.encoder        Encoder.try_embed                 embeds its pieces
+    stores.base              Store.append                      writes it, in one transaction
+    recipes.base             Recipe.update                     writes what derives from lines
 
 A question comes in (recall, context)
-    recall.rerank.names     open_reranker                     opens the reranker, if one is named
-    recipes.dispatch        search                            chooses what answers it
-    bank.embedding_backlog  EmbeddingBacklog.embed_pending    embeds the lines that wait for it
-    recipes.default         Default.recall                    composes what follows, as each recipe does in its own way
-    recall.reader           BankReader.candidates             calls the six stages that follow
-    recall.query_parsing            parse_query                       finds its terms, names and times
-    recall.time_overview    lines_in_span                     finds the lines of a time, if it names nothing else
-    embedders.encoder       Encoder.try_embed_query           embeds it
-    recall.candidates       search                            finds the lines near to it in meaning or in words
-    recall.features         signals                           measures each of them
-    recall.features         score                             weighs the signals
-    recall.relevance   probabilities                     turns scores into chances
-    recall.neighbours       build_hits                        reads the best, each among its neighbours
-    recall.relevance_buffer           push                              adds the passages that stay in view (context)
-    recall.context_packing  fit                               fills the budget (context)
+    recall.rerank.names      open_reranker                     opens the reranker, if one is named
+    recipes.dispatch         search                            chooses what answers it
+    bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the lines that wait for it
+    recipes.default          Default.recall                    composes what follows, as each recipe does in its own way
+    recall.reader            BankReader.find_candidates        calls the six stages that follow
+    recall.query_parsing     parse_query                       finds its terms, names and times
+    recall.time_overview     find_lines_in_spans               finds the lines of a time, if it names nothing else
+    embedders.encoder        Encoder.try_embed_query           embeds it
+    recall.candidates        find_candidates                   finds the lines near to it in meaning or in words
+    recall.features          compute_signals                   measures each of them
+    recall.features          weighted_sum                      weighs the signals
+    recall.relevance         estimate_relevance                turns scores into chances
+    recall.neighbours        build_hits                        reads the best, each among its neighbours
+    recall.relevance_buffer  push_spans                        adds the passages that stay in view (context)
+    recall.context_packing   fill_context                      fills the budget (context)
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ class Memory:
         reranker = open_reranker(rerank or self.recipe.rerank, self._encoder.embedder)
         build = partial(dispatch.build_context, self.recipe, reranker=reranker)
         if banks is not None:
-            return multi_bank.context(self.reader, banks, asked, limits, build)
+            return multi_bank.build_context(self.reader, banks, asked, limits, build)
         return build(self.reader, asked, limits)
 
     # ------------------------------------------------------- what is remembered

@@ -197,7 +197,7 @@ class FoundUnit:
         """Its position among lines: that of the last one that it derives from."""
         return self.unit.last_seq
 
-    def shortened(self, text: str) -> FoundUnit:
+    def with_text(self, text: str) -> FoundUnit:
         """Return it with an excerpt for its text."""
         return replace(self, unit=replace(self.unit, text=text))
 
@@ -381,7 +381,7 @@ class Sampling:
     presence_penalty: float | None = None
     max_tokens: int | None = None  # of the reply
 
-    def over(self, usual: Sampling) -> Sampling:
+    def with_defaults(self, usual: Sampling) -> Sampling:
         """Return the options with values of `usual` instead of None."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(usual, **{name: value for name, value in given.items() if value is not None})

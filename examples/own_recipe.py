@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from everthread import Memory
 from everthread.recall.reader import BankReader
-from everthread.recall.types import Candidate, Query, SearchResult
+from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import option
 
@@ -35,10 +35,10 @@ class Nearest(Recipe):
             asked: the query, with its filter and the lines that are in the prompt already.
             k: hits at most.
         """
-        near = [(seq, cosine) for seq, cosine in reader.nearest(asked, k) if cosine >= self.threshold]
-        found = [Candidate(seq, cosine, cosine, {"cosine": cosine}) for seq, cosine in near]
+        near = [(seq, cosine) for seq, cosine in reader.find_nearest(asked, k) if cosine >= self.threshold]
+        found = [ScoredLine(seq, cosine, cosine, {"cosine": cosine}) for seq, cosine in near]
         allowed = reader.allowed_seqs(asked)
-        hits = reader.with_neighbours(found, self.neighbours, allowed, asked.exclude)
+        hits = reader.read_hits(found, self.neighbours, allowed, asked.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance=best, passes=bool(hits), allowed=allowed)
 

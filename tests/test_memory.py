@@ -873,7 +873,7 @@ def test_vectors_of_two_models_are_never_compared(tmp_path: Path) -> None:
         memory.observe("The ferry to Naxos leaves at noon.")
     with opened(tmp_path, embedder=Moody("two")) as memory:
         memory.observe("We packed three suitcases.")
-        found, _ = memory.reader.candidates(Query("ferry to Naxos"))
+        found, _ = memory.reader.find_candidates(Query("ferry to Naxos"))
         assert [str(value) == "nan" for value in found.cosine.tolist()] == [True, False]
         assert memory.recall("ferry Naxos")[0].line.seq == 1  # by its words
         assert (memory.stats().pending, memory.stats().vectors) == (1, {"one": 1, "two": 1})

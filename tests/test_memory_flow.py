@@ -96,12 +96,12 @@ def test_a_line_goes_through_the_drawing_from_top_to_bottom(memory: Memory) -> N
 
 def test_a_question_goes_through_the_drawing_from_top_to_bottom(memory: Memory) -> None:
     part = "A question comes in (recall, context)"
-    of_a_time = "recall.time_overview.lines_in_span"
-    of_context = {"recall.relevance_buffer.push", "recall.context_packing.fit"}
+    of_a_time = "recall.time_overview.find_lines_in_spans"
+    of_context = {"recall.relevance_buffer.push_spans", "recall.context_packing.fill_context"}
     assert is_drawn(part, lambda: memory.recall("When does the ferry leave?"), {of_a_time, *of_context})
     assert is_drawn(part, lambda: memory.context("When does the ferry leave?", session="s", gate=False), {of_a_time})
     asked = {"query": "What did we talk about yesterday?", "as_of": NOON + timedelta(days=1)}
-    judged = {"recall.relevance.probabilities"}  # by rule, so that no gate is asked
+    judged = {"recall.relevance.estimate_relevance"}  # by rule, so that no gate is asked
     assert is_drawn(part, lambda: memory.recall(**asked), judged | of_context)  # type: ignore[arg-type]
 
 

@@ -79,7 +79,7 @@ class FitSettings:
 
     names: tuple[str, ...]  # of the signals that are weighed
     ridge: float
-    evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE if name != "asked")
+    evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE_NAMES if name != "asked")
     given: Mapping[str, float] = field(default_factory=dict)  # weights that these conversations can't tell
     careful: float = SMALL_BANK_ODDS
     curve: tuple[float, ...] = KEPT_SHARES
@@ -311,10 +311,10 @@ def _strangely(
 
 
 def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
-    found, signals = bank.reader.candidates(Query(text))
+    found, signals = bank.reader.find_candidates(Query(text))
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
-    evidence = relevance.evidence(found, signals, np.zeros(len(matrix), np.float32))
+    evidence = relevance.collect_evidence(found, signals, np.zeros(len(matrix), np.float32))
     example = prune_candidates(Example(bank.bank, matrix, np.flatnonzero(np.isin(found.seqs, gold))), rough)
     return Trial(asker, bank.bank, kind, "full", len(gold), example, evidence)
 
@@ -342,7 +342,7 @@ def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) ->
     joined = [replace(example, importance=share) for example in extra if len(example.gold)]
     fitted = fit(big + joined, kind.ridge)
     weights = np.array([kind.given.get(name, weight) for name, weight in zip(kind.names, fitted, strict=True)])
-    shares = np.concatenate([relevance.log_share(example.signals @ weights) for example in big])
+    shares = np.concatenate([relevance.log_softmax(example.signals @ weights) for example in big])
     gold = np.concatenate([_is_gold(example) for example in big])
     bias, slope = logistic(shares[:, None], gold, np.ones(len(shares)))
     return _Head(kind, weights, _whole(puts, weights, kind), np.array([bias, *slope]))

@@ -25,7 +25,7 @@ from everthread.embedders import names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
 from everthread.recall.rerank.models import EmbedderMatch
-from everthread.recall.rerank.names import EM
+from everthread.recall.rerank.names import EMBEDDER_PREFIX
 from everthread.recipes.goodai import matching
 from everthread.recipes.goodai.text_memory import NONE, TextMemory
 from everthread.recipes.goodai.tokenizers import piece_names, word_pieces
@@ -167,8 +167,8 @@ class _Kept:
 
     def __init__(self, name: str) -> None:
         model = matching.resolve_matcher(name)
-        if name.startswith(EM):
-            model = EmbedderMatch(_KeptVectors(names.open_embedder(name.removeprefix(EM))))
+        if name.startswith(EMBEDDER_PREFIX):
+            model = EmbedderMatch(_KeptVectors(names.open_embedder(name.removeprefix(EMBEDDER_PREFIX))))
         assert model is not None
         self._model, self._known = model, dict[tuple[str, str], float]()
 

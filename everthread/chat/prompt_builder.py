@@ -21,7 +21,7 @@ from typing import Literal
 from everthread.chat.character import Character
 from everthread.common.keys import META_HEARD
 from everthread.errors import BadQuery
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.recipes.prompt_parts import RULES, format_part, render_lines
 from everthread.text.indentation import indent, join_rows
 from everthread.text.tokens import Counter, estimate
@@ -245,7 +245,11 @@ def _shrink_memories(context: Context, over: int, count: Counter) -> Context:
         left = context.text if others or context.sources else ""
         return replace(context, text=left, tokens=context.tokens - last.tokens, others=tuple(others))
     room = context.tokens - over
-    return fit(context.hits, (), room, count, context.relevance) if room > 0 else replace(context, text="", tokens=0)
+    return (
+        fill_context(context.hits, (), room, count, context.relevance)
+        if room > 0
+        else replace(context, text="", tokens=0)
+    )
 
 
 def _shorten(line: Line, over: int, count: Counter) -> Line:

@@ -63,7 +63,7 @@ class Responder:
         """
         self.llm, self.budget, self.participants, self.last_reply = llm, budget, (), None
         self.sampling = sampling or Sampling()
-        self.banks = multi_bank.existing_banks(memory.store, banks) if banks else ()
+        self.banks = multi_bank.check_banks(memory.store, banks) if banks else ()
         self._memory, self._now, self._recalls_as_of_now = memory, now, recalls_as_of_now
         self._count = lru_cache(TOKEN_CACHE_SIZE)(count or memory.count)
         self._reminders = Reminders(memory)
@@ -222,7 +222,7 @@ class Responder:
             session=self._conversation.session if self._memory.recipe.uses_buffer and not private else None,
             notes=notes,
             count=self._count,
-            banks=multi_bank.with_own_bank(self._memory.store, self._memory.bank, self.banks),
+            banks=multi_bank.list_existing(self._memory.store, self._memory.bank, self.banks),
         )
         if not private:  # notes must not show what was recalled incognito
             self._scribe_worker.background = context.sources
@@ -274,4 +274,4 @@ class Responder:
 
     @property
     def _sampling(self) -> Sampling:
-        return self.sampling.over(self._memory.recipe.sampling)
+        return self.sampling.with_defaults(self._memory.recipe.sampling)

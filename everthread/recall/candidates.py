@@ -22,16 +22,16 @@ from everthread.types import Seqs, Vector
 
 Floats = npt.NDArray[np.float32]
 
-EXHAUSTIVE_LIMIT = 1200  # lines; a bank of at most so many is scored whole
+MAX_EXHAUSTIVE_LINES = 1200  # lines; a bank of at most so many is scored whole
 DENSE_CANDIDATES = 400  # candidates by meaning; as many as are asked for, where that is more
-LEXICAL = 400  # candidates by words; likewise
-TERMS = 24  # of a long query only the rarest count; between 12 and 40 nothing changed but the time
-TERMS_UNSPACED = 72  # a word of two characters gives three terms; on Chinese dialogues 24 found 9 points less at 10
+LEXICAL_CANDIDATES = 400  # candidates by words; likewise
+MAX_TERMS = 24  # of a long query only the rarest count; between 12 and 40 nothing changed but the time
+MAX_UNSPACED_TERMS = 72  # a word of two characters gives three terms; on Chinese dialogues 24 found 9 points less at 10
 MAX_POSTINGS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
 
 # How much the words of a line at this distance count towards the line's window.
-WINDOW = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
-BEFORE, AFTER = -min(WINDOW), max(WINDOW)
+WINDOW_WEIGHTS = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
+LINES_BEFORE, LINES_AFTER = -min(WINDOW_WEIGHTS), max(WINDOW_WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Candidates:
     allowed: Seqs | None  # the lines that may be recalled; None: all
 
 
-def search(
+def find_candidates(
     store: Store,
     bank: str,
     model: str,
@@ -82,19 +82,19 @@ def search(
     """
     if exclude is not None:
         k += len(exclude)
-    rarest = TERMS_UNSPACED if is_unspaced_script(query.text) else TERMS
+    rarest = MAX_UNSPACED_TERMS if is_unspaced_script(query.text) else MAX_TERMS
     last = corpus.last_seq  # what was said since the statistics were read waits for the next query
     postings = {
-        term: _truncate(last, posting)
+        term: _drop_after(last, posting)
         for term, posting in store.postings(bank, query.terms, rarest, MAX_POSTINGS, visible).items()
     }
     if exclude is not None:
-        postings = {term: _without(posting, exclude) for term, posting in postings.items()}
+        postings = {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
     if in_span is not None:
         chosen = sample_evenly(
-            in_span if allowed is None else in_span[is_member(in_span, allowed)], max(EXHAUSTIVE_LIMIT, k)
+            in_span if allowed is None else in_span[is_member(in_span, allowed)], max(MAX_EXHAUSTIVE_LINES, k)
         )
-    elif (last if visible is None else len(visible)) <= EXHAUSTIVE_LIMIT:
+    elif (last if visible is None else len(visible)) <= MAX_EXHAUSTIVE_LINES:
         chosen = np.arange(1, last + 1) if allowed is None else allowed
     else:
         dense = (
@@ -102,11 +102,11 @@ def search(
             if vector is None
             else store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
         )
-        chosen = union(dense, by_words(postings, corpus, allowed, max(LEXICAL, k)))
+        chosen = union(dense, find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k)))
     chosen = chosen[chosen <= last]
     if exclude is not None:
         chosen = chosen[~is_member(chosen, exclude)]
-    rows = store.scoring_rows(bank, with_windows(chosen, last), visible)
+    rows = store.scoring_rows(bank, add_windows(chosen, last), visible)
     at = np.flatnonzero(is_member(rows.seq, chosen))
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
@@ -116,11 +116,11 @@ def search(
     return Candidates(rows.seq[at], at, rows, cosine, postings, corpus, query, allowed)
 
 
-def _truncate(last: int, posting: Postings) -> Postings:
+def _drop_after(last: int, posting: Postings) -> Postings:
     return Postings(posting.df, posting.records[: np.searchsorted(posting.records["seq"], last, "right")])
 
 
-def _without(posting: Postings, without: Seqs) -> Postings:
+def _drop_lines(posting: Postings, without: Seqs) -> Postings:
     """The posting without these lines (ascending)."""
     seqs = posting.records["seq"]
     place = np.searchsorted(seqs, without.astype(seqs.dtype))
@@ -128,23 +128,23 @@ def _without(posting: Postings, without: Seqs) -> Postings:
     return Postings(posting.df - len(gone), np.delete(posting.records, gone)) if len(gone) else posting
 
 
-def by_words(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seqs | None, most: int) -> Seqs:
+def find_by_terms(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seqs | None, most: int) -> Seqs:
     """The `most` lines in whose windows the shared terms weigh most, ascending."""
-    weight = np.zeros(corpus.last_seq + 1 + BEFORE + AFTER, np.float32)  # by seq
+    weight = np.zeros(corpus.last_seq + 1 + LINES_BEFORE + LINES_AFTER, np.float32)  # by seq
     for posting in postings.values():
         weight[posting.records["seq"]] += idf(posting.df, corpus.lines) * saturation(posting.records["tf"])
     if allowed is not None:  # before the best are chosen, or those of other lines would take all the places
         reach = np.zeros(len(weight), bool)
-        for step in WINDOW:
+        for step in WINDOW_WEIGHTS:
             reach[np.clip(allowed + step, 0, len(weight) - 1)] = True
         weight[~reach] = 0
     found = top_k(np.flatnonzero(weight), weight, most)
-    near = union(*(found + step for step in range(-AFTER, BEFORE + 1)))
+    near = union(*(found + step for step in range(-LINES_AFTER, LINES_BEFORE + 1)))
     near = near[(near >= 1) & (near <= corpus.last_seq)]
     if allowed is not None:
         near = near[is_member(near, allowed)]
     around = np.zeros(len(weight), np.float32)
-    around[near] = sum(weight[near + step] * factor for step, factor in WINDOW.items())
+    around[near] = sum(weight[near + step] * factor for step, factor in WINDOW_WEIGHTS.items())
     return np.sort(top_k(near, around, most))
 
 
@@ -158,9 +158,9 @@ def sample_evenly(seqs: Seqs, most: int) -> Seqs:
     return seqs if len(seqs) <= most else seqs[np.linspace(0, len(seqs) - 1, most).astype(np.intp)]
 
 
-def with_windows(seqs: Seqs, last: int) -> Seqs:
+def add_windows(seqs: Seqs, last: int) -> Seqs:
     """The seqs and those of their windows, ascending."""
     if len(seqs) >= last:
         return seqs
-    inside = union(*(seqs + step for step in range(-BEFORE, AFTER + 1)))
+    inside = union(*(seqs + step for step in range(-LINES_BEFORE, LINES_AFTER + 1)))
     return inside[(inside >= 1) & (inside <= last)]

@@ -14,18 +14,18 @@ from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 
-from everthread.recall.excerpt import excerpt
+from everthread.recall.excerpt import choose_excerpt
 from everthread.text.formatting import GAP, Source, date_heading, format_line, format_lines, sort_key
 from everthread.text.tokens import Counter
 from everthread.types import Context, Hit, Line
 
-EXCERPT = 0.5  # of the budget, the most that an excerpt takes
-SHORT = 100  # tokens that a heading is at most, by any tokenizer
+MAX_EXCERPT_SHARE = 0.5  # of the budget, the most that an excerpt takes
+MAX_HEADING_TOKENS = 100  # tokens that a heading is at most, by any tokenizer
 
 Day = tuple[str, date]  # a session, and a day on the speaker's clock
 
 
-def fit(
+def fill_context(
     hits: Sequence[Hit],
     held: Iterable[Line],
     budget: int,
@@ -75,16 +75,16 @@ def _key(source: Source) -> Hashable:
 def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
     """The hit, with an excerpt for its line where that would not even fit alone."""
     source = hit.source
-    if SHORT + count(format_line(source)) <= budget or _cost(source, (), count) <= budget:
+    if MAX_HEADING_TOKENS + count(format_line(source)) <= budget or _cost(source, (), count) <= budget:
         return hit
 
-    room = int(EXCERPT * budget) - _cost(_with_text(source, ""), (), count)
-    text = excerpt(source.text, wanted, room, count)
+    room = int(MAX_EXCERPT_SHARE * budget) - _cost(_with_text(source, ""), (), count)
+    text = choose_excerpt(source.text, wanted, room, count)
     return hit if text is None else replace(hit, source=_with_text(source, text))
 
 
 def _with_text(source: Source, text: str) -> Source:
-    return replace(source, text=text) if isinstance(source, Line) else source.shortened(text)
+    return replace(source, text=text) if isinstance(source, Line) else source.with_text(text)
 
 
 def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Source]:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection
 from everthread.text.analyzer import terms
 from everthread.text.formatting import GAP
 
-LONGEST = 300  # characters of a sentence; a longer one is cut into such pieces
+MAX_SENTENCE_CHARS = 300  # characters of a sentence; a longer one is cut into such pieces
 _SENTENCE = re.compile(
-    rf"(?s).{{1,{LONGEST}}}?(?:(?<=[.!?])(?=\s)|(?<=[。！？\n])|$)|.{{1,{LONGEST}}}(?=\s)|.{{1,{LONGEST}}}"
+    rf"(?s).{{1,{MAX_SENTENCE_CHARS}}}?(?:(?<=[.!?])(?=\s)|(?<=[。！？\n])|$)|.{{1,{MAX_SENTENCE_CHARS}}}(?=\s)|.{{1,{MAX_SENTENCE_CHARS}}}"
 )
 
 
-def excerpt(text: str, wanted: Collection[str], room: int, cost: Callable[[str], int]) -> str | None:
+def choose_excerpt(text: str, wanted: Collection[str], room: int, cost: Callable[[str], int]) -> str | None:
     """The sentence that holds most of the wanted terms, and as many on either side as there is room for by `cost`; None
     if there is not even room for one.
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from everthread.recall.candidates import AFTER, BEFORE, WINDOW, Candidates
+from everthread.recall.candidates import LINES_AFTER, LINES_BEFORE, WINDOW_WEIGHTS, Candidates
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import distinct_small
 from everthread.stores.base import Postings, ScoringRows
@@ -43,7 +43,7 @@ SIGNALS = (
 UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
 
 
-def signals(query: ParsedQuery, found: Candidates) -> Signals:
+def compute_signals(query: ParsedQuery, found: Candidates) -> Signals:
     """Every signal of every candidate."""
     rows, at = found.rows, found.row_indexes
     if not len(at):
@@ -69,11 +69,11 @@ def signals(query: ParsedQuery, found: Candidates) -> Signals:
         "day": _said_on(query.times, here["said_at"], whole_month=False),
         "month": _said_on(query.times, here["said_at"], whole_month=True),
         "answers": asked,
-        "time": ((here["marks"] & TELLS_TIME) > 0).astype(np.float32) * query.wants_time,
+        "time": ((here["marks"] & TELLS_TIME) > 0).astype(np.float32) * query.asks_for_time,
     }
 
 
-def score(values: Signals, weights: Mapping[str, float]) -> Floats:
+def weighted_sum(values: Signals, weights: Mapping[str, float]) -> Floats:
     """(C,) the weighted sum."""
     names = [name for name in values if name in weights]
     matrix = np.stack([values[name] for name in names], axis=1)  # (C, S)
@@ -85,7 +85,9 @@ class _AdjacentRows:
 
     def __init__(self, rows: ScoringRows, at: npt.NDArray[np.intp], last_seq: int) -> None:
         self.at = at
-        self.place = np.full(last_seq + BEFORE + AFTER + 2, -1, np.intp)  # by seq: where it stands among the rows
+        self.place = np.full(
+            last_seq + LINES_BEFORE + LINES_AFTER + 2, -1, np.intp
+        )  # by seq: where it stands among the rows
         self.place[rows.seq] = np.arange(len(rows.lines))
         self.seq, self.session = rows.seq[at], rows.lines["session"]
 
@@ -126,9 +128,11 @@ def _echoes(found: Candidates, near: _AdjacentRows) -> npt.NDArray[np.bool_]:
 def _words(found: Candidates, near: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
     """The lexical signals, from the records of the query's terms alone."""
     rows, at, corpus = found.rows, found.row_indexes, found.corpus
-    steps = {step: near.index(step) for step in WINDOW}
-    length = _in_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(WINDOW, 1.0))
-    mean_window = corpus.mean_per_line(corpus.terms) + (len(WINDOW) - 1) * corpus.mean_per_line(corpus.head_terms)
+    steps = {step: near.index(step) for step in WINDOW_WEIGHTS}
+    length = _in_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(WINDOW_WEIGHTS, 1.0))
+    mean_window = corpus.mean_per_line(corpus.terms) + (len(WINDOW_WEIGHTS) - 1) * corpus.mean_per_line(
+        corpus.head_terms
+    )
     inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][at])
     _, first, last, session_length = rows.sessions.T  # (S,) each
     window, share, share_window = (np.zeros(len(at), np.float32) for _ in range(3))
@@ -144,7 +148,7 @@ def _words(found: Candidates, near: _AdjacentRows, echoes: npt.NDArray[np.bool_]
         tf, head = _counts(posting, near, scratch)
         total = _in_sessions(posting, first, last) - np.bincount(echoing, tf[:-1][echoes], len(session))
         head[:-1][echoes] = 0
-        tf_window = _in_window(steps, tf, head, WINDOW)
+        tf_window = _in_window(steps, tf, head, WINDOW_WEIGHTS)
         window += weight * saturation(tf_window, length, mean_window)
         share += weight * (tf[at] > 0)
         share_window += weight * (tf_window > 0)
@@ -188,9 +192,9 @@ def _in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: npt.NDAr
 
 
 def _speaker(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
-    if len(found.query.named) != 1:
+    if len(found.query.mentioned_speakers) != 1:
         return np.zeros(len(numbers), np.float32)
-    named = [speaker.number for speaker in found.corpus.speakers if speaker.name in found.query.named]
+    named = [speaker.number for speaker in found.corpus.speakers if speaker.name in found.query.mentioned_speakers]
     return np.where(np.isin(numbers, named), 1.0, -1.0).astype(np.float32)
 
 

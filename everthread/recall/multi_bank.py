@@ -39,7 +39,7 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
         BadQuery: if `banks` holds no names, or the query is no text.
         NotFound: for a bank that doesn't exist; no bank is searched then.
     """
-    names = existing_banks(reader.store, banks)
+    names = check_banks(reader.store, banks)
     validation.check_query(query.query)
     hits = [
         replace(hit, bank=each.bank)
@@ -49,7 +49,7 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
     return sorted(hits, key=lambda hit: (-hit.relevance, -hit.score))[:k]
 
 
-def context(
+def build_context(
     reader: BankReader, banks: Collection[str], query: Query, budget: ContextBudget, build: BuildContext
 ) -> Context:
     """Lay out what several banks have that bears on a query, each part under its bank's name, the caller's own first.
@@ -70,7 +70,7 @@ def context(
     Raises:
         BadQuery, NotFound: as `recall`.
     """
-    names = sorted(existing_banks(reader.store, banks), key=lambda name: name == reader.bank)
+    names = sorted(check_banks(reader.store, banks), key=lambda name: name == reader.bank)
     validation.check_query(query.query)
     count, left = budget.count, budget.budget
     own, others = Context("", 0, (), (), (), 0.0), list[Context]()
@@ -79,21 +79,21 @@ def context(
         title = "" if names == [reader.bank] else f"[Bank {name if name.isprintable() else repr(name)}]\n"
         room = share - (count(f"\n\n{title}") if title else 0)
         if name == reader.bank:
-            own = _titled(build(each, query, replace(budget, budget=max(room, 1))), title, "", count)
+            own = _add_title(build(each, query, replace(budget, budget=max(room, 1))), title, "", count)
         elif room > 0:
             limits = replace(budget, budget=room, session=None, exclude=frozenset())
             if found := build(each, _query_for(each, reader, query), limits):
-                others.append(_titled(found, title, name, count))
+                others.append(_add_title(found, title, name, count))
                 left -= share - room + found.tokens
-    text = _joined(own, others)
+    text = _join_texts(own, others)
     while others and count(text) > budget.budget:
         others.pop()
-        text = _joined(own, others)
+        text = _join_texts(own, others)
     relevance = max(each.relevance for each in (own, *others))
     return replace(own, text=text, tokens=count(text) if text else 0, relevance=relevance, others=tuple(others))
 
 
-def existing_banks(store: Store, banks: Collection[str]) -> list[str]:
+def check_banks(store: Store, banks: Collection[str]) -> list[str]:
     """Check that banks exist.
 
     Args:
@@ -120,7 +120,7 @@ def existing_banks(store: Store, banks: Collection[str]) -> list[str]:
     return list(dict.fromkeys(banks))
 
 
-def with_own_bank(store: Store, own: str, banks: Collection[str]) -> list[str] | None:
+def list_existing(store: Store, own: str, banks: Collection[str]) -> list[str] | None:
     """Return the own bank and those of the others that still exist; None without others."""
     others = [name for name in banks if name != own and store.exists(name)]
     return [own, *others] if others else None
@@ -129,7 +129,7 @@ def with_own_bank(store: Store, own: str, banks: Collection[str]) -> list[str] |
 def _readers(own: BankReader, names: Sequence[str]) -> Iterator[BankReader]:
     """Return a reader for each bank; all embed a question once."""
     encoder = own.encoder.with_query_cache()
-    return (own.of_bank(name, encoder) for name in names)
+    return (own.for_bank(name, encoder) for name in names)
 
 
 def _query_for(reader: BankReader, own: BankReader, query: Query) -> Query:
@@ -137,12 +137,12 @@ def _query_for(reader: BankReader, own: BankReader, query: Query) -> Query:
     return query if reader.bank == own.bank else replace(query, exclude=frozenset(), notes=None)
 
 
-def _titled(found: Context, title: str, name: str, count: Counter) -> Context:
+def _add_title(found: Context, title: str, name: str, count: Counter) -> Context:
     """Return the context of one bank under its title, its hits with the bank's name."""
     hits, cut = (tuple(replace(hit, bank=name) for hit in some) for some in (found.hits, found.cut))
     text = title + found.text if found.text else ""
     return replace(found, text=text, tokens=count(text) if text else 0, hits=hits, cut=cut, bank=name)
 
 
-def _joined(own: Context, others: Sequence[Context]) -> str:
+def _join_texts(own: Context, others: Sequence[Context]) -> str:
     return "\n\n".join(each.text for each in (own, *others) if each.text)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from everthread.recall.types import Candidate
+from everthread.recall.types import ScoredLine
 from everthread.types import Hit, Line
 
 Span = tuple[int, int]  # first and last seq, both inclusive
 
 
 def build_hits(
-    ranked: Iterable[Candidate], width: int, shown: Callable[[Sequence[int]], list[Line]], exclude: Collection[int]
+    ranked: Iterable[ScoredLine], width: int, shown: Callable[[Sequence[int]], list[Line]], exclude: Collection[int]
 ) -> list[Hit]:
     """Build the hits of chosen lines, each among its neighbours.
 
@@ -25,20 +25,20 @@ def build_hits(
         exclude: numbers of lines that are no neighbours.
     """
     found = {each.seq: each for each in ranked}
-    near = neighbours(found, width, exclude)
+    near = neighbour_seqs(found, width, exclude)
     lines = shown(near)
     if moved := [at for line in lines if line.seq in found and (at := line.position) != line.seq]:
-        lines += shown(neighbours(moved, width, {*exclude, *near}))  # of corrected lines, in their old places
-    around = by_position(lines)
+        lines += shown(neighbour_seqs(moved, width, {*exclude, *near}))  # of corrected lines, in their old places
+    around = map_by_position(lines)
     places = {line.seq: at for at, line in around.items()}
     return [
-        Hit(around[stands], score, relevance, signals, passage(around[stands], stands, around, width))
+        Hit(around[stands], score, relevance, signals, build_passage(around[stands], stands, around, width))
         for seq, score, relevance, signals in found.values()
         if (stands := places.get(seq)) is not None  # it may have been forgotten meanwhile
     ]
 
 
-def neighbours(seqs: Iterable[int], width: int, exclude: Collection[int] = frozenset()) -> list[int]:
+def neighbour_seqs(seqs: Iterable[int], width: int, exclude: Collection[int] = frozenset()) -> list[int]:
     """Return the numbers within `width` of one of these, ascending, without those in `exclude`.
 
     Lines of these numbers may not exist, or be of another session.
@@ -46,7 +46,7 @@ def neighbours(seqs: Iterable[int], width: int, exclude: Collection[int] = froze
     return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(exclude))
 
 
-def by_position(lines: Iterable[Line]) -> dict[int, Line]:
+def map_by_position(lines: Iterable[Line]) -> dict[int, Line]:
     """Map lines by their positions.
 
     A correction in a bank where another line has its position is mapped by its own number.
@@ -59,7 +59,7 @@ def by_position(lines: Iterable[Line]) -> dict[int, Line]:
     return found
 
 
-def passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:
+def build_passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:
     """Return a line among its neighbours of the same session, in order.
 
     Args:
@@ -72,7 +72,7 @@ def passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tupl
     return tuple(found for found in near if found is not None and found.session == line.session)
 
 
-def merge(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Merge spans that overlap or touch; ascending."""
     merged: list[Span] = []
     for first, last in sorted(spans):
@@ -83,7 +83,7 @@ def merge(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def spans(lines: Sequence[Line]) -> list[Span]:
+def list_spans(lines: Sequence[Line]) -> list[Span]:
     """Return the span from the first line to the last, and one for each correction, which is far from its position."""
     own = [line.seq for line in lines if line.position == line.seq]
     moved = [(line.seq, line.seq) for line in lines if line.position != line.seq]

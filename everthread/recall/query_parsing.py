@@ -47,7 +47,9 @@ _SPACED = rf"[^\W{UNSPACED}]"  # a letter of a script with spaces
 _MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
 _NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capital that does not begin the sentence
 
-LONGEST = 20_000  # characters of a question that are read; a longer one is a document, and its rest changes nothing
+MAX_QUERY_CHARS = (
+    20_000  # characters of a question that are read; a longer one is a document, and its rest changes nothing
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +57,24 @@ class ParsedQuery:
     """A question, understood. named are the bank's speakers whom it names; names is every name in it, as its terms."""
 
     text: str
-    dense: str
+    embedding_text: str
     terms: tuple[str, ...]
-    named: frozenset[str]
+    mentioned_speakers: frozenset[str]
     times: tuple[Time, ...]
-    wants_time: bool
-    names: tuple[tuple[str, ...], ...]
+    asks_for_time: bool
+    name_terms: tuple[tuple[str, ...], ...]
     speaker_terms: frozenset[str]
-    small_talk: bool  # it calls for nothing; a sum calls for nothing that was said either
-    overview: bool  # it names a time and no other matter: it calls for what was said then
-    tellers: frozenset[str]  # of those named, whoever is to have said it
+    is_small_talk: bool  # it calls for nothing; a sum calls for nothing that was said either
+    asks_for_overview: bool  # it names a time and no other matter: it calls for what was said then
+    quoted_speakers: frozenset[str]  # of those named, whoever is to have said it
 
 
 def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuery:
     """Understand a question put to a bank with these speakers; now is the moment of asking, on the asker's clock."""
-    text = text[:LONGEST]
-    said = messages(text, speakers)
+    text = text[:MAX_QUERY_CHARS]
+    said = split_messages(text, speakers)
     folded = normalize(said[-1])
-    about = named(folded, speakers)
+    about = find_mentioned_speakers(folded, speakers)
     times, rest = absolute_dates(folded)
     last, past = said[-1], is_about_past(folded)
     if not times:
@@ -81,20 +83,20 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
     whole, matter = "\n".join(said), "\n".join((*said[:-1], last))
     return ParsedQuery(
         text=text,
-        dense=content_text(matter, speakers),
+        embedding_text=build_embedding_text(matter, speakers),
         terms=tuple(dict.fromkeys(terms(matter))),
-        named=about,
+        mentioned_speakers=about,
         times=times,
-        wants_time=_WANTS_TIME.search(folded) is not None,
-        names=tuple(found for name in _NAME.findall(whole) if (found := tuple(terms(name)))),
+        asks_for_time=_WANTS_TIME.search(folded) is not None,
+        name_terms=tuple(found for name in _NAME.findall(whole) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
-        small_talk=small_talk(whole) or is_sum(whole),
-        overview=bool(times) and past and is_time_only(rest, about),
-        tellers=frozenset(name for name in about if is_subject(name, rest)),
+        is_small_talk=small_talk(whole) or is_sum(whole),
+        asks_for_overview=bool(times) and past and is_time_only(rest, about),
+        quoted_speakers=frozenset(name for name in about if is_quoted(name, rest)),
     )
 
 
-def messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
+def split_messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
     """What was said in each message of a dialogue, without who said it; of anything else, the text alone.
 
     A dialogue begins with a name and has another; one of the names is a speaker's. A line without a name goes on with
@@ -103,13 +105,13 @@ def messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
     found = list(_MESSAGE.finditer(text))
     if len(found) < 2 or text[: found[0].start()].strip():
         return (text,)
-    if not named(normalize("\n".join(match["name"] for match in found)), speakers):
+    if not find_mentioned_speakers(normalize("\n".join(match["name"] for match in found)), speakers):
         return (text,)
     ends = [*(match.start() for match in found[1:]), len(text)]
     return tuple(text[match.end() : end].rstrip() for match, end in zip(found, ends, strict=True))
 
 
-def content_text(text: str, speakers: Sequence[str]) -> str:
+def build_embedding_text(text: str, speakers: Sequence[str]) -> str:
     """The question without the speakers' names and the words that only ask; all of it where nothing else is left.
     What asks nothing keeps its words, and so the vector that it was given when it was kept."""
     words = re.findall(r"[^\s?]+", text)
@@ -124,7 +126,7 @@ def _bare(word: str) -> str:
     return normalize(word).rstrip(".,!;:").removesuffix("'s")
 
 
-def named(folded: str, speakers: Sequence[str]) -> frozenset[str]:
+def find_mentioned_speakers(folded: str, speakers: Sequence[str]) -> frozenset[str]:
     """The speakers whose first or whole name stands in the question as a word of its own."""
     return frozenset(name for name in speakers if (parts := normalize(name).split()) and _mentions(parts[0], folded))
 
@@ -145,7 +147,7 @@ def is_time_only(rest: str, about: Iterable[str]) -> bool:
     return any(word in _MATTER for word in words) and all(word in _IDLE for word in words)
 
 
-def is_subject(name: str, rest: str) -> bool:
+def is_quoted(name: str, rest: str) -> bool:
     """Whether it is this speaker who is to have said it: "What did Nora tell me?", not "What did I tell Nora?"."""
     return re.search(rf"(?<!\band ){_name_pattern(name)} (?:has |had |have )?(?:{_TELLING})\b", rest) is not None
 

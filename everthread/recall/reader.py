@@ -16,8 +16,8 @@ from everthread.embedders.encoder import Encoder
 from everthread.recall import candidates, features, neighbours, time_overview, unit_search
 from everthread.recall.candidates import Candidates
 from everthread.recall.query_parsing import parse_query
-from everthread.recall.types import Candidate, Query, SearchResult
-from everthread.recall.unit_search import Scored
+from everthread.recall.types import Query, ScoredLine, SearchResult
+from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.base import CorpusStats, Store
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
@@ -43,7 +43,7 @@ class BankReader:
         """
         self.store, self.bank, self.encoder, self._backlog = store, bank, encoder, backlog
 
-    def of_bank(self, bank: str, encoder: Encoder) -> BankReader:
+    def for_bank(self, bank: str, encoder: Encoder) -> BankReader:
         """Return a reader of this bank or of another one in the same store, with another encoder.
 
         Lines of other banks that wait for their vectors go on waiting.
@@ -78,11 +78,11 @@ class BankReader:
         there = np.append(allowed, 0)[np.searchsorted(allowed, wanted)] == wanted
         return self.store.get(self.bank, wanted[there].tolist())
 
-    def corpus(self, visible: Seqs | None = None) -> CorpusStats:
+    def corpus_stats(self, visible: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of some of its lines."""
         return self.store.corpus(self.bank, visible)
 
-    def candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
+    def find_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
         """Find the lines that a query may be about, with everything that scores are made of.
 
         Args:
@@ -97,10 +97,14 @@ class BankReader:
         corpus = self.store.corpus(self.bank, visible)
         clock = as_of or now().astimezone()  # the asker's, as far as it is known
         parsed = parse_query(query.query, corpus.names, clock)
-        in_span = time_overview.lines_in_span(self.store, self.bank, parsed, clock, as_of) if parsed.overview else None
+        in_span = (
+            time_overview.find_lines_in_spans(self.store, self.bank, parsed, clock, as_of)
+            if parsed.asks_for_overview
+            else None
+        )
         allowed = visible if where is None else self.store.filter_seqs(self.bank, where, as_of)
-        vector = self.encoder.try_embed_query(parsed.dense)
-        found = candidates.search(
+        vector = self.encoder.try_embed_query(parsed.embedding_text)
+        found = candidates.find_candidates(
             *(self.store, self.bank, self.encoder.name, parsed, vector, corpus),
             allowed=allowed,
             visible=visible,
@@ -111,9 +115,9 @@ class BankReader:
         if vector is not None:
             self._warn_if_unembedded(found, exclude)
             found = replace(found, cosine=self.encoder.calibrate(found.cosine))
-        return found, features.signals(parsed, found)
+        return found, features.compute_signals(parsed, found)
 
-    def nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
+    def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: by codes first, of which the nearest are compared exactly.
 
         Args:
@@ -133,8 +137,8 @@ class BankReader:
         best = np.argsort(-cosines, kind="stable")[:k]
         return [(int(seqs[at]), float(cosines[at])) for at in best if not np.isnan(cosines[at])]
 
-    def with_neighbours(
-        self, ranked: Sequence[Candidate], width: int, allowed: Seqs | None, exclude: Collection[int] = ()
+    def read_hits(
+        self, ranked: Sequence[ScoredLine], width: int, allowed: Seqs | None, exclude: Collection[int] = ()
     ) -> list[Hit]:
         """Read the lines that were chosen, each among its neighbours.
 
@@ -162,22 +166,22 @@ class BankReader:
         """
         text, where, as_of = query.query, query.where or Filter(), query.as_of
         parsed = parse_query(text, self.store.corpus(self.bank).names, as_of or now().astimezone())
-        vector = self.encoder.try_embed_query(parsed.dense) if text.strip() else None
-        units = unit_search.eligible(self.units(*kinds), where, as_of) if text.strip() else []
+        vector = self.encoder.try_embed_query(parsed.embedding_text) if text.strip() else None
+        units = unit_search.filter_units(self.units(*kinds), where, as_of) if text.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)
-        hits = self.unit_hits(unit_search.rank(parsed, units, cosines, k))
+        hits = self.build_unit_hits(unit_search.rank_units(parsed, units, cosines, k))
         relevance = max((hit.relevance for hit in hits), default=0.0)
-        passes = not parsed.small_talk and any(hit.score >= unit_search.MIN_UNIT_SCORE for hit in hits)
+        passes = not parsed.is_small_talk and any(hit.score >= unit_search.MIN_UNIT_SCORE for hit in hits)
         no_lines = np.empty(0, np.int64)
         return SearchResult(hits, relevance, passes, parsed.terms, allowed=no_lines)
 
-    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.Key, float]:
+    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.UnitKey, float]:
         """Return the calibrated cosine of each unit of these kinds to a question's vector, by kind and id."""
         rows = self.store.unit_cosines(self.bank, self.encoder.name, vector, kinds)
         values = self.encoder.calibrate(np.array([cosine for *_, cosine in rows], np.float32)).tolist()
         return {(kind, number): value for (kind, number, _), value in zip(rows, values, strict=True)}
 
-    def unit_hits(self, chosen: Sequence[Scored]) -> list[Hit]:
+    def build_unit_hits(self, chosen: Sequence[ScoredUnit]) -> list[Hit]:
         """Return units that were chosen as hits, each with the session of the last line that it derives from."""
         seqs = [each.unit.last_seq for each in chosen]
         sessions = {line.seq: line.session for line in self.store.get(self.bank, seqs)}

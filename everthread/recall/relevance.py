@@ -21,7 +21,7 @@ from everthread.text.time_expressions import Span
 
 Floats = npt.NDArray[np.float32]
 
-EVIDENCE = (
+EVIDENCE_NAMES = (
     "match",  # the greatest cosine x idf share of the window: near in meaning and in words at the same place
     "cosine",  # the greatest cosine, whatever the words
     "top",  # the best score
@@ -46,7 +46,7 @@ class LogisticModel:
         return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
 
 
-def evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, float]:
+def collect_evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, float]:
     """Return the evidence for and against the bank knowing the answer.
 
     A line without information ("empty") is no evidence.
@@ -67,7 +67,7 @@ def evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, fl
     }
 
 
-def gate_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
+def evidence_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
     """Return the weights by which the best score counts as evidence.
 
     Lines of last week are no evidence that the bank knows the answer to a question about last week; the curves were
@@ -81,15 +81,15 @@ def gate_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[st
 def mentions_unknown_name(found: Candidates) -> bool:
     """Return whether the question contains a name that never occurs in the bank."""
     unknown = {term for term, posting in found.postings.items() if not posting.df} - found.query.speaker_terms
-    return any(unknown.issuperset(terms) for terms in found.query.names)
+    return any(unknown.issuperset(terms) for terms in found.query.name_terms)
 
 
-def probabilities(hit: LogisticModel, scores: Floats, whole: float) -> Floats:
+def estimate_relevance(hit: LogisticModel, scores: Floats, whole: float) -> Floats:
     """Return the (C,) chances that each candidate bears on the query: that any does, times that it is this one."""
-    return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_share(scores)), np.float32)
+    return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_softmax(scores)), np.float32)
 
 
-def log_share(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+def log_softmax(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     """Return the (C,) log of each candidate's share in a softmax over the scores."""
     if not len(scores):
         return scores

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.recall.candidates import Candidates
-from everthread.recall.features import Floats, Signals, score
+from everthread.recall.features import Floats, Signals, weighted_sum
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import repeat_indexes, union
 from everthread.stores.base import Store
@@ -23,19 +23,21 @@ from everthread.types import Filter, Seqs
 # By hand, as no dataset asks so: long lines tell more than short ones, the person's more than the bot's (which are
 # long anyway), questions less; small talk comes behind all.
 WEIGHTS = {"length": 1.0, "person": 1.5, "asks": -0.7, "empty": -10.0}
-LINES_PER_BUCKET = 20  # lines of a session that are taken for one subject
-PART = 100  # lines of a long time that are taken for one part of it
+LINES_PER_STRETCH = 20  # lines of a session that are taken for one subject
+LINES_PER_PART = 100  # lines of a long time that are taken for one part of it
 DIVERSITY_PENALTY = (
     2.0  # what the second line of a stretch, or a part, counts less than the first, the fourth than the second, …
 )
-RELEVANCE = 0.9  # of the question as a whole and of each line; by hand, as the question may have meant something else
-ZONES = timedelta(hours=14)  # a clock is at most so far from UTC
+OVERVIEW_RELEVANCE = (
+    0.9  # of the question as a whole and of each line; by hand, as the question may have meant something else
+)
+MAX_UTC_OFFSET = timedelta(hours=14)  # a clock is at most so far from UTC
 
 
-def lines_in_span(store: Store, bank: str, query: ParsedQuery, clock: datetime, as_of: datetime | None) -> Seqs:
+def find_lines_in_spans(store: Store, bank: str, query: ParsedQuery, clock: datetime, as_of: datetime | None) -> Seqs:
     """The lines said at the times that a question names, by whom it names as having said them; ascending. Of a date
     that comes every year the latest is meant at which anything was said."""
-    tellers = tuple(sorted(query.tellers)) or None
+    tellers = tuple(sorted(query.quoted_speakers)) or None
     found = [np.empty(0, np.int64)]
     for time in query.times:
         each = (_said_in(store, bank, span, tellers, as_of) for span in time.spans(clock))
@@ -44,7 +46,7 @@ def lines_in_span(store: Store, bank: str, query: ParsedQuery, clock: datetime, 
 
 
 def _said_in(store: Store, bank: str, span: Span, tellers: tuple[str, ...] | None, as_of: datetime | None) -> Seqs:
-    where = Filter(speaker=tellers, since=_utc(span.first, -ZONES), until=_utc(span.end, ZONES))
+    where = Filter(speaker=tellers, since=_utc(span.first, -MAX_UTC_OFFSET), until=_utc(span.end, MAX_UTC_OFFSET))
     near = store.filter_seqs(bank, where, as_of)
     assert near is not None  # which it is only where nothing is asked
     lines = store.scoring_rows(bank, near).lines
@@ -61,13 +63,13 @@ def _utc(at: datetime, shift: timedelta) -> datetime:
         return at
 
 
-def scores(found: Candidates, values: Signals) -> Floats:
+def compute_scores(found: Candidates, values: Signals) -> Floats:
     """(C,) how much a line tells, the less the more tells another line of the same stretch, or of that part of the
     time."""
-    left = score(values, WEIGHTS)
+    left = weighted_sum(values, WEIGHTS)
     session = found.rows.lines["session"][found.row_indexes].astype(np.int64)
-    stretch = session * (found.corpus.last_seq + 1) + found.seqs // LINES_PER_BUCKET  # a number for each
-    for group in (stretch, np.arange(len(session)) // PART):
+    stretch = session * (found.corpus.last_seq + 1) + found.seqs // LINES_PER_STRETCH  # a number for each
+    for group in (stretch, np.arange(len(session)) // LINES_PER_PART):
         left = left - np.float32(DIVERSITY_PENALTY) * np.log2(1 + _rank(group, left)).astype(np.float32)
     return left
 

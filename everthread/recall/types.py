@@ -30,7 +30,7 @@ class Query:
     notes: Unit | None = None
 
 
-class Candidate(NamedTuple):
+class ScoredLine(NamedTuple):
     """A line that a recipe chose by its number, before its text is read."""
 
     seq: int

@@ -25,10 +25,10 @@ MIN_UNIT_SCORE = (
     0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
 )
 
-Key = tuple[str, int]  # kind and id
+UnitKey = tuple[str, int]  # kind and id
 
 
-class Scored(NamedTuple):
+class ScoredUnit(NamedTuple):
     """A unit that was chosen for a query."""
 
     unit: Unit
@@ -70,7 +70,7 @@ def check_category(where: Filter | None, name: str, categorised: bool) -> None:
         )
 
 
-def eligible(units: Sequence[Unit], where: Filter, as_of: datetime | None) -> list[Unit]:
+def filter_units(units: Sequence[Unit], where: Filter, as_of: datetime | None) -> list[Unit]:
     """Return the units that a filter allows and that were current at its moment.
 
     Superseded notes are found as well: they describe their time, and the later ones have dropped what mattered then.
@@ -101,7 +101,7 @@ def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:
     return [sum(weights[term] for term in weights.keys() & text) / mass if mass else 0.0 for text in texts]
 
 
-def rank(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[Key, float], k: int) -> list[Scored]:
+def rank_units(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[UnitKey, float], k: int) -> list[ScoredUnit]:
     """Rank units by their cosines and the words that they share with a query.
 
     Args:
@@ -113,9 +113,9 @@ def rank(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[Key, float]
     Returns:
         The best units; of two that are as good, the later one first.
     """
-    found: list[Scored] = []
+    found: list[ScoredUnit] = []
     for unit, share in zip(units, idf_overlap(query, units), strict=True):
         cosine = cosines.get((unit.kind, unit.id), UNKNOWN_COSINE)
-        relevance = 0.0 if query.small_talk else float(np.clip(cosine, 0, 1))
-        found.append(Scored(unit, cosine + share, relevance, {"cosine": cosine, "share": share}))
+        relevance = 0.0 if query.is_small_talk else float(np.clip(cosine, 0, 1))
+        found.append(ScoredUnit(unit, cosine + share, relevance, {"cosine": cosine, "share": share}))
     return sorted(found, key=lambda each: (-each.score, -each.unit.last_seq))[:k]

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from everthread.bank.validation import check_at_least
 from everthread.recall import neighbours, relevance_buffer
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
@@ -112,15 +112,15 @@ class Recipe:
         """
         held = [] if room.session is None or "line" not in self.kinds else self._held(reader, found, room.session)
         held = [line for line in held if line.seq not in room.exclude]
-        return fit(found.hits, held, room.budget, room.count, found.relevance, found.terms)
+        return fill_context(found.hits, held, room.budget, room.count, found.relevance, found.terms)
 
     def _held(self, reader: BankReader, found: SearchResult, session: str) -> list[Line]:
         """Return the lines in the session's buffer, the newest passage first."""
-        new = neighbours.merge(
+        new = neighbours.merge_spans(
             span
             for hit in found.hits[: self.buffer_hits]
             if hit.kind == "line"
-            for span in neighbours.spans(hit.passage)
+            for span in neighbours.list_spans(hit.passage)
         )
         spans = reversed(push_buffer(reader.store, reader.bank, session, new))
         return [line for first, last in spans for line in reader.get_visible(range(first, last + 1), found.allowed)]
@@ -156,7 +156,7 @@ class Recipe:
 
 
 def push_buffer(
-    store: Store, bank: str, session: str, new: Sequence[Span], capacity: int = relevance_buffer.CAPACITY
+    store: Store, bank: str, session: str, new: Sequence[Span], capacity: int = relevance_buffer.MAX_PASSAGES
 ) -> list[Span]:
     """Push passages into a session's relevance buffer.
 
@@ -171,7 +171,7 @@ def push_buffer(
         The passages in the buffer, oldest first.
     """
     before = store.buffer(bank, session)
-    held = relevance_buffer.push(before, new, capacity)
+    held = relevance_buffer.push_spans(before, new, capacity)
     if held != before:
         store.set_buffer(bank, session, held)
     return held

@@ -12,7 +12,7 @@ from everthread.recall.candidates import Candidates
 from everthread.recall.reader import BankReader
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.types import Candidate, Query, SearchResult
+from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import WIDEST, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import is_unspaced_script
@@ -145,24 +145,28 @@ class Default(Recipe):
         return self.assistant if found.corpus.has_assistant else self.friends
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        found, signals = reader.candidates(asked, k)
+        found, signals = reader.find_candidates(asked, k)
         head = self.head(found)
-        if found.query.overview:
-            scores = time_overview.scores(found, signals)
-            whole = time_overview.RELEVANCE if len(scores) else 0.0
+        if found.query.asks_for_overview:
+            scores = time_overview.compute_scores(found, signals)
+            whole = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
             chances = np.full(len(scores), whole)
         else:
-            scores = features.score(signals, head.weights)
-            told = features.score(signals, relevance.gate_weights(found.query, head.weights))
-            whole = 0.0 if found.query.small_talk else head.query_gate.predict(relevance.evidence(found, signals, told))
-            chances = relevance.probabilities(head.hit_model, scores, whole)
+            scores = features.weighted_sum(signals, head.weights)
+            told = features.weighted_sum(signals, relevance.evidence_weights(found.query, head.weights))
+            whole = (
+                0.0
+                if found.query.is_small_talk
+                else head.query_gate.predict(relevance.collect_evidence(found, signals, told))
+            )
+            chances = relevance.estimate_relevance(head.hit_model, scores, whole)
         best = np.argsort(-scores, kind="stable")[:k].tolist()
         ranked = [
-            Candidate(
+            ScoredLine(
                 *(int(found.seqs[at]), float(scores[at]), float(chances[at])),
                 {name: float(values[at]) for name, values in signals.items()},
             )
             for at in best
         ]
-        hits = reader.with_neighbours(ranked, self.neighbours, found.allowed, asked.exclude)
+        hits = reader.read_hits(ranked, self.neighbours, found.allowed, asked.exclude)
         return SearchResult(hits, whole, whole >= head.threshold, found.query.terms, found.allowed)

@@ -12,9 +12,9 @@ from itertools import islice
 import numpy as np
 
 from everthread.errors import ModelError, StoreUnavailable
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.recall.reader import BankReader
-from everthread.recall.rerank.base import KeywordOverlap, text_of, with_signal
+from everthread.recall.rerank.base import KeywordOverlap, add_signal, judged_text
 from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option
@@ -87,7 +87,7 @@ class Emi(Recipe):
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
         """What was found for this turn alone, whatever the session's buffer holds."""
-        return fit(found.hits, (), room.budget, room.count, found.relevance, found.terms)
+        return fill_context(found.hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """A label and the text, and neither when it was said nor that it was: that would pass for a reproach. Only
@@ -97,15 +97,15 @@ class Emi(Recipe):
 
     def _search(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         past = None if asked.as_of is None else reader.allowed_seqs(Query("", as_of=asked.as_of))
-        corpus = reader.corpus(past)
+        corpus = reader.corpus_stats(past)
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
         asked = replace(asked, where=of_roles(asked.where, roles, corpus))
         hits = list(islice(_candidates(reader, asked, self.candidates * DEEPER), self.candidates))
-        wanted, *theirs = self._keywords(reader, [asked.query, *map(text_of, hits)], corpus, past)
+        wanted, *theirs = self._keywords(reader, [asked.query, *map(judged_text, hits)], corpus, past)
         mass = max(len(wanted), 1)
         shared = [len(wanted & each) for each in theirs]
         rated = [
-            replace(with_signal(hit, KeywordOverlap.name, share), score=float(share), relevance=share / mass)
+            replace(add_signal(hit, KeywordOverlap.name, share), score=float(share), relevance=share / mass)
             for hit, share in zip(hits, shared, strict=True)
             if share
         ]
@@ -127,7 +127,7 @@ class Emi(Recipe):
 
 def _candidates(reader: BankReader, asked: Query, most: int) -> Iterator[Hit]:
     """Lines, the nearest first, without refusals: by vector, or by words where there is no vector."""
-    near, signal = reader.nearest(asked, most), "cosine"
+    near, signal = reader.find_nearest(asked, most), "cosine"
     if not near:
         near, signal = _by_words(reader, asked, most), "share"
     lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in near), None)}
@@ -140,7 +140,7 @@ def _candidates(reader: BankReader, asked: Query, most: int) -> Iterator[Hit]:
 
 def _by_words(reader: BankReader, asked: Query, most: int) -> list[tuple[int, float]]:
     """The lines that hold most of the question's words by their rarity, and the share of it that they hold."""
-    found, signals = reader.candidates(asked, most)
+    found, signals = reader.find_candidates(asked, most)
     share = signals["share"]
     best = np.lexsort((-signals["bm25_window"], -share))[:most]
     return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]

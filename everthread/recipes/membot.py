@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from everthread.recall import neighbours, relevance_buffer
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
-from everthread.recall.types import Candidate, ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextBudget, Query, ScoredLine, SearchResult
 from everthread.recipes.base import OFFERS, WIDEST, Recipe, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
@@ -110,16 +110,16 @@ class Membot(Recipe):
         if self.canon:
             return Near()
         allowed = reader.allowed_seqs(asked)
-        corpus = reader.corpus()
+        corpus = reader.corpus_stats()
         searched = replace(asked, where=of_roles(asked.where, self.embedded, corpus)) if self.replies else asked
         lines = _lines(reader.allowed_seqs(searched), corpus.lines) - len(asked.exclude)
         threshold = calibrated(lines) if self.threshold is None else self.threshold
-        near = reader.nearest(searched, max(k, POOL) if self.recency else k)
+        near = reader.find_nearest(searched, max(k, POOL) if self.recency else k)
         ranked = [
-            Candidate(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
+            ScoredLine(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
             for seq, cosine, score in self._preferred(near, corpus.last_seq, threshold)[:k]
         ]
-        hits = reader.with_neighbours(ranked, self.neighbours, allowed, asked.exclude)
+        hits = reader.read_hits(ranked, self.neighbours, allowed, asked.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         passes = bool(hits) and best >= threshold
         return Near(hits, best, passes, tuple(dict.fromkeys(terms(asked.query))), allowed, threshold)
@@ -153,9 +153,9 @@ class Membot(Recipe):
         return _place_corrections([_of_its_sessions(block, found.hits) for block in blocks if block])
 
     def _spans(self, reader: BankReader, hits: Sequence[Hit], session: str | None) -> list[Span]:
-        new = [span for hit in reversed(hits) for span in neighbours.spans(hit.passage)]  # the best enters last
+        new = [span for hit in reversed(hits) for span in neighbours.list_spans(hit.passage)]  # the best enters last
         if session is None:
-            return relevance_buffer.push([], new, self.blocks)
+            return relevance_buffer.push_spans([], new, self.blocks)
         return push_buffer(reader.store, reader.bank, session, new, self.blocks)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
@@ -219,7 +219,7 @@ def _fit_blocks(blocks: Sequence[Block], found: SearchResult, room: ContextBudge
         return _context("", 0, [], found)
     seqs = {line.seq for line in blocks[-1]}
     hits = [hit for hit in found.hits if hit.line.seq in seqs]
-    cut = fit(hits, blocks[-1], room.budget, room.count, found.relevance, found.terms)
+    cut = fill_context(hits, blocks[-1], room.budget, room.count, found.relevance, found.terms)
     return _context(cut.text, cut.tokens, cut.lines, found)
 
 

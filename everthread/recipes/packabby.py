@@ -20,10 +20,10 @@ from everthread.errors import ModelError
 from everthread.llms.names import open_llm
 from everthread.recall import unit_search
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query_parsing import LONGEST
+from everthread.recall.query_parsing import MAX_QUERY_CHARS
 from everthread.recall.reader import BankReader
 from everthread.recall.types import Query, SearchResult
-from everthread.recall.unit_search import Scored
+from everthread.recall.unit_search import ScoredUnit
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
@@ -122,11 +122,11 @@ class Packabby(Recipe):
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every
         line of the person's that the summary was written of, and none of them is in the prompt already."""
-        query = asked.query[:LONGEST]
+        query = asked.query[:MAX_QUERY_CHARS]
         vector = reader.encoder.try_embed_query(query)
         near = _by_words(reader, asked) if vector is None else self._near(reader, asked, vector)
         best = islice(_shown(reader, asked, near), k)
-        hits = reader.unit_hits([each for each in map(_scored, best) if self._bears(query, each.unit.text)])
+        hits = reader.build_unit_hits([each for each in map(_scored, best) if self._bears(query, each.unit.text)])
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
 
@@ -202,12 +202,12 @@ def _nearness(reader: BankReader, target: str, rows: Sequence[str]) -> list[floa
 def _units(reader: BankReader, asked: Query) -> list[Unit]:
     category = None if asked.where is None else asked.where.category
     units = [unit for kind in RECALLED for unit in reader.units(kind)]
-    return unit_search.eligible(units, Filter(category=category), asked.as_of)
+    return unit_search.filter_units(units, Filter(category=category), asked.as_of)
 
 
 def _by_words(reader: BankReader, asked: Query) -> list[_Found]:
     """The summaries that share words with the question, those that share most first: where there is no vector of it."""
-    wanted = set(terms(asked.query[:LONGEST]))
+    wanted = set(terms(asked.query[:MAX_QUERY_CHARS]))
     shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _units(reader, asked)]
     return sorted((_Found(unit, many / len(wanted), "share") for unit, many in shares if many), key=_Found.place)
 
@@ -239,6 +239,6 @@ def _heading(found: FoundUnit, now: datetime) -> str:
     return KNOWN if found.unit.kind == GENERAL_KIND else date_heading(found, now)
 
 
-def _scored(found: _Found) -> Scored:
+def _scored(found: _Found) -> ScoredUnit:
     relevance = min(max(found.score, 0.0), 1.0)
-    return Scored(found.unit, found.score, relevance, {found.signal: found.score})
+    return ScoredUnit(found.unit, found.score, relevance, {found.signal: found.score})

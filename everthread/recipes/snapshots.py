@@ -11,12 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 from everthread.errors import BadInput
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.recall.features import UNKNOWN_COSINE
-from everthread.recall.query_parsing import LONGEST
+from everthread.recall.query_parsing import MAX_QUERY_CHARS
 from everthread.recall.reader import BankReader
 from everthread.recall.types import ContextBudget, Query, SearchResult
-from everthread.recall.unit_search import Scored
+from everthread.recall.unit_search import ScoredUnit
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
@@ -92,15 +92,15 @@ class Snapshots(Recipe):
     def recall(self, reader: BankReader, asked: Query, k: int) -> SnapshotResult:
         excluded = _excluded(reader, asked)
         units = [unit for unit in reader.units(NOTE) if not _tells_of(unit, excluded)]
-        query = asked.query[:LONGEST]
+        query = asked.query[:MAX_QUERY_CHARS]
         pool = list(islice(_by_text(_scored(reader, query, units), asked.notes), max(k, self.pool)))
-        hits = reader.unit_hits(self._varied(pool)[:k])
+        hits = reader.build_unit_hits(self._varied(pool)[:k])
         whole = max((hit.relevance for hit in hits), default=0.0)
-        current = reader.unit_hits([_score(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        current = reader.build_unit_hits([_score(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
         notes = current[0] if current else None
         return SnapshotResult(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
-    def _varied(self, found: Sequence[Scored]) -> list[Scored]:
+    def _varied(self, found: Sequence[ScoredUnit]) -> list[ScoredUnit]:
         """The notes by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
         near = cosines([terms(each.unit.text) for each in found])
         order = mmr(np.array([each.score for each in found]), near, lambda _: True, self.balance)
@@ -111,7 +111,7 @@ class Snapshots(Recipe):
         notes = found.notes if isinstance(found, SnapshotResult) else None
         hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if hit.unit.id != notes.unit.id)]
         for most in range(len(hits), 0, -1):
-            context = fit(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
+            context = fill_context(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
             text = _told(context.units, None if notes is None else notes.unit.id)
             if (tokens := room.count(text)) <= room.budget:
                 return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[most:]))
@@ -123,7 +123,7 @@ class Snapshots(Recipe):
         return "\n\n".join([title, *(_dated(each, now) for each in context.units)])
 
 
-def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[Scored]:
+def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[ScoredUnit]:
     """The notes, the most relevant first: by their cosines, or where there is no vector of the question, by the
     share of its words in them. Of two that are as relevant, the later one."""
     vector = reader.encoder.try_embed_query(query)
@@ -138,11 +138,11 @@ def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[S
         yield _score(unit, score, signal)
 
 
-def _score(unit: Unit, score: float, signal: str) -> Scored:
-    return Scored(unit, score, min(max(score, 0.0), 1.0), {signal: score})
+def _score(unit: Unit, score: float, signal: str) -> ScoredUnit:
+    return ScoredUnit(unit, score, min(max(score, 0.0), 1.0), {signal: score})
 
 
-def _by_text(found: Iterable[Scored], notes: Unit | None) -> Iterator[Scored]:
+def _by_text(found: Iterable[ScoredUnit], notes: Unit | None) -> Iterator[ScoredUnit]:
     """Of the notes of one text the first, which is the latest, for they are as relevant; none of that of these."""
     seen = set() if notes is None else {notes.text}
     for each in found:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 
 from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadLine, BadQuery
-from everthread.recall.relevance_buffer import CAPACITY
+from everthread.recall.relevance_buffer import MAX_PASSAGES
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import Filter, FoundUnit, Line, NewLine, Role
 
@@ -384,7 +384,7 @@ class SettingsBody(RequestBody):
 class BufferBody(RequestBody):
     """Spans of lines, first and last, the oldest first."""
 
-    spans: list[Span] = Field(max_length=CAPACITY)
+    spans: list[Span] = Field(max_length=MAX_PASSAGES)
 
 
 class CharacterBody(RequestBody, CharacterFields):

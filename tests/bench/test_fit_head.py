@@ -26,7 +26,7 @@ from everthread.bench.fit_head import (
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.errors import BadInput
-from everthread.recall.relevance import EVIDENCE
+from everthread.recall.relevance import EVIDENCE_NAMES
 from everthread.types import NewLine, Role
 
 pytestmark = pytest.mark.slow  # it fits weights
@@ -69,7 +69,7 @@ def weighed() -> FitResult:
 
 def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: FitResult) -> None:
     assert tuple(weighed.weights) == FRIEND_SIGNALS
-    assert tuple(weighed.whole) == ("bias", *EVIDENCE[:-1])  # how much is asked tells where words are alone
+    assert tuple(weighed.whole) == ("bias", *EVIDENCE_NAMES[:-1])  # how much is asked tells where words are alone
     assert tuple(weighed.hit) == ("bias", "share")
     numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
     assert all(map(math.isfinite, numbers))

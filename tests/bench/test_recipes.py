@@ -18,7 +18,7 @@ from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
 from everthread.factory import open_store as open_store
 from everthread.recall.reader import BankReader
-from everthread.recall.types import Candidate, Query, SearchResult
+from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.scribes.extractive import ExtractiveScribe
@@ -71,8 +71,8 @@ class Newest(Recipe):
     max_hits: int = 1
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        newest = reader.corpus().lines
-        hits = reader.with_neighbours([Candidate(newest, 1.0, 1.0, {})], 0, reader.allowed_seqs(asked))
+        newest = reader.corpus_stats().lines
+        hits = reader.read_hits([ScoredLine(newest, 1.0, 1.0, {})], 0, reader.allowed_seqs(asked))
         return SearchResult(hits, 1.0, "Ben" not in asked.query)
 
 

@@ -16,7 +16,7 @@ from everthread.embedders.calibration import measure_calibration
 from everthread.errors import BadQuery
 from everthread.memory import Memory
 from everthread.recall import features
-from everthread.recall.candidates import EXHAUSTIVE_LIMIT, Candidates, top_k, with_windows
+from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES, Candidates, add_windows, top_k
 from everthread.recall.types import Query
 from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder
@@ -54,7 +54,7 @@ def questions(large: Memory) -> list[str]:
 def whole(memory: Memory, found: Candidates) -> Candidates:
     """The same question with every line for a candidate."""
     seqs = np.arange(1, LINES + 1)
-    vector = memory.embedder.embed_query(found.query.dense)
+    vector = memory.embedder.embed_query(found.query.embedding_text)
     rows = memory.store.scoring_rows(memory.bank, seqs)
     cosine = memory.store.cosines(memory.bank, memory.embedder.name, vector, seqs)
     cosine = measure_calibration(memory.embedder).to_shipped(cosine)
@@ -63,7 +63,7 @@ def whole(memory: Memory, found: Candidates) -> Candidates:
 
 def weighed(memory: Memory, found: Candidates) -> Seqs:
     """(C,) the candidates by score, best first."""
-    scores = features.score(features.signals(found.query, found), Default().head(found).weights)
+    scores = features.weighted_sum(features.compute_signals(found.query, found), Default().head(found).weights)
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
 
 
@@ -71,13 +71,13 @@ def test_in_a_small_bank_every_line_is_a_candidate(tmp_path: Path) -> None:
     with remembered(tmp_path, [f"Line number {n}." for n in range(40)]) as memory:
         memory.retract(7)
         memory.forget(seq=9)
-        found, _ = memory.reader.candidates(Query("something else entirely"))
+        found, _ = memory.reader.find_candidates(Query("something else entirely"))
         assert found.seqs.tolist() == [seq for seq in range(1, 41) if seq not in (7, 9)]
 
 
 def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
-    found, _ = large.reader.candidates(Query(next(large.lines(after=99)).text))
-    assert EXHAUSTIVE_LIMIT < LINES
+    found, _ = large.reader.find_candidates(Query(next(large.lines(after=99)).text))
+    assert MAX_EXHAUSTIVE_LINES < LINES
     assert len(found.seqs) < LINES / 2
     assert (np.diff(found.seqs) > 0).all()
     assert (found.rows.seq[found.row_indexes] == found.seqs).all()
@@ -86,7 +86,7 @@ def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
 def test_the_best_by_every_signal_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:
     by_score, by_cosine, first_ten = [], [], []
     for question in questions:
-        found, _ = large.reader.candidates(Query(question))
+        found, _ = large.reader.find_candidates(Query(question))
         every = whole(large, found)
         exact = weighed(large, every)
         by_score.append(exact[0] in found.seqs)
@@ -104,8 +104,8 @@ def test_a_line_is_found_again_by_its_own_words(large: Memory) -> None:
 
 def test_the_scores_of_candidates_are_those_of_an_exact_search(large: Memory, questions: list[str]) -> None:
     for question in questions[::10]:
-        found, got = large.reader.candidates(Query(question))
-        every = features.signals(found.query, whole(large, found))
+        found, got = large.reader.find_candidates(Query(question))
+        every = features.compute_signals(found.query, whole(large, found))
         for name in set(got) - {"cosine_session"}:  # which is of the candidates in the session
             np.testing.assert_allclose(got[name], every[name][found.seqs - 1], rtol=1e-3, atol=1e-3, err_msg=name)
 
@@ -167,7 +167,7 @@ def test_what_is_no_text_is_no_question(large: Memory, question: object) -> None
 @given(st.sets(st.integers(1, 80), max_size=30), st.integers(0, 20))
 def test_windows_hold_each_line_with_two_before_and_one_behind(seqs: set[int], more: int) -> None:
     last = max(seqs, default=1) + more
-    found = with_windows(np.array(sorted(seqs), np.int64), last)
+    found = add_windows(np.array(sorted(seqs), np.int64), last)
     wanted = {seq + step for seq in seqs for step in (-2, -1, 0, 1)}
     assert found.tolist() == [seq for seq in range(1, last + 1) if seq in wanted]
 
@@ -184,8 +184,8 @@ def test_the_best_are_those_of_the_greatest_weight(weights: list[int], most: int
 def test_of_a_long_question_in_a_script_without_spaces_as_many_words_count(tmp_path: Path) -> None:
     words = [f"{chr(0x7000 + 2 * n)}{chr(0x7001 + 2 * n)}" for n in range(24)]  # 24 words of two characters
     with remembered(tmp_path, words) as memory:
-        found, signals = memory.reader.candidates(Query("，".join(words)))
+        found, signals = memory.reader.find_candidates(Query("，".join(words)))
         assert len(found.postings) == 72
         assert (signals["share"] > 0).all()
-        spaced, _ = memory.reader.candidates(Query(" ".join(f"word{n}" for n in range(40))))
+        spaced, _ = memory.reader.find_candidates(Query(" ".join(f"word{n}" for n in range(40))))
         assert len(spaced.postings) == 24

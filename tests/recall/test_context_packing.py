@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.text.formatting import format_line, format_lines
 from everthread.text.tokens import Counter, estimate
 from everthread.types import Hit, Line
@@ -53,7 +53,7 @@ def test_a_context_never_passes_its_budget_and_accounts_for_everything(
     count: Counter, made: tuple[list[Hit], list[Line]], budget: int
 ) -> None:
     hits, held = made
-    found = fit(hits, held, budget, count, 0.25)
+    found = fill_context(hits, held, budget, count, 0.25)
     assert found.tokens <= budget
     assert found.tokens == (count(found.text) if found.text else 0)
     assert found.text == format_lines(found.lines)
@@ -70,7 +70,7 @@ def test_a_context_never_passes_its_budget_and_accounts_for_everything(
 @given(made=conversations())
 def test_with_room_enough_everything_comes_in(made: tuple[list[Hit], list[Line]]) -> None:
     hits, held = made
-    found = fit(hits, held, 100_000, estimate, 0.5)
+    found = fill_context(hits, held, 100_000, estimate, 0.5)
     assert {each.seq for each in found.lines} == {each.seq for one in hits for each in (one.line, *one.passage)} | {
         each.seq for each in held
     }
@@ -84,7 +84,7 @@ def test_hits_come_before_their_neighbours_and_neighbours_before_the_buffer(
     hits, held = made
     wanted = [one.line.seq for one in hits] + [each.seq for one in hits for each in one.passage]
     wanted += [each.seq for each in held]
-    found = fit(hits, held, budget, by_line, 0.5)
+    found = fill_context(hits, held, budget, by_line, 0.5)
     assert {each.seq for each in found.lines} == set(list(dict.fromkeys(wanted))[:budget])
 
 
@@ -92,25 +92,25 @@ def test_hits_come_before_their_neighbours_and_neighbours_before_the_buffer(
 def test_by_lines_of_one_size_a_greater_budget_never_loses_a_line(
     made: tuple[list[Hit], list[Line]], budget: int, more: int
 ) -> None:
-    small, large = (fit(*made, size, by_line, 0.5) for size in (budget, budget + more))
+    small, large = (fill_context(*made, size, by_line, 0.5) for size in (budget, budget + more))
     assert {each.seq for each in small.lines} <= {each.seq for each in large.lines}
 
 
 def test_a_line_too_long_is_passed_over_and_shorter_ones_behind_it_still_come_in() -> None:
     hits = [hit(line(1, "Best.")), hit(line(2, "word " * 200)), hit(line(3, "Short."))]
-    found = fit(hits, [], 50, estimate, 0.5)
+    found = fill_context(hits, [], 50, estimate, 0.5)
     assert [each.seq for each in found.lines] == [1, 3]
     assert [one.line.seq for one in found.cut] == [2]
 
 
 def test_of_nothing_comes_nothing() -> None:
-    found = fit([], [], 10, estimate, 0.1)
+    found = fill_context([], [], 10, estimate, 0.1)
     assert (found.text, found.tokens, found.lines, found.hits, found.cut) == ("", 0, (), (), ())
 
 
 @pytest.mark.parametrize("frame", [lambda text: 2 + len(text), lambda text: 5], ids=["framed", "constant"])
 def test_a_counter_that_counts_even_the_empty_text_leaves_the_context_empty(frame: Callable[[str], int]) -> None:
-    found = fit([hit(line(1))], [], 1, frame, 0.5)
+    found = fill_context([hit(line(1))], [], 1, frame, 0.5)
     assert (found.text, found.tokens, found.lines) == ("", 0, ())
     assert len(found.cut) == 1
 
@@ -118,7 +118,7 @@ def test_a_counter_that_counts_even_the_empty_text_leaves_the_context_empty(fram
 def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is_shown() -> None:
     article = "The harvest was poor. " * 200 + "Our heron has a broken wing. " + "It rained again. " * 200
     hits = [hit(line(1, article, "s", "Ann")), hit(line(2, "It rains.", "s", "Bob"))]
-    found = fit(hits, [], 100, estimate, 0.5, ["heron", "wing"])
+    found = fill_context(hits, [], 100, estimate, 0.5, ["heron", "wing"])
     assert "Ann: … " in found.text
     assert "Our heron has a broken wing." in found.text
     assert "Bob: It rains." in found.text
@@ -129,6 +129,6 @@ def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is
 
 def test_where_the_best_hit_finds_no_room_nothing_comes_in_its_place() -> None:
     hits = [hit(line(1, "supercalifragilistic " * 20, "s", "Ann")), hit(line(2, "Yes.", "s", "Bob"))]
-    found = fit(hits, [], 30, estimate, 0.5)
+    found = fill_context(hits, [], 30, estimate, 0.5)
     assert (found.text, found.lines, found.hits) == ("", (), ())
     assert found.cut == tuple(hits)

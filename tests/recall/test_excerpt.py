@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.excerpt import _SENTENCE, excerpt
+from everthread.recall.excerpt import _SENTENCE, choose_excerpt
 from everthread.text.analyzer import terms
 
 STORY = (
@@ -16,21 +16,21 @@ STORY = (
 
 
 def test_the_sentence_that_answers_is_shown_with_what_stands_around_it() -> None:
-    found = excerpt(STORY, terms("Which bird stood in the reeds?"), 90, len)
+    found = choose_excerpt(STORY, terms("Which bird stood in the reeds?"), 90, len)
     assert found == "… At noon a heron stood in the reeds. Then it rained until the tents were wet. …"
 
 
 def test_what_fits_whole_is_not_cut() -> None:
-    assert excerpt(STORY, (), 10_000, len) == STORY
+    assert choose_excerpt(STORY, (), 10_000, len) == STORY
 
 
 def test_the_beginning_is_shown_where_nothing_is_wanted() -> None:
-    assert excerpt(STORY, (), 40, len) == "We left at dawn. The road was empty! …"
+    assert choose_excerpt(STORY, (), 40, len) == "We left at dawn. The road was empty! …"
 
 
 def test_where_not_one_sentence_fits_there_is_no_excerpt() -> None:
-    assert excerpt(STORY, terms("heron"), 10, len) is None
-    assert excerpt("", (), 10, len) is None
+    assert choose_excerpt(STORY, terms("heron"), 10, len) is None
+    assert choose_excerpt("", (), 10, len) is None
 
 
 @given(st.text(max_size=2000))
@@ -40,7 +40,7 @@ def test_sentences_are_the_whole_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["x" * 5000, "word " * 2000, "一" * 5000, "…\n" * 2000])
 def test_a_text_without_sentences_is_shown_in_part_too(text: str) -> None:
-    found = excerpt(text, (), 400, len)
+    found = choose_excerpt(text, (), 400, len)
     assert found
     assert len(found) <= 400
     assert found.removesuffix(" …") in text
@@ -49,7 +49,7 @@ def test_a_text_without_sentences_is_shown_in_part_too(text: str) -> None:
 @pytest.mark.parametrize("count", [len, lambda text: len(text.split()), lambda text: len(text) ** 2 // 100])
 @given(text=st.text("ab. !\n", max_size=500), room=st.integers(1, 200))
 def test_no_excerpt_takes_more_than_its_room(count: Callable[[str], int], text: str, room: int) -> None:
-    found = excerpt(text, ["a"], room, count)
+    found = choose_excerpt(text, ["a"], room, count)
     assert found is None or count(found) <= room
 
 
@@ -60,5 +60,5 @@ def test_each_sentence_is_counted_once() -> None:
         counted.append(len(text))
         return len(text) // 4
 
-    assert excerpt("It rained again. " * 20_000, (), 50_000, count)
+    assert choose_excerpt("It rained again. " * 20_000, (), 50_000, count)
     assert sum(counted) < 4 * 20_000 * 17

@@ -85,7 +85,7 @@ class Naive:
             "day": self.said_on(line, day=True),
             "month": self.said_on(line, day=False),
             "answers": float(asked is not None and flags(asked.text) & ENDS_ASKING > 0),
-            "time": float(self.query.wants_time and flags(line.text) & TELLS_TIME > 0),
+            "time": float(self.query.asks_for_time and flags(line.text) & TELLS_TIME > 0),
             "empty": float(flags(line.text) & TELLS_NOTHING > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
         }
@@ -102,7 +102,7 @@ class Naive:
         return near[0] if near else None
 
     def cosine(self, line: Line) -> float:
-        return cosine(line.text, self.query.dense)
+        return cosine(line.text, self.query.embedding_text)
 
     def idf(self, term: str) -> float:
         df = sum(term in terms(line.text) for line in self.lines)
@@ -144,9 +144,9 @@ class Naive:
         return found / self.mass() if self.query.terms else 0.0
 
     def speaker(self, line: Line) -> float:
-        if len(self.query.named) != 1:
+        if len(self.query.mentioned_speakers) != 1:
             return 0.0
-        return 1.0 if line.speaker in self.query.named else -1.0
+        return 1.0 if line.speaker in self.query.mentioned_speakers else -1.0
 
     def said_on(self, line: Line, day: bool) -> float:
         for date in self.query.times:
@@ -199,7 +199,7 @@ def test_every_signal_is_what_its_definition_says(
             memory.retract(seq)
         numbers = {int(line.session[1:]) for line in memory.lines(retracted=True)}
         query = f"{asked} {date}"
-        found, got = memory.reader.candidates(Query(query))
+        found, got = memory.reader.find_candidates(Query(query))
         corpus = memory.store.corpus("bank")
         naive = Naive(
             list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
@@ -212,30 +212,30 @@ def test_every_signal_is_what_its_definition_says(
 
 
 def measured(memory: Memory, query: str) -> tuple[Candidates, dict[str, list[float]]]:
-    found, signals = memory.reader.candidates(Query(query))
+    found, signals = memory.reader.find_candidates(Query(query))
     return found, {name: values.tolist() for name, values in signals.items()}
 
 
 def test_the_signals_are_those_that_are_named(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        assert tuple(memory.reader.candidates(Query("kite"))[1]) == features.SIGNALS
-        assert tuple(memory.reader.candidates(Query(""))[1]) == features.SIGNALS
+        assert tuple(memory.reader.find_candidates(Query("kite"))[1]) == features.SIGNALS
+        assert tuple(memory.reader.find_candidates(Query(""))[1]) == features.SIGNALS
 
 
 def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
     with remembered(tmp_path, []) as memory:
-        found, signals = memory.reader.candidates(Query("kite"))
+        found, signals = memory.reader.find_candidates(Query("kite"))
         assert len(found.seqs) == 0
         assert set(signals) == set(features.SIGNALS)
         assert all(values.shape == (0,) for values in signals.values())
-        assert features.score(signals, dict.fromkeys(signals, 1.0)).shape == (0,)
+        assert features.weighted_sum(signals, dict.fromkeys(signals, 1.0)).shape == (0,)
 
 
 def test_a_line_without_a_vector_counts_as_neither_near_nor_far(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        found, _ = memory.reader.candidates(Query("kite"))
+        found, _ = memory.reader.find_candidates(Query("kite"))
         bare = replace(found, cosine=np.full(len(found.cosine), np.nan, np.float32))
-        signals = features.signals(found.query, bare)
+        signals = features.compute_signals(found.query, bare)
         assert signals["cosine"] == pytest.approx([features.UNKNOWN_COSINE] * 2)
         assert all(np.isfinite(values).all() for values in signals.values())
 
@@ -276,7 +276,7 @@ def test_a_few_days_told_from_now_count_as_a_day_and_a_longer_time_as_a_month(
     ago = (400, 20, 6, 0.5)
     lines = [NewLine("I flew a kite.", said_at=now - timedelta(days=days), session=f"s{days}") for days in ago]
     with remembered(tmp_path, lines) as memory:
-        signals = memory.reader.candidates(Query(f"Where did I fly the kite {told}?", as_of=now))[1]
+        signals = memory.reader.find_candidates(Query(f"Where did I fly the kite {told}?", as_of=now))[1]
         assert signals["day"].tolist() == day
         assert signals["month"].tolist() == month
 
@@ -284,7 +284,7 @@ def test_a_few_days_told_from_now_count_as_a_day_and_a_longer_time_as_a_month(
 @given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=2), st.floats(-5, 5))
 def test_the_score_is_the_weighted_sum_of_the_signals_that_have_a_weight(values: list[float], weight: float) -> None:
     signals = {name: np.array(values, np.float32) for name in ("cosine", "share", "asks")}
-    scored = features.score(signals, {"cosine": weight, "asks": 1.0, "unknown": 9.0})
+    scored = features.weighted_sum(signals, {"cosine": weight, "asks": 1.0, "unknown": 9.0})
     assert scored == pytest.approx([(weight + 1) * value for value in values], rel=1e-4, abs=1e-4)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from everthread.errors import EmbedderUnavailable
 from everthread.memory import Memory
-from everthread.recall.candidates import EXHAUSTIVE_LIMIT
+from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES
 from everthread.recall.relevance import mentions_unknown_name
 from everthread.recall.types import Query
 from everthread.testing import HashEmbedder
@@ -29,7 +29,9 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     """Ann says the word again and again; Bob says it once."""
     folder: Path = tmp_path_factory.mktemp("crowded")
     with Memory.open("crowd", store=folder, embedder=Deaf()) as memory:
-        lines = [NewLine(f"Pizza number {n} in Lisbon.", "Ann", session=f"s{n}") for n in range(EXHAUSTIVE_LIMIT + 300)]
+        lines = [
+            NewLine(f"Pizza number {n} in Lisbon.", "Ann", session=f"s{n}") for n in range(MAX_EXHAUSTIVE_LINES + 300)
+        ]
         lines[700] = NewLine("A pizza with capers, once, when the oven was new and we all came.", "Bob", session="bob")
         memory.observe_many(lines)
         yield memory
@@ -41,16 +43,16 @@ def test_the_only_allowed_line_with_the_word_is_found_by_the_word_alone(crowded:
 
 def test_a_name_that_stands_everywhere_is_no_stranger_in_a_long_question(crowded: Memory) -> None:
     rare = " ".join(f"number {n} of" for n in range(40))
-    found, _ = crowded.reader.candidates(Query(f"tell me of {rare} the pizza that I had in Lisbon"))
+    found, _ = crowded.reader.find_candidates(Query(f"tell me of {rare} the pizza that I had in Lisbon"))
     assert not mentions_unknown_name(found)
-    assert mentions_unknown_name(crowded.reader.candidates(Query("tell me of the pizza in Reykjavik"))[0])
+    assert mentions_unknown_name(crowded.reader.find_candidates(Query("tell me of the pizza in Reykjavik"))[0])
 
 
 def test_a_bank_that_was_small_then_is_scored_whole_as_it_was_then(tmp_path: Path) -> None:
     begun = datetime(2024, 1, 1, tzinfo=UTC)
     lines = [
         NewLine(f"kite {n % 7} word{n} other{n % 90} thing", said_at=begun + timedelta(minutes=n))
-        for n in range(EXHAUSTIVE_LIMIT + 300)
+        for n in range(MAX_EXHAUSTIVE_LINES + 300)
     ]
     with (
         Memory.open("b", store=tmp_path / "then", embedder=HashEmbedder(64)) as then,
@@ -66,13 +68,13 @@ def test_a_bank_that_was_small_then_is_scored_whole_as_it_was_then(tmp_path: Pat
 
 
 def test_as_many_come_as_are_asked_for(crowded: Memory) -> None:
-    assert len(crowded.recall("pizza", EXHAUSTIVE_LIMIT + 200)) == EXHAUSTIVE_LIMIT + 200
+    assert len(crowded.recall("pizza", MAX_EXHAUSTIVE_LINES + 200)) == MAX_EXHAUSTIVE_LINES + 200
 
 
 def test_what_is_retracted_makes_room_for_what_is_not(tmp_path: Path) -> None:
     with Memory.open("b", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         lines = [NewLine("kite festival on the beach", session=f"k{n}") for n in range(450)]
-        lines += [NewLine(f"kite {n} word{n} other{n} thing{n}", session=f"w{n}") for n in range(EXHAUSTIVE_LIMIT)]
+        lines += [NewLine(f"kite {n} word{n} other{n} thing{n}", session=f"w{n}") for n in range(MAX_EXHAUSTIVE_LINES)]
         memory.observe_many(lines)
         assert memory.recall("kite festival on the beach", k=1)[0].line.seq <= 450
         for seq in range(1, 451):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_CORRECTS
-from everthread.recall.neighbours import Span, by_position, merge, neighbours, passage, spans
+from everthread.recall.neighbours import Span, build_passage, list_spans, map_by_position, merge_spans, neighbour_seqs
 from everthread.recipes.default import Default
 from everthread.types import Line, NewLine
 from recall.made import BEGUN, line, remembered
@@ -31,31 +31,31 @@ def covered(spans: list[Span]) -> set[int]:
 
 @given(st.lists(st.integers(1, 100), max_size=8), st.integers(0, 5))
 def test_neighbours_are_all_numbers_within_the_width_once_and_ascending(seqs: list[int], width: int) -> None:
-    assert neighbours(seqs, width) == [
+    assert neighbour_seqs(seqs, width) == [
         near for near in range(1, 110) if any(abs(near - seq) <= width for seq in seqs)
     ]  # fmt: skip
 
 
 @given(SPANS)
 def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_touch(spans: list[Span]) -> None:
-    merged = merge(spans)
+    merged = merge_spans(spans)
     assert covered(merged) == covered(spans)
     assert all(before[1] + 1 < after[0] for before, after in pairwise(merged))
-    assert merge(merged) == merged
-    assert merge(reversed(spans)) == merged
+    assert merge_spans(merged) == merged
+    assert merge_spans(reversed(spans)) == merged
 
 
 def test_a_span_reaches_from_the_first_line_to_the_last_and_a_corrected_one_has_its_own() -> None:
-    assert spans([line(4), line(5), line(9)]) == [(4, 9)]
-    assert spans([line(4), corrected(90, 5), line(6)]) == [(4, 6), (90, 90)]
-    assert spans([corrected(90, 5), corrected(91, 6)]) == [(90, 90), (91, 91)]
+    assert list_spans([line(4), line(5), line(9)]) == [(4, 9)]
+    assert list_spans([line(4), corrected(90, 5), line(6)]) == [(4, 6), (90, 90)]
+    assert list_spans([corrected(90, 5), corrected(91, 6)]) == [(90, 90), (91, 91)]
 
 
 def test_a_corrected_line_stands_in_its_old_place_unless_another_line_stands_there() -> None:
-    assert by_position([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
-    assert by_position([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
-    assert by_position([corrected(90, 5), corrected(91, 5)]) == {5: corrected(90, 5), 91: corrected(91, 5)}
-    assert by_position([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
+    assert map_by_position([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
+    assert map_by_position([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
+    assert map_by_position([corrected(90, 5), corrected(91, 5)]) == {5: corrected(90, 5), 91: corrected(91, 5)}
+    assert map_by_position([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=20), st.sets(st.integers(1, 20)), st.integers(0, 4))
@@ -65,7 +65,7 @@ def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
     lines = [line(seq, session=name) for seq, name in enumerate(sessions, 1)]
     around = {each.seq: each for each in lines if each.seq not in missing}
     for each in around.values():
-        found = passage(each, each.seq, around, width)
+        found = build_passage(each, each.seq, around, width)
         assert each in found
         assert list(found) == [
             other for other in around.values() if abs(other.seq - each.seq) <= width and other.session == each.session
@@ -75,7 +75,7 @@ def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
 @pytest.mark.parametrize("width", [0, 1, 3])
 def test_a_width_of_nothing_is_the_line_alone(width: int) -> None:
     alone = line(7)
-    assert passage(alone, 7, {7: alone}, width) == (alone,)
+    assert build_passage(alone, 7, {7: alone}, width) == (alone,)
 
 
 @settings(max_examples=12, deadline=None)

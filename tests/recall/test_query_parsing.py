@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.recall.query_parsing import (
-    LONGEST,
+    MAX_QUERY_CHARS,
     ParsedQuery,
-    content_text,
-    is_subject,
+    build_embedding_text,
+    find_mentioned_speakers,
+    is_quoted,
     is_time_only,
-    messages,
-    named,
     parse_query,
+    split_messages,
 )
 from everthread.text.analyzer import normalize
 from everthread.text.time_expressions import Date, Span
@@ -43,7 +43,7 @@ def asked(text: str, speakers: Sequence[str]) -> ParsedQuery:
     ],
 )
 def test_names_and_words_that_only_ask_are_not_embedded(question: str, matter: str, gone: str) -> None:
-    words = content_text(question, FRIENDS).split()
+    words = build_embedding_text(question, FRIENDS).split()
     assert set(matter.split()) <= set(words)
     assert not set(gone.split()) & set(words)
     assert words == [word for word in re.findall(r"[^\s?]+", question) if word in words]
@@ -51,7 +51,7 @@ def test_names_and_words_that_only_ask_are_not_embedded(question: str, matter: s
 
 @pytest.mark.parametrize("question", ["Who is?", "Ann", "Who is Bob?", "What did Ann do?", "", "?", "   "])
 def test_a_question_of_nothing_but_names_and_question_words_is_kept_whole(question: str) -> None:
-    assert content_text(question, FRIENDS) == question
+    assert build_embedding_text(question, FRIENDS) == question
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_a_question_of_nothing_but_names_and_question_words_is_kept_whole(questi
     ],
 )
 def test_a_speaker_is_named_by_the_first_name_as_a_word_of_its_own(question: str, expected: set[str]) -> None:
-    assert named(normalize(question), FRIENDS) == expected
+    assert find_mentioned_speakers(normalize(question), FRIENDS) == expected
 
 
 def test_a_blank_speaker_is_never_named() -> None:
-    assert named("anything", ("", " ")) == frozenset()
-    assert content_text("anything else", ("", " ")) == "anything else"
+    assert find_mentioned_speakers("anything", ("", " ")) == frozenset()
+    assert build_embedding_text("anything else", ("", " ")) == "anything else"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_blank_speaker_is_never_named() -> None:
     ],
 )
 def test_a_question_about_time_is_known_as_one(question: str, wants: bool) -> None:
-    assert asked(question, ()).wants_time == wants
+    assert asked(question, ()).asks_for_time == wants
 
 
 def test_terms_come_once_and_in_order() -> None:
@@ -112,12 +112,12 @@ def test_chinese_gives_characters_and_pairs() -> None:
 
 def test_names_are_capitals_inside_the_sentence_speakers_or_not() -> None:
     query = asked("Did Ann and Zelda visit Lisbon?", ("Ann",))
-    assert query.names == tuple((asked(name, ()).terms) for name in ("Ann", "Zelda", "Lisbon"))
+    assert query.name_terms == tuple((asked(name, ()).terms) for name in ("Ann", "Zelda", "Lisbon"))
     assert query.speaker_terms == set(asked("Ann", ()).terms)
 
 
 def test_of_a_very_long_question_only_the_beginning_is_read() -> None:
-    beginning = ("fern " * LONGEST)[:LONGEST]
+    beginning = ("fern " * MAX_QUERY_CHARS)[:MAX_QUERY_CHARS]
     assert asked(beginning + " lighthouse", ()) == asked(beginning, ())
 
 
@@ -125,9 +125,12 @@ def test_of_a_very_long_question_only_the_beginning_is_read() -> None:
 def test_any_text_is_understood_somehow(text: str, speakers: list[str]) -> None:
     query = asked(text, speakers)
     assert query.text == text
-    assert query.named <= set(speakers)
+    assert query.mentioned_speakers <= set(speakers)
     assert len(set(query.terms)) == len(query.terms)
-    assert set(re.findall(r"\S+", query.dense)) <= set(re.findall(r"[^\s?]+", text)) or query.dense == text
+    assert (
+        set(re.findall(r"\S+", query.embedding_text)) <= set(re.findall(r"[^\s?]+", text))
+        or query.embedding_text == text
+    )
 
 
 # -------------------------------------------------------------------------- times
@@ -136,20 +139,20 @@ def test_any_text_is_understood_somehow(text: str, speakers: list[str]) -> None:
 def test_the_words_of_a_time_told_from_now_are_no_matter_of_the_question() -> None:
     query = asked("What did Ann cook last week?", FRIENDS)
     assert query.times == (Span(datetime(2026, 11, 9), datetime(2026, 11, 16)),)
-    assert query.dense == "cook"
+    assert query.embedding_text == "cook"
     assert set(query.terms) == set(asked("Ann cook", FRIENDS).terms)
 
 
 def test_the_words_of_a_date_stay() -> None:
     query = asked("What did Ann cook on 8 May?", FRIENDS)
     assert query.times == (Date(5, None, 8),)
-    assert query.dense == "cook on 8 May"
+    assert query.embedding_text == "cook on 8 May"
 
 
 def test_beside_a_date_last_friday_is_not_told_from_now() -> None:
     query = asked("What did Ann finish last Friday on 23 January, 2022?", FRIENDS)
     assert query.times == (Date(1, 2022, 23),)
-    assert "last Friday" in query.dense
+    assert "last Friday" in query.embedding_text
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_beside_a_date_last_friday_is_not_told_from_now() -> None:
     ],
 )
 def test_a_question_of_a_time_and_nothing_else_calls_for_what_was_said_then(question: str) -> None:
-    assert asked(question, FRIENDS).overview
+    assert asked(question, FRIENDS).asks_for_overview
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,7 @@ def test_a_question_of_a_time_and_nothing_else_calls_for_what_was_said_then(ques
     ],
 )
 def test_a_question_with_any_other_matter_does_not(question: str) -> None:
-    assert not asked(question, FRIENDS).overview
+    assert not asked(question, FRIENDS).asks_for_overview
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def test_a_question_with_any_other_matter_does_not(question: str) -> None:
     ],
 )
 def test_who_is_to_have_said_it_stands_before_the_verb(rest: str, expected: bool) -> None:
-    assert is_subject("Ann", rest) == expected
+    assert is_quoted("Ann", rest) == expected
 
 
 def test_a_name_that_looks_like_a_pattern_is_a_name() -> None:
@@ -233,44 +236,44 @@ DIALOGUE = f"Ann: {SAID[0]}\nAssistant: {SAID[1]}\nAnn: {SAID[2]}"
 
 
 def test_of_a_dialogue_what_was_said_is_embedded_without_who_said_it() -> None:
-    assert messages(DIALOGUE, FRIENDS) == SAID
+    assert split_messages(DIALOGUE, FRIENDS) == SAID
     found = asked(DIALOGUE, FRIENDS)
     assert found.text == DIALOGUE
-    assert "Assistant" not in found.dense
+    assert "Assistant" not in found.embedding_text
     assert {"kite", "red", "tree"} <= set(found.terms)
     assert "assist" not in found.terms
 
 
 def test_names_before_the_messages_name_nobody() -> None:
     found = asked(DIALOGUE, FRIENDS)
-    assert found.named == frozenset()
-    assert ("hugo",) in found.names
-    assert not {("hello",), ("yes",)} & set(found.names)
+    assert found.mentioned_speakers == frozenset()
+    assert ("hugo",) in found.name_terms
+    assert not {("hello",), ("yes",)} & set(found.name_terms)
 
 
 def test_a_dialogue_asks_what_its_last_message_asks() -> None:
-    assert not asked(DIALOGUE, FRIENDS).wants_time
+    assert not asked(DIALOGUE, FRIENDS).asks_for_time
     found = asked(f"{DIALOGUE}\nAnn: When did Bob find it? In May?", FRIENDS)
-    assert found.wants_time
-    assert found.named == {"Bob Miller"}
+    assert found.asks_for_time
+    assert found.mentioned_speakers == {"Bob Miller"}
     assert found.times == (Date(5),)
     before = "Ann: We met on 3 May.\nAssistant: Lovely!"
     assert asked(before, FRIENDS).times == ()
     then = asked(f"{before}\nAnn: What did we talk about yesterday?", FRIENDS)
-    assert then.overview
-    assert "yesterday" not in then.dense
+    assert then.asks_for_overview
+    assert "yesterday" not in then.embedding_text
 
 
 def test_a_dialogue_of_greetings_calls_for_nothing() -> None:
-    assert asked("Ann: Good morning!\nAssistant: hello, thanks", FRIENDS).small_talk
+    assert asked("Ann: Good morning!\nAssistant: hello, thanks", FRIENDS).is_small_talk
 
 
 def test_a_chinese_dialogue_is_one_too() -> None:
-    assert messages("小明：我的帽子丢了。\n助手：是红色的吗？", FRIENDS) == ("我的帽子丢了。", "是红色的吗？")
+    assert split_messages("小明：我的帽子丢了。\n助手：是红色的吗？", FRIENDS) == ("我的帽子丢了。", "是红色的吗？")
 
 
 def test_a_message_of_several_lines_is_one() -> None:
-    assert messages("Ann: First,\nthen second.\nBob: Third.", FRIENDS) == ("First,\nthen second.", "Third.")
+    assert split_messages("Ann: First,\nthen second.\nBob: Third.", FRIENDS) == ("First,\nthen second.", "Third.")
 
 
 @pytest.mark.parametrize(
@@ -285,13 +288,13 @@ def test_a_message_of_several_lines_is_one() -> None:
     ],
 )
 def test_what_is_no_dialogue_of_speakers_is_a_question(text: str) -> None:
-    assert messages(text, FRIENDS) == (text,)
+    assert split_messages(text, FRIENDS) == (text,)
 
 
 @given(st.lists(st.text("ab :：\n小", max_size=12), max_size=5), st.sampled_from(["Ann", "小明"]))
 def test_the_messages_of_a_text_are_parts_of_it_in_order(said: list[str], name: str) -> None:
     text, at = "\n".join(f"{name}: {each}" for each in said), 0
-    found = messages(text, FRIENDS)
+    found = split_messages(text, FRIENDS)
     assert all(found) or found == (text,)
     for message in found:
         at = text.index(message, at) + len(message)  # raises ValueError where there is none

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from everthread.recall.query_parsing import parse_query
 from everthread.recall.relevance import (
-    EVIDENCE,
+    EVIDENCE_NAMES,
     SATURATED_LINES,
     LogisticModel,
-    evidence,
-    gate_weights,
-    log_share,
+    collect_evidence,
+    estimate_relevance,
+    evidence_weights,
+    log_softmax,
     mentions_unknown_name,
-    probabilities,
 )
 from everthread.recall.types import Query
 from everthread.recipes.base import Recipe
@@ -34,7 +34,7 @@ CURVES = st.builds(lambda bias, slope: LogisticModel(bias, {"share": slope}), st
 def test_chances_rise_with_the_score_and_stay_between_0_and_that_of_the_whole(
     scores: list[float], curve: LogisticModel, whole: float
 ) -> None:
-    found = probabilities(curve, np.sort(np.array(scores, np.float32)), whole)
+    found = estimate_relevance(curve, np.sort(np.array(scores, np.float32)), whole)
     assert found.shape == (len(scores),)
     assert (np.diff(found) >= 0).all()
     assert (found >= 0).all()
@@ -42,12 +42,12 @@ def test_chances_rise_with_the_score_and_stay_between_0_and_that_of_the_whole(
 
 
 def test_of_no_candidates_there_are_no_chances() -> None:
-    assert probabilities(LogisticModel(0, {"share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
+    assert estimate_relevance(LogisticModel(0, {"share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
 
 
 @given(SCORES)
 def test_shares_are_those_of_a_softmax(scores: list[float]) -> None:
-    found = log_share(np.array(scores, np.float64))
+    found = log_softmax(np.array(scores, np.float64))
     assert (found <= 1e-12).all()
     assert np.exp(found).sum() == pytest.approx(1)
     assert found[np.argmax(scores)] == found.max()  # scores nearer than a float can tell share the first place
@@ -55,14 +55,14 @@ def test_shares_are_those_of_a_softmax(scores: list[float]) -> None:
 
 @pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
 def test_the_default_curves_rise_with_the_score(head: ScoringProfile) -> None:
-    found = probabilities(head.hit_model, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
+    found = estimate_relevance(head.hit_model, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
     assert (np.diff(found) >= 0).all()
     assert found[0] < found[-1]
 
 
-@given(st.floats(-20, 20), st.dictionaries(st.sampled_from(EVIDENCE), st.floats(-10, 10), min_size=1))
+@given(st.floats(-20, 20), st.dictionaries(st.sampled_from(EVIDENCE_NAMES), st.floats(-10, 10), min_size=1))
 def test_a_curve_is_the_logistic_of_its_weighted_evidence(bias: float, weights: dict[str, float]) -> None:
-    values = {name: 0.1 * place for place, name in enumerate(EVIDENCE)}
+    values = {name: 0.1 * place for place, name in enumerate(EVIDENCE_NAMES)}
     x = bias + sum(weight * values[name] for name, weight in weights.items())
     assert LogisticModel(bias, weights).predict(values) == pytest.approx(1 / (1 + np.exp(-x)), rel=1e-9)
 
@@ -74,15 +74,15 @@ def test_a_curve_does_not_overflow() -> None:
 
 def test_evidence_is_absolute_and_of_an_empty_bank_it_is_there_too(tmp_path: Path) -> None:
     with remembered(tmp_path, []) as memory:
-        found, signals = memory.reader.candidates(Query("Where is the kite?"))
-        assert set(evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE)
+        found, signals = memory.reader.find_candidates(Query("Where is the kite?"))
+        assert set(collect_evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE_NAMES)
         assert memory.context("Where is the kite?").text == ""
 
 
 def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) -> None:
     with remembered(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
         near, far = (
-            evidence(*memory.reader.candidates(Query(query)), np.zeros(2, np.float32))["match"]
+            collect_evidence(*memory.reader.find_candidates(Query(query)), np.zeros(2, np.float32))["match"]
             for query in ("kite of red paper", "tax declaration of the landlord")
         )
         assert near > far
@@ -101,15 +101,15 @@ def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) ->
 )
 def test_a_stranger_is_a_name_never_heard(tmp_path: Path, question: str, strange: bool) -> None:
     with remembered(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
-        assert mentions_unknown_name(memory.reader.candidates(Query(question))[0]) is strange
+        assert mentions_unknown_name(memory.reader.find_candidates(Query(question))[0]) is strange
 
 
 def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
     with remembered(
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
-        found, signals = memory.reader.candidates(Query("where is my kite"))
-        seen = evidence(found, signals, np.array([7, 1], np.float32))
+        found, signals = memory.reader.find_candidates(Query("where is my kite"))
+        seen = collect_evidence(found, signals, np.array([7, 1], np.float32))
         assert signals["empty"].tolist() == [1, 0]
         assert (seen["top"], seen["match"]) == (1, 0)
         assert seen["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
@@ -118,9 +118,9 @@ def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (SATURATED_LINES, 0.0), (2 * SATURATED_LINES, 0.0)])
 def test_a_bank_of_one_line_is_small_and_a_full_one_is_not(tmp_path: Path, lines: int, small: float) -> None:
     with remembered(tmp_path, ["I built a kite."]) as memory:
-        found, signals = memory.reader.candidates(Query("kite"))
+        found, signals = memory.reader.find_candidates(Query("kite"))
         found = replace(found, corpus=replace(found.corpus, lines=lines))
-        seen = evidence(found, signals, np.ones(1, np.float32))
+        seen = collect_evidence(found, signals, np.ones(1, np.float32))
         assert seen["small"] == pytest.approx(small)
         assert seen["small_top"] == pytest.approx(small)
         assert seen["small_cosine"] == pytest.approx(small * seen["cosine"])
@@ -170,4 +170,4 @@ def test_relevance_is_told_whether_or_not_it_passes(tmp_path: Path) -> None:
 def test_that_a_line_is_of_a_time_told_from_now_is_no_evidence(question: str, trusts: bool) -> None:
     weights = {"cosine": 1.0, "day": 4.0, "month": 3.0}
     asked = parse_query(question, ("Ann",), BEGUN)
-    assert gate_weights(asked, weights) == (weights if trusts else {"cosine": 1.0})
+    assert evidence_weights(asked, weights) == (weights if trusts else {"cosine": 1.0})

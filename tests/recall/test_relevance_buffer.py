@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.recall.neighbours import Span
-from everthread.recall.relevance_buffer import CAPACITY, LONGEST, push
+from everthread.recall.relevance_buffer import MAX_PASSAGE_LINES, MAX_PASSAGES, push_spans
 from recall.made import remembered
 
 SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 6)).map(lambda pair: (pair[0], sum(pair))), max_size=25)
@@ -18,54 +18,54 @@ def covered(spans: list[Span]) -> list[int]:
 
 
 def test_the_newest_passage_stands_last() -> None:
-    assert push([(1, 3), (7, 9)], [(20, 22), (30, 31)]) == [(1, 3), (7, 9), (20, 22), (30, 31)]
+    assert push_spans([(1, 3), (7, 9)], [(20, 22), (30, 31)]) == [(1, 3), (7, 9), (20, 22), (30, 31)]
 
 
 def test_the_first_in_is_the_first_out() -> None:
     spans = [(10 * n, 10 * n + 2) for n in range(1, 15)]
-    assert push([], spans) == spans[-CAPACITY:]
-    assert push(push([], spans[:11]), spans[11:]) == spans[-CAPACITY:]
+    assert push_spans([], spans) == spans[-MAX_PASSAGES:]
+    assert push_spans(push_spans([], spans[:11]), spans[11:]) == spans[-MAX_PASSAGES:]
 
 
 def test_a_passage_recalled_again_moves_to_the_end() -> None:
-    assert push([(1, 3), (7, 9)], [(1, 3)]) == [(7, 9), (1, 3)]
+    assert push_spans([(1, 3), (7, 9)], [(1, 3)]) == [(7, 9), (1, 3)]
 
 
 def test_passages_that_overlap_become_one() -> None:
-    assert push([(1, 3), (20, 22), (5, 8)], [(3, 5)]) == [(20, 22), (1, 8)]
+    assert push_spans([(1, 3), (20, 22), (5, 8)], [(3, 5)]) == [(20, 22), (1, 8)]
 
 
 def test_passages_that_only_touch_stay_two() -> None:
-    assert push([(1, 3)], [(4, 6)]) == [(1, 3), (4, 6)]
+    assert push_spans([(1, 3)], [(4, 6)]) == [(1, 3), (4, 6)]
 
 
 def test_without_room_nothing_is_held() -> None:
-    assert push([(1, 3)], [(4, 6)], capacity=0) == []
+    assert push_spans([(1, 3)], [(4, 6)], capacity=0) == []
 
 
 @given(SPANS, st.integers(1, 12))
 def test_no_line_is_held_twice_and_the_capacity_holds(spans: list[Span], capacity: int) -> None:
-    held = push([], spans, capacity)
+    held = push_spans([], spans, capacity)
     assert len(held) <= capacity
     assert len(covered(held)) == len(set(covered(held)))
 
 
 @given(SPANS)
 def test_with_room_enough_every_line_is_held(spans: list[Span]) -> None:
-    assert set(covered(push([], spans, capacity=100))) == set(covered(spans))
+    assert set(covered(push_spans([], spans, capacity=100))) == set(covered(spans))
 
 
 @given(SPANS)
 def test_all_at_once_is_the_same_as_one_by_one(spans: list[Span]) -> None:
     held: list[Span] = []
     for span in spans:
-        held = push(held, [span])
-    assert push([], spans) == held
+        held = push_spans(held, [span])
+    assert push_spans([], spans) == held
 
 
 @given(SPANS, st.tuples(st.integers(1, 60), st.integers(0, 6)).map(lambda pair: (pair[0], sum(pair))))
 def test_what_was_just_recalled_is_in_the_last_passage(spans: list[Span], new: Span) -> None:
-    first, last = push(push([], spans), [new])[-1]
+    first, last = push_spans(push_spans([], spans), [new])[-1]
     assert first <= new[0]
     assert last >= new[1]
 
@@ -94,6 +94,6 @@ def test_what_was_recalled_stays_in_view_in_its_session_alone(tmp_path: Path) ->
 def test_a_passage_that_would_grow_without_end_starts_anew() -> None:
     held: list[Span] = []
     for seq in range(1, 200):
-        held = push(held, [(seq, seq + 1)])
-    assert all(last - first < LONGEST for first, last in held)
+        held = push_spans(held, [(seq, seq + 1)])
+    assert all(last - first < MAX_PASSAGE_LINES for first, last in held)
     assert held[-1][1] == 200

@@ -306,12 +306,12 @@ def test_once_it_is_back_reindexing_gives_every_line_its_vector(model: Embedder,
     with Memory.open("friends", store=tmp_path, embedder=model, recipe="default") as memory:
         assert memory.reindex() == memory.stats().lines
         assert memory.stats().pending == 0
-        found, _ = memory.reader.candidates(Query("Which instrument does Nora play?"))
+        found, _ = memory.reader.find_candidates(Query("Which instrument does Nora play?"))
         assert np.isfinite(found.cosine).all()
 
 
 def test_another_models_vectors_are_never_compared(friends: Memory) -> None:
     other = Memory("friends", friends.store, HashEmbedder(), friends.recipe)
-    found, _ = other.reader.candidates(Query("Which instrument does Nora play?"))
+    found, _ = other.reader.find_candidates(Query("Which instrument does Nora play?"))
     assert np.isnan(found.cosine).all()
     assert other.stats().pending == other.stats().lines

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from everthread.memory import Memory
-from everthread.recall.candidates import EXHAUSTIVE_LIMIT
-from everthread.recall.time_overview import LINES_PER_BUCKET, RELEVANCE
+from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES
+from everthread.recall.time_overview import LINES_PER_STRETCH, OVERVIEW_RELEVANCE
 from everthread.testing import HashEmbedder
 from everthread.types import Filter, Hit, NewLine
 from recall.made import remembered
@@ -70,9 +70,9 @@ def test_a_question_of_a_time_is_answered_by_the_lines_of_that_time(
 ) -> None:
     hits = week.recall(question, as_of=NOW)
     assert set(texts(hits)) == expected
-    assert {hit.relevance for hit in hits} == {RELEVANCE}
+    assert {hit.relevance for hit in hits} == {OVERVIEW_RELEVANCE}
     context = week.context(question, as_of=NOW)
-    assert context.relevance == RELEVANCE
+    assert context.relevance == OVERVIEW_RELEVANCE
     assert expected <= {line.text for line in context.lines}
 
 
@@ -204,7 +204,7 @@ def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
             f"On round {n} we saw kite {n % 90} over harbour {n % 7}.",
             "Sam" if n % 100 == 50 else "Nora",
             said_at=NOW - timedelta(hours=4.38 * (4000 - n)),
-            session=f"s{n // LINES_PER_BUCKET}",
+            session=f"s{n // LINES_PER_STRETCH}",
         )
         for n in range(4000)
     ]
@@ -248,6 +248,6 @@ def test_in_a_large_bank_the_few_lines_of_one_speaker_are_found(years: Memory) -
 
 def test_as_many_come_as_are_asked_for(years: Memory) -> None:
     assert (
-        len(years.recall("What did we talk about last year?", EXHAUSTIVE_LIMIT + 100, as_of=NOW))
-        == EXHAUSTIVE_LIMIT + 100
+        len(years.recall("What did we talk about last year?", MAX_EXHAUSTIVE_LINES + 100, as_of=NOW))
+        == MAX_EXHAUSTIVE_LINES + 100
     )

@@ -10,7 +10,7 @@ from hardship.embedders import Moody
 from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recall.features import SIGNALS
-from everthread.recall.relevance import EVIDENCE
+from everthread.recall.relevance import EVIDENCE_NAMES
 from everthread.recall.types import Query
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
@@ -22,7 +22,7 @@ HEADS = {"friends": Default().friends, "assistant": Default().assistant, "words"
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 def test_a_head_weighs_signals_and_evidence_that_exist_with_finite_numbers(head: ScoringProfile) -> None:
     assert set(head.weights) <= set(SIGNALS)
-    assert set(head.query_gate.weights) <= set(EVIDENCE)
+    assert set(head.query_gate.weights) <= set(EVIDENCE_NAMES)
     numbers = [*head.weights.values(), *head.query_gate.weights.values(), *head.hit_model.weights.values()]
     assert all(map(math.isfinite, [*numbers, head.query_gate.bias, head.hit_model.bias]))
     assert 0 < head.threshold < 1
@@ -51,7 +51,7 @@ def test_the_head_is_chosen_by_whether_a_bot_has_spoken(tmp_path: Path, role: Ro
 
 
 def chosen(memory: Memory, question: str) -> ScoringProfile:
-    return Default().head(memory.reader.candidates(Query(question))[0])
+    return Default().head(memory.reader.find_candidates(Query(question))[0])
 
 
 def test_where_the_embedder_reads_chinese_its_vectors_are_weighed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from everthread.chat.character import Character
 from everthread.chat.events import phrase
 from everthread.chat.prompt_builder import Prompt, Turn, build_prompt
 from everthread.common.keys import META_HEARD
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import LABEL, LABEL_UNSPACED, Emi
 from everthread.recipes.membot import Membot
@@ -57,7 +57,7 @@ def line(seq: int, text: str, speaker: str = "Nora", days: int = 0, *, heard: bo
 
 
 def recalled(*lines: Line) -> Context:
-    return fit([Hit(each, 1.0, 0.9, {}, (each,)) for each in lines], (), 100_000, estimate, 0.9)
+    return fill_context([Hit(each, 1.0, 0.9, {}, (each,)) for each in lines], (), 100_000, estimate, 0.9)
 
 
 def turn(text: str) -> Turn:

@@ -35,30 +35,38 @@ class Reranker(Protocol):
 
 
 class KeywordOverlap:
-    """By how many of its top keywords a hit shares with the query: Emi's "keyword overlap score". Emi takes the first,
-    and none where nothing is shared.
+    """Orders hits by how many of their top keywords they share with the query: Emi's "keyword overlap score".
 
-    ignoring are names that count for nothing, as the bot's own. least is how many keywords a hit must share to be kept;
-    0 keeps all. No model is called. Raises BadInput for a top below 1, a least below 0, or one name in place of names.
+    Emi takes the first hit, and none if none shares a keyword. No model is called.
     """
 
     name = "keywords"
 
-    def __init__(self, top: int = 20, ignoring: Collection[str] = (), least: int = 1) -> None:
-        if isinstance(ignoring, str):
-            raise BadInput(f"ignoring must be names, got the text {ignoring!r}; write [{ignoring!r}]")
+    def __init__(self, top: int = 20, ignored_names: Collection[str] = (), min_shared: int = 1) -> None:
+        """Make the reranker.
+
+        Args:
+            top: keywords of each text that are compared.
+            ignored_names: names that count for nothing, such as the bot's own.
+            min_shared: keywords that a hit must share with the query to be kept; 0 keeps all hits.
+
+        Raises:
+            BadInput: for a `top` below 1, a `min_shared` below 0, or one name in place of names.
+        """
+        if isinstance(ignored_names, str):
+            raise BadInput(f"ignored_names must be names, got the text {ignored_names!r}; write [{ignored_names!r}]")
         self._top = check_at_least(top, "top", 1)
-        self._least = check_at_least(least, "least", 0)
-        self._ignoring = tuple(ignoring)
+        self._min_shared = check_at_least(min_shared, "min_shared", 0)
+        self._ignored_names = tuple(ignored_names)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """A blank query has no keywords, so nothing shares any."""
         asked = keywords(query, self._top)
-        shared = [overlap(asked, keywords(text_of(hit), self._top), self._ignoring) for hit in hits]
-        return [hit for hit in sort_by(self.name, hits, shared) if hit.signals[self.name] >= self._least]
+        shared = [overlap(asked, keywords(judged_text(hit), self._top), self._ignored_names) for hit in hits]
+        return [hit for hit in sort_by_signal(self.name, hits, shared) if hit.signals[self.name] >= self._min_shared]
 
 
-def known_importance(source: Line | Unit) -> float | None:
+def get_importance(source: Line | Unit) -> float | None:
     """Return a unit's importance, or what a line's metadata has as "importance"; None if it is no number, 1 to 10."""
     value = source.metadata.get("importance") if isinstance(source, Line) else source.importance
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -86,9 +94,9 @@ class RecencyImportance:
         self,
         now: datetime | Callable[[], datetime],
         half_life_days: float,
-        shape: Literal["exponential", "inverse"] = "exponential",
+        decay: Literal["exponential", "inverse"] = "exponential",
         weights: tuple[float, float, float] = (1, 1, 1),
-        importance: Callable[[Line | Unit], float | None] = known_importance,
+        importance: Callable[[Line | Unit], float | None] = get_importance,
     ) -> None:
         if len(weights) != 3 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
             raise BadInput(f"weights can't be {weights!r}; give three numbers from 0: relevance, recency, importance")
@@ -96,7 +104,7 @@ class RecencyImportance:
             half_life = timedelta(days=half_life_days)
         except (ValueError, OverflowError) as error:
             raise BadInput(f"a half-life can't be {half_life_days} days; give a number above zero") from error
-        self._weighing = ScoreWeights(*weights, half_life=half_life, decay=shape)
+        self._weighing = ScoreWeights(*weights, half_life=half_life, decay=decay)
         self._now = now
         self._importance = importance
         if isinstance(now, datetime):
@@ -106,7 +114,7 @@ class RecencyImportance:
         """The query is not looked at: how relevant a hit is, it says itself."""
         present = self._now if isinstance(self._now, datetime) else _aware(self._now())
         scores = [self._weighing.score(hit.relevance, present - hit.said_at, self._rating(hit)) for hit in hits]
-        return sort_by(self.name, hits, scores)
+        return sort_by_signal(self.name, hits, scores)
 
     def _rating(self, hit: Hit) -> int | None:
         source = hit.line if isinstance(hit.source, Line) else hit.unit
@@ -117,21 +125,21 @@ class RecencyImportance:
         return None if rating is None else round(rating)
 
 
-def text_of(hit: Hit) -> str:
+def judged_text(hit: Hit) -> str:
     """What is judged of a hit."""
     source = hit.source
     return (without_quotes(source.text, source.metadata) if isinstance(source, Line) else hit.text).strip() or "…"
 
 
-def sort_by(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:
+def sort_by_signal(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:
     """The hits by their numbers, the greatest first; sorting is stable, so equals stay as they were."""
     if not all(math.isfinite(number) for number in numbers):
         raise ModelError(f"{name} gave a number that is not finite: {list(numbers)[:8]}; check the model")
-    rated = [with_signal(hit, name, number) for hit, number in zip(hits, numbers, strict=True)]
+    rated = [add_signal(hit, name, number) for hit, number in zip(hits, numbers, strict=True)]
     return sorted(rated, key=lambda hit: -hit.signals[name])
 
 
-def with_signal(hit: Hit, name: str, number: float) -> Hit:
+def add_signal(hit: Hit, name: str, number: float) -> Hit:
     """The hit with one signal more."""
     return replace(hit, signals={**hit.signals, name: float(number)})
 

@@ -22,7 +22,7 @@ from everthread.embedders.calibration import CosineCalibration, measure_calibrat
 from everthread.embedders.shapes import embed_question
 from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.recall.relevance import LogisticModel
-from everthread.recall.rerank.base import sort_by, text_of, with_signal
+from everthread.recall.rerank.base import add_signal, judged_text, sort_by_signal
 from everthread.scribes.base import Scribe
 from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr
 from everthread.text.encoding import make_encodable
@@ -32,8 +32,8 @@ log = logging.getLogger("everthread")
 
 # The probability that a text answers a question, by the shipped model's cosine: fitted on the ten nearest passages to
 # each of 1,899 questions of two public sets, measured on others (docs/models.md).
-ANSWERS = LogisticModel(-6.85, {"cosine": 13.37})
-UNASKED = 0.5  # the number of a hit of which no verdict could be had: neither a yes nor a no
+ANSWER_MODEL = LogisticModel(-6.85, {"cosine": 13.37})
+UNJUDGED = 0.5  # the number of a hit of which no verdict could be had: neither a yes nor a no
 
 
 class EmbedderMatch:
@@ -63,20 +63,22 @@ class EmbedderMatch:
 
         It is the shipped model's curve (`ANSWERS`); another model's cosines are first moved to its scale.
         """
-        found = by_query(self.score, pairs)
+        found = score_pairs(self.score, pairs)
         if not found:
             return []
         if self._scale is None:
             dim = embed_question(self._embedder, pairs[0][0]).shape[-1]
             self._scale = measure_calibration(self._embedder, dim)
         cosines = self._scale.to_shipped(np.array(found, np.float32)).tolist()
-        return [ANSWERS.predict({"cosine": cosine}) for cosine in cosines]
+        return [ANSWER_MODEL.predict({"cosine": cosine}) for cosine in cosines]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        return sort_by(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
+        return sort_by_signal(self.name, hits, self.score(query, [judged_text(hit) for hit in hits]))
 
 
-def by_query(score: Callable[[str, Sequence[str]], Sequence[float]], pairs: Sequence[tuple[str, str]]) -> list[float]:
+def score_pairs(
+    score: Callable[[str, Sequence[str]], Sequence[float]], pairs: Sequence[tuple[str, str]]
+) -> list[float]:
     """Scores pairs of a query and a text, all texts of one query together; the scores are in the order of the pairs."""
     places: dict[str, list[int]] = {}
     for place, (query, _) in enumerate(pairs):
@@ -110,11 +112,11 @@ class MMR:
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """A blank query leaves the order as it is."""
         if not hits or not query.strip():
-            return sort_by(self.name, hits, [0.0] * len(hits))[: self._k]
-        vectors = _vectors(self._embedder, [text_of(hit) for hit in hits])
+            return sort_by_signal(self.name, hits, [0.0] * len(hits))[: self._k]
+        vectors = _vectors(self._embedder, [judged_text(hit) for hit in hits])
         worth = _cosines(vectors, _asked(self._embedder, query, vectors.shape[-1]))[:, 0]
         order, marginal = self._chosen(worth, _cosines(vectors, vectors))
-        return [with_signal(hits[place], self.name, number) for place, number in zip(order, marginal, strict=True)][
+        return [add_signal(hits[place], self.name, number) for place, number in zip(order, marginal, strict=True)][
             : self._k
         ]
 
@@ -172,7 +174,7 @@ class CrossEncoder:
         return found
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        return sort_by(self.name, hits, self.score(query, [text_of(hit) for hit in hits]))
+        return sort_by_signal(self.name, hits, self.score(query, [judged_text(hit) for hit in hits]))
 
     def _numbers(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         pairs = [(make_encodable(query), make_encodable(passage)) for query, passage in pairs]
@@ -212,23 +214,23 @@ class LLMVerdict:
     down would be worse than to have a doubtful one. Raises BadInput for less than one hit to ask about.
     """
 
-    def __init__(self, scribe: Scribe, asked: int = 5) -> None:
+    def __init__(self, scribe: Scribe, max_hits: int = 5) -> None:
         self._scribe = scribe
-        self._asked = check_at_least(asked, "asked", 1)
+        self._max_hits = check_at_least(max_hits, "max_hits", 1)
         self.name = f"verdict:{scribe.name}"
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """Nothing bears on a blank query, and nobody is asked."""
-        asked = list(hits[: self._asked]) if query.strip() else []
+        asked = list(hits[: self._max_hits]) if query.strip() else []
         kept: list[Hit] = []
         for place, hit in enumerate(asked):
             try:
-                bears = self._scribe.relevant(query, text_of(hit))
+                bears = self._scribe.relevant(query, judged_text(hit))
             except ModelError as error:
                 log.warning("hits are kept that %s could not judge: %s", self._scribe.name, error)
-                return kept + [with_signal(each, self.name, UNASKED) for each in asked[place:]]
+                return kept + [add_signal(each, self.name, UNJUDGED) for each in asked[place:]]
             if bears:
-                kept.append(with_signal(hit, self.name, 1.0))
+                kept.append(add_signal(hit, self.name, 1.0))
         return kept
 
 

@@ -19,9 +19,9 @@ from everthread.types import Hit, now
 
 log = logging.getLogger("everthread")
 
-EM = "em:"  # an embedding model that matches, before its name
+EMBEDDER_PREFIX = "em:"  # an embedding model that matches, before its name
 HALF_LIFE_DAYS = 30.0  # of `recency_importance`, where it is opened by name
-NAMES = ("keywords", "mmr", "recency_importance", "verdict", "em:EMBEDDER", "st:NAME")
+RERANKER_NAMES = ("keywords", "mmr", "recency_importance", "verdict", "em:EMBEDDER", "st:NAME")
 
 
 def open_reranker(spec: Reranker | str | None, embedder: Embedder) -> Reranker | None:
@@ -50,7 +50,7 @@ def open_reranker(spec: Reranker | str | None, embedder: Embedder) -> Reranker |
     if spec == "verdict":
         return LLMVerdict(open_scribe(open_llm()))
     if (model := _cached_matcher(spec)) is None:
-        raise ConfigError(f"invalid reranker {spec!r}: expected one of {', '.join(NAMES)}")
+        raise ConfigError(f"invalid reranker {spec!r}: expected one of {', '.join(RERANKER_NAMES)}")
     return model
 
 
@@ -64,8 +64,8 @@ def open_matcher(name: str, device: object = None) -> EmbedderMatch | CrossEncod
     Raises:
         ConfigError: for an unknown embedder.
     """
-    if name.startswith(EM):
-        return EmbedderMatch(names.open_embedder(name.removeprefix(EM), device=device))
+    if name.startswith(EMBEDDER_PREFIX):
+        return EmbedderMatch(names.open_embedder(name.removeprefix(EMBEDDER_PREFIX), device=device))
     if model := names.strip_prefix(names.ST_PREFIXES, name):
         return CrossEncoder(model, device=str(device or config.load().device) or None)
     return None

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from everthread.embedders import names
 from everthread.errors import BadInput, ConfigError, ModelError
-from everthread.recall.rerank.names import EM, open_matcher
+from everthread.recall.rerank.names import EMBEDDER_PREFIX, open_matcher
 
 
 class Matcher(Protocol):
@@ -46,7 +46,7 @@ def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Ma
 
 def on_torch(given: Matcher | str | None) -> bool:
     """Returns whether torch runs the matching model of this name, of which a device can be chosen."""
-    return isinstance(given, str) and names.is_on_torch(given.removeprefix(EM))
+    return isinstance(given, str) and names.is_on_torch(given.removeprefix(EMBEDDER_PREFIX))
 
 
 def confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> list[float]:

@@ -15,10 +15,10 @@ import numpy as np
 
 from everthread.errors import EverthreadError
 from everthread.llms.names import open_llm
-from everthread.recall.context_packing import fit
+from everthread.recall.context_packing import fill_context
 from everthread.recall.reader import BankReader
 from everthread.recall.recency_importance import ScoreWeights
-from everthread.recall.types import Candidate, ContextBudget, Query, SearchResult
+from everthread.recall.types import ContextBudget, Query, ScoredLine, SearchResult
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_context import ChunkContextReader
@@ -177,7 +177,7 @@ class GoodAI(Recipe):
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
-        return fit(found.hits, (), room.budget, room.count, found.relevance, found.terms)
+        return fill_context(found.hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def _candidates(
         self, reader: BankReader, asked: Query, vector: Vector, allowed: Seqs | None
@@ -225,14 +225,14 @@ def _matcher(name: str) -> Matcher | None:
 
 def _by_words(reader: BankReader, asked: Query, k: int) -> SearchResult:
     """The lines that share words with a question, the best by BM25 first, each with its share of the words."""
-    found, signals = reader.candidates(asked, k)
+    found, signals = reader.find_candidates(asked, k)
     scores, shares = signals["bm25_window"], signals["share"]
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
     ranked = [
-        Candidate(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])})
+        ScoredLine(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])})
         for at in best
     ]
-    hits = reader.with_neighbours(ranked, NEIGHBOURS, found.allowed, asked.exclude)
+    hits = reader.read_hits(ranked, NEIGHBOURS, found.allowed, asked.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)
     return SearchResult(hits, relevance, bool(hits), found.query.terms, found.allowed)
 

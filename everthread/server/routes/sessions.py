@@ -12,7 +12,7 @@ from everthread.bank.corrections import in_position_order
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
-from everthread.recall.relevance_buffer import LONGEST
+from everthread.recall.relevance_buffer import MAX_PASSAGE_LINES
 from everthread.server import path_segments
 from everthread.server.idempotency import Idempotency
 from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
@@ -91,7 +91,9 @@ def set_buffer(memory: WriteMemory, once: Idempotency, session: Name, body: Buff
     _found(memory, session)
     spans = [(first, last) for first, last in body.spans]
     for first, last in spans:
-        if not first <= last < first + LONGEST:
-            raise BadQuery(f"invalid span: got {first} to {last}, expected first <= last and at most {LONGEST} lines")
+        if not first <= last < first + MAX_PASSAGE_LINES:
+            raise BadQuery(
+                f"invalid span: got {first} to {last}, expected first <= last and at most {MAX_PASSAGE_LINES} lines"
+            )
     once.run_once(lambda: memory.store.set_buffer(memory.bank, session, spans), lambda _: True, lambda _: None)
     return buffer(memory, session)

@@ -45,14 +45,14 @@ def test_shared_keywords_count_in_chinese() -> None:
 
 
 def test_so_many_keywords_must_be_shared() -> None:
-    assert seqs(KeywordOverlap(least=2).rerank("Which ferry goes to the island?", hits(*FERRY))) == [3]
-    assert seqs(KeywordOverlap(least=0).rerank("图书馆的钥匙在哪里？", hits(*KEYS))) == [3, 2, 1]
+    assert seqs(KeywordOverlap(min_shared=2).rerank("Which ferry goes to the island?", hits(*FERRY))) == [3]
+    assert seqs(KeywordOverlap(min_shared=0).rerank("图书馆的钥匙在哪里？", hits(*KEYS))) == [3, 2, 1]
 
 
 def test_the_bots_name_counts_for_nothing() -> None:
     told = hits("Emi, good morning, Emi!", "I saw a heron, Emi.")
-    assert seqs(KeywordOverlap(ignoring=["Emi"]).rerank("Emi, do you remember the heron?", told)) == [2]
-    assert seqs(KeywordOverlap(ignoring=["小美"]).rerank("小美，猫呢？", hits("小美早上好", "猫睡了"))) == []
+    assert seqs(KeywordOverlap(ignored_names=["Emi"]).rerank("Emi, do you remember the heron?", told)) == [2]
+    assert seqs(KeywordOverlap(ignored_names=["小美"]).rerank("小美，猫呢？", hits("小美早上好", "猫睡了"))) == []
 
 
 def test_only_the_top_keywords_are_compared() -> None:
@@ -63,7 +63,7 @@ def test_only_the_top_keywords_are_compared() -> None:
 
 def test_nothing_shares_a_keyword_with_a_blank_query() -> None:
     assert KeywordOverlap().rerank(" \n", hits(*FERRY)) == []
-    assert seqs(KeywordOverlap(least=0).rerank("", hits(*FERRY))) == [1, 2, 3, 4]
+    assert seqs(KeywordOverlap(min_shared=0).rerank("", hits(*FERRY))) == [1, 2, 3, 4]
 
 
 def test_what_a_line_only_quotes_is_not_its_own() -> None:
@@ -77,9 +77,9 @@ def test_what_a_line_only_quotes_is_not_its_own() -> None:
     [
         ({"top": 0}, "top must be a whole number of at least 1, got 0"),
         ({"top": 2.5}, "top must be a whole number of at least 1, got 2.5"),
-        ({"least": -1}, "least must be a whole number of at least 0, got -1"),
-        ({"least": True}, "least must be a whole number of at least 0, got True"),
-        ({"ignoring": "Emi"}, r"ignoring must be names, got the text 'Emi'; write \['Emi'\]"),
+        ({"min_shared": -1}, "min_shared must be a whole number of at least 0, got -1"),
+        ({"min_shared": True}, "min_shared must be a whole number of at least 0, got True"),
+        ({"ignored_names": "Emi"}, r"ignored_names must be names, got the text 'Emi'; write \['Emi'\]"),
     ],
 )
 def test_keywords_can_not_be_counted_like_this(options: dict[str, Any], message: str) -> None:
@@ -174,7 +174,7 @@ def test_a_function_that_rates_beyond_1_to_10_is_told(rating: float) -> None:
 
 # ---------------------------------------------------------------------------------------------------- both
 
-BOTH: list[Reranker] = [KeywordOverlap(least=0), KeywordOverlap(), RecencyImportance(NOW, 30)]
+BOTH: list[Reranker] = [KeywordOverlap(min_shared=0), KeywordOverlap(), RecencyImportance(NOW, 30)]
 
 
 @st.composite

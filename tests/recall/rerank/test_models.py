@@ -20,7 +20,7 @@ from everthread.common.installation import extra_command
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import BadInput, ConfigError, EmbedderUnavailable, LLMUnavailable, ModelError, ModelNotFound
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.rerank.models import MMR, UNASKED, CrossEncoder, EmbedderMatch, LLMVerdict
+from everthread.recall.rerank.models import MMR, UNJUDGED, CrossEncoder, EmbedderMatch, LLMVerdict
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -342,7 +342,7 @@ def test_what_bears_on_the_query_stays_in_its_order() -> None:
 
 def test_no_more_are_asked_about_than_was_said_and_the_rest_is_dropped() -> None:
     model = ScriptedLLM([YES, NO])
-    reranker = LLMVerdict(LLMScribe(model), asked=2)
+    reranker = LLMVerdict(LLMScribe(model), max_hits=2)
     assert seqs(reranker.rerank("Where do I live?", hits("In Lisbon.", "Bread.", "In Porto."))) == [1]
     assert len(model.prompts) == 2
 
@@ -354,11 +354,11 @@ def test_five_are_asked_about_where_nothing_is_said() -> None:
 
 def test_a_scribe_that_fails_costs_no_memory(caplog: pytest.LogCaptureFixture) -> None:
     model = ScriptedLLM([NO, YES, LLMUnavailable("nobody answers")])
-    reranker = LLMVerdict(LLMScribe(model), asked=4)
+    reranker = LLMVerdict(LLMScribe(model), max_hits=4)
     with caplog.at_level(logging.WARNING, "everthread"):
         found = reranker.rerank("Where do I live?", hits("Bread.", "In Lisbon.", "In Porto.", "Perhaps.", "Unasked."))
     assert seqs(found) == [2, 3, 4]
-    assert numbers(reranker, found) == [1, UNASKED, UNASKED]
+    assert numbers(reranker, found) == [1, UNJUDGED, UNJUDGED]
     assert len(model.prompts) == 3
     assert "nobody answers" in caplog.text
     assert "Lisbon" not in caplog.text
@@ -377,7 +377,7 @@ def test_of_a_blank_query_nobody_is_asked() -> None:
 
 @pytest.mark.parametrize("asked", [0, -2, 1.5])
 def test_at_least_one_hit_is_asked_about(asked: Any) -> None:
-    with pytest.raises(BadInput, match=f"asked must be a whole number of at least 1, got {asked}"):
+    with pytest.raises(BadInput, match=f"max_hits must be a whole number of at least 1, got {asked}"):
         LLMVerdict(ExtractiveScribe(), asked)
 
 
