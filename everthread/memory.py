@@ -57,8 +57,8 @@ from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
+from everthread.stores.errors import missing_line_error
 from everthread.stores.limits import MAX_SEQ
-from everthread.stores.problems import missing_line_error
 from everthread.text.tokens import Counter, estimate
 from everthread.types import (
     Context,

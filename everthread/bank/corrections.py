@@ -12,7 +12,7 @@ from datetime import datetime
 from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX
 from everthread.errors import BadInput, NotFound
 from everthread.stores.base import LineStore, Store, UnitStore
-from everthread.stores.problems import missing_line_error
+from everthread.stores.errors import missing_line_error
 from everthread.stores.shared_rows import source_key
 from everthread.types import Filter, Line, NewLine, NewUnit, Unit
 

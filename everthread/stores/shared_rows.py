@@ -10,7 +10,7 @@ from typing import Any
 from everthread.common.timestamps import from_micros
 from everthread.errors import BadLine
 from everthread.stores.base import PreparedLine
-from everthread.stores.problems import missing_line_error
+from everthread.stores.errors import missing_line_error
 from everthread.text.analyzer import TermCounts
 from everthread.types import Line, NewLine, Session
 

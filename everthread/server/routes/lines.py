@@ -27,8 +27,8 @@ from everthread.server.permissions import (
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forgotten
 from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody
+from everthread.stores.errors import unknown_parent_error
 from everthread.stores.limits import MAX_SEQ
-from everthread.stores.problems import unknown_parent_error
 from everthread.types import Filter, Line, NewLine, Role, now
 
 router = APIRouter(prefix="/banks/{bank}/lines", tags=["lines"], route_class=AuthFirstRoute)

@@ -13,13 +13,13 @@ import numpy as np
 
 from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.stores.base import LINE_DTYPE, PreparedLine
+from everthread.stores.errors import unknown_parent_error
 from everthread.stores.filters import canonical_json
-from everthread.stores.postgres import deletion
+from everthread.stores.postgres import line_removal
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postings import group_by_term
-from everthread.stores.problems import unknown_parent_error
 from everthread.stores.shared_rows import SESSION_GAP, new_session_name, next_seq, pack_line, releases_key
 from everthread.stores.shared_rows import parse_line as line_of
 from everthread.types import Line
@@ -182,7 +182,7 @@ class BatchWriter:
             self._send_counts()
         for line, _, _ in self.written:
             if line.retracted_at is not None:
-                deletion.retract(self.db, self.bank, line.seq, to_micros(line.retracted_at))
+                line_removal.retract(self.db, self.bank, line.seq, to_micros(line.retracted_at))
         return known
 
     def _is_large(self) -> bool:

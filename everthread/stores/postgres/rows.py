@@ -11,11 +11,11 @@ from pgvector import HalfVector
 
 from everthread.common.timestamps import from_micros
 from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, Speaker
+from everthread.stores.errors import bank_too_new_error
 from everthread.stores.postgres import vector_index
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import estimate_df as estimate_from_blocks
 from everthread.stores.postings import group_by_term
-from everthread.stores.problems import bank_too_new_error
 from everthread.stores.shared_rows import parse_line
 from everthread.text.analyzer import ANALYSER, TermCounts, count_terms, without_quotes_json
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors

@@ -37,7 +37,7 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
-from everthread.stores.postgres import deletion, schema, units
+from everthread.stores.postgres import line_removal, schema, units
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres import vector_index as nearest
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
@@ -200,7 +200,7 @@ class PostgresStore(Store):
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
-            with deletion.replace_lines(db, bank, replaces, to_micros(now())) as (gone, passed_on):
+            with line_removal.replace_lines(db, bank, replaces, to_micros(now())) as (gone, passed_on):
                 batch = BatchWriter(db, bank, entries, to_micros(now()), number)
                 lines = [batch.add(entry) for entry in entries]
                 grown = batch.send(model)
@@ -225,7 +225,7 @@ class PostgresStore(Store):
             there = {seq: data for seq, data in vectors.items() if seq in found}
             if not there:
                 return None
-            deletion.remove_vectors(db, bank, sorted(there), model)
+            line_removal.remove_vectors(db, bank, sorted(there), model)
             return records.put_vectors(db, bank, records.get_or_create_model(db, bank, model, there, models), there)
 
         self._index_if_large(bank, self._write(bank, write))
@@ -288,8 +288,8 @@ class PostgresStore(Store):
             if not found:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if found[0].retracted_at is None:
-                with deletion.propagate_deletion(db, bank, [seq]):
-                    deletion.retract(db, bank, seq, to_micros(at))
+                with line_removal.propagate_removal(db, bank, [seq]):
+                    line_removal.retract(db, bank, seq, to_micros(at))
             return records.read_lines(db, bank, "line.seq = %s", (seq,))[0]
 
         return self._write(bank, write)
@@ -302,14 +302,14 @@ class PostgresStore(Store):
                 records.ensure_analyzed(
                     db, bank
                 )  # otherwise postings could remain; a whole bank is deleted whichever version wrote it
-            seqs, tables = deletion.forget(db, bank, scope, name)
+            seqs, tables = line_removal.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
-            deletion.put_receipt(db, receipt, number)
+            line_removal.put_receipt(db, receipt, number)
             return receipt, tables
 
         def kept(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
             records.lock_existing(db, bank)  # waits for the end of the previous attempt
-            return deletion.has_receipt(db, bank, result[0], number)
+            return line_removal.has_receipt(db, bank, result[0], number)
 
         receipt, tables = self._write(bank, write, kept)
         self._met.discard(bank)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from everthread.stores.problems import bank_too_new_error
+from everthread.stores.errors import bank_too_new_error
 from everthread.stores.sqlite import rows
 from everthread.text.analyzer import ANALYSER
 

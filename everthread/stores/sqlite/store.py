@@ -45,7 +45,7 @@ from everthread.stores.shared_rows import (
     unchanged_seqs,
 )
 from everthread.stores.shared_rows import parse_line as _line
-from everthread.stores.sqlite import column_blocks, deletion, postings, schema, unit_vectors, units
+from everthread.stores.sqlite import column_blocks, line_removal, postings, schema, unit_vectors, units
 from everthread.stores.sqlite import dense_index as vectors
 from everthread.stores.sqlite import rows as records
 from everthread.stores.sqlite.bank_file import (
@@ -165,9 +165,9 @@ class SQLiteStore(Store):
     ) -> list[Line]:
         with self._bank(bank).file.write_transaction() as db:
             replaced = [line.seq for line in self._get(db, replaces)] if replaces else []
-            with deletion.propagate_deletion(db, replaced) as passed_on:
+            with line_removal.propagate_removal(db, replaced) as passed_on:
                 if replaced:
-                    deletion.retract_lines_only(db, dict.fromkeys(replaced, to_micros(now())))
+                    line_removal.retract_lines_only(db, dict.fromkeys(replaced, to_micros(now())))
                 lines, first = self._append(db, entries, model)
                 passed_on.update(map_correction(bank, corrects, replaced, first))
         return lines
@@ -200,7 +200,7 @@ class SQLiteStore(Store):
             self._index(db, written, model)
         gone = {seq: to_micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
         if gone:
-            deletion.retract_lines_only(db, gone)
+            line_removal.retract_lines_only(db, gone)
         lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
         return [lines[found] if isinstance(found, int) else found for found in result], next(iter(lines.values()), None)
 
@@ -264,7 +264,7 @@ class SQLiteStore(Store):
             if row is None:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if _line(row).retracted_at is None:
-                deletion.retract(db, {seq: to_micros(at)})
+                line_removal.retract(db, {seq: to_micros(at)})
             return _line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
@@ -273,7 +273,7 @@ class SQLiteStore(Store):
             seqs = held.file.unlink(records.all_seqs) or []
         else:
             with held.file.write_transaction() as db:
-                seqs = deletion.forget(db, bank, scope, name)
+                seqs = line_removal.forget(db, bank, scope, name)
                 db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         with FORK_GUARD, held.lock:
             held.cache.clear()

@@ -22,7 +22,7 @@ from hardship.proxy import Pooler, Proxy
 from everthread import Memory, NewLine
 from everthread.errors import BadLine, NotFound, StoreUnavailable
 from everthread.stores.base import UnitReplacement
-from everthread.stores.postgres import deletion
+from everthread.stores.postgres import line_removal
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
@@ -319,7 +319,7 @@ def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: Pos
         with pytest.raises(StoreUnavailable, match="division by zero"), few.database.read_transaction("alice") as db:
             db.execute("SELECT 1/0").fetchone()
         with pytest.raises(NotFound), few.database.write_transaction("alice") as db:
-            deletion.forget(db, "alice", "line", 77)
+            line_removal.forget(db, "alice", "line", 77)
         undone = pytest.raises(StoreUnavailable, match="undid this call")
         with undone, few.database.write_transaction("alice") as db, suppress(psycopg.Error):  # as no one should
             db.execute("SELECT 1/0")

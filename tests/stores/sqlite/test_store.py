@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import everthread
 from everthread import Filter, Line, Memory, NewLine, NewUnit, Receipt
 from everthread.errors import NotFound, StoreUnavailable
-from everthread.stores.sqlite import deletion
+from everthread.stores.sqlite import line_removal
 from everthread.stores.sqlite import store as sqlite
 from everthread.stores.sqlite.cache import BankCache
 from everthread.stores.sqlite.store import SQLiteStore
@@ -311,7 +311,7 @@ def test_forgetting_many_lines_counts_each_session_once(tmp_path: Path) -> None:
         said: list[str] = []
         with memory.store._bank("alice").file.write_transaction() as db:  # type: ignore[attr-defined]
             db.set_trace_callback(said.append)
-            deletion.forget(db, "alice", "speaker", "Ann")
+            line_removal.forget(db, "alice", "speaker", "Ann")
             db.set_trace_callback(None)
         assert len([sql for sql in said if sql.startswith("UPDATE session SET lines")]) == 2
         assert len([sql for sql in said if sql.startswith("UPDATE bank SET lines")]) == 1

@@ -1,4 +1,7 @@
-"""Removes lines from a bank on Postgres: from the indexes (retract) or from the tables (forget)."""
+"""Retracts and forgets lines on Postgres, with everything that depends on them: indexes, units, summaries and pins.
+
+A retracted line is removed from the indexes, a forgotten one from the tables too.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from everthread.stores.postgres.schema import TABLES
 from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import Receipt, now
 
-_OF = {
+_IN_SCOPE = {
     "line": "seq = %s",
     "session": "session = (SELECT number FROM everthread.session WHERE bank_id = line.bank_id AND session_id = %s)",
     "speaker": "speaker = ANY(SELECT number FROM everthread.speaker WHERE bank_id = line.bank_id AND name = %s)",
@@ -33,7 +36,7 @@ _OF = {
 
 
 @contextmanager
-def propagate_deletion(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+def propagate_removal(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
     """Wrap the removal of lines (ascending), and apply its consequences afterwards.
 
     Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines are
@@ -45,8 +48,8 @@ def propagate_deletion(db: Connection, bank: str, seqs: Sequence[int]) -> Iterat
     yield heirs
     if gone := before and before - units.sessions_with_summary(db, bank, seqs):
         units.queue_summaries(db, bank, gone, now())
-    if seqs and (kept := units.get_setting(db, bank, SETTING_PINNED)) is not None:
-        units.put_setting(db, bank, SETTING_PINNED, pin_setting.remove_pins(kept, seqs, heirs))
+    if seqs and (pinned := units.get_setting(db, bank, SETTING_PINNED)) is not None:
+        units.put_setting(db, bank, SETTING_PINNED, pin_setting.remove_pins(pinned, seqs, heirs))
 
 
 @contextmanager
@@ -55,13 +58,13 @@ def replace_lines(
 ) -> Iterator[tuple[list[int], dict[int, int]]]:
     """Retract the existing ones of some lines, and wrap the writing of their replacements.
 
-    Yields the numbers of the retracted lines, and the mapping of `propagate_deletion`.
+    Yields the numbers of the retracted lines, and the mapping of `propagate_removal`.
     """
     there: list[int] = []
     if seqs:
         records.lock_bank(db, bank, at)
         there = [line.seq for line in records.get_lines(db, bank, array_literal(np.array(seqs, np.int64)))]
-    with propagate_deletion(db, bank, there) as heirs:
+    with propagate_removal(db, bank, there) as heirs:
         for seq in there:
             retract(db, bank, seq, at)
         yield there, heirs
@@ -89,7 +92,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
     """
     records.lock_existing(db, bank)
     rows = db.execute(
-        f"SELECT seq, session, speaker FROM everthread.line WHERE bank_id = %s AND {_OF[scope]} ORDER BY seq",
+        f"SELECT seq, session, speaker FROM everthread.line WHERE bank_id = %s AND {_IN_SCOPE[scope]} ORDER BY seq",
         (bank, name),
     ).fetchall()
     seqs = [int(seq) for seq, _, _ in rows]
@@ -100,7 +103,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
         return seqs, TABLES
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
-    with propagate_deletion(db, bank, seqs):
+    with propagate_removal(db, bank, seqs):
         return seqs, _forget(db, bank, seqs, rows)
 
 
@@ -114,8 +117,8 @@ def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple
             (bank, seqs, bank),
         )
         db.execute("DELETE FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)", (bank, seqs))
-        sessions = _emptied(db, bank, "session", "session_id", {session for _, session, _ in rows})
-        speakers = _emptied(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})
+        sessions = _delete_empty(db, bank, "session", "session_id", {session for _, session, _ in rows})
+        speakers = _delete_empty(db, bank, "speaker", "name", {speaker for _, _, speaker in rows})
     names = [session for (session,) in sessions]
     buffers, queued = (
         db.execute(f"DELETE FROM everthread.{table} WHERE bank_id = %s AND session_id = ANY(%s)", (bank, names))
@@ -127,8 +130,8 @@ def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple
     return ["line", "posting", "vector", *vector_index.bank_tables(db, bank), *derived]
 
 
-def _emptied(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:
-    """Delete the sessions or speakers without lines among `numbers`; return their names."""
+def _delete_empty(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:
+    """Delete the sessions or speakers among `numbers` that have no lines; return their names."""
     return db.execute(
         f"""DELETE FROM everthread.{table} WHERE bank_id = %s AND number = ANY(%s) AND NOT EXISTS (
             SELECT 1 FROM everthread.line WHERE line.bank_id = {table}.bank_id AND line.{table} = {table}.number)

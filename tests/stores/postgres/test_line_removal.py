@@ -1,4 +1,7 @@
-"""Forgetting costs what is forgotten, and not what the bank holds. That the right things go is in `test_congruence`."""
+"""The cost of forgetting depends on the forgotten lines, not on the size of the bank.
+
+`test_congruence` checks that the right rows are removed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from everthread.testing import HashEmbedder
 
 @pytest.fixture
 def memory(database: str) -> Iterator[Memory]:
-    """A bank in whose every line stands one word, of 16 blocks."""
+    """Yield a bank whose lines all contain one word, whose postings fill 16 blocks."""
     store = PostgresStore(database)
     made = Memory.open("alice", store=store, embedder=BulkEmbedder(HashEmbedder()), recipe="default")
     made.observe_many(
@@ -26,8 +29,8 @@ def memory(database: str) -> Iterator[Memory]:
     store.close()
 
 
-def written(url: str, table: str) -> int:
-    """How many rows of a table have been changed or removed."""
+def count_writes(url: str, table: str) -> int:
+    """Count the rows of a table that were changed or removed."""
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("SELECT pg_stat_force_next_flush()")
         row = db.execute(
@@ -38,28 +41,28 @@ def written(url: str, table: str) -> int:
     return int(row[0])
 
 
-def test_a_line_takes_its_own_block_and_the_count_in_the_last_one(memory: Memory, database: str) -> None:
+def test_forgetting_a_line_writes_its_block_and_the_count_in_the_last_block(memory: Memory, database: str) -> None:
     memory.store.close()
-    before = written(database, "posting")
+    before = count_writes(database, "posting")
     memory.forget(seq=5)
     memory.store.close()
-    assert written(database, "posting") - before == 2
+    assert count_writes(database, "posting") - before == 2
 
 
-def test_all_that_a_speaker_said_takes_each_block_once(memory: Memory, database: str) -> None:
+def test_forgetting_a_speaker_writes_each_block_once(memory: Memory, database: str) -> None:
     memory.store.close()
-    before = written(database, "posting")
+    before = count_writes(database, "posting")
     memory.forget(speaker="Bob")
     memory.store.close()
-    assert written(database, "posting") - before == 16 + 1
+    assert count_writes(database, "posting") - before == 16 + 1
     assert memory.store.check("alice") == []
 
 
-def test_only_the_sessions_that_lost_a_line_are_written(memory: Memory, database: str) -> None:
+def test_only_sessions_that_lost_a_line_are_written(memory: Memory, database: str) -> None:
     memory.store.close()
-    before = written(database, "session")
+    before = count_writes(database, "session")
     memory.forget(seq=100)
     memory.forget(session="s7")
     memory.store.close()
-    assert written(database, "session") - before <= 4  # their counts and their ends
+    assert count_writes(database, "session") - before <= 4  # their counts and their ends
     assert [session.id for session in memory.sessions() if session.lines != 30] == ["s3", "s102"]

@@ -1,7 +1,8 @@
-"""Removes lines from a bank in SQLite: from the indexes (retract) or entirely (forget).
+"""Retracts and forgets lines in SQLite, with everything that depends on them: indexes, units, summaries and pins.
 
-SQLite runs with `secure_delete`, which overwrites the bytes of deleted rows; the caller erases the remaining copies
-between rows and in the write-ahead log.
+A retracted line is removed from the indexes, a forgotten one from the tables too. SQLite runs with `secure_delete`,
+which overwrites the bytes of deleted rows; the caller erases the remaining copies between rows and in the write-ahead
+log.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from everthread.stores.sqlite import rows as records
 from everthread.text.analyzer import count_terms, without_quotes_json
 from everthread.types import now
 
-_OF = {
+_IN_SCOPE = {
     "line": "seq = ?",
     "session": "session = (SELECT number FROM session WHERE session_id = ?)",
     "speaker": "speaker IN (SELECT number FROM speaker WHERE name = ?)",
@@ -37,12 +38,12 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
         db: a connection in a transaction.
         times: line number -> time of its retraction, in microseconds since 1970.
     """
-    with propagate_deletion(db, sorted(times)):
+    with propagate_removal(db, sorted(times)):
         retract_lines_only(db, times)
 
 
 def retract_lines_only(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
-    """Retract lines and units without updating summaries and pins; see `propagate_deletion`."""
+    """Retract lines and units without updating summaries and pins; see `propagate_removal`."""
     remove_from_indexes(db, sorted(times))
     db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
     for seq, at in times.items():
@@ -56,16 +57,16 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     Raises:
         NotFound: no line is in scope.
     """
-    seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_OF[scope]} ORDER BY seq", (name,))]
+    seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_IN_SCOPE[scope]} ORDER BY seq", (name,))]
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
-    with propagate_deletion(db, seqs):
+    with propagate_removal(db, seqs):
         _forget(db, seqs)
     return seqs
 
 
 @contextmanager
-def propagate_deletion(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+def propagate_removal(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
     """Wrap the removal of lines (ascending), and apply its consequences afterwards.
 
     Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines are
@@ -77,14 +78,14 @@ def propagate_deletion(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[
     yield heirs
     if before:
         units.queue_summaries(db, before - units.sessions_with_summary(db, seqs), now())
-    if seqs and (kept := units.get_setting(db, SETTING_PINNED)) is not None:
-        units.put_setting(db, SETTING_PINNED, pin_setting.remove_pins(kept, seqs, heirs))
+    if seqs and (pinned := units.get_setting(db, SETTING_PINNED)) is not None:
+        units.put_setting(db, SETTING_PINNED, pin_setting.remove_pins(pinned, seqs, heirs))
 
 
 def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     chosen = json.dumps(seqs)
-    sessions = _touched(db, "session", chosen)
-    speakers = _touched(db, "speaker", chosen)
+    sessions = _affected(db, "session", chosen)
+    speakers = _affected(db, "speaker", chosen)
     remove_from_indexes(db, seqs)
     db.execute(
         f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_CHOSEN})", (chosen,)
@@ -92,7 +93,7 @@ def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     db.execute(f"DELETE FROM line WHERE {_CHOSEN}", (chosen,))
     units.forget(db, seqs)
     gone = db.execute(
-        f"""DELETE FROM session WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)
+        f"""DELETE FROM session WHERE {_NUMBERED} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)
             RETURNING session_id""",
         (sessions,),
     ).fetchall()
@@ -101,19 +102,19 @@ def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     db.execute(
         f"""UPDATE session SET (first_seq, last_seq, started_at, last_at) =
            (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)
-           WHERE {_TOUCHED}""",
+           WHERE {_NUMBERED}""",
         (sessions,),
     )
     db.execute(
-        f"DELETE FROM speaker WHERE {_TOUCHED} AND NOT EXISTS (SELECT 1 FROM line WHERE speaker = number)", (speakers,)
+        f"DELETE FROM speaker WHERE {_NUMBERED} AND NOT EXISTS (SELECT 1 FROM line WHERE speaker = number)", (speakers,)
     )
 
 
 _CHOSEN = "seq IN (SELECT value FROM json_each(?))"
-_TOUCHED = "number IN (SELECT value FROM json_each(?))"
+_NUMBERED = "number IN (SELECT value FROM json_each(?))"
 
 
-def _touched(db: sqlite3.Connection, column: str, chosen: str) -> str:
+def _affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
     rows = db.execute(f"SELECT DISTINCT {column} FROM line WHERE {_CHOSEN}", (chosen,))
     return json.dumps([number for (number,) in rows])
 

@@ -1,4 +1,4 @@
-"""Errors that every store raises in the same words."""
+"""Builds the errors that every store raises in the same words."""
 
 from __future__ import annotations
 
