@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Literal
 
 from everthread.text.refusal import refuses
-from everthread.text.refusal_words import Words, configured
+from everthread.text.refusal_words import Words, load
 
 Kind = Literal["refusal", "answer"]
 
@@ -62,7 +62,7 @@ def measure_refusals(replies: Iterable[LabelledReply], words: Words | None = Non
         replies: labelled replies.
         words: the dictionary. Default: the configured one.
     """
-    words = words or configured()
+    words = words or load()
     by_language: dict[str, list[LabelledReply]] = {}
     for reply in replies:
         by_language.setdefault(reply.language, []).append(reply)

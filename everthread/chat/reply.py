@@ -65,6 +65,7 @@ class Reply(Iterator[str]):
         start: Callable[[], Stream],
         reply_filter: TextFilter,
         save: SaveReply,
+        is_refusal: Callable[[str], bool] = refuses,
     ) -> None:
         self.context = context  # recalled for this reply
         self.prompt = prompt  # None without a model
@@ -77,7 +78,7 @@ class Reply(Iterator[str]):
         self.ending: EndResult | None = None  # set if the reply ends the conversation, or asks whether to remember it
         self.goodbye: Line | None = None  # the user's line that it answers, if that was saved with it
         self.usage = Usage()
-        self._start, self._filter, self._save = start, reply_filter, save
+        self._start, self._filter, self._save, self._is_refusal = start, reply_filter, save, is_refusal
         self._stream: Stream | None = None
         self._start_error: EverthreadError | None = None  # raised when the model was asked
         self._stream_ended = self._stopped = False
@@ -188,7 +189,7 @@ class Reply(Iterator[str]):
                 self._stream.close()
                 self.usage, finish = self._stream.usage, self._stream.finish
             said = self.text.strip()
-            self.refused = finish in REFUSAL_REASONS or (not truncation and bool(said) and refuses(said))
+            self.refused = finish in REFUSAL_REASONS or (not truncation and bool(said) and self._is_refusal(said))
             if not truncation and (finish == "length" or self._filter.stop_reason == "long"):
                 truncation = "length"
             self.truncation = truncation or ("broken" if finish == "content_filter" else "")

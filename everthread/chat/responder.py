@@ -24,6 +24,7 @@ from everthread.errors import StoreUnavailable
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
+from everthread.text.refusal import refuses
 from everthread.text.tokens import Counter
 from everthread.types import Context, JSONValue, Line, Sampling, Unit
 
@@ -181,6 +182,7 @@ class Responder:
             rules=recipe.rules,
         )
         prompt, sampling = build_prompt(character, turn, self._tokens.prompt, self._count), self._sampling
+        reader = self._memory.reader
         others = {*self.participants, character.person, *(line.speaker for line in self._conversation.lines)}
 
         def save(text: str, truncation: Truncation, refused: bool) -> Line:
@@ -192,6 +194,7 @@ class Responder:
             lambda: llm.stream(prompt.messages, sampling),
             ReplyFilter(character.name, others - {character.name}, MAX_REPLY_CHARS),
             save,
+            lambda said: refuses(said, reader.refusal_words),
         )
         reply.offer, reply.notes = turn.offer, turn.notes
         return reply

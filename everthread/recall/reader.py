@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from everthread.recall.query_parsing import parse_query
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
 from everthread.stores.base import CorpusStats, Store
+from everthread.text import refusal_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
 log = logging.getLogger("everthread")
@@ -58,6 +61,16 @@ class BankReader:
         """
         if self._backlog is not None:
             self._backlog.embed_pending(exclude)
+
+    @property
+    def refusal_words(self) -> refusal_words.Words:
+        """The words by which replies of the bank count as refusals."""
+        return refusal_words.load(self._refusals_path)
+
+    @cached_property
+    def _refusals_path(self) -> Path:
+        """The configuration is read once, and not for every reply."""
+        return refusal_words.configured_path()
 
     # -------------------------------------------------------------------- lines
 

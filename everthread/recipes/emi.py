@@ -25,7 +25,6 @@ from everthread.text.formatting import format_line
 from everthread.text.indentation import indent
 from everthread.text.keywords import term_counts, top_terms
 from everthread.text.refusal import refuses
-from everthread.text.refusal_words import configured
 from everthread.types import Context, Hit, Line, Role, Seqs
 
 log = logging.getLogger("everthread")
@@ -131,7 +130,7 @@ def _candidates(reader: BankReader, asked: Query, most: int) -> Iterator[Hit]:
     if not near:
         near, signal = _by_words(reader, asked, most), "share"
     lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in near), None)}
-    words = configured()
+    words = reader.refusal_words
     for seq, value in near:
         line = lines.get(seq)  # it may have been forgotten meanwhile
         if line is not None and not (line.role == "assistant" and refuses(line.text, words)):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from everthread.text.analyzer import UNSPACED, normalize
-from everthread.text.refusal_words import Words, configured
+from everthread.text.refusal_words import Words, load
 
 ENOUGH = 90  # of 100, for a reply to be the character's
 HALF = 6  # words, or characters of Chinese, after which a phrase weighs half as much
@@ -39,7 +39,7 @@ def score(text: str, words: Words | None = None) -> float:
         text: the reply.
         words: the dictionary. Default: the configured one.
     """
-    words = words or configured()
+    words = words or load()
     folded = normalize(text[:READ])
     taken = 0.0
     for phrase, found in words.refusing(folded):

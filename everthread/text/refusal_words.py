@@ -77,21 +77,29 @@ class Words:
         return places
 
 
-def configured() -> Words:
-    """Return the shipped words with the user's file, which the setting `refusals` names.
+def configured_path() -> Path:
+    """Return the path of the user's file, which the setting `refusals` names and which may not exist."""
+    return Path(config.load().refusals)
+
+
+def load(path: Path | None = None) -> Words:
+    """Load the shipped words with those of the user's file, which is read again only when it has changed.
 
     A faulty file is logged and left out: no reply is lost because of it. `everthread recipes refusals` shows its fault.
+
+    Args:
+        path: the file, which may not exist. Default: the configured one.
     """
-    path = Path(config.load().refusals)
+    path = path or configured_path()
     try:
-        changed = path.stat().st_mtime_ns
+        modified_ns = path.stat().st_mtime_ns
     except OSError:
         return shipped()
-    return _tolerant(path, changed)
+    return _load_tolerantly(path, modified_ns)
 
 
 @lru_cache(maxsize=8)
-def _tolerant(path: Path, changed: int) -> Words:
+def _load_tolerantly(path: Path, modified_ns: int) -> Words:
     try:
         return extended(path)
     except ConfigError as error:

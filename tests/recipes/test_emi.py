@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count, pairwise
@@ -207,6 +208,26 @@ def test_behind_many_refusals_a_reply_is_still_found(emi: Memory) -> None:
     emi.observe_many(NewLine(refusal, BOT, "assistant", key=str(n)) for n in range(40))
     emi.observe("Poor Biscuit, cheese is too rich for a greyhound.", speaker=BOT, role="assistant")
     assert seqs(emi, "Is Biscuit's cheese included?") == [41]
+
+
+def test_an_open_bank_keeps_to_the_refusals_file_that_it_first_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "refusals.toml"
+    path.write_text('[phrases]\n"ask the vet" = 1.5\n', encoding="utf-8")
+    question, banks = "Is cheese good for Biscuit?", tmp_path / "banks"
+    with ExitStack() as stack:
+        for name, file, found in (("own", path, []), ("shipped", tmp_path / "missing.toml", [1])):
+            monkeypatch.setenv("EVERTHREAD_REFUSALS", str(file))
+            memory = stack.enter_context(Memory.open(name, store=banks, embedder=HashEmbedder(512), recipe="emi"))
+            memory.observe("Ask the vet about Biscuit's cheese.", speaker=BOT, role="assistant")
+            assert seqs(memory, question) == found
+            monkeypatch.setenv("EVERTHREAD_REFUSALS", str(tmp_path / "later.toml"))
+            assert seqs(memory, question) == found
+            chat = stack.enter_context(Chat(memory, Character(BOT, person=PERSON), ScriptedLLM(["Ask the vet!"] * 3)))
+            reply = chat.reply("May Biscuit have cheese?")
+            assert "".join(reply) == "Ask the vet!"
+            assert reply.refused is (name == "own")
 
 
 def test_only_the_nearest_are_candidates(full: Memory) -> None:

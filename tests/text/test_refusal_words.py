@@ -10,7 +10,7 @@ from everthread.bench.refusals import load_labelled_replies
 from everthread.errors import ConfigError
 from everthread.text.analyzer import normalize
 from everthread.text.refusal import refuses, score
-from everthread.text.refusal_words import Words, configured, extended, merged, shipped
+from everthread.text.refusal_words import Words, extended, load, merged, shipped
 
 
 def only(*phrases: str) -> Words:
@@ -85,7 +85,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_configured_file_adds_words_as_soon_as_it_is_there(own: Path) -> None:
-    assert configured() is shipped()
+    assert load() is shipped()
     assert not refuses("Ask the harbour master.")
     own.write_text('[phrases]\n"ask the {who}" = 1.5\n[classes]\nwho = ["harbour master"]\n', encoding="utf-8")
     assert refuses("Ask the harbour master.")
