@@ -39,8 +39,8 @@ MASKED = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and n
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a sentence-transformers model turns tokens into one vector."""
+class SourceConfig:
+    """What a sentence-transformers folder says of its model: how it turns tokens into one vector."""
 
     pooling: Literal["mean", "cls"]
     normalise: bool
@@ -55,19 +55,19 @@ def export(
     """Write the model in folder to out, and return its description. name defaults to the folder's and quantise."""
     if quantise not in get_args(Quantise):
         raise ConfigError(f"unknown quantisation {quantise!r}; choose one of {', '.join(get_args(Quantise))}")
-    recipe = read_recipe(folder)
+    source = read_source_config(folder)
     tokenizer = _tokenizer_text(folder)
     out.mkdir(parents=True, exist_ok=True)
-    dim = _write_model(folder, out / "model.onnx", recipe, quantise)
+    dim = _write_model(folder, out / "model.onnx", source, quantise)
     (out / "tokenizer.json").write_text(tokenizer, encoding="utf-8", newline="\n")
     config = EmbedderConfig(
         name=name or f"{folder.resolve().name}-{quantise}",
         dim=dim,
-        max_tokens=recipe.max_tokens,
-        pooling=recipe.pooling,
+        max_tokens=source.max_tokens,
+        pooling=source.pooling,
         quantisation=quantise,
-        query_prompt=recipe.query_prompt,
-        text_prompt=recipe.text_prompt,
+        query_prompt=source.query_prompt,
+        text_prompt=source.text_prompt,
         multilingual=multilingual,
         model_bytes=(out / "model.onnx").stat().st_size,
         tokenizer_sha256=hashlib.sha256(tokenizer.encode()).hexdigest(),
@@ -76,14 +76,14 @@ def export(
     return config
 
 
-def read_recipe(folder: Path) -> Recipe:
+def read_source_config(folder: Path) -> SourceConfig:
     """Read modules.json and what it points to; ConfigError when it asks for something that isn't known here."""
     modules = _json(folder / "modules.json", "is this a sentence-transformers folder?")
     kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
     if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
         raise ConfigError(f"{folder} has the modules {kinds}; only Transformer, Pooling and Normalize can be exported")
     prompts = _json_or_empty(folder / "config_sentence_transformers.json").get("prompts") or {}
-    return Recipe(
+    return SourceConfig(
         pooling=_pooling(_json(folder / modules[1]["path"] / "config.json", "the pooling must be known"), folder),
         normalise="Normalize" in kinds,
         max_tokens=_max_tokens(folder, folder / modules[0]["path"]),
@@ -131,7 +131,7 @@ def _json_or_empty(path: Path) -> Any:
     return _json(path, "") if path.exists() else {}
 
 
-def _write_model(folder: Path, path: Path, recipe: Recipe, quantise: Quantise) -> int:
+def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quantise) -> int:
     """Trace, fuse and quantise; returns the vector's length."""
     try:
         import onnx
@@ -145,7 +145,7 @@ def _write_model(folder: Path, path: Path, recipe: Recipe, quantise: Quantise) -
         raise ConfigError(f"transformers can't load {folder} ({error})") from error
     with tempfile.TemporaryDirectory() as scratch:
         traced = Path(scratch, "traced.onnx")
-        _trace(encoder, recipe, traced)
+        _trace(encoder, source, traced)
         model = _fuse(traced)
         if quantise == "int8":
             # Not fused once more: that would write attributes which an older onnxruntime refuses.
@@ -154,7 +154,7 @@ def _write_model(folder: Path, path: Path, recipe: Recipe, quantise: Quantise) -
     return int(encoder.config.hidden_size)
 
 
-def _trace(encoder: torch.nn.Module, recipe: Recipe, path: Path) -> None:
+def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
     """Token ids and mask in, one vector a text out; pooling and normalising are inside the graph."""
     import torch
 
@@ -171,8 +171,8 @@ def _trace(encoder: torch.nn.Module, recipe: Recipe, path: Path) -> None:
             bias = (1.0 - keep[:, None, None, :]) * MASKED  # (N, 1, 1, T)
             types = {"token_type_ids": torch.zeros_like(input_ids)} if takes_types else {}
             hidden = self.encoder(input_ids=input_ids, attention_mask=bias, **types).last_hidden_state  # (N, T, D)
-            vector = hidden[:, 0] if recipe.pooling == "cls" else _mean(hidden, keep)
-            if recipe.normalise:
+            vector = hidden[:, 0] if source.pooling == "cls" else _mean(hidden, keep)
+            if source.normalise:
                 vector = vector / torch.linalg.vector_norm(vector, dim=1, keepdim=True).clamp(min=1e-12)
             return vector
 

@@ -13,7 +13,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertModel
 
-from everthread.embedders.export import Quantise, export, main, read_recipe
+from everthread.embedders.export import Quantise, export, main, read_source_config
 from everthread.embedders.onnx import OnnxEmbedder
 from everthread.errors import ConfigError
 
@@ -125,7 +125,7 @@ def test_the_command_writes_a_folder_that_embeds_and_says_so(
 def test_a_newer_folder_names_its_pooling_by_a_word(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
     write(folder / "Pooling" / "config.json", {"embedding_dimension": 64, "pooling_mode": "cls"})
-    assert read_recipe(folder).pooling == "cls"
+    assert read_source_config(folder).pooling == "cls"
 
 
 def test_a_folder_that_is_no_model_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

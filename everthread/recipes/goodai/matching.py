@@ -12,10 +12,14 @@ from everthread.recall.rerank.names import EMBEDDER_PREFIX, open_matcher
 
 
 class Matcher(Protocol):
-    """Estimates how well texts answer a query: a cross-encoder, another embedding model, a language model."""
+    """Estimates how well texts answer a query: a cross-encoder, another embedding model, a language model.
+
+    This is goodai-ltm's own interface. A `recall.rerank` reranker can't take its place: it puts hits in order, while
+    the recipe needs probabilities of passages that are no hits yet.
+    """
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
-        """Returns for each pair of a query and a text the probability, 0..1, that the text answers the query."""
+        """Return for each pair of a query and a text the probability, 0..1, that the text answers the query."""
         ...
 
 
