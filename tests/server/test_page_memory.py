@@ -3,11 +3,16 @@
 import json
 import re
 from pathlib import Path
+from typing import Literal
 
+import pytest
 from hardship import web
 from playwright.sync_api import Browser, Page, expect
 
-from server.page_helpers import add_past_lines, say, say_and_wait, visit
+from everthread.recall import time_overview
+from everthread.recall.features import SIGNALS
+from everthread.recipes.default import Default
+from server.page_helpers import add_past_lines, check_accessibility, say, say_and_wait, visit
 
 
 def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> None:
@@ -35,6 +40,68 @@ def test_a_first_visit_leads_to_a_remembered_answer(page: Page, url: str) -> Non
     expect(page.locator("#lines .transcript-head")).to_be_visible()
     page.get_by_role("button", name="Back to current chat").click()
     expect(page.locator("#lines")).to_contain_text("Where did my sister Mia move?")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_percentage_of_a_memory_is_explained(page: Page, url: str, scheme: Literal["light", "dark"]) -> None:
+    bank = f"explained-{scheme}"
+    page.emulate_media(color_scheme=scheme)
+    add_past_lines(url, bank, "The blue bicycle stands in the cellar.")
+    visit(page, url, bank)
+    say_and_wait(page, "Where does the blue bicycle stand?")
+    hit = page.locator(".hit", has_text="cellar")
+    expect(hit.locator(".relevance")).to_have_text(re.compile(r"^\d+% probability$"))
+    percent = hit.locator(".relevance").inner_text().split()[0]
+    hit.locator("summary").focus()
+    page.keyboard.press("Enter")
+    explanation = hit.locator("details")
+    expect(explanation).to_contain_text(
+        f"{percent} is the estimated probability that this memory bears on what you said"
+    )
+    expect(explanation.locator("dl")).to_contain_text("Raised by")
+    expect(explanation.locator("dd").first).to_contain_text("similar in meaning, words in common")
+    expect(explanation.get_by_role("table", name="All measurements")).to_be_visible()
+    check_accessibility(page)
+
+
+def test_a_percentage_that_is_no_probability_is_explained_as_what_it_is(page: Page, url: str) -> None:
+    add_past_lines(url, "cosines", "The blue bicycle stands in the cellar.", "It has a bell.")
+    web.put(f"{url}/api/v1/banks/cosines/recipe", json={"name": "membot"}).raise_for_status()
+    visit(page, url, "cosines")
+    say_and_wait(page, "Where does the blue bicycle stand in the cellar?")
+    hit = page.locator(".hit", has_text="cellar")
+    expect(hit.locator(".relevance")).to_have_text(re.compile(r"^\d+% similarity$"))
+    hit.get_by_text("Why it was found").click()
+    expect(hit.locator("details")).to_contain_text(
+        "is how similar in meaning it is to what you said. It is not a probab"
+    )
+    expect(hit.locator("dl")).to_have_count(0)
+
+
+def test_a_question_about_a_time_alone_is_explained_as_one(page: Page, url: str) -> None:
+    add_past_lines(url, "times", "The blue bicycle stands in the cellar.")
+    visit(page, url, "times")
+    say_and_wait(page, "What did we talk about in March 2024?")
+    hit = page.locator(".hit", has_text="cellar")
+    expect(hit.locator(".relevance")).to_have_text(f"{time_overview.OVERVIEW_RELEVANCE:.0%} relevance")
+    hit.get_by_text("Why it was found").click()
+    expect(hit.locator("details")).to_contain_text("you asked about a time, and this was said then")
+    expect(hit.locator("dl")).to_have_count(0)
+
+
+def test_reasons_agree_with_the_weights_of_the_default_recipe(page: Page, url: str) -> None:
+    visit(page, url, "weights")
+    neutral = dict.fromkeys(SIGNALS, 0.0) | {"cosine": 0.2, "person": 1.0}
+    script = "async signals => (await import('/static/relevance.js')).reasonsOf(signals)"
+    assert page.evaluate(script, neutral) == {"raised": [], "lowered": []}
+    profiles = (Default().friends, Default().assistant, Default().words)
+    for signal in ("cosine", "bm25_window", "day", "month", "asks", "empty", "person"):
+        reasons = {change: page.evaluate(script, neutral | {signal: neutral[signal] + change}) for change in (-1, 1)}
+        assert any(each["raised"] + each["lowered"] for each in reasons.values()), signal
+        for change, each in reasons.items():
+            effects = [change * profile.weights.get(signal, 0) for profile in profiles]
+            assert all(effect >= 0 for effect in effects) or not each["raised"], signal
+            assert all(effect <= 0 for effect in effects) or not each["lowered"], signal
 
 
 def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str) -> None:

@@ -18,7 +18,6 @@ export class Problem extends Error {
   }
 }
 
-/** Set the function that asks the person for an access key when the server requires one. */
 export const setKeyPrompt = (prompt) => (promptForKey = prompt);
 
 export const hasKey = () => Boolean(sessionStorage.getItem(KEY_STORAGE));
@@ -83,15 +82,22 @@ export const remove = (path) => requestJson("DELETE", path);
 
 /** All items of a paginated list, up to a maximum. */
 export async function getAll(path, max = 5_000) {
-  const found = [];
+  const items = [];
   let after = null;
   do {
     const sign = path.includes("?") ? "&" : "?";
     const page = await get(`${path}${sign}limit=500${after ? `&after=${encodeURIComponent(after)}` : ""}`);
-    found.push(...page.items);
+    items.push(...page.items);
     after = page.next;
-  } while (after && found.length < max);
-  return found;
+  } while (after && items.length < max);
+  return items;
+}
+
+/** The hits of a recall, each with a line: a unit, such as a note, gets one of its text at the end of its source. */
+export const normalizeHits = (hits) => hits.map((hit) => (hit.line ? hit : { ...hit, line: lineOfUnit(hit.unit) }));
+
+function lineOfUnit({ kind, text, session, said_at, last_seq, metadata }) {
+  return { seq: last_seq, session, role: "system", speaker: kind, text, said_at, metadata };
 }
 
 /** The server-sent events of a response as they arrive: [name, data]. EventSource can't send a POST. */

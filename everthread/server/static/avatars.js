@@ -5,14 +5,14 @@ import { fill, h } from "./dom.js";
 import { on } from "./events.js";
 
 const pictures = new Map(); // promises of blob URLs by name; of null for characters without a picture
-let listing = null; // a promise of the gallery's characters
+let charactersLoading = null; // a promise of the gallery's characters
 
-on("characters", (name) => (pictures.delete(name), (listing = null)));
+on("characters", (name) => (pictures.delete(name), (charactersLoading = null)));
 
 /** All characters; cached unless they are to be fetched again. */
 export function listCharacters({ refresh = false } = {}) {
-  if (refresh) listing = null;
-  return (listing ??= get("/characters?limit=500").then((page) => page.items));
+  if (refresh) charactersLoading = null;
+  return (charactersLoading ??= get("/characters?limit=500").then((page) => page.items));
 }
 
 export const characterPath = (name, more = "") => `/characters/${encodeURIComponent(name)}${more}`;

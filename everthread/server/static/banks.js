@@ -33,7 +33,6 @@ function askBankName() {
   });
 }
 
-/** Choose or create a bank. */
 export function openBanks() {
   return openDialog("Memory banks", (close) => {
     const list = h("ul", { class: "banks" });

@@ -4,14 +4,13 @@ import { bankPath, get, post, put, remove, request } from "./api.js";
 import { avatar, characterPath, listCharacters } from "./avatars.js";
 import { askChoice, openDialog } from "./dialogs.js";
 import { acceptDrops, button, download, fill, h, textElement, truncate } from "./dom.js";
-import { editCharacter } from "./editor.js";
+import { editCharacter } from "./characterforms.js";
 import { emit } from "./events.js";
 import { showNotice, withErrors } from "./notices.js";
 import { navigate, route } from "./router.js";
 
 const MAX_CARD_BYTES = 8 << 20; // the server's limit
 
-/** Open the gallery. */
 export function openGallery(chat) {
   return openDialog(
     "Characters",
@@ -160,7 +159,6 @@ async function exportCard({ name, has_picture: png }) {
   download(await response.blob(), `${name.replaceAll(/[^\p{L}\p{N} _-]/gu, "_")}.${format}`);
 }
 
-/** Add a card's character to the gallery. */
 export async function importCard(file) {
   if (file.size > MAX_CARD_BYTES)
     throw new Error(

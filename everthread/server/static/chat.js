@@ -1,11 +1,22 @@
 // The running conversation: its lines, the reply that arrives, and everything that can be done about them.
 
-import { bankPath, chatPath, get, patch, post, Problem, put, readEvents, remove, request } from "./api.js";
+import {
+  bankPath,
+  chatPath,
+  get,
+  normalizeHits,
+  patch,
+  post,
+  Problem,
+  put,
+  readEvents,
+  remove,
+  request,
+} from "./api.js";
 import { byId } from "./dom.js";
 import { emit, on } from "./events.js";
-import { contextWithLines } from "./hits.js";
 import { loadOverlays } from "./lazy.js";
-import { dateSeparator, editInPlace, expand, lineActions, lineElement, streamingLine, swipeControls } from "./line.js";
+import { dateSeparator, editInPlace, lineActions, lineElement, streamingLine, swipeControls, unfold } from "./line.js";
 import { announce, clearNotice, showError, showNotice, withErrors } from "./notices.js";
 import { getIncognitoSessions, replyOptions, saveIncognitoSessions } from "./prefs.js";
 import { reconcile } from "./rerender.js";
@@ -84,7 +95,7 @@ export class ChatView {
     return this.open();
   }
 
-  /** The same once the bank is there, without catching errors. Messages that are sent meanwhile wait. */
+  /** `reload` once the bank exists, without catching errors. Messages that are sent before it is done wait. */
   async open(bankReady = Promise.resolve()) {
     this.loading = bankReady.then(() => this.readState());
     const state = await this.loading;
@@ -272,7 +283,7 @@ export class ChatView {
     const { pending } = this;
     if (name === "line") await this.onLineStored(data.line);
     else if (name === "context") {
-      pending.context = contextWithLines(data);
+      pending.context = { ...data, hits: normalizeHits(data.hits) };
       emit("context", { context: pending.context, of: null });
     } else if (name === "piece") (pending.text.appendData(data.text), this.follower.onGrow());
     else if (name === "question") Object.assign(pending, { unclear: pending.message !== null, message: null });
@@ -303,7 +314,7 @@ export class ChatView {
 
   async onReplyEnd(place) {
     const { done, context, problem, text, unclear, ending } = this.pending;
-    if (done?.line) expand(done.line); // all of it was shown while it arrived
+    if (done?.line) unfold(done.line); // all of it was shown while it arrived
     if (done?.line && context) this.cacheContext(done.line.seq, context);
     const unsaved = done && !done.line && done.body && done.kind !== "ending";
     this.transient = unsaved ? { kind: done.kind, text: done.body, context } : null;
@@ -425,7 +436,6 @@ export class ChatView {
     await showReceipt(proof);
   }
 
-  /** Replace a line's text; the original is retracted. */
   async correctLine(line) {
     const { editText } = await loadOverlays();
     const text = await editText("Correct this memory", line, CORRECT_HINT);
@@ -435,7 +445,6 @@ export class ChatView {
     showNotice("Corrected.");
   }
 
-  /** Remove forgotten lines from everything that is shown. */
   removeLines(seqs) {
     const keeps = (hit) => !seqs.has(hit.line.seq) && !hit.passage.some((line) => seqs.has(line.seq));
     for (const context of new Set(this.contexts.values())) context.hits = context.hits.filter(keeps);
@@ -468,7 +477,6 @@ export class ChatView {
 
   // --------------------------------------------------------------- memories
 
-  /** Show a reply's memories in the memory column. */
   async inspect(line) {
     this.selectReply(line.seq, this.contexts.get(line.seq) ?? (await this.recallAgain(line)));
     emit("view", "memory");
@@ -486,7 +494,8 @@ export class ChatView {
     const exclude = this.state.lines.map((each) => each.seq).filter((seq) => seq > 0);
     const body = { query: prompt.text, as_of: prompt.said_at, exclude, ...memoryBudget() };
     const context = await withErrors(post)(bankPath("/context"), body);
-    if (context) this.cacheContext(line.seq, { ...contextWithLines(context), recalledAgain: true });
+    if (context)
+      this.cacheContext(line.seq, { ...context, hits: normalizeHits(context.hits), recalledAgain: true });
     return this.contexts.get(line.seq) ?? null;
   }
 
@@ -542,24 +551,24 @@ export class ChatView {
   }
 
   /** An element that is drawn again only if its data have changed. */
-  cached(name, data, draw) {
+  cachedElement(name, data, draw) {
     const key = JSON.stringify(data);
     if (this.elements.get(name)?.data !== key) this.elements.set(name, { data: key, element: draw() });
     return this.elements.get(name).element;
   }
 
-  /** The unanswered question whether to remember the conversation. */
   question() {
     const { question, session } = this.state;
     if (!question || this.pending || this.queued) return null;
-    return this.cached("question", [session, question, this.unclear], () => endQuestion(question, this, this.unclear));
+    const { unclear } = this;
+    return this.cachedElement("question", [session, question, unclear], () => endQuestion(question, this, unclear));
   }
 
   welcome() {
     const { lines, greeting, offer, character } = this.state;
     if (lines.length || this.pending || this.queued || this.bankHasLines === null) return null;
     const data = { greeting, offer, character, first: !this.bankHasLines, model: this.model };
-    return this.cached("welcome", data, () => welcomeScreen(data));
+    return this.cachedElement("welcome", data, () => welcomeScreen(data));
   }
 }
 

@@ -1,7 +1,12 @@
-// The columns beside the chat, and the avatar above it. Loaded lazily.
+// The columns beside the chat: its list of chats, and the memory column with its tabs. Loaded lazily.
 
-import { MemoryColumn } from "./memory.js";
+import { byId, fill, h } from "./dom.js";
+import { on } from "./events.js";
+import { NotesPanel } from "./notes.js";
+import { PinnedPanel } from "./pinned.js";
+import { ReplyMemoriesPanel } from "./replymemories.js";
 import { SessionList } from "./sessions.js";
+import { TimelinePanel } from "./timeline.js";
 
 export { avatar } from "./avatars.js";
 
@@ -13,4 +18,50 @@ export function createColumns(chat) {
   created = { memory: new MemoryColumn(chat), sessions: new SessionList() };
   chat.replayEvents();
   return created;
+}
+
+class MemoryColumn {
+  constructor(chat) {
+    this.box = byId("panel");
+    this.tabs = [
+      ["Memory", new ReplyMemoriesPanel(chat)],
+      ["Notes", new NotesPanel()],
+      ["Pinned", new PinnedPanel(chat)],
+      ["Timeline", new TimelinePanel()],
+    ];
+    this.buttons = this.tabs.map(([label], index) => this.tabButton(label, index));
+    fill(byId("tabs"), this.buttons);
+    byId("tabs").addEventListener("keydown", (event) => this.onKey(event));
+    on("view", (name) => name === "memory" && this.select(0));
+    for (const [, panel] of this.tabs) panel.onChange = () => this.current === panel && panel.show(this.box);
+    this.select(0);
+  }
+
+  get current() {
+    return this.tabs[this.index]?.[1];
+  }
+
+  tabButton(label, index) {
+    const props = { type: "button", role: "tab", id: `tab-${index}`, "aria-controls": "panel" };
+    return h("button", { ...props, on: { click: () => this.select(index) } }, label);
+  }
+
+  onKey(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const index = (this.index + step + this.tabs.length) % this.tabs.length;
+    this.select(index);
+    this.buttons[index].focus();
+  }
+
+  select(index) {
+    this.index = index;
+    this.buttons.forEach((each, number) => {
+      each.setAttribute("aria-selected", String(number === index));
+      each.tabIndex = number === index ? 0 : -1;
+    });
+    this.box.setAttribute("aria-labelledby", `tab-${index}`);
+    this.box.scrollTop = 0;
+    this.current.show(this.box);
+  }
 }

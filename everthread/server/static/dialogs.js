@@ -28,7 +28,6 @@ export function openDialog(title, make, { wide = false } = {}) {
   });
 }
 
-/** A quoted line with its speaker and time. */
 function quotedLine(line) {
   return h(
     "figure",
@@ -62,7 +61,7 @@ export const confirmForget = (more) =>
     ],
   );
 
-/** Edit a line's text. Resolves to the new text, or to null. */
+/** Resolves to the line's new text, or to null. */
 export function editText(title, line, hint) {
   return openDialog(title, (close) => {
     const field = h("textarea", { rows: 6, dir: "auto", "aria-label": title, value: line.text, autofocus: true });
@@ -79,7 +78,6 @@ export function editText(title, line, hint) {
   });
 }
 
-/** Show the receipt of a deletion. */
 export function showReceipt(proof) {
   const ranges = proof.seqs.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(", ");
   const rows = [
@@ -96,7 +94,7 @@ export function showReceipt(proof) {
     ),
     h(
       "dl",
-      { class: "receipt" },
+      { class: "facts" },
       rows.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
     ),
     h(

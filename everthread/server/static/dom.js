@@ -7,7 +7,6 @@ export function h(tag, props = {}, ...children) {
   return applyProps(document.createElement(tag), props, children);
 }
 
-/** Create an SVG element. */
 export function svg(tag, props = {}, ...children) {
   return applyProps(document.createElementNS(SVG, tag), props, children);
 }
@@ -19,21 +18,19 @@ function applyProps(element, props, children) {
     else if (name === "value" || name === "checked" || name === "disabled" || name === "hidden") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...present(children));
+  element.append(...flatten(children));
   return element;
 }
 
-/** Flatten children, without those that are empty. */
-const present = (children) =>
+/** All children in one list, without empty ones. */
+const flatten = (children) =>
   children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
 
-/** The element with this id. */
 export const byId = (id) => document.getElementById(id);
 
 /** An element with text in any script: the browser picks its direction. */
 export const textElement = (tag, text, props = {}) => h(tag, { dir: "auto", ...props }, text);
 
-/** A button. */
 export function button(label, act, props = {}) {
   return h("button", { type: "button", on: { click: act }, ...props }, label);
 }
@@ -58,7 +55,6 @@ const PATHS = {
   sessions: "M4 7h16M4 12h16M4 17h10",
 };
 
-/** An icon. */
 export function icon(name) {
   const path = svg("path", { d: PATHS[name] });
   return svg("svg", { viewBox: "0 0 24 24", class: "glyph", "aria-hidden": "true" }, path);
@@ -72,15 +68,13 @@ export function select(label, choices, value, change) {
   return h("label", { class: "row" }, h("span", {}, label), box);
 }
 
-/** Replace an element's children. */
 export function fill(element, ...children) {
-  element.replaceChildren(...present(children));
+  element.replaceChildren(...flatten(children));
 }
 
 /** Cut a text to a maximum length, with an ellipsis. */
 export const truncate = (text, length) => (text.length > length ? `${text.slice(0, length - 1).trimEnd()}…` : text);
 
-/** Save a blob as a file. */
 export function download(blob, name) {
   const url = URL.createObjectURL(blob);
   h("a", { href: url, download: name }).click();
@@ -89,16 +83,16 @@ export function download(blob, name) {
 
 /** Call a function with the files that are dropped on an element. */
 export function acceptDrops(box, accept) {
-  const over = (on) => (event) => {
+  const setDropping = (on) => (event) => {
     if (![...event.dataTransfer.types].includes("Files")) return;
     event.preventDefault();
     event.stopPropagation();
     box.classList.toggle("dropping", on);
   };
-  box.addEventListener("dragover", over(true));
-  box.addEventListener("dragleave", over(false));
+  box.addEventListener("dragover", setDropping(true));
+  box.addEventListener("dragleave", setDropping(false));
   box.addEventListener("drop", (event) => {
-    over(false)(event);
+    setDropping(false)(event);
     if (event.dataTransfer.files.length) accept([...event.dataTransfer.files]);
   });
 }

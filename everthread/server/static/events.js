@@ -5,5 +5,4 @@ const target = new EventTarget();
 /** Call a function with the detail of every event of this name. */
 export const on = (name, act) => target.addEventListener(name, (event) => act(event.detail));
 
-/** Emit an event. */
 export const emit = (name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));

@@ -1,12 +1,13 @@
 // A line of a conversation as an element, with its actions.
 
 import { clockTime, countOf, dateTime, longDate } from "./dates.js";
-import { button, fill, h, iconButton, textElement } from "./dom.js";
+import { button, fill, h, iconButton, textElement, truncate } from "./dom.js";
 import { renderMarkdown } from "./markdown.js";
 
 const FOLD_ABOVE_CHARS = 8_000; // longer texts are folded
 const FOLDED_CHARS = 4_000; // of a folded text that are shown
-const expanded = new Set(); // keys of long lines that are shown in full
+const MAX_QUOTED_CHARS = 2_000; // in a list of memories; the conversation shows the whole line
+const unfolded = new Set(); // keys of long lines that are shown in full
 
 /** A line's element. actions: the buttons below it; fromPerson: whether it is on the person's side. */
 export function lineElement(line, actions = [], fromPerson = line.role !== "assistant") {
@@ -31,10 +32,10 @@ function lineText(line) {
   const render = (part) => (line.role === "assistant" ? renderMarkdown(part) : part);
   const box = textElement("div", null, { class: "line-text" });
   if (line.text.length > FOLD_ABOVE_CHARS) box.classList.add("long");
-  if (line.text.length <= FOLD_ABOVE_CHARS || expanded.has(lineKey(line))) return (fill(box, render(line.text)), box);
+  if (line.text.length <= FOLD_ABOVE_CHARS || unfolded.has(lineKey(line))) return (fill(box, render(line.text)), box);
   const beginning = line.text.slice(0, FOLDED_CHARS).replace(/[\ud800-\udbff]$/, "");
   const show = () => {
-    expand(line);
+    unfold(line);
     fill(box, render(line.text));
     box.closest(".line").focus({ preventScroll: true });
   };
@@ -44,7 +45,7 @@ function lineText(line) {
 }
 
 /** Show a line in full from now on, however long it is. */
-export const expand = (line) => expanded.add(lineKey(line));
+export const unfold = (line) => unfolded.add(lineKey(line));
 
 const lineKey = (line) => `${line.session} ${line.seq}`;
 
@@ -54,6 +55,13 @@ export function isFromPerson(line, lines, person) {
   const several = new Set(lines.filter((each) => each.role === "user").map((each) => each.speaker)).size > 1;
   return !several || line.speaker === person;
 }
+
+/** A line in a list of memories: who said it, and its text. */
+export const quotedText = (line) => [
+  textElement("b", speakerName(line)),
+  " ",
+  textElement("span", truncate(line.text, MAX_QUOTED_CHARS)),
+];
 
 /** A speaker's name; "You" for a person who has given none. */
 export const speakerName = (line) => (line.role === "user" && line.speaker === "user" ? "You" : line.speaker);
@@ -100,7 +108,6 @@ export function streamingLine(speaker) {
   return { element, text };
 }
 
-/** The buttons of a line in the running conversation. */
 export function lineActions(line, { last, chat }) {
   const isReply = line.role === "assistant";
   const saved = line.seq > 0;

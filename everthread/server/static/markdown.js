@@ -17,7 +17,6 @@ const FENCE = /^ {0,3}```/;
 const ITEM = /^ {0,3}(?:[-*•]|(\d{1,9})[.)]) +(?=\S)/;
 const INLINE_TAGS = ["code", "strong", "em"];
 
-/** The block elements of a text. */
 export function renderMarkdown(text) {
   const rows = text.split("\n");
   const blocks = [];
@@ -45,12 +44,12 @@ function codeBlock(rows, from) {
 
 function listBlock(rows, from) {
   const [, number] = ITEM.exec(rows[from]);
-  const of = (row) => {
-    const found = ITEM.exec(row ?? "");
-    return found && Boolean(found[1]) === Boolean(number);
+  const isSameKind = (row) => {
+    const item = ITEM.exec(row ?? "");
+    return item && Boolean(item[1]) === Boolean(number);
   };
   let to = from;
-  while (of(rows[to])) to++;
+  while (isSameKind(rows[to])) to++;
   const items = rows.slice(from, to).map((row) => h("li", { dir: "auto" }, inlineElements(row.replace(ITEM, ""))));
   return [number ? h("ol", { start: number }, items) : h("ul", {}, items), to];
 }

@@ -2,13 +2,11 @@
 
 import { bankPath, get, put } from "./api.js";
 import { shortDate } from "./dates.js";
-import { button, fill, h, textElement, truncate } from "./dom.js";
+import { button, fill, h } from "./dom.js";
 import { emit, on } from "./events.js";
-import { speakerName } from "./line.js";
+import { quotedText } from "./line.js";
 import { withErrors } from "./notices.js";
 import { hashOf } from "./router.js";
-
-const MAX_QUOTED_CHARS = 2_000; // of a line; its conversation shows all of it
 
 export class PinnedPanel {
   constructor(chat) {
@@ -72,15 +70,7 @@ function passageItem(lines, label, act) {
     h(
       "div",
       { class: "passage" },
-      lines.map((line) =>
-        h(
-          "p",
-          {},
-          textElement("b", speakerName(line)),
-          " ",
-          textElement("span", truncate(line.text, MAX_QUOTED_CHARS)),
-        ),
-      ),
+      lines.map((line) => h("p", {}, quotedText(line))),
     ),
     h("footer", { class: "actions always-visible" }, button(label, act, { class: "link" })),
   );

@@ -19,7 +19,6 @@ function readPrefs() {
   }
 }
 
-/** A preference, or null. */
 export const getPref = (name) => readPrefs()[name] ?? null;
 
 /** Set a preference; null removes it. */
@@ -40,7 +39,6 @@ export function replyOptions() {
   return Object.fromEntries(REPLY_OPTIONS.filter((name) => name in all).map((name) => [name, all[name]]));
 }
 
-/** The unsent text of a place. */
 export const getDraft = (place) => sessionStorage.getItem(`draft ${place}`) ?? "";
 
 /** The conversations of a bank (as named in their addresses) that this tab assumes to be in incognito. */

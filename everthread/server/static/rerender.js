@@ -4,7 +4,6 @@ import { fill } from "./dom.js";
 
 const FOCUSABLE = "button, a, summary, input, textarea";
 
-/** Replace all children of a box. */
 export function rerender(box, ...children) {
   const focused = box.contains(document.activeElement) ? elementKey(document.activeElement) : null;
   const open = new Set([...box.querySelectorAll("details[open]")].map(elementKey));

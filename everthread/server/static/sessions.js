@@ -1,14 +1,13 @@
 // The list of a bank's conversations, and the search over everything said in it.
 
-import { bankPath, get, post } from "./api.js";
+import { bankPath, get, normalizeHits, post } from "./api.js";
 import { countOf, monthName, shortDate } from "./dates.js";
 import { button, byId, fill, h, textElement } from "./dom.js";
 import { emit, on } from "./events.js";
-import { withLines } from "./hits.js";
 import { speakerName } from "./line.js";
 import { withErrors } from "./notices.js";
 import { hashOf, route } from "./router.js";
-import { filterRelevant, highlight, searchPattern } from "./search.js";
+import { filterRelevant, highlight, searchPattern } from "./searchresults.js";
 
 const MAX_HITS = 20;
 const SEARCH_DELAY_MS = 200; // after the last key
@@ -99,7 +98,7 @@ export class SessionList {
     const { items } = await post(bankPath("/recall"), { query, k: MAX_HITS }, { signal: this.running.signal });
     if (query !== this.query) return;
     const words = searchPattern(query);
-    const hits = filterRelevant(withLines(items), words);
+    const hits = filterRelevant(normalizeHits(items), words);
     const count = `${countOf(hits.length, "result")}${hits.length > 1 ? ", best first" : ""}`;
     fill(
       this.box,

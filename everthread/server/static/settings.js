@@ -7,7 +7,7 @@ import { button, download, fill, h, select, textElement } from "./dom.js";
 import { emit } from "./events.js";
 import { clearNotice, showNotice, withErrors } from "./notices.js";
 import { getPref, setPref } from "./prefs.js";
-import { recipeSettings } from "./recipe.js";
+import { recipeSettings } from "./recipesettings.js";
 import { navigate, route } from "./router.js";
 import { connectHint } from "./welcome.js";
 
@@ -171,7 +171,6 @@ async function exportBank() {
 
 const CARDS_HINT = 'Character cards can be imported as well: a picture, or JSON with a "spec" or a "first_mes".';
 
-/** Import a file of chats. */
 export async function importFile(file) {
   showNotice(`Reading ${file.name} …`, { lasting: true });
   const path = bankPath(`/import?name=${encodeURIComponent(file.name)}`);

@@ -42,7 +42,7 @@ export class TimelinePanel {
 
 const nameOf = ({ month }) => monthName(`${month}-15`); // its middle, whatever the time zone
 
-/** All months from the first to the last, including those without a message. */
+/** All months from the first to the last, with those that have no message. */
 export function fillMonths(items) {
   const known = new Map(items.map((each) => [each.month, each]));
   const months = [];

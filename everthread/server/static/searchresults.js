@@ -29,8 +29,8 @@ const wordPattern = (word) =>
 
 /** The hits that are relevant or contain a word of the search. */
 export function filterRelevant(hits, words) {
-  const near = ({ relevance, signals }) => relevance >= MIN_RELEVANCE && (signals.cosine ?? 1) >= MIN_COSINE;
-  return hits.filter((hit) => near(hit) || (words && hit.line.text.search(words) >= 0));
+  const isRelevant = ({ relevance, signals }) => relevance >= MIN_RELEVANCE && (signals.cosine ?? 1) >= MIN_COSINE;
+  return hits.filter((hit) => isRelevant(hit) || (words && hit.line.text.search(words) >= 0));
 }
 
 /** An excerpt around the first word that was found, with every such word marked. */

@@ -1,18 +1,16 @@
-// The memories of one reply: passages with dates and relevance, and what can be done about each.
+// The memories that one reply was given: passages with dates and relevance, and the actions for each.
 
 import { bankPath, get, put } from "./api.js";
 import { dateTime, longDate } from "./dates.js";
-import { button, fill, h, icon, textElement, truncate } from "./dom.js";
+import { button, fill, h, icon } from "./dom.js";
 import { emit, on } from "./events.js";
-import { speakerName } from "./line.js";
+import { quotedText } from "./line.js";
 import { showNotice, withErrors } from "./notices.js";
+import { relevanceDetails, relevanceMeter } from "./relevance.js";
 import { rerender } from "./rerender.js";
 import { hashOf } from "./router.js";
-import { signalDetails } from "./signals.js";
 
-const MAX_QUOTED_CHARS = 2_000; // of a line of a passage; its conversation shows all of it
-
-export class RecallPanel {
+export class ReplyMemoriesPanel {
   constructor(chat) {
     this.chat = chat;
     this.context = null;
@@ -63,14 +61,14 @@ export class RecallPanel {
         "header",
         { class: "byline" },
         h("a", { href, title: "Open the chat at this message" }, longDate(line.said_at)),
-        relevanceBar(hits[0]),
+        relevanceMeter(hits[0]),
       ),
       ...this.lines(passage, hits),
-      signalDetails(hits),
+      relevanceDetails(hits),
     );
   }
 
-  /** The lines of a passage, of which one that was found is selected, and the actions for that one. */
+  /** The lines of a passage, and the actions for the selected one of those that were found. */
   lines(passage, hits) {
     const found = hits.map((hit) => hit.line);
     const selected = found.find((line) => this.selected.has(line.seq)) ?? found[0];
@@ -134,31 +132,12 @@ const emptyPanel = () =>
     h("p", { class: "small" }, "Choose “Memories” under any reply."),
   );
 
-function relevanceBar({ relevance, kind }) {
-  const percent = `${Math.round(relevance * 100)}%`;
-  const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("span", {}));
-  bar.firstChild.style.setProperty("inline-size", percent);
-  return h(
-    "span",
-    { class: "relevance", title: "Estimated chance that this is relevant" },
-    kind !== "line" && h("span", {}, kind),
-    bar,
-    h("span", {}, percent),
-    h("span", { class: "visually-hidden" }, " relevant"),
-  );
-}
-
 /** A line of a passage. If several of its lines were found, they can be selected. */
 function passageLine(line, { found, selected, select, pinned }) {
   const wasFound = found.some((each) => each.seq === line.seq);
   const props = { class: `${wasFound ? "match" : ""}${pinned ? " pinned" : ""}`, title: dateTime(line.said_at) };
   const mark = pinned && h("span", { class: "pin" }, icon("pin"), h("span", { class: "visually-hidden" }, "pinned "));
-  const text = [
-    mark,
-    textElement("b", speakerName(line)),
-    " ",
-    textElement("span", truncate(line.text, MAX_QUOTED_CHARS)),
-  ];
+  const text = [mark, quotedText(line)];
   if (found.length < 2 || !wasFound) return h("p", props, text);
   const radio = { type: "radio", name: `line-of-${found[0].seq}`, checked: line.seq === selected.seq };
   return h("label", props, h("input", { ...radio, on: { change: () => select(line) } }), h("span", {}, text));

@@ -6,7 +6,6 @@ import { withErrors } from "./notices.js";
 
 const NO_VALUE = "none";
 
-/** The recipe's part of the settings. */
 export function recipeSettings(serverInfo) {
   const box = h("div", { class: "recipe" });
   const all = get("/recipes").then(({ items }) => items);
