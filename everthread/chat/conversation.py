@@ -79,7 +79,9 @@ class Conversation:
             seq = None if corrects is None else corrects.seq
             line = self.memory.replace_lines(discarded, [new], defer_embedding=defer_embedding, corrects=seq)[0]
         self._drop(discarded)
-        if not refused and line not in self.lines:  # a line with a known key is there already
+        if not refused and line.seq not in [
+            each.seq for each in self.lines
+        ]:  # a line with a known key is there already
             self.lines.append(line)
         return line
 

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
@@ -30,10 +31,50 @@ from everthread.types import Context, Line, Message
 MESSAGE_OVERHEAD_TOKENS = 5  # of a message in a chat API, in addition to its text
 PROTECTED_LINES = 6  # of the window, cut only after memories: without them the subject is lost
 OPENING_MESSAGE = "(The conversation begins.)"  # some models expect the user to speak first
+CACHED_LINES = 2048  # rendered lines, with their tokens; those of a window are needed several times a turn
 MIN_USER_CHARS = 20  # characters of a user's line for which a character must leave room
 ELLIPSIS = "\n[…]\n"  # replaces the middle of a line
 
 RenderMemories = Callable[[Context, str, datetime], str]  # (context, character's name, now) -> section of the prompt
+
+
+def is_character_line(line: Line) -> bool:
+    """Return whether the character said a line, under whatever name."""
+    return line.role == "assistant" and not line.metadata.get(META_HEARD)
+
+
+def format_line(line: Line) -> str:
+    """Render a line of the window: the speaker's name and the text, indented."""
+    return _format(line.text, line.speaker, is_character_line(line))
+
+
+def _format(text: str, speaker: str, of_character: bool) -> str:
+    return indent(text, speaker, every=not of_character)
+
+
+def count_line_tokens(line: Line, count: Counter) -> int:
+    """Count the tokens of a line in the window."""
+    return count(format_line(line)) + MESSAGE_OVERHEAD_TOKENS
+
+
+class LineFormatter:
+    """Renders lines of the window and counts their tokens; repeated lines, up to CACHED_LINES, only once."""
+
+    def __init__(self, count: Counter) -> None:
+        @lru_cache(CACHED_LINES)
+        def render(text: str, speaker: str, of_character: bool) -> tuple[str, int]:
+            rendered = _format(text, speaker, of_character)
+            return rendered, count(rendered) + MESSAGE_OVERHEAD_TOKENS
+
+        self._render = render
+
+    def format(self, line: Line) -> str:
+        """Render a line, as `format_line` does."""
+        return self._render(line.text, line.speaker, is_character_line(line))[0]
+
+    def count_tokens(self, line: Line) -> int:
+        """Count the tokens of a line, as `count_line_tokens` does."""
+        return self._render(line.text, line.speaker, is_character_line(line))[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +92,7 @@ class Turn:
     memories_last: bool = False  # place memories after the newest line instead of before it
     pinned: str = ""  # the pinned lines, rendered
     rules: str = RULES  # the instruction that opens the prompt
+    format_line: Callable[[Line], str] = format_line  # renders a line of the window
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +132,6 @@ def count_tokens(messages: Sequence[Message], count: Counter) -> int:
     return sum(count(message.content) + MESSAGE_OVERHEAD_TOKENS for message in messages)
 
 
-def count_line_tokens(line: Line, count: Counter) -> int:
-    """Count the tokens of a line in the window."""
-    return count(format_line(line)) + MESSAGE_OVERHEAD_TOKENS
-
-
 def shared_prefix_ratio(before: Prompt, after: Prompt, count: Counter = estimate) -> float:
     """Return the share (0..1) of a prompt's tokens that begin the one before verbatim: what a prompt cache saves."""
     same = 0
@@ -116,27 +153,17 @@ def _common(one: str, other: str) -> str:
 # -------------------------------------------------------------------- messages
 
 
-def format_line(line: Line) -> str:
-    """Render a line of the window: the speaker's name and the text, indented."""
-    return indent(line.text, line.speaker, every=not is_character_line(line))
-
-
 def _messages(character: Character, turn: Turn) -> list[Message]:
     """Build all messages. Consecutive lines of one side form one message, since many models expect the sides to
     alternate, the user first and last."""
     lines = [*turn.window, *([turn.newest] if turn.newest and is_character_line(turn.newest) else [])]
     said = [("user", OPENING_MESSAGE)] if lines and is_character_line(lines[0]) else []
-    said += [(_role(line), format_line(line)) for line in lines]
+    said += [(_role(line), turn.format_line(line)) for line in lines]
     said.append(("user", build_last_message(character, turn)))
     sides = [
         Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
     ]
     return [Message("system", build_prefix(character, turn.sample, turn.pinned, turn.rules)), *sides]
-
-
-def is_character_line(line: Line) -> bool:
-    """Return whether the character said a line, under whatever name."""
-    return line.role == "assistant" and not line.metadata.get(META_HEARD)
 
 
 def _role(line: Line) -> Literal["user", "assistant"]:

@@ -189,10 +189,10 @@ class ReplyFilter:
         self._held, self._blanks, self._blank_chars = "", [], 0
 
 
-def _parts(piece: str) -> Iterator[str]:
+def _parts(piece: str) -> list[str]:
     """Split a piece by lines and MAX_PART_CHARS, since the held text is copied at each label."""
-    for line in piece.splitlines(keepends=True):
-        yield from (line[at : at + MAX_PART_CHARS] for at in range(0, len(line), MAX_PART_CHARS))
+    lines = piece.splitlines(keepends=True)
+    return [line[at : at + MAX_PART_CHARS] for line in lines for at in range(0, len(line), MAX_PART_CHARS)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from everthread.chat import character_library, offline_reply, pins, style_sample
 from everthread.chat.character import Character
 from everthread.chat.conversation import Conversation
-from everthread.chat.prompt_builder import Turn, build_prefix, build_prompt, check_fits
+from everthread.chat.prompt_builder import LineFormatter, Turn, build_prefix, build_prompt, check_fits
 from everthread.chat.reminders import Reminders
 from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_metadata
 from everthread.chat.reply_filter import ReplyFilter
@@ -67,6 +67,7 @@ class Responder:
         self.banks = multi_bank.check_banks(memory.store, banks) if banks else ()
         self._memory, self._now, self._recalls_as_of_now = memory, now, recalls_as_of_now
         self._count = lru_cache(TOKEN_CACHE_SIZE)(count or memory.count)
+        self._line_formatter = LineFormatter(self._count)
         self._reminders = Reminders(memory)
         self._settings: Mapping[str, JSONValue] = memory.settings()  # as of the last refresh
         self._character = character_library.open_character(character, self._settings)
@@ -76,7 +77,7 @@ class Responder:
     def join(self, conversation: Conversation, scribe_worker: ScribeWorker, last_seen: datetime | None) -> None:
         """Answer in this conversation from now on. `last_seen` is when the two spoke last before it."""
         self._conversation, self._scribe_worker, self._last_seen = conversation, scribe_worker, last_seen
-        self._window = Window(conversation, scribe_worker, self._count)
+        self._window = Window(conversation, scribe_worker, self._line_formatter)
 
     def use_memory(self, memory: Memory, scribe_worker: ScribeWorker) -> None:
         """Continue in the same bank with another recipe."""
@@ -180,6 +181,7 @@ class Responder:
             memories_last=recipe.memories_last,
             pinned=pins.render(pinned, self._count),
             rules=recipe.rules,
+            format_line=self._line_formatter.format,
         )
         prompt, sampling = build_prompt(character, turn, self._tokens.prompt, self._count), self._sampling
         reader = self._memory.reader

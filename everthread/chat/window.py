@@ -8,9 +8,8 @@ from datetime import datetime
 
 from everthread.chat import pins
 from everthread.chat.conversation import Conversation
-from everthread.chat.prompt_builder import count_line_tokens
+from everthread.chat.prompt_builder import LineFormatter
 from everthread.chat.scribe_worker import ScribeWorker, make_job
-from everthread.text.tokens import Counter
 from everthread.types import Line, Unit
 
 DEFAULT_CONTEXT = 8192  # tokens of context, without a model
@@ -45,8 +44,8 @@ class TokenBudget:
 class Window:
     """Selects the notes and the lines of a conversation that a prompt holds."""
 
-    def __init__(self, conversation: Conversation, scribe_worker: ScribeWorker, count: Counter) -> None:
-        self._conversation, self._scribe_worker, self._count = conversation, scribe_worker, count
+    def __init__(self, conversation: Conversation, scribe_worker: ScribeWorker, formatter: LineFormatter) -> None:
+        self._conversation, self._scribe_worker, self._formatter = conversation, scribe_worker, formatter
         self._notes_version: tuple[int, datetime] | None = None  # the notes for which _last_noted_seq was looked up
         self._last_noted_seq = 0
 
@@ -68,11 +67,19 @@ class Window:
 
     def lines_since_notes(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[Line]:
         """Return the last lines after the notes, in about `max_tokens` tokens, and the recipe's overlap before them."""
-        noted, left, first = self._find_last_noted(notes), max_tokens, len(lines)
-        while first and not 0 < lines[first - 1].seq <= noted and left > 0:
-            first -= 1
-            left -= count_line_tokens(lines[first], self._count)
-        return list(lines[max(first - self._conversation.memory.recipe.overlap, 0) :])
+        return list(lines[len(lines) - len(self._costs_since_notes(lines, notes, max_tokens)) :])
+
+    def _costs_since_notes(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[int]:
+        """Return the tokens of each of `lines_since_notes`."""
+        noted, left, costs = self._find_last_noted(notes), max_tokens, list[int]()
+        for line in reversed(lines):
+            if 0 < line.seq <= noted or left <= 0:
+                break
+            costs.append(self._formatter.count_tokens(line))
+            left -= costs[-1]
+        first = len(lines) - len(costs)
+        overlap = lines[max(first - self._conversation.memory.recipe.overlap, 0) : first]
+        return [*map(self._formatter.count_tokens, overlap), *reversed(costs)]
 
     def queue_notes(self, tokens: TokenBudget, prefix: int) -> None:
         """Queue notes on the oldest lines if the window is over its budget, and start the work that is queued.
@@ -81,14 +88,13 @@ class Window:
             tokens: the budget of a prompt.
             prefix: the tokens of the prompt's prefix.
         """
-        memory, evicted, window = self._conversation.memory, 0, list[Line]()
+        memory, lines, costs = self._conversation.memory, self._conversation.lines, list[int]()
         if memory.recipe.notes:
             max_tokens = NOTES_REBUILD_CONTEXTS * tokens.context
-            window = self.lines_since_notes(self._conversation.lines, self._scribe_worker.notes(), max_tokens)
-            costs = [count_line_tokens(line, self._count) for line in window]
-            evicted = memory.recipe.lines_to_evict(costs, tokens.window(prefix))
+            costs = self._costs_since_notes(lines, self._scribe_worker.notes(), max_tokens)
+        evicted = memory.recipe.lines_to_evict(costs, tokens.window(prefix)) if costs else 0
         if evicted and not any(job.kind == "notes" for job in memory.jobs()):
-            self._scribe_worker.submit(make_job("notes", window[:evicted]))
+            self._scribe_worker.submit(make_job("notes", lines[len(lines) - len(costs) :][:evicted]))
         else:
             self._scribe_worker.start()
 
