@@ -9,7 +9,7 @@ A line comes in (observe)
     recipes.base             Recipe.update                     writes what derives from lines
 
 A question comes in (recall, context)
-    recall.rerank.names      open_reranker                     opens the reranker, if one is named
+    recall.rerank.names      RerankerOpener.open               opens the reranker, if one is named
     recipes.dispatch         search                            chooses what answers it
     bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the lines that wait for it
     recipes.default          Default.recall                    composes what follows, as each recipe does in its own way
@@ -51,7 +51,7 @@ from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError
 from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
-from everthread.recall.rerank.names import open_reranker, rerank_hits
+from everthread.recall.rerank.names import RerankerOpener, rerank_hits
 from everthread.recall.types import ContextBudget, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
@@ -98,10 +98,11 @@ class Memory:
 
     def __init__(self, bank: str, store: Store, embedder: Embedder, recipe: Recipe) -> None:
         """Open a bank of an open store, which the caller closes; `open` is the usual way."""
-        store.corpus(bank)  # creates the bank, or raises now if it can't be read
+        store.create(bank)
         self.bank, self.store, self.recipe = bank, store, recipe
         self.count: Counter = estimate  # the tokens of a text
         self._encoder = Encoder(embedder)
+        self._rerankers = RerankerOpener(embedder)
         self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._owns_store = self._saves_recipe = False  # the latter: with the first line
@@ -148,7 +149,7 @@ class Memory:
                 factory.open_recipe(recipe, SavedRecipe.of(held, bank), options),
             )
             memory.count = factory.open_counter(tokens)
-            memory._saves_recipe = bool(recipe or options) and not held.corpus(bank).last_seq
+            memory._saves_recipe = bool(recipe or options) and not held.corpus_stats(bank).last_seq
         except BaseException:
             if held is not store:
                 held.close()
@@ -299,7 +300,7 @@ class Memory:
             banks: names of banks in the same store that are searched in place of this one. Access control is the
                 caller's responsibility.
             rerank: a reranker or its name (`recall.rerank.names`), which chooses at most k hits from four times as
-                many; None: the recipe's, if it has one. The order of the hits is then the reranker's.
+                many and orders them. None: the recipe's reranker; "none" or "": no reranking.
 
         Returns:
             The hits, best first, each with its relevance, which the default recipe calibrates for lines; of several
@@ -312,7 +313,7 @@ class Memory:
         """
         validation.check_positive(k, "k")
         asked = Query(query, where, as_of, validation.check_seqs(exclude))
-        reranker = open_reranker(rerank or self.recipe.rerank, self._encoder.embedder)
+        reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
         wanted = k if reranker is None else k * dispatch.HITS_PER_RERANKED_HIT
         search = partial(dispatch.search, self.recipe)
         if banks is None:
@@ -368,7 +369,7 @@ class Memory:
         gone = validation.check_seqs(exclude)
         asked = Query(query, where, as_of, gone, notes)
         limits = ContextBudget(budget, count or self.count, session, gone, gate, min_relevance)
-        reranker = open_reranker(rerank or self.recipe.rerank, self._encoder.embedder)
+        reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
         build = partial(dispatch.build_context, self.recipe, reranker=reranker)
         if banks is not None:
             return multi_bank.build_context(self.reader, banks, asked, limits, build)
@@ -578,7 +579,8 @@ class Memory:
         return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH, progress, self.recipe.embedded)
 
     def close(self) -> None:
-        """Close the files, unless the store was given open. The memory can be opened again."""
+        """Close the files, unless the store was given open, and the reranker's model. A later call opens them again."""
+        self._rerankers.close()
         if self._owns_store:
             self.store.close()
 

@@ -124,7 +124,7 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
     """
     said, at = read_stdin() if text == "-" else text, parse_time(said_at)
     with open_memory(ctx, bank, create=True) as memory:
-        last = memory.store.corpus(bank).last_seq
+        last = memory.store.corpus_stats(bank).last_seq
         line = memory.observe(said, said_at=at, **values)
     known = line.seq <= last
     if as_json:
@@ -194,7 +194,8 @@ banks_option = click.option(
 rerank_option = click.option(
     "--rerank",
     metavar="NAME",
-    help="Reorder what is found: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME.",
+    help="Reorder what is found: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no "
+    "reranking. Default: the recipe's.",
 )
 
 

@@ -132,8 +132,8 @@ class Default(Recipe):
     neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=WIDEST)
     rerank: Reranker | str = option(
         "",
-        "Reranker of hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; empty for none.",
-        remote=("", "keywords", "mmr", "recency_importance", "em:minilm"),
+        "Reranker of hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no reranking.",
+        remote=("", "none", "keywords", "mmr", "recency_importance", "em:minilm"),
     )
     buffer_hits: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)

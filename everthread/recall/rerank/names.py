@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from everthread import config
+from everthread.common.fork_safety import Lock
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
 from everthread.embedders.encoder import FAILURES
@@ -19,47 +20,74 @@ from everthread.types import Hit, now
 
 log = logging.getLogger("everthread")
 
-EMBEDDER_PREFIX = "em:"  # an embedding model that matches, before its name
-HALF_LIFE_DAYS = 30.0  # of `recency_importance`, where it is opened by name
-RERANKER_NAMES = ("keywords", "mmr", "recency_importance", "verdict", "em:EMBEDDER", "st:NAME")
+EMBEDDER_PREFIX = "em:"  # before the name of an embedding model that matches
+HALF_LIFE_DAYS = 30.0  # of `recency_importance`, if it is opened by name
+NO_RERANKING = ("none", "")
+RERANKER_NAMES = ("none", "keywords", "mmr", "recency_importance", "verdict", "em:EMBEDDER", "st:NAME")
 
 
-def open_reranker(spec: Reranker | str | None, embedder: Embedder) -> Reranker | None:
-    """Open a reranker.
+class RerankerOpener:
+    """Opens rerankers for one memory. `verdict` opens its language model once, until the memory closes. Thread-safe."""
 
-    Args:
-        spec: a reranker as it is, or one of `NAMES`; None and "" for no reranker.
-        embedder: the bank's embedder, by which `mmr` compares hits.
+    def __init__(self, embedder: Embedder) -> None:
+        """Start without an open reranker.
 
-    Raises:
-        ConfigError: for an unknown name.
-        BadInput: for an object without `rerank`.
-    """
-    if not spec:
-        return None
-    if not isinstance(spec, str):
-        if not callable(getattr(spec, "rerank", None)):
-            raise BadInput(f"invalid reranker {type(spec).__name__}: it has no rerank(query, hits); expected one")
-        return spec
-    if spec == "keywords":
-        return KeywordOverlap()
-    if spec == "mmr":
-        return MMR(embedder)
-    if spec == "recency_importance":
-        return RecencyImportance(now, HALF_LIFE_DAYS)
-    if spec == "verdict":
-        return LLMVerdict(open_scribe(open_llm()))
-    if (model := _cached_matcher(spec)) is None:
-        raise ConfigError(f"invalid reranker {spec!r}: expected one of {', '.join(RERANKER_NAMES)}")
-    return model
+        Args:
+            embedder: the bank's embedder, by which `mmr` compares hits.
+        """
+        self._embedder = embedder
+        self._verdict: LLMVerdict | None = None
+        self._lock = Lock()
+
+    def open(self, spec: Reranker | str) -> Reranker | None:
+        """Open a reranker.
+
+        Args:
+            spec: a reranker as it is, or one of `RERANKER_NAMES`.
+
+        Returns:
+            The reranker; None for "none" and for an empty name.
+
+        Raises:
+            ConfigError: for an unknown name.
+            BadInput: for an object without `rerank`.
+        """
+        if not isinstance(spec, str):
+            if not callable(getattr(spec, "rerank", None)):
+                raise BadInput(f"invalid reranker {type(spec).__name__}: it has no rerank(query, hits); expected one")
+            return spec
+        if spec in NO_RERANKING:
+            return None
+        if spec == "keywords":
+            return KeywordOverlap()
+        if spec == "mmr":
+            return MMR(self._embedder)
+        if spec == "recency_importance":
+            return RecencyImportance(now, HALF_LIFE_DAYS)
+        if spec == "verdict":
+            return self._open_verdict()
+        if (model := _cached_matcher(spec)) is None:
+            raise ConfigError(f"invalid reranker {spec!r}: expected one of {', '.join(RERANKER_NAMES)}")
+        return model
+
+    def close(self) -> None:
+        """Close the language model of `verdict`. The next query that names it opens it again."""
+        with self._lock:
+            self._verdict = None  # a language model closes its connections when it is garbage-collected
+
+    def _open_verdict(self) -> LLMVerdict:
+        with self._lock:
+            if self._verdict is None:
+                self._verdict = LLMVerdict(open_scribe(open_llm()))
+            return self._verdict
 
 
 def open_matcher(name: str, device: object = None) -> EmbedderMatch | CrossEncoder | None:
     """Open a matching model, `em:EMBEDDER` or `st:NAME`; None for another name.
 
     Args:
-        name: its name.
-        device: where torch runs it, as for `everthread.embedders.names.embedder`.
+        name: the model's name, with its prefix.
+        device: the device on which torch runs it, as for `everthread.embedders.names.open_embedder`.
 
     Raises:
         ConfigError: for an unknown embedder.
@@ -78,11 +106,11 @@ def _cached_matcher(name: str) -> EmbedderMatch | CrossEncoder | None:
 
 
 def rerank_hits(reranker: Reranker | None, query: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Put hits into a reranker's order; into the order given without one, and where its model fails."""
+    """Reorder hits by a reranker. Without one, and if its model fails, they keep their order."""
     if reranker is None or not hits:
         return list(hits)
     try:
         return reranker.rerank(query, hits)
     except FAILURES as error:
-        log.warning("hits keep their order, for %s failed: %s", reranker.name, error)
+        log.warning("hits keep their order, because %s failed: %s", reranker.name, error)
         return list(hits)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,13 +12,14 @@ import pytest
 
 from everthread.errors import BadInput, ConfigError, ModelError
 from everthread.memory import Memory
-from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance
+from everthread.recall.rerank import names
+from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance, Reranker
 from everthread.recall.rerank.models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
-from everthread.recall.rerank.names import open_reranker
+from everthread.recall.rerank.names import RerankerOpener
 from everthread.recipes.default import Default
 from everthread.recipes.dispatch import HITS_PER_RERANKED_HIT
 from everthread.recipes.options import check_remote
-from everthread.testing import HashEmbedder
+from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Hit, NewLine
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -52,6 +54,10 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
+def open_reranker(spec: Any) -> Reranker | None:
+    return RerankerOpener(HashEmbedder()).open(spec)
+
+
 def seqs(hits: Sequence[Hit]) -> list[int]:
     return [hit.line.seq for hit in hits]
 
@@ -68,21 +74,21 @@ def seqs(hits: Sequence[Hit]) -> list[int]:
     ],
 )
 def test_each_reranker_has_a_name(name: str, kind: type) -> None:
-    assert isinstance(open_reranker(name, HashEmbedder()), kind)
+    assert isinstance(open_reranker(name), kind)
 
 
 def test_a_model_is_opened_once_however_often_it_is_named() -> None:
-    assert open_reranker("em:minilm", HashEmbedder()) is open_reranker("em:minilm", HashEmbedder())
+    assert open_reranker("em:minilm") is open_reranker("em:minilm")
 
 
 def test_a_reranker_is_taken_as_it_is_and_no_name_is_no_reranker() -> None:
     given = Backwards()
-    assert open_reranker(given, HashEmbedder()) is given
-    assert (open_reranker(None, HashEmbedder()), open_reranker("", HashEmbedder())) == (None, None)
+    assert open_reranker(given) is given
+    assert (open_reranker("none"), open_reranker("")) == (None, None)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(memory: Memory) -> None:
-    known = "expected one of keywords, mmr, recency_importance, verdict, em:EMBEDDER, st:NAME"
+    known = "expected one of none, keywords, mmr, recency_importance, verdict, em:EMBEDDER, st:NAME"
     for call in (memory.recall, memory.context):
         with pytest.raises(ConfigError, match=f"invalid reranker 'best': {known}"):
             call("ferry", rerank="best")
@@ -91,7 +97,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(memory: Memory) -> None:
 @pytest.mark.parametrize("given", [5, object()])
 def test_an_object_that_can_not_rerank_is_refused(given: Any) -> None:
     with pytest.raises(BadInput, match=r"it has no rerank\(query, hits\)"):
-        open_reranker(given, HashEmbedder())
+        open_reranker(given)
 
 
 def test_the_hits_are_chosen_by_the_reranker_from_more_of_them(memory: Memory) -> None:
@@ -119,6 +125,43 @@ def test_a_recipe_may_name_its_reranker_and_a_query_another_one(memory: Memory) 
     assert all("keywords" in hit.signals and "backwards" not in hit.signals for hit in by_keywords)
 
 
+@pytest.mark.parametrize("nothing", ["none", ""])
+def test_a_query_can_turn_off_the_reranker_of_the_recipe(memory: Memory, nothing: str) -> None:
+    plain = memory.recall("When does the ferry sail?", 8)
+    memory.recipe = Default(rerank=Backwards())
+    assert memory.recall("When does the ferry sail?", 8, rerank=nothing) == plain
+    assert all("backwards" not in hit.signals for hit in memory.context("ferry", gate=False, rerank=nothing).hits)
+
+
+@pytest.mark.parametrize("nothing", ["none", ""])
+def test_a_recipe_can_be_set_to_no_reranking(memory: Memory, nothing: str) -> None:
+    plain = memory.recall("ferry", 8)
+    memory.recipe = Default(rerank=nothing)
+    assert memory.recall("ferry", 8) == plain
+
+
+def test_the_language_model_of_verdict_is_opened_once_and_dropped_when_the_memory_closes(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[weakref.ref[ScriptedLLM]] = []
+
+    def open_llm() -> ScriptedLLM:
+        llm = ScriptedLLM(['{"relevant": true}'] * 99)
+        opened.append(weakref.ref(llm))
+        return llm
+
+    monkeypatch.setattr(names, "open_llm", open_llm)
+    for _ in range(3):
+        found = memory.recall("ferry", 2, rerank="verdict")
+        assert [value for hit in found for name, value in hit.signals.items() if "verdict" in name] == [1.0, 1.0]
+    memory.context("ferry", gate=False, rerank="verdict")
+    assert len(opened) == 1
+    memory.close()
+    assert opened[0]() is None
+    memory.recall("ferry", 2, rerank="verdict")
+    assert len(opened) == 2
+
+
 def test_the_hits_of_several_banks_are_reranked_together(memory: Memory) -> None:
     Memory("bob", memory.store, memory.embedder, memory.recipe).observe("The ferry was late.")
     plain = memory.recall("ferry", 9, banks=["alice", "bob"])
@@ -129,11 +172,11 @@ def test_the_hits_of_several_banks_are_reranked_together(memory: Memory) -> None
 def test_hits_keep_their_order_while_the_reranker_fails(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert memory.recall("ferry", 3, rerank=Down()) == memory.recall("ferry", 3)
-    assert "hits keep their order, for down failed: the model is down" in caplog.text
+    assert "hits keep their order, because down failed: the model is down" in caplog.text
 
 
 def test_a_request_may_name_only_rerankers_that_load_no_model_of_its_choice() -> None:
-    for name in ("", "keywords", "mmr", "recency_importance", "em:minilm"):
+    for name in ("", "none", "keywords", "mmr", "recency_importance", "em:minilm"):
         check_remote(Default(), {"rerank": name})
     for name in ("st:some/model", "em:http://elsewhere/v1#model", "verdict"):
         with pytest.raises(BadInput, match="invalid rerank"):
