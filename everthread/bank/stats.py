@@ -20,7 +20,7 @@ class MonthStats:
 
 def lines_by_month(store: TermIndex, bank: str) -> list[MonthStats]:
     """Count lines and sessions per month, ascending, on the speakers' own clocks; months without lines are left out."""
-    every = np.arange(1, store.corpus(bank).last_seq + 1, dtype=np.int64)
+    every = np.arange(1, store.corpus_stats(bank).last_seq + 1, dtype=np.int64)
     lines = store.scoring_rows(bank, every).lines  # (R,)
     month = lines["said_at"].astype("datetime64[us]").astype("datetime64[M]")
     found, place, counts = np.unique(month, return_inverse=True, return_counts=True)

@@ -92,7 +92,7 @@ def measure_noisy_neighbour(
 def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -> None:
     """Fill the bank up to `size` lines."""
     memory = Memory(bank, store, embedder, factory.open_recipe("default"))
-    have = store.corpus(bank).lines
+    have = store.corpus_stats(bank).lines
     if have < size:
         memory.observe_many(synthetic.lines(size - have, skip=behind + have))
 

@@ -66,7 +66,7 @@ class Reminders:
         """Return an event that the user announced and that happened since `last_seen`, or is about to happen."""
         if last_seen is None:
             return None
-        last = self._memory.store.corpus(self._memory.bank).last_seq
+        last = self._memory.store.corpus_stats(self._memory.bank).last_seq
         recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
         events = [event for line in recent if (event := parse_event(line)) is not None]
         made = self._history_without(replaces)

@@ -115,7 +115,7 @@ class Responder:
         character."""
         if self.llm is None or self._conversation.lines or not self._character.greeting.strip():
             return ""
-        met = any(speaker.role == "assistant" for speaker in self._memory.store.corpus(self._memory.bank).speakers)
+        met = self._memory.store.corpus_stats(self._memory.bank).has_assistant
         return "" if met else self._character.fill_names(self._character.greeting.strip())
 
     def find_opening(self) -> str:

@@ -151,7 +151,7 @@ def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bo
     terminal, it takes its place, and a line on standard error reports that.
     """
     with suppress(LookupError), closing(factory.open_store(store, create=False)) as found:
-        if found.exists(bank) and found.corpus(bank).lines:
+        if found.exists(bank) and found.corpus_stats(bank).lines:
             settings = found.settings(bank)
             now, name = open_character(None, settings).name, open_character(character, settings).name
             return bank if now == name else _chosen(bank, now, name, asks)

@@ -391,7 +391,7 @@ def _load_history(chat: Chat) -> None:
         import readline
     except ImportError:  # Windows has a line editor of its own
         return
-    last = chat.memory.store.corpus(chat.memory.bank).last_seq
+    last = chat.memory.store.corpus_stats(chat.memory.bank).last_seq
     for line in chat.memory.lines(Filter(speaker=chat.character.person), after=max(0, last - 2 * MAX_HISTORY_LINES)):
         with suppress(UnicodeEncodeError):  # the terminal can't show the line
             readline.add_history(next(filter(None, line.text.splitlines())))

@@ -93,7 +93,7 @@ class BankReader:
 
     def corpus_stats(self, visible: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of some of its lines."""
-        return self.store.corpus(self.bank, visible)
+        return self.store.corpus_stats(self.bank, visible)
 
     def find_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
         """Find the lines that a query may be about, with everything that scores are made of.
@@ -107,7 +107,7 @@ class BankReader:
         """
         where, as_of, exclude = query.where, query.as_of, query.exclude
         visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
-        corpus = self.store.corpus(self.bank, visible)
+        corpus = self.store.corpus_stats(self.bank, visible)
         clock = as_of or now().astimezone()  # the asker's, as far as it is known
         parsed = parse_query(query.query, corpus.names, clock)
         in_span = (
@@ -178,7 +178,7 @@ class BankReader:
             k: units that are wanted.
         """
         text, where, as_of = query.query, query.where or Filter(), query.as_of
-        parsed = parse_query(text, self.store.corpus(self.bank).names, as_of or now().astimezone())
+        parsed = parse_query(text, self.store.corpus_stats(self.bank).names, as_of or now().astimezone())
         vector = self.encoder.try_embed_query(parsed.embedding_text) if text.strip() else None
         units = unit_search.filter_units(self.units(*kinds), where, as_of) if text.strip() else []
         cosines = {} if vector is None else self.unit_cosines(vector, kinds)

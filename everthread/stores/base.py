@@ -200,6 +200,13 @@ class BankCatalog(Protocol):
     def exists(self, bank: str) -> bool:
         """Return whether the bank exists. Does not create it."""
 
+    def create(self, bank: str) -> None:
+        """Create a bank unless it exists.
+
+        Raises:
+            BankDamaged, BankTooNew: the bank exists and can't be read.
+        """
+
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         """Count the contents of a bank.
 
@@ -359,7 +366,7 @@ class TermIndex(Protocol):
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
         """Return the columns that scoring needs of lines (ascending); lines not in `within` count nowhere."""
 
-    def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+    def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of the lines in `within` alone; `last_seq` is always the bank's."""
 
 

@@ -47,7 +47,7 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
 
 def _last_seq(memory: Memory) -> int:
     """The last number that the bank has given to a line, which may have been forgotten since."""
-    return memory.store.corpus(memory.bank).last_seq
+    return memory.store.corpus_stats(memory.bank).last_seq
 
 
 def _find_forgotten(source: Memory, target: Memory, last: int, done: int) -> list[tuple[Scope, str | int]]:

@@ -17,7 +17,7 @@ def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path) 
     assert found.errors == ()
     assert found.calls == found.observe.calls + found.recall.calls > 0
     assert store.banks() == ["load 0", "load 1", "load 2"]
-    assert sum(store.corpus(bank).lines for bank in store.banks()) == 3 * 40 + found.observe.calls
+    assert sum(store.corpus_stats(bank).lines for bank in store.banks()) == 3 * 40 + found.observe.calls
     assert f"{found.calls:,} calls" in found.text()
     assert found.json()["rate"] == round(found.rate, 1)
     store.close()

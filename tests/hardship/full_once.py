@@ -59,7 +59,7 @@ def library(folder: Path) -> Path | None:
 def tried(store: SQLiteStore) -> str:
     """What comes of making the bank."""
     try:
-        return f"made with {store.corpus('alice').lines} lines"
+        return f"made with {store.corpus_stats('alice').lines} lines"
     except EverthreadError as error:
         return f"{type(error).__name__}: {error}"
 

@@ -200,7 +200,7 @@ def test_every_signal_is_what_its_definition_says(
         numbers = {int(line.session[1:]) for line in memory.lines(retracted=True)}
         query = f"{asked} {date}"
         found, got = memory.reader.find_candidates(Query(query))
-        corpus = memory.store.corpus("bank")
+        corpus = memory.store.corpus_stats("bank")
         naive = Naive(
             list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
         )

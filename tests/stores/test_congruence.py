@@ -90,7 +90,7 @@ def done(memory: Memory, what: str, value: Any) -> object:
             return timeless(memory.retract(value))
         if what == "reserve":
             memory.store.reserve_seqs(memory.bank, value)
-            return memory.store.corpus(memory.bank).last_seq
+            return memory.store.corpus_stats(memory.bank).last_seq
         return replace(memory.forget(**value), forgotten_at=BEGUN)
     except (BadLine, NotFound) as error:
         return type(error)
@@ -105,7 +105,7 @@ def known(memory: Memory) -> object:
     """All that a bank says of itself."""
     stats = replace(memory.stats(), bytes=0)
     every = [timeless(line) for line in memory.lines(retracted=True)]
-    corpus = memory.store.corpus(memory.bank)
+    corpus = memory.store.corpus_stats(memory.bank)
     return stats, memory.sessions(), every, list(memory.lines()), corpus.last_seq, memory.store.check(memory.bank)
 
 

@@ -128,7 +128,7 @@ class ChunkIndex:
         kept = self.store.settings(self.bank).get(SETTING_CHUNKS)
         if (state := self._state(kept)) is None:
             return self._begin(kept)
-        corpus = self.store.corpus(self.bank)
+        corpus = self.store.corpus_stats(self.bank)
         if (state.last, state.lines, state.retracted) == (corpus.last_seq, corpus.lines, corpus.retracted):
             if not state.open or shown is None or set(shown).issuperset(range(state.seq, state.last + 1)):
                 return None

@@ -92,7 +92,7 @@ def readyz(request: Request, services: SharedServices) -> PlainTextResponse:
     banks = services.store.banks()
     with suppress(BankDamaged, BankTooNew):
         if banks:
-            services.store.corpus(banks[0])
+            services.store.corpus_stats(banks[0])
     return PlainTextResponse("ready\n")
 
 

@@ -79,8 +79,12 @@ def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
 def make(new: WriteLazyMemory, once: Idempotency) -> Stats:
     """Create a bank unless it exists, and count its content."""
     memory = new(lambda: None)
-    once.run_once(lambda: memory.store.corpus(memory.bank), lambda _: True, lambda _: memory.store.corpus(memory.bank))
-    return memory.stats()  # reading the corpus has created the bank again if it was forgotten
+
+    def create() -> None:
+        memory.store.create(memory.bank)  # again, if the bank was forgotten since
+
+    once.run_once(create, lambda _: True, lambda _: create())
+    return memory.stats()
 
 
 @router.get("/{bank}", response_model=StatsView)

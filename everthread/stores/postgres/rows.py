@@ -321,7 +321,7 @@ def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, V
 # -------------------------------------------------------------------- the whole bank
 
 
-def corpus(db: Connection, bank: str, condition: str, values: Sequence[object]) -> CorpusStats | None:
+def corpus_stats(db: Connection, bank: str, condition: str, values: Sequence[object]) -> CorpusStats | None:
     """Return the statistics of the bank, or of its lines that meet a condition; None if there is no bank."""
     kept = db.execute(
         """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,

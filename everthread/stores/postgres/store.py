@@ -186,6 +186,10 @@ class PostgresStore(Store):
 
         return self._retry(once)
 
+    def create(self, bank: str) -> None:
+        if self._read(bank, lambda db: records.analyser_version(db, bank)) is None:
+            self._write(bank, lambda db: records.create_bank(db, bank, to_micros(now())))
+
     # ------------------------------------------------------------------ writing
 
     def append(
@@ -563,10 +567,8 @@ class PostgresStore(Store):
 
         return self._read(bank, read)
 
-    def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
-        found = self._read(bank, lambda db: records.corpus(db, bank, *seq_bitmap(within)))
-        if found is None:
-            self._write(bank, lambda db: records.create_bank(db, bank, to_micros(now())))
+    def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+        found = self._read(bank, lambda db: records.corpus_stats(db, bank, *seq_bitmap(within)))
         return found or CorpusStats(0, 0, 0, 0, 0, ())
 
     def lines_without_vectors(

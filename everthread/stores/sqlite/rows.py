@@ -83,7 +83,7 @@ def scoring_rows(db: sqlite3.Connection, columns: LineColumns, seqs: Seqs, withi
     return ScoringRows(lines, np.array(sessions, np.int64).reshape(-1, 4))
 
 
-def corpus(db: sqlite3.Connection) -> CorpusStats:
+def corpus_stats(db: sqlite3.Connection) -> CorpusStats:
     """Return the statistics of the bank."""
     lines, terms, head_terms, sessions, last_seq, retracted = db.execute(
         "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq, retracted FROM bank"

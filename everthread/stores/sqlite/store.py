@@ -137,6 +137,9 @@ class SQLiteStore(Store):
     def exists(self, bank: str) -> bool:
         return (self.folder / file_name(bank)).exists()
 
+    def create(self, bank: str) -> None:
+        self.corpus_stats(bank)  # opening the file creates it, and reading it raises if it is damaged
+
     def _bank(self, bank: str) -> _Bank:
         with FORK_GUARD, self._lock:
             found = self._open.get(bank)
@@ -469,10 +472,10 @@ class SQLiteStore(Store):
         with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
             return records.scoring_rows(db, columns, seqs, within)
 
-    def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+    def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         if within is None:
             with self._bank(bank).file.read_transaction() as db:
-                return records.corpus(db)
+                return records.corpus_stats(db)
         with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
             return records.corpus_within(db, columns, within)
 

@@ -319,8 +319,8 @@ def test_lines_that_are_kept_between_the_counting_and_the_reading_are_cut(
     class Busy(SQLiteStore):
         """Once a bank was counted, somebody else says something."""
 
-        def corpus(self, bank: str, within: Seqs | None = None) -> CorpusStats:
-            found = super().corpus(bank, within)
+        def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
+            found = super().corpus_stats(bank, within)
             if found.lines and more:
                 new, more[:] = list(more), []
                 opened(tmp_path, "default").observe_many(new)

@@ -123,7 +123,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
             model = OpenAICompatible(server.url, "m", timeout=PATIENCE, retries=retries) if server else None
             services = Services(store, HashEmbedder(64), model, Default(), multi_process=several)
             client = stack.enter_context(TestClient(create(services, Settings(max_replies=max_replies)), HERE))
-            store.corpus("alice")  # makes the bank
+            store.create("alice")
             return Site(client, store, server)
 
         yield opened

@@ -334,8 +334,8 @@ def test_statistics_among_lines_are_those_of_a_bank_that_holds_no_others(tmp_pat
         early.observe_many(lines[:35])
         past = store.filter_seqs("whole", Filter(), NOON + timedelta(minutes=34))
         assert past is not None
-        corpus = store.corpus("whole", past)
-        assert replace(corpus, last_seq=35) == store.corpus("early")
+        corpus = store.corpus_stats("whole", past)
+        assert replace(corpus, last_seq=35) == store.corpus_stats("early")
         assert (corpus.last_seq, corpus.names) == (80, ("Ann", "Bob"))
         seqs = np.arange(20, 60)
         ours, theirs = store.scoring_rows("whole", seqs, past), store.scoring_rows("early", seqs)
