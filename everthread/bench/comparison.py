@@ -111,12 +111,12 @@ class Comparison:
     def _notes(self) -> list[str]:
         calls = "asked without a model" if self.scribe == "extractive" else "each at least one call of the model"
         notes = [
-            "gold: % of gold lines that stand in a context of so many tokens, by its text, gate off; "
+            "gold: % of gold lines found in a context of this many tokens, by its text, gate off; "
             "words: % of the words of the answer; R: % of gold lines among the first k, where lines are found",
             "tokens: of a context of at most 1000, gate on; kept: % of questions that the gate lets pass; strangers: % "
             "of questions that the bank can't answer and for which it shows something; mapped: with its own names",
-            f"write: ms a line with its embedding and all that is written of it; calls: of the scribe, {calls}; "
-            "recall: ms of as many hits as a context is made of; half of them are quicker",
+            f"write: ms a line with its embedding and everything that is written of it; calls: of the scribe, {calls}; "
+            "recall: median ms of as many hits as a context is made of",
         ]
         notes += [_by_number(row) for row in self.rows if row.numbered]
         notes += [
