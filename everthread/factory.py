@@ -25,7 +25,7 @@ from everthread.scribes.names import open_scribe as open_scribe
 from everthread.stores.base import Store
 from everthread.stores.postgres import dsn
 from everthread.stores.sqlite.store import SQLiteStore
-from everthread.text.tokens import Counter as TokenCounter
+from everthread.text.tokens import TokenCounter
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe for recipe in (Default(), Membot(), Packabby(), Emi(), GoodAI(), Snapshots())

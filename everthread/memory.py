@@ -59,7 +59,7 @@ from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
 from everthread.stores.errors import missing_line_error
 from everthread.stores.limits import MAX_SEQ
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import (
     Context,
     Filter,
@@ -100,7 +100,7 @@ class Memory:
         """Open a bank of an open store, which the caller closes; `open` is the usual way."""
         store.create(bank)
         self.bank, self.store, self.recipe = bank, store, recipe
-        self.count: Counter = estimate  # the tokens of a text
+        self.count: TokenCounter = estimate_tokens  # the tokens of a text
         self._encoder = Encoder(embedder)
         self._rerankers = RerankerOpener(embedder)
         self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded)
@@ -121,7 +121,7 @@ class Memory:
         embedder: Embedder | str | None = None,
         recipe: Recipe | str | None = None,
         options: Mapping[str, object] | None = None,
-        tokens: Counter | str | None = None,
+        tokens: TokenCounter | str | None = None,
     ) -> Self:
         """Open a bank; create it if it doesn't exist.
 
@@ -334,7 +334,7 @@ class Memory:
         min_relevance: float | None = None,
         exclude: Collection[int] = (),
         notes: Unit | None = None,
-        count: Counter | None = None,
+        count: TokenCounter | None = None,
         banks: Collection[str] | None = None,
         rerank: Reranker | str | None = None,
     ) -> Context:

@@ -20,13 +20,13 @@ from everthread.errors import BadFile, BadLine
 from everthread.recall import excerpt, query_parsing
 from everthread.recipes.goodai import tokenizers
 from everthread.scribes import prompts
-from everthread.scribes.extractive import ExtractiveScribe, one_row
+from everthread.scribes.extractive import ExtractiveScribe, join_row
 from everthread.server.sms import keywords as sms_keywords
 from everthread.server.sms import segments
 from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
 from everthread.text.arithmetic import is_sum
 from everthread.text.indentation import indent
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.transfer import dates, transcript, whatsapp, whatsapp_phrases
 from everthread.types import Line, NewLine
 
@@ -81,31 +81,31 @@ def moment(text: str) -> None:
 
 FUNCTIONS: list[Callable[[str], object]] = [
     *(
-        redaction.hide,
-        redaction.strip,
+        redaction.redact,
+        redaction.redact_rows,
         consent.parse_consent,
         consent.parse_yes_no,
-        refusal.refuses,
-        refusal.score,
+        refusal.is_refusal,
+        refusal.reply_score,
         cleaned,
     ),
     *(
-        salience.words,
-        salience.only_asks,
-        salience.small_talk,
-        salience.telling,
-        salience.category,
-        salience.importance,
+        salience.informative_words,
+        salience.is_question_only,
+        salience.is_small_talk,
+        salience.informativeness,
+        salience.choose_category,
+        salience.rate_importance,
     ),
-    *(line_features.flags, line_features.split, sentences.sentences, echo, spoken, is_sum),
+    *(line_features.line_flags, line_features.split_for_embedding, sentences.split_sentences, echo, spoken, is_sum),
     *(
-        time_expressions.absolute_dates,
+        time_expressions.find_absolute_times,
         time_expressions.is_about_past,
         analyzer.terms,
         analyzer.count_terms,
         analyzer.normalize,
         analyzer.is_unspaced_script,
-        estimate,
+        estimate_tokens,
         indent,
     ),
     *(
@@ -116,31 +116,31 @@ FUNCTIONS: list[Callable[[str], object]] = [
         sms_keywords.find_keyword,
         sms_keywords.find_forget_request,
     ),
-    *(segments.split, segments.split_reply, segments.count_segments, tokenizers.words, one_row),
-    *(SCRIBE.categorize, SCRIBE.strip, SCRIBE.importance),
+    *(segments.split, segments.split_reply, segments.count_segments, tokenizers.words, join_row),
+    *(SCRIBE.categorize, SCRIBE.redact, SCRIBE.rate_importance),
 ]
 # These take more than a text.
 WHOLE: dict[str, Callable[[str], object]] = {
-    "shortened": lambda text: sentences.shortened(text, 100),
+    "shortened": lambda text: sentences.shorten(text, 100),
     "whole": lambda text: sentences.truncate(text, 100),
-    "pieces": lambda text: list(sentences.pieces(text, 200)),
+    "pieces": lambda text: list(sentences.split_by_tokens(text, 200)),
     "rewrite": lambda text: query_parsing.parse_query(text, ["Nora", "Ann Lee"], NOW),
     "messages": lambda text: query_parsing.split_messages(text, ["Nora"]),
     "strip": lambda text: query_parsing.build_embedding_text(text, ["Nora", "Ann Lee"]),
     "matterless": lambda text: query_parsing.is_time_only(text, ["Nora"]),
     "tells": lambda text: query_parsing.is_quoted("Nora", text),
     "named": lambda text: query_parsing.find_mentioned_speakers(text, ["Nora"]),
-    "reckoned": lambda text: time_expressions.relative_dates(text, NOW),
+    "reckoned": lambda text: time_expressions.find_relative_times(text, NOW),
     "upcoming": lambda text: events.parse_event(line(text)),
-    "excerpt": lambda text: excerpt.choose_excerpt(text, {"a"}, 200, estimate),
+    "excerpt": lambda text: excerpt.choose_excerpt(text, {"a"}, 200, estimate_tokens),
     "keywords": lambda text: keywords.keywords(text, 20),
     "summarize": lambda text: SCRIBE.summarize([line(text)], "Nora"),
-    "note": lambda text: SCRIBE.note(text, [line(text)], [line(text)]),
-    "relevant": lambda text: SCRIBE.relevant(text, text),
+    "note": lambda text: SCRIBE.update_notes(text, [line(text)], [line(text)]),
+    "relevant": lambda text: SCRIBE.is_relevant(text, text),
     "rewrite_query": lambda text: SCRIBE.rewrite_query(text, [line(text)]),
-    "quoted": lambda text: prompts.quoted(LINES=text),
-    "day_of": lambda text: prompts.day_of(text, [date(2024, 5, 6)]),
-    "in_parts": lambda text: list(prompts.in_parts([line(text)], 300)),
+    "quoted": lambda text: prompts.quote_parts(LINES=text),
+    "day_of": lambda text: prompts.parse_day(text, [date(2024, 5, 6)]),
+    "in_parts": lambda text: list(prompts.split_lines([line(text)], 300)),
     "filled": Character("Nora", person="Ann").fill_names,
     "called": lambda text: _find_name("Nora", text),
 }
@@ -180,7 +180,7 @@ def test_a_reply_that_streams_letter_by_letter_takes_time_in_proportion() -> Non
 
 @pytest.mark.parametrize("pump", MORE, ids=lambda pump: pump.begin)
 def test_a_hundred_thousand_blanks_hold_nothing_up(pump: Pump) -> None:
-    for work in (redaction.strip, SCRIBE.importance, lambda text: SCRIBE.summarize([line(text)], "Nora")):
+    for work in (redaction.redact_rows, SCRIBE.rate_importance, lambda text: SCRIBE.summarize([line(text)], "Nora")):
         assert not grows(work, pump, 100_000)
 
 

@@ -15,7 +15,7 @@ from everthread.common.keys import META_REWRITTEN
 from everthread.embedders.base import Embedder
 from everthread.embedders.shapes import embed_question
 from everthread.stores.base import Store
-from everthread.text.analyzer import without_quotes
+from everthread.text.analyzer import remove_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
 
 MAX_BACKFILL = 32  # lines of earlier processes; more mean another model, or a long outage
@@ -81,7 +81,7 @@ class EmbeddingBacklog:
 
     def _keep(self, lines: list[Line]) -> int:
         """Embed lines and store their vectors; return the dimension, 0 without vectors."""
-        vectors = self._embed([without_quotes(line.text, line.metadata) for line in lines]) if lines else None
+        vectors = self._embed([remove_quotes(line.text, line.metadata) for line in lines]) if lines else None
         if not vectors:
             return 0
         by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
@@ -130,7 +130,7 @@ def reindex(
     """
     done, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
     while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
-        made = vectors([without_quotes(line.text, line.metadata) for line in lines])
+        made = vectors([remove_quotes(line.text, line.metadata) for line in lines])
         store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)
         done, last = done + len(lines), lines[-1].seq
         if progress is not None:

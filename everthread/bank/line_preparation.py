@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from everthread.stores.base import PreparedLine
-from everthread.text.analyzer import count_terms, without_quotes
-from everthread.text.line_features import flags
+from everthread.text.analyzer import count_terms, remove_quotes
+from everthread.text.line_features import line_flags
 from everthread.types import NewLine, Role, Vectors, now
 
 
@@ -23,11 +23,11 @@ def prepare_lines(
     Returns:
         The prepared lines, in the same order.
     """
-    texts = [without_quotes(line.text, line.metadata) for line in lines]
+    texts = [remove_quotes(line.text, line.metadata) for line in lines]
     chosen = [at for at, line in enumerate(lines) if line.role in roles]
     made = embed([texts[at] for at in chosen]) if chosen else None
     vectors = dict(zip(chosen, made, strict=True)) if made else {}
     return [
-        PreparedLine(line, line.said_at or now(), count_terms(text), flags(text), vectors.get(at))
+        PreparedLine(line, line.said_at or now(), count_terms(text), line_flags(text), vectors.get(at))
         for at, (line, text) in enumerate(zip(lines, texts, strict=True))
     ]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
-from everthread.text.refusal import refuses
-from everthread.text.refusal_words import Words, load
+from everthread.text.refusal import is_refusal
+from everthread.text.refusal_words import RefusalWords, load
 
 Kind = Literal["refusal", "answer"]
 
@@ -55,7 +55,7 @@ def _split(row: str) -> list[str]:
     return row.split("\t")
 
 
-def measure_refusals(replies: Iterable[LabelledReply], words: Words | None = None) -> list[LanguageErrors]:
+def measure_refusals(replies: Iterable[LabelledReply], words: RefusalWords | None = None) -> list[LanguageErrors]:
     """Judge replies and count the mistakes, language by language.
 
     Args:
@@ -69,15 +69,15 @@ def measure_refusals(replies: Iterable[LabelledReply], words: Words | None = Non
     return [_errors(language, given, words) for language, given in by_language.items()]
 
 
-def _errors(language: str, replies: list[LabelledReply], words: Words) -> LanguageErrors:
+def _errors(language: str, replies: list[LabelledReply], words: RefusalWords) -> LanguageErrors:
     refusals = [reply.text for reply in replies if reply.kind == "refusal"]
     answers = [reply.text for reply in replies if reply.kind == "answer"]
     return LanguageErrors(
         language,
         len(refusals),
-        tuple(text for text in refusals if not refuses(text, words)),
+        tuple(text for text in refusals if not is_refusal(text, words)),
         len(answers),
-        tuple(text for text in answers if refuses(text, words)),
+        tuple(text for text in answers if is_refusal(text, words)),
     )
 
 

@@ -22,7 +22,7 @@ from everthread.errors import BadLine
 from everthread.memory import Memory
 from everthread.recipes.base import REMEMBERED, Recipe
 from everthread.scribes.base import Scribe
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Line, NewLine, Vector, Vectors
 
 # Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.
@@ -32,7 +32,7 @@ WINDOW_BUDGET_TOKENS = (
     - NOTES_RESERVE_TOKENS
     - REMEMBERED
     - REPLY_RESERVE_TOKENS
-    - estimate(build_prefix(DEFAULT_CHARACTER))
+    - estimate_tokens(build_prefix(DEFAULT_CHARACTER))
 )
 
 
@@ -48,9 +48,9 @@ class CountingScribe:
         self.calls["summarize"] += 1
         return self._scribe.summarize(*given, **named)
 
-    def note(self, *given: Any, **named: Any) -> str:
+    def update_notes(self, *given: Any, **named: Any) -> str:
         self.calls["note"] += 1
-        return self._scribe.note(*given, **named)
+        return self._scribe.update_notes(*given, **named)
 
     def categorize(self, *given: Any, **named: Any) -> str:
         self.calls["categorize"] += 1
@@ -60,17 +60,17 @@ class CountingScribe:
         self.calls["narrow"] += 1
         return self._scribe.narrow(*given, **named)
 
-    def strip(self, text: str) -> str | None:
+    def redact(self, text: str) -> str | None:
         self.calls["strip"] += 1
-        return self._scribe.strip(text)
+        return self._scribe.redact(text)
 
-    def relevant(self, query: str, text: str) -> bool:
+    def is_relevant(self, query: str, text: str) -> bool:
         self.calls["relevant"] += 1
-        return self._scribe.relevant(query, text)
+        return self._scribe.is_relevant(query, text)
 
-    def importance(self, text: str) -> int:
+    def rate_importance(self, text: str) -> int:
         self.calls["importance"] += 1
-        return self._scribe.importance(text)
+        return self._scribe.rate_importance(text)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
         self.calls["rewrite_query"] += 1
@@ -108,7 +108,7 @@ class _Session:
 
     def add(self, line: Line) -> None:
         self.lines.append(line)
-        self.costs.append(count_line_tokens(line, estimate))
+        self.costs.append(count_line_tokens(line, estimate_tokens))
 
     def window(self, recipe: Recipe) -> int:
         """Return the index of the window's first line: the lines not in the notes yet, and the recipe's overlap."""

@@ -36,7 +36,7 @@ from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
-from everthread.text.tokens import Counter
+from everthread.text.tokens import TokenCounter
 from everthread.types import EndResult, JSONValue, Line, NewLine, Receipt, Role, Sampling, now
 
 
@@ -62,7 +62,7 @@ class Chat:
         incognito: bool = False,
         sampling: Sampling | None = None,
         clock: Callable[[], datetime] | None = None,
-        count: Counter | None = None,
+        count: TokenCounter | None = None,
         scribe_worker: ScribeWorker | None = None,
         budget: int | None = None,
         banks: Collection[str] = (),
@@ -117,7 +117,7 @@ class Chat:
         embedder: Embedder | str | None = None,
         recipe: Recipe | str | None = None,
         options: Mapping[str, object] | None = None,
-        tokens: Counter | str | None = None,
+        tokens: TokenCounter | str | None = None,
         banks: Collection[str] = (),
     ) -> Self:
         """Open a conversation in a bank, which is created if it doesn't exist.

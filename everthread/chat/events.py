@@ -15,8 +15,8 @@ from datetime import date, datetime, timedelta
 from everthread.errors import BadInput
 from everthread.text.analyzer import normalize
 from everthread.text.indentation import join_rows
-from everthread.text.relative_time import how_long_ago
-from everthread.text.time_expressions import Date, absolute_dates
+from everthread.text.relative_time import format_relative_time
+from everthread.text.time_expressions import Date, find_absolute_times
 from everthread.text.time_words import (
     CALENDAR_YEARS,
     COUNT,
@@ -131,7 +131,7 @@ def phrase(found: Event | Hit, now: datetime) -> str:
     line = found.line
     said = found.sentence if isinstance(found, Event) else " ".join(line.text.split())
     said = said if len(said) <= MAX_PHRASE_CHARS else f"{said[:MAX_PHRASE_CHARS].rstrip()}…"
-    ago = how_long_ago(line.said_at, now)
+    ago = format_relative_time(line.said_at, now)
     text = f'On {_written(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{said}"'
     return f"{text} That was for {_named(found, now)}." if isinstance(found, Event) else text
 
@@ -142,7 +142,7 @@ def _named(event: Event, now: datetime) -> str:
     away = (event.first_day - now.date()).days
     if away in _NEAR:
         return _NEAR[away]
-    return f"{_written(event.first_day)} ({how_long_ago(datetime.combine(event.first_day, now.timetz()), now)})"
+    return f"{_written(event.first_day)} ({format_relative_time(datetime.combine(event.first_day, now.timetz()), now)})"
 
 
 def _written(day: date) -> str:
@@ -166,7 +166,7 @@ def _days(folded: str, today: date) -> tuple[date, date] | None:
         if found := pattern.search(folded):
             return read(found, today)
     day = next(
-        (day for time in absolute_dates(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None
+        (day for time in find_absolute_times(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None
     )
     return (day, day) if day else None
 

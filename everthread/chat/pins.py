@@ -12,7 +12,7 @@ from everthread.common.keys import SETTING_PINNED
 from everthread.errors import BadInput, NotFound
 from everthread.stores.pin_setting import pinned_seqs, remove_pins
 from everthread.text.formatting import format_lines
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import JSONValue, Line
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def remove(memory: Memory, seq: int) -> list[Line]:
     return list_pins(memory)
 
 
-def render(lines: Sequence[Line], count: Counter = estimate) -> str:
+def render(lines: Sequence[Line], count: TokenCounter = estimate_tokens) -> str:
     """Render lines for a prompt, dated and named as passages are, in PINS_BUDGET_TOKENS.
 
     If not all fit, the newest are rendered; a single line that is too long is cut.
@@ -71,7 +71,7 @@ def render(lines: Sequence[Line], count: Counter = estimate) -> str:
     return _cut(format_lines(lines[-1:]), count) if lines else ""
 
 
-def _cut(text: str, count: Counter) -> str:
+def _cut(text: str, count: TokenCounter) -> str:
     while count(text) > PINS_BUDGET_TOKENS and len(text) > MIN_CUT_CHARS:
         text = text[: len(text) * 3 // 4].rstrip() + "…"
     return text

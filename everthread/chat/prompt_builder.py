@@ -25,7 +25,7 @@ from everthread.errors import BadQuery
 from everthread.recall.context_packing import fill_context
 from everthread.recipes.prompt_parts import RULES, format_part, render_lines
 from everthread.text.indentation import indent, join_rows
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Context, Line, Message
 
 MESSAGE_OVERHEAD_TOKENS = 5  # of a message in a chat API, in addition to its text
@@ -52,7 +52,7 @@ def _format(text: str, speaker: str, of_character: bool) -> str:
     return indent(text, speaker, every=not of_character)
 
 
-def count_line_tokens(line: Line, count: Counter) -> int:
+def count_line_tokens(line: Line, count: TokenCounter) -> int:
     """Count the tokens of a line in the window."""
     return count(format_line(line)) + MESSAGE_OVERHEAD_TOKENS
 
@@ -60,7 +60,7 @@ def count_line_tokens(line: Line, count: Counter) -> int:
 class LineFormatter:
     """Renders lines of the window and counts their tokens; repeated lines, up to CACHED_LINES, only once."""
 
-    def __init__(self, count: Counter) -> None:
+    def __init__(self, count: TokenCounter) -> None:
         @lru_cache(CACHED_LINES)
         def render(text: str, speaker: str, of_character: bool) -> tuple[str, int]:
             rendered = _format(text, speaker, of_character)
@@ -104,7 +104,7 @@ class Prompt:
     cut: tuple[str, ...] = ()
 
 
-def build_prompt(character: Character, turn: Turn, budget: int, count: Counter = estimate) -> Prompt:
+def build_prompt(character: Character, turn: Turn, budget: int, count: TokenCounter = estimate_tokens) -> Prompt:
     """Build the prompt of a turn in at most `budget` tokens. Raises BadQuery if the character alone is longer."""
     cut: list[str] = []
     while True:
@@ -121,18 +121,18 @@ def build_prompt(character: Character, turn: Turn, budget: int, count: Counter =
         cut.append(part)
 
 
-def check_fits(character: Character, budget: int, now: datetime, count: Counter) -> None:
+def check_fits(character: Character, budget: int, now: datetime, count: TokenCounter) -> None:
     """Raise BadQuery if a character leaves no room for a short line in `budget` tokens."""
     line = Line(0, "", "user", character.person, "…" * MIN_USER_CHARS, now)
     build_prompt(character, Turn((), line, now), budget, count)
 
 
-def count_tokens(messages: Sequence[Message], count: Counter) -> int:
+def count_tokens(messages: Sequence[Message], count: TokenCounter) -> int:
     """Count the tokens of messages, overhead included."""
     return sum(count(message.content) + MESSAGE_OVERHEAD_TOKENS for message in messages)
 
 
-def shared_prefix_ratio(before: Prompt, after: Prompt, count: Counter = estimate) -> float:
+def shared_prefix_ratio(before: Prompt, after: Prompt, count: TokenCounter = estimate_tokens) -> float:
     """Return the share (0..1) of a prompt's tokens that begin the one before verbatim: what a prompt cache saves."""
     same = 0
     for old, new in zip(before.messages, after.messages, strict=False):
@@ -233,7 +233,7 @@ def _join(*parts: str) -> str:
 # --------------------------------------------------------------------- cutting
 
 
-def _trim(character: Character, turn: Turn, over: int, count: Counter) -> tuple[str, Character, Turn]:
+def _trim(character: Character, turn: Turn, over: int, count: TokenCounter) -> tuple[str, Character, Turn]:
     """Cut one part, and return its name and the rest; "" if nothing may be cut any more."""
     if turn.offer:
         return "offer", character, replace(turn, offer="")
@@ -256,7 +256,7 @@ def _trim(character: Character, turn: Turn, over: int, count: Counter) -> tuple[
     return "", character, turn
 
 
-def _drop_oldest(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
+def _drop_oldest(turn: Turn, over: int, spared: int, count: TokenCounter) -> Turn:
     """Drop the oldest lines, to save `over` tokens; keep the last `spared`."""
     gone = 0
     while over > 0 and len(turn.window) - gone > spared:
@@ -265,7 +265,7 @@ def _drop_oldest(turn: Turn, over: int, spared: int, count: Counter) -> Turn:
     return replace(turn, window=turn.window[gone:])
 
 
-def _shrink_memories(context: Context, over: int, count: Counter) -> Context:
+def _shrink_memories(context: Context, over: int, count: TokenCounter) -> Context:
     """Drop memories, to save `over` tokens; those of other banks first."""
     if context.others:
         *others, last = context.others
@@ -279,7 +279,7 @@ def _shrink_memories(context: Context, over: int, count: Counter) -> Context:
     )
 
 
-def _shorten(line: Line, over: int, count: Counter) -> Line:
+def _shorten(line: Line, over: int, count: TokenCounter) -> Line:
     """Cut the middle of a line, to save about `over` tokens; the line always gets shorter."""
     text, room = line.text, count(line.text) - over
 

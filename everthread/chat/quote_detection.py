@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from everthread.common.keys import META_ECHO
-from everthread.text.analyzer import STOP, UNSPACED, normalize
+from everthread.text.analyzer import STOP_WORDS, UNSPACED, normalize
 from everthread.text.line_features import SMALL_TALK
 from everthread.types import JSONValue
 
@@ -56,7 +56,7 @@ class QuoteIndex:
             self._words += len(runs)
             for run in runs:
                 self._runs.setdefault(run, set()).add(key)
-            if _weight(words) < MIN_RUN_WORDS and len(set(words) - STOP - SMALL_TALK) >= MIN_CONTENT_WORDS:
+            if _weight(words) < MIN_RUN_WORDS and len(set(words) - STOP_WORDS - SMALL_TALK) >= MIN_CONTENT_WORDS:
                 self._quotable[key] = hash(tuple(words))
             while len(self._texts) > MAX_TEXTS or (self._words > MAX_RUNS and len(self._texts) > 1):
                 self._forget(next(iter(self._texts)))

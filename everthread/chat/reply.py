@@ -10,7 +10,7 @@ from everthread.chat.prompt_builder import Prompt
 from everthread.common.fork_safety import register
 from everthread.errors import EverthreadError, LLMUnavailable, ModelError
 from everthread.llms.base import PushStream, Stream
-from everthread.text.refusal import refuses
+from everthread.text.refusal import is_refusal
 from everthread.types import Context, EndResult, JSONValue, Line, Usage
 
 MAX_REPLY_CHARS = 65_536  # an hour's reading; a longer reply is cut
@@ -65,7 +65,7 @@ class Reply(Iterator[str]):
         start: Callable[[], Stream],
         reply_filter: TextFilter,
         save: SaveReply,
-        is_refusal: Callable[[str], bool] = refuses,
+        is_refusal: Callable[[str], bool] = is_refusal,
     ) -> None:
         self.context = context  # recalled for this reply
         self.prompt = prompt  # None without a model

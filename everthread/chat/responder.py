@@ -24,8 +24,8 @@ from everthread.errors import StoreUnavailable
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
-from everthread.text.refusal import refuses
-from everthread.text.tokens import Counter
+from everthread.text.refusal import is_refusal
+from everthread.text.tokens import TokenCounter
 from everthread.types import Context, JSONValue, Line, Sampling, Unit
 
 log = logging.getLogger("everthread")
@@ -53,7 +53,7 @@ class Responder:
         sampling: Sampling | None,
         budget: int | None,
         banks: Collection[str],
-        count: Counter | None,
+        count: TokenCounter | None,
         recalls_as_of_now: bool,
     ) -> None:
         """Take the character that is given, else the bank's own. The other arguments are as for `Chat`.
@@ -196,7 +196,7 @@ class Responder:
             lambda: llm.stream(prompt.messages, sampling),
             ReplyFilter(character.name, others - {character.name}, MAX_REPLY_CHARS),
             save,
-            lambda said: refuses(said, reader.refusal_words),
+            lambda said: is_refusal(said, reader.refusal_words),
         )
         reply.offer, reply.notes = turn.offer, turn.notes
         return reply

@@ -23,7 +23,7 @@ from everthread.errors import EverthreadError, NotFound, ScribeFailed
 from everthread.memory import Memory
 from everthread.scribes.base import Scribe
 from everthread.text import redaction
-from everthread.text.analyzer import without_quotes
+from everthread.text.analyzer import remove_quotes
 from everthread.types import Filter, FoundUnit, Line, NewUnit, ScribeJob, Unit, now
 
 log = logging.getLogger("everthread")
@@ -226,7 +226,7 @@ class ScribeWorker:
         for line in self.memory.lines(Filter(session=job.session), after=job.first_seq - 1):
             if line.seq > job.last_seq:
                 break
-            text = without_quotes(line.text, line.metadata).strip()
+            text = remove_quotes(line.text, line.metadata).strip()
             if text and not line.metadata.get(META_GREETING):
                 found.append(replace(line, text=text))
         return found
@@ -250,7 +250,7 @@ class ScribeWorker:
             first_seq=lines[0].seq,
             last_seq=lines[-1].seq,
             said_at=lines[-1].said_at,
-            importance=self.scribe.importance(kept),
+            importance=self.scribe.rate_importance(kept),
             category=recipe.category(self.scribe, kept),
             metadata={"session": job.session, "scribe": self.scribe.name},
             sources=tuple(line.seq for line in lines),
@@ -262,7 +262,7 @@ class ScribeWorker:
         """Return notes that cover these lines too; the old text, if nothing in them is worth a note."""
         if not lines or self.last_noted_seq(list(self.memory.lines(Filter(session=job.session)))) >= lines[-1].seq:
             return None
-        written = self.scribe.note(old.text if old else "", background, lines)
+        written = self.scribe.update_notes(old.text if old else "", background, lines)
         text = self._drop_quotes(written, [line.text for line in lines] + ([old.text] if old else []))
         kept = self._redact(text)
         if kept is None and old is None:
@@ -285,10 +285,10 @@ class ScribeWorker:
         if not text.strip():
             return None
         try:
-            return self.scribe.strip(text)
+            return self.scribe.redact(text)
         except ScribeFailed as error:
             log.info("secrets are redacted by rules alone: %s", error)
-            return redaction.strip(text)
+            return redaction.redact_rows(text)
 
     def last_noted_seq(self, lines: Sequence[Line]) -> int:
         """Return the number of the last line that notes cover, among all lines of one session; 0 without notes.

@@ -18,7 +18,7 @@ import click
 from everthread.cli.sanitize import escape_control_chars
 from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
-from everthread.text.formatting import date_heading, format_line
+from everthread.text.formatting import format_heading, format_line
 from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -289,7 +289,7 @@ def render_line(line: Line) -> str:
 
 def render_hit(hit: Hit, signals: bool) -> str:
     place = f" in {hit.bank}" if hit.bank else ""
-    text = f"{hit.relevance:4.0%}  {date_heading(hit.source)} #{hit.seq}{place}\n"
+    text = f"{hit.relevance:4.0%}  {format_heading(hit.source)} #{hit.seq}{place}\n"
     rows = (f"{'>' if source == hit.source else ' '} {format_line(source)}" for source in hit.passage or [hit.source])
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:

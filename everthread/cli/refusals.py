@@ -12,8 +12,8 @@ from everthread.cli.common import json_option, show_json
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
-from everthread.text.refusal import refuses
-from everthread.text.refusal_words import Words, extended, merged, read, shipped
+from everthread.text.refusal import is_refusal
+from everthread.text.refusal_words import RefusalWords, add_phrases, extend_shipped, read_tables, shipped_words
 from everthread.types import Filter
 
 MAX_REPLIES = 500  # of a bank's latest, of which refusing words are learnt
@@ -59,10 +59,10 @@ def refusals(
         replies = _read_bank_replies(ctx, bank)
     elif source is not None:
         replies = _read_file_replies(source)
-    before = extended(path) if path.exists() else shipped()
+    before = extend_shipped(path) if path.exists() else shipped_words()
     found = _learn_words(model, replies, language)
-    after = merged(before, found)
-    newly_refused = [text for text in replies if refuses(text, after) and not refuses(text, before)]
+    after = add_phrases(before, found)
+    newly_refused = [text for text in replies if is_refusal(text, after) and not is_refusal(text, before)]
     if as_json and not yes:
         raise BadInput("--json shows no question; give --yes, too, to keep the words that are learnt")
     if not as_json:
@@ -72,9 +72,9 @@ def refusals(
 
         confirm(f"Add them to {path}?")
     if found:
-        from everthread.scribes.refusal_learning import keep
+        from everthread.scribes.refusal_learning import save_words
 
-        keep(path, found)
+        save_words(path, found)
     if as_json:
         show_json({"file": str(path), "learnt": found, "newly_refused": newly_refused})
     elif found:
@@ -82,8 +82,8 @@ def refusals(
 
 
 def _show(path: Path, as_json: bool) -> None:
-    words = extended(path) if path.exists() else shipped()
-    own = read(path).get("phrases", {}) if path.exists() else {}
+    words = extend_shipped(path) if path.exists() else shipped_words()
+    own = read_tables(path).get("phrases", {}) if path.exists() else {}
     if as_json:
         show_json({"file": str(path), "exists": path.exists(), "own": own, "phrases": _intensities(words)})
         return
@@ -94,7 +94,7 @@ def _show(path: Path, as_json: bool) -> None:
         click.echo(escape_control_chars(f"{intensity:5}  {text}"))
 
 
-def _intensities(words: Words) -> dict[str, float]:
+def _intensities(words: RefusalWords) -> dict[str, float]:
     return {phrase.text: phrase.intensity for phrase in words.phrases}
 
 
@@ -128,7 +128,11 @@ def _learn_words(model: str | None, replies: list[str], language: str) -> dict[s
     llm = factory.open_llm(model)
     if llm is None:
         raise BadInput("no language model is configured; name one with --model or EVERTHREAD_LLM_MODEL")
-    return refusal_learning.from_replies(llm, replies) if replies else refusal_learning.from_itself(llm, language)
+    return (
+        refusal_learning.learn_from_replies(llm, replies)
+        if replies
+        else refusal_learning.learn_from_model(llm, language)
+    )
 
 
 def _show_found(found: dict[str, float], newly_refused: list[str], replies: list[str]) -> None:

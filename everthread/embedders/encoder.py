@@ -14,7 +14,7 @@ from everthread.embedders.base import Embedder
 from everthread.embedders.calibration import EmbedderState, measure_calibration
 from everthread.errors import ModelError
 from everthread.text.analyzer import is_unspaced_script
-from everthread.text.line_features import split
+from everthread.text.line_features import split_for_embedding
 from everthread.types import Vector, Vectors
 
 log = logging.getLogger("everthread")
@@ -55,7 +55,7 @@ class Encoder:
             ModelError: if the embedder fails, or returns vectors of a wrong shape. It may raise RuntimeError and
                 OSError as well (`FAILURES`).
         """
-        parts = [split(text) or [BLANK] for text in texts]
+        parts = [split_for_embedding(text) or [BLANK] for text in texts]
         made = shapes.embed_texts(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
         ends = np.cumsum([len(part) for part in parts])[:-1]
         return [each.reshape(-1, each.shape[-1]) for each in np.split(made, ends)]

@@ -19,7 +19,7 @@ from everthread.errors import ModelError
 from everthread.llms.errors import LLMErrors
 from everthread.llms.event_loop import close_with_owner, run, start
 from everthread.text.encoding import make_encodable
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Message, Usage
 
 if TYPE_CHECKING:
@@ -191,8 +191,8 @@ class ReplyReader:
 
 def estimate_usage(messages: Sequence[Message], reply: str) -> Usage:
     """Return the estimated usage of a reply whose tokens the server didn't count."""
-    read = sum(estimate(each.content) + MESSAGE_OVERHEAD_TOKENS for each in messages)
-    return Usage(read, estimate(reply), estimated=True)
+    read = sum(estimate_tokens(each.content) + MESSAGE_OVERHEAD_TOKENS for each in messages)
+    return Usage(read, estimate_tokens(reply), estimated=True)
 
 
 async def read_body(response: httpx.Response) -> bytes:

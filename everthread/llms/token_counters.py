@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from everthread.common.installation import package_command
 from everthread.errors import ConfigError
 from everthread.text.encoding import make_encodable
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 
 if TYPE_CHECKING:
     import tokenizers
@@ -20,7 +20,7 @@ EXPECTED = f"{ESTIMATE}, the path of a tokenizer.json or of the folder that hold
 
 
 @cache  # a tokenizer takes a while to be read, and is the same for all banks
-def open_counter(name: str) -> Counter:
+def open_counter(name: str) -> TokenCounter:
     """Open a counter of tokens.
 
     Args:
@@ -34,7 +34,7 @@ def open_counter(name: str) -> Counter:
         ConfigError: for any other name, and for a tokenizer that can't be loaded.
     """
     if name == ESTIMATE:
-        return estimate
+        return estimate_tokens
     if name.startswith(TIKTOKEN):
         return _tiktoken(name.removeprefix(TIKTOKEN))
     path = Path(name).expanduser()
@@ -61,12 +61,12 @@ def load_tokenizer(file: Path) -> tokenizers.Tokenizer:
     return tokenizer
 
 
-def _hugging_face(file: Path) -> Counter:
+def _hugging_face(file: Path) -> TokenCounter:
     tokenizer = load_tokenizer(file)
     return lambda text: len(tokenizer.encode(make_encodable(text), add_special_tokens=False).ids)
 
 
-def _tiktoken(name: str) -> Counter:
+def _tiktoken(name: str) -> TokenCounter:
     try:
         import tiktoken
     except ImportError:

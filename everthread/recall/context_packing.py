@@ -15,8 +15,8 @@ from datetime import date
 from functools import lru_cache
 
 from everthread.recall.excerpt import choose_excerpt
-from everthread.text.formatting import GAP, Source, date_heading, format_line, format_lines, sort_key
-from everthread.text.tokens import Counter
+from everthread.text.formatting import GAP_MARK, Source, format_heading, format_line, format_lines, sort_key
+from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit, Line
 
 MAX_EXCERPT_SHARE = 0.5  # of the budget, the most that an excerpt takes
@@ -29,7 +29,7 @@ def fill_context(
     hits: Sequence[Hit],
     held: Iterable[Line],
     budget: int,
-    count: Counter,
+    count: TokenCounter,
     relevance: float,
     wanted: Collection[str] = (),
 ) -> Context:
@@ -72,7 +72,7 @@ def _key(source: Source) -> Hashable:
     return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
 
-def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: Counter) -> Hit:
+def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: TokenCounter) -> Hit:
     """The hit, with an excerpt for its line where that would not even fit alone."""
     source = hit.source
     if MAX_HEADING_TOKENS + count(format_line(source)) <= budget or _cost(source, (), count) <= budget:
@@ -98,7 +98,7 @@ def _day(line: Source) -> Day:
     return line.session, line.said_at.date()
 
 
-def _cost(line: Source, days: Collection[Day], count: Counter) -> int:
+def _cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:
     """Tokens the line adds: its own, and the most that can come before it (a heading, or a gap and line ends)."""
-    lead = f"\n\n{date_heading(line)}\n" if _day(line) not in days else f"\n{GAP}\n"
+    lead = f"\n\n{format_heading(line)}\n" if _day(line) not in days else f"\n{GAP_MARK}\n"
     return count(f"{lead}{format_line(line)}")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection
 
 from everthread.text.analyzer import terms
-from everthread.text.formatting import GAP
+from everthread.text.formatting import GAP_MARK
 
 MAX_SENTENCE_CHARS = 300  # characters of a sentence; a longer one is cut into such pieces
 _SENTENCE = re.compile(
@@ -52,5 +52,5 @@ def _holds(part: str, wanted: Collection[str]) -> int:
 
 
 def _joined(parts: list[str], first: int, last: int) -> str:
-    lead, tail = GAP + " " if first else "", " " + GAP if last < len(parts) else ""
+    lead, tail = GAP_MARK + " " if first else "", " " + GAP_MARK if last < len(parts) else ""
     return lead + "".join(parts[first:last]).strip() + tail

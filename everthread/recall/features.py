@@ -16,7 +16,7 @@ from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.arrays import distinct_small
 from everthread.stores.base import Postings, ScoringRows
 from everthread.text.bm25 import idf, saturation
-from everthread.text.line_features import ASKS, ENDS_ASKING, TELLS_NOTHING, TELLS_TIME
+from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_QUESTION, HAS_TIME, UNINFORMATIVE
 from everthread.text.time_expressions import Date, Span, Time
 
 Floats = npt.NDArray[np.float32]
@@ -54,22 +54,22 @@ def compute_signals(query: ParsedQuery, found: Candidates) -> Signals:
     echoes = _echoes(found, near)
     cosine = np.where(np.isnan(found.cosine), UNKNOWN_COSINE, found.cosine)
     heard = np.where(echoes, UNKNOWN_COSINE, cosine)  # by the neighbours
-    asked = near.value((lines["marks"] & ENDS_ASKING) > 0, -1)
+    asked = near.value((lines["marks"] & ENDS_WITH_QUESTION) > 0, -1)
     return {
         "cosine": cosine[at],
         "cosine_near": (cosine[at] + near.value(heard, -1) + near.value(heard, 1))
         / (1 + near.inside(-1) + near.inside(1)),
         "cosine_session": _best_of_session(here["session"], heard[at]),
         **_words(found, near, echoes),
-        "empty": ((here["marks"] & TELLS_NOTHING) > 0).astype(np.float32),
-        "asks": ((here["marks"] & ASKS) > 0).astype(np.float32),
+        "empty": ((here["marks"] & UNINFORMATIVE) > 0).astype(np.float32),
+        "asks": ((here["marks"] & HAS_QUESTION) > 0).astype(np.float32),
         "length": np.log1p(here["length"].astype(np.float32)),
         "speaker": _speaker(found, here["speaker"]),
         "person": _person(found, here["speaker"]),
         "day": _said_on(query.times, here["said_at"], whole_month=False),
         "month": _said_on(query.times, here["said_at"], whole_month=True),
         "answers": asked,
-        "time": ((here["marks"] & TELLS_TIME) > 0).astype(np.float32) * query.asks_for_time,
+        "time": ((here["marks"] & HAS_TIME) > 0).astype(np.float32) * query.asks_for_time,
     }
 
 
@@ -116,7 +116,7 @@ def _echoes(found: Candidates, near: _AdjacentRows) -> npt.NDArray[np.bool_]:
     """(R,) the rows that ask what is asked now, in no other terms. They would draw the lines around them up with
     themselves, so these don't hear them."""
     lines = found.rows.lines
-    empty = (lines["marks"] & TELLS_NOTHING) > 0
+    empty = (lines["marks"] & UNINFORMATIVE) > 0
     if not empty.any():
         return empty
     shared = np.zeros(len(lines) + 1, np.int64)  # the last place takes what is no row

@@ -15,7 +15,7 @@ from everthread.errors import BadQuery, NotFound
 from everthread.recall.reader import BankReader
 from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.stores.base import Store
-from everthread.text.tokens import Counter
+from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit
 
 Search = Callable[[BankReader, Query, int], SearchResult]  # a recipe's search in one bank
@@ -137,7 +137,7 @@ def _query_for(reader: BankReader, own: BankReader, query: Query) -> Query:
     return query if reader.bank == own.bank else replace(query, exclude=frozenset(), notes=None)
 
 
-def _add_title(found: Context, title: str, name: str, count: Counter) -> Context:
+def _add_title(found: Context, title: str, name: str, count: TokenCounter) -> Context:
     """Return the context of one bank under its title, its hits with the bank's name."""
     hits, cut = (tuple(replace(hit, bank=name) for hit in some) for some in (found.hits, found.cut))
     text = title + found.text if found.text else ""

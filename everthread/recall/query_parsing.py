@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from everthread.text.analyzer import STOP, UNSPACED, normalize, terms, tokens
+from everthread.text.analyzer import STOP_WORDS, UNSPACED, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
-from everthread.text.line_features import SMALL_TALK, small_talk
-from everthread.text.time_expressions import Time, absolute_dates, is_about_past, relative_dates
+from everthread.text.line_features import SMALL_TALK, is_small_talk
+from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
 
 # Words that only ask; left in, they pull the vector towards other questions.
 _ASKING = frozenset(
@@ -41,7 +41,7 @@ _BESIDES = """
     something stuff thing things topic topics
     """.split()
 _OTHERWISE = "may might must sha shall should than will wo would".split()  # of what need not have been said at all
-_IDLE = (_MATTER | STOP | SMALL_TALK).union(_BESIDES).difference(_OTHERWISE)
+_IDLE = (_MATTER | STOP_WORDS | SMALL_TALK).union(_BESIDES).difference(_OTHERWISE)
 _NOT_ABOUT = "".join(rf"(?<!\b{words} )" for words in ("about", "for", "of", "happen to", "happened to"))
 _SPACED = rf"[^\W{UNSPACED}]"  # a letter of a script with spaces
 _MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
@@ -75,10 +75,10 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
     said = split_messages(text, speakers)
     folded = normalize(said[-1])
     about = find_mentioned_speakers(folded, speakers)
-    times, rest = absolute_dates(folded)
+    times, rest = find_absolute_times(folded)
     last, past = said[-1], is_about_past(folded)
     if not times:
-        times, rest = relative_dates(folded, now)
+        times, rest = find_relative_times(folded, now)
         last, past = (rest if times else last), True
     whole, matter = "\n".join(said), "\n".join((*said[:-1], last))
     return ParsedQuery(
@@ -90,7 +90,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         asks_for_time=_WANTS_TIME.search(folded) is not None,
         name_terms=tuple(found for name in _NAME.findall(whole) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
-        is_small_talk=small_talk(whole) or is_sum(whole),
+        is_small_talk=is_small_talk(whole) or is_sum(whole),
         asks_for_overview=bool(times) and past and is_time_only(rest, about),
         quoted_speakers=frozenset(name for name in about if is_quoted(name, rest)),
     )
@@ -143,7 +143,7 @@ def is_time_only(rest: str, about: Iterable[str]) -> bool:
     """
     for name in about:
         rest = re.sub(rf"{_NOT_ABOUT}{_name_pattern(name)}(?!')", " ", rest)
-    words = tokens(rest)
+    words = split_words(rest)
     return any(word in _MATTER for word in words) and all(word in _IDLE for word in words)
 
 

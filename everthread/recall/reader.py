@@ -63,7 +63,7 @@ class BankReader:
             self._backlog.embed_pending(exclude)
 
     @property
-    def refusal_words(self) -> refusal_words.Words:
+    def refusal_words(self) -> refusal_words.RefusalWords:
         """The words by which replies of the bank count as refusals."""
         return refusal_words.load(self._refusals_path)
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Literal
 
 from everthread.errors import BadInput
-from everthread.text.tokenized_text import MOST_IMPORTANT
+from everthread.text.tokenized_text import MAX_IMPORTANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ScoreWeights:
     def score(self, relevance: float, age: timedelta | None, importance: int | None) -> float:
         """The score of a passage; an age that is not known is endless, an importance that is not known the least."""
         recent = 0.0 if age is None else self._recency(max(age, timedelta(0)) / self.half_life)
-        weighty = 0.0 if importance is None else (importance - 1) / (MOST_IMPORTANT - 1)
+        weighty = 0.0 if importance is None else (importance - 1) / (MAX_IMPORTANCE - 1)
         return self.relevance * relevance + self.recency * recent + self.importance * weighty
 
     def _recency(self, half_lives: float) -> float:

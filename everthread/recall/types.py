@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Filter, Hit, Seqs, Unit
 
 
@@ -72,7 +72,7 @@ class ContextBudget:
     """
 
     budget: int
-    count: Counter = estimate
+    count: TokenCounter = estimate_tokens
     session: str | None = None
     exclude: Collection[int] = frozenset()
     gate: bool = True

@@ -24,7 +24,7 @@ from everthread.text.analyzer import is_unspaced_script, terms
 from everthread.text.formatting import format_line
 from everthread.text.indentation import indent
 from everthread.text.keywords import term_counts, top_terms
-from everthread.text.refusal import refuses
+from everthread.text.refusal import is_refusal
 from everthread.types import Context, Hit, Line, Role, Seqs
 
 log = logging.getLogger("everthread")
@@ -50,8 +50,8 @@ class Emi(Recipe):
       It is gone after the turn, as there. That the character takes it for true, its rules say already.
     - Without a vector of the question (the embedder is down, or can't read its script, as the shipped one Chinese) the
       candidates are the lines that hold most of its words by their rarity. Emi has no other way than its vectors.
-    - Of Chinese, keywords are pairs of characters and not jieba's words (`text.keywords` tells why). How rare a term
-      is, the bank says and no dictionary. How many keywords a text has, Emi leaves open; 20 are jieba's default.
+    - Of Chinese, keywords are pairs of characters and not jieba's words (see `text.keywords`). How rare a term is,
+      the bank says and no dictionary. How many keywords a text has, Emi leaves open; 20 are jieba's default.
     - A hit's score is the number of keywords shared, its relevance their share of the question's, no calibrated chance.
     """
 
@@ -133,7 +133,7 @@ def _candidates(reader: BankReader, asked: Query, most: int) -> Iterator[Hit]:
     words = reader.refusal_words
     for seq, value in near:
         line = lines.get(seq)  # it may have been forgotten meanwhile
-        if line is not None and not (line.role == "assistant" and refuses(line.text, words)):
+        if line is not None and not (line.role == "assistant" and is_refusal(line.text, words)):
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 

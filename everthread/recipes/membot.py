@@ -16,7 +16,7 @@ from everthread.recipes.base import OFFERS, WIDEST, Recipe, push_buffer
 from everthread.recipes.options import option
 from everthread.recipes.role_filter import of_roles
 from everthread.text.analyzer import terms
-from everthread.text.formatting import in_order
+from everthread.text.formatting import format_in_order
 from everthread.types import Context, Hit, Line, Role, Seqs
 
 Block = list[Line]
@@ -159,7 +159,7 @@ class Membot(Recipe):
         return push_buffer(reader.store, reader.bank, session, new, self.blocks)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        text = in_order(context.lines, now)
+        text = format_in_order(context.lines, now)
         return f"[From earlier conversations with {name}]\n{text}" if text else ""
 
     def memory_budget(self, context: int) -> int:
@@ -212,7 +212,7 @@ def _fit_blocks(blocks: Sequence[Block], found: SearchResult, room: ContextBudge
     text = ""
     for first in range(len(blocks)):
         lines = [line for block in blocks[first:] for line in block]
-        text = in_order(lines)
+        text = format_in_order(lines)
         if (tokens := room.count(text)) <= room.budget:
             return _context(text, tokens, lines, found)
     if not blocks:

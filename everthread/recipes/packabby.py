@@ -30,7 +30,7 @@ from everthread.recipes.options import option
 from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.scribes.names import open_scribe
 from everthread.text.analyzer import terms
-from everthread.text.formatting import date_heading
+from everthread.text.formatting import format_heading
 from everthread.types import Context, Filter, FoundUnit, Sampling, Unit, Vector, Vectors
 
 log = logging.getLogger("everthread")
@@ -184,7 +184,7 @@ class Packabby(Recipe):
         if (scribe := self.scribe or self._configured()) is None:
             return True
         try:
-            return scribe.relevant(query, text)
+            return scribe.is_relevant(query, text)
         except ModelError as error:
             log.info("a summary is recalled without a verdict: %s", error)
             return True
@@ -236,7 +236,7 @@ def _written_of(reader: BankReader, unit: Unit) -> set[int]:
 
 
 def _heading(found: FoundUnit, now: datetime) -> str:
-    return KNOWN if found.unit.kind == GENERAL_KIND else date_heading(found, now)
+    return KNOWN if found.unit.kind == GENERAL_KIND else format_heading(found, now)
 
 
 def _scored(found: _Found) -> ScoredUnit:

@@ -20,8 +20,8 @@ from everthread.recall.unit_search import ScoredUnit
 from everthread.recipes.base import OFFERS, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
-from everthread.text.centrality import DIGITS, cosines, mmr
-from everthread.text.formatting import date_heading, format_line
+from everthread.text.centrality import SCORE_DIGITS, select_by_mmr, tfidf_cosines
+from everthread.text.formatting import format_heading, format_line
 from everthread.types import Context, FoundUnit, Hit, Seqs, Unit
 
 NOTE = "note"
@@ -102,8 +102,8 @@ class Snapshots(Recipe):
 
     def _varied(self, found: Sequence[ScoredUnit]) -> list[ScoredUnit]:
         """The notes by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
-        near = cosines([terms(each.unit.text) for each in found])
-        order = mmr(np.array([each.score for each in found]), near, lambda _: True, self.balance)
+        near = tfidf_cosines([terms(each.unit.text) for each in found])
+        order = select_by_mmr(np.array([each.score for each in found]), near, lambda _: True, self.balance)
         return [found[place] for place in order]
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
@@ -132,7 +132,7 @@ def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[S
         scores = [len(wanted.intersection(terms(unit.text))) / max(len(wanted), 1) for unit in units]
     else:
         known = reader.unit_cosines(vector, (NOTE,))
-        scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), DIGITS) for unit in units]
+        scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), SCORE_DIGITS) for unit in units]
     signal = "share" if vector is None else "cosine"
     for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
         yield _score(unit, score, signal)
@@ -172,4 +172,4 @@ def _told(notes: Sequence[FoundUnit], first: int | None) -> str:
 
 
 def _dated(note: FoundUnit, now: datetime | None = None) -> str:
-    return f"{date_heading(note, now)}\n{format_line(note)}"
+    return f"{format_heading(note, now)}\n{format_line(note)}"

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from everthread.types import FoundUnit, Line
 
-Near = Callable[[Sequence[str]], Sequence[float]]
+CosinesToTarget = Callable[[Sequence[str]], Sequence[float]]
 
-SUMMARY = 300  # tokens of a session's summary: packabby's number
-NOTES = 170  # tokens of the notes: the 125 words of the character chat
+SUMMARY_TOKENS = 300  # tokens of a session's summary: packabby's number
+NOTES_TOKENS = 170  # tokens of the notes: the 125 words of the character chat
 # The subjects of texts. A text with several has the first of them.
 CATEGORIES = (
     "person",
@@ -34,13 +34,15 @@ class Scribe(Protocol):
 
     name: str
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         """Return the key points of a session about the person, one per row, each with its date.
 
-        They have at most `limit` tokens by `text.tokens.estimate`; the text is empty if the session has no such point.
+        They have at most `limit` tokens by `text.tokens.estimate_tokens`. The text is empty if there is no such point.
         """
 
-    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
         """Return the updated notes: situation, place, feelings, relations, decisions, names.
 
         Args:
@@ -53,10 +55,10 @@ class Scribe(Protocol):
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         """Return one of the categories; "other" if none fits."""
 
-    def strip(self, text: str) -> str | None:
+    def redact(self, text: str) -> str | None:
         """Return the text without secrets and numbers of cards and accounts; None if nothing is left."""
 
-    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+    def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
         """Returns what of a text is about the target, word for word; None if nothing is.
 
         Args:
@@ -65,10 +67,10 @@ class Scribe(Protocol):
             near: the cosines of rows to the target, for a scribe that asks no model.
         """
 
-    def relevant(self, query: str, text: str) -> bool:
+    def is_relevant(self, query: str, text: str) -> bool:
         """Return whether a recalled text is relevant to the query."""
 
-    def importance(self, text: str) -> int:
+    def rate_importance(self, text: str) -> int:
         """Return how important a text is, from 1 (small talk) to 10 (life-changing)."""
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:

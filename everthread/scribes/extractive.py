@@ -14,31 +14,35 @@ from datetime import date
 import numpy as np
 
 from everthread.errors import BadInput
-from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY, Near
+from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget
 from everthread.text import redaction
 from everthread.text import salience as telling
-from everthread.text.analyzer import terms, tokens
-from everthread.text.centrality import Floats, cosines, degree, mmr, repeats
-from everthread.text.sentences import sentences, shortened
-from everthread.text.tokens import estimate
+from everthread.text.analyzer import split_words, terms
+from everthread.text.centrality import Floats, degree_centrality, is_repetition, select_by_mmr, tfidf_cosines
+from everthread.text.sentences import shorten, split_sentences
+from everthread.text.tokens import estimate_tokens
 from everthread.text.word_lists import alternation, load_word_lists
 from everthread.types import FoundUnit, Line
 
-CANDIDATES = 400  # sentences compared with one another, the most telling; more would cost their square
-CENTRAL = 1.0  # what being central counts beside telling; by hand
-MOST_TELLING = 4.0  # about what telling gives at most
-NEAR = 0.4  # cosine of two sentences from which they are compared for being the same
-SHARE = 0.5  # of the notes' room that new rows may take from old ones
-LONGEST_NOTE = 40  # tokens of a sentence in the notes; a longer one is shortened
-RELEVANT = 0.4  # share of the question's telling words that a relevant text holds: two of five, one of two; by hand
-ABOUT = 0.25  # cosine of a row to a target from which it counts as being about it; by hand, for the shipped model
-LEANING_WORDS = 4  # a question with this many informative words is understood by itself
-CARRIED_LINES = 2  # whose words complete a question that leans on them
-CARRIED_WORDS = 12  # at most, for more would drown the question
+MAX_CANDIDATES = 400  # sentences compared with one another, the most telling; more would cost their square
+CENTRALITY_WEIGHT = 1.0  # what being central counts beside telling; by hand
+MAX_INFORMATIVENESS = 4.0  # about what telling gives at most
+MIN_COMPARED_COSINE = 0.4  # cosine of two sentences from which they are compared for being the same
+MAX_NEW_SHARE = 0.5  # of the notes' room that new rows may take from old ones
+MAX_NOTE_TOKENS = 40  # tokens of a sentence in the notes; a longer one is shortened
+MIN_RELEVANT_SHARE = (
+    0.4  # share of the question's telling words that a relevant text holds: two of five, one of two; by hand
+)
+MIN_ABOUT_COSINE = (
+    0.25  # cosine of a row to a target from which it counts as being about it; by hand, for the shipped model
+)
+STANDALONE_WORDS = 4  # a question with this many informative words is understood by itself
+CONTEXT_LINES = 2  # whose words complete a question that leans on them
+MAX_CONTEXT_WORDS = 12  # at most, for more would drown the question
 
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
-_LEANS = re.compile(
+_DEPENDENT = re.compile(
     rf"^\W*{alternation(_EN['openers'])}\b|\b{alternation(_EN['references'])}\b"
     rf"|^{alternation(_ZH['openers'])}|{alternation(_ZH['references'])}",
     re.IGNORECASE,
@@ -48,7 +52,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Sentence:
     """A sentence of a line."""
 
     line: Line
@@ -62,80 +66,91 @@ class ExtractiveScribe:
 
     name = "extractive"
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         """Return the person's most informative sentences in their order, one per row, with the day.
 
         Example: "- 6 May 2024: I moved to Lisbon." If the first row alone exceeds the limit, it is shortened.
         """
-        said = _chosen_from([line for line in lines if line.speaker == person])
-        return "\n".join(_fill(said, [dated(each.line.said_at.date(), "") for each in said], checked(limit)))
+        said = _choose_sentences([line for line in lines if line.speaker == person])
+        return "\n".join(
+            _select_rows(said, [format_dated(each.line.said_at.date(), "") for each in said], check_limit(limit))
+        )
 
-    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
         """Return the old rows, followed by the most informative sentences of the leaving lines, each with its speaker.
 
-        If the room is short, the newest old rows are kept. New rows take at most SHARE of the room from old ones, and
+        If not all fit, the newest old rows are kept. New rows take at most MAX_NEW_SHARE of the limit from old ones, and
         replace those that they repeat; sentences that repeat a recalled text are left out.
         """
-        limit = checked(limit)
+        limit = check_limit(limit)
         rows = [row.rstrip() for row in old.splitlines() if row.strip()]
-        known = [_terms(sentence) for line in recalled for sentence in sentences(line.text)]
-        said = [each for each in _chosen_from(leaving) if not _repeated(frozenset(each.terms), known)]
-        room = max(int(limit * SHARE), limit - estimate("\n".join(rows)) - 1) if rows else limit
-        new = _fill(said, [f"{' '.join(each.line.speaker.split())}: " for each in said], room, LONGEST_NOTE)
-        fresh = [_terms(row) for row in new]
-        return "\n".join([*_newest([row for row in rows if not _repeated(_terms(row), fresh)], new, limit), *new])
+        known = [_term_set(sentence) for line in recalled for sentence in split_sentences(line.text)]
+        said = [each for each in _choose_sentences(leaving) if not _is_repeated(frozenset(each.terms), known)]
+        room = max(int(limit * MAX_NEW_SHARE), limit - estimate_tokens("\n".join(rows)) - 1) if rows else limit
+        new = _select_rows(said, [f"{' '.join(each.line.speaker.split())}: " for each in said], room, MAX_NOTE_TOKENS)
+        fresh = [_term_set(row) for row in new]
+        return "\n".join(
+            [*_select_newest([row for row in rows if not _is_repeated(_term_set(row), fresh)], new, limit), *new]
+        )
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         """Return the category of which the text holds the most words; "other" if it holds none.
 
         A category that is not among CATEGORIES is recognized by its name alone.
         """
-        return telling.category(text, categories)
+        return telling.choose_category(text, categories)
 
-    def strip(self, text: str) -> str | None:
+    def redact(self, text: str) -> str | None:
         """Return the text with [removed] for card and account numbers, keys, passwords and PINs.
 
         None if no row of substance is left.
         """
-        return redaction.strip(text)
+        return redaction.redact_rows(text)
 
-    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+    def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
         """Return the rows that are about the target, or None.
 
         Such a row shares an informative word with it, holds a word of a category that it names, or has a cosine of at
-        least ABOUT to it.
+        least MIN_ABOUT_COSINE to it.
         """
         rows = [row for row in text.splitlines() if row.strip()]
-        cosines = near([one_row(row) for row in rows]) if near is not None and rows else [0.0] * len(rows)
+        cosines = near([join_row(row) for row in rows]) if near is not None and rows else [0.0] * len(rows)
         kept = [
             row
             for row, cosine in zip(rows, cosines, strict=True)
-            if telling.about(one_row(row), target) or cosine >= ABOUT
+            if telling.is_about(join_row(row), target) or cosine >= MIN_ABOUT_COSINE
         ]
         return "\n".join(kept) or None
 
-    def relevant(self, query: str, text: str) -> bool:
-        """Return whether the text holds at least RELEVANT of the query's informative words, by their stems."""
-        wanted = frozenset(terms(" ".join(telling.words(query))))
-        return bool(wanted) and len(wanted.intersection(terms(text))) >= RELEVANT * len(wanted)
+    def is_relevant(self, query: str, text: str) -> bool:
+        """Return whether the text has at least MIN_RELEVANT_SHARE of the query's informative words, by their stems."""
+        wanted = frozenset(terms(" ".join(telling.informative_words(query))))
+        return bool(wanted) and len(wanted.intersection(terms(text))) >= MIN_RELEVANT_SHARE * len(wanted)
 
-    def importance(self, text: str) -> int:
+    def rate_importance(self, text: str) -> int:
         """By rules: small talk 1, births, deaths and weddings 9, illness 8, moving and jobs 7, promises 6 …"""
-        return telling.importance(text)
+        return telling.rate_importance(text)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
         """Return the query, followed by the informative words of the last two lines if it depends on them.
 
-        It does if it has fewer than LEANING_WORDS informative words and says "he", "it", "there", "and …", or if it has
-        no informative word at all.
+        It does if it has fewer than STANDALONE_WORDS informative words and says "he", "it", "there" or "and …", or if
+        it has no informative word at all.
         """
-        held = telling.word_count(telling.words(query))
-        if held >= LEANING_WORDS or (held and not _LEANS.search(query)):
+        held = telling.count_words(telling.informative_words(query))
+        if held >= STANDALONE_WORDS or (held and not _DEPENDENT.search(query)):
             return query
-        here = set(tokens(query))
-        before = [word for line in lines[-CARRIED_LINES:] for word in _WORD.findall(line.text) if telling.words(word)]
-        carried = [word for word in dict.fromkeys(before) if not here.issuperset(tokens(word))]
-        return " ".join([query, *carried[-CARRIED_WORDS:]])
+        here = set(split_words(query))
+        before = [
+            word
+            for line in lines[-CONTEXT_LINES:]
+            for word in _WORD.findall(line.text)
+            if telling.informative_words(word)
+        ]
+        carried = [word for word in dict.fromkeys(before) if not here.issuperset(split_words(word))]
+        return " ".join([query, *carried[-MAX_CONTEXT_WORDS:]])
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
         """Return the text with day and speaker of the line that holds it, else of the last line.
@@ -145,25 +160,25 @@ class ExtractiveScribe:
         if not lines:
             return text
         line = next((line for line in reversed(lines) if text.strip() in line.text), lines[-1])
-        return f"On {day(line.said_at.date())} {line.speaker} said: {text}"
+        return f"On {format_day(line.said_at.date())} {line.speaker} said: {text}"
 
 
-def day(at: date) -> str:
+def format_day(at: date) -> str:
     """Format a day: 6 May 2024."""
     return f"{at.day} {at:%B} {at.year}"
 
 
-def dated(at: date, text: str) -> str:
+def format_dated(at: date, text: str) -> str:
     """Format a row of a summary."""
-    return f"- {day(at)}: {text}"
+    return f"- {format_day(at)}: {text}"
 
 
-def one_row(text: str) -> str:
+def join_row(text: str) -> str:
     """Join a text to one row, without a bullet or a date before it."""
     return _BULLET.sub("", " ".join(text.split())).strip()
 
 
-def checked(limit: int) -> int:
+def check_limit(limit: int) -> int:
     """Return the limit.
 
     Raises:
@@ -174,42 +189,44 @@ def checked(limit: int) -> int:
     return limit
 
 
-def _terms(text: str) -> frozenset[str]:
+def _term_set(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def _repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
-    return any(repeats(row, other) for other in others)
+def _is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+    return any(is_repetition(row, other) for other in others)
 
 
-def _chosen_from(lines: Sequence[Line]) -> list[_Said]:
-    """The telling sentences of the lines in the order they were said, at most CANDIDATES, none repeated by a later."""
-    latest: dict[tuple[str, ...], _Said] = {}
+def _choose_sentences(lines: Sequence[Line]) -> list[_Sentence]:
+    """Return at most MAX_CANDIDATES informative sentences in the order they were said, none repeated by a later one."""
+    latest: dict[tuple[str, ...], _Sentence] = {}
     for line in sorted(lines, key=lambda line: (line.said_at, line.seq)):
-        for text in sentences(line.text):
-            if worth := telling.telling(text):
-                said = _Said(line, text, worth, tuple(terms(text)))
+        for text in split_sentences(line.text):
+            if worth := telling.informativeness(text):
+                said = _Sentence(line, text, worth, tuple(terms(text)))
                 latest.pop(said.terms, None)
                 latest[said.terms] = said
     found = list(latest.values())
-    best = sorted(range(len(found)), key=lambda place: -found[place].telling)[:CANDIDATES]
+    best = sorted(range(len(found)), key=lambda place: -found[place].telling)[:MAX_CANDIDATES]
     return [found[place] for place in sorted(best)]
 
 
-def _fill(said: Sequence[_Said], prefixes: Sequence[str], room: int, longest: int | None = None) -> list[str]:
+def _select_rows(
+    said: Sequence[_Sentence], prefixes: Sequence[str], room: int, longest: int | None = None
+) -> list[str]:
     """The rows of the sentences that tell the most and repeat each other the least, in the order said, in room tokens.
 
     If no row fits, the best is shortened.
     """
-    near = cosines([each.terms for each in said])  # (N, N)
-    kept = _unrepeated(said, near)
+    near = tfidf_cosines([each.terms for each in said])  # (N, N)
+    kept = _find_unrepeated(said, near)
     if not kept:
         return []
     near = near[np.ix_(kept, kept)]
-    worth = CENTRAL * degree(near) + np.array([said[place].telling for place in kept])  # (N,)
-    texts = [said[place].text if longest is None else shortened(said[place].text, longest) for place in kept]
+    worth = CENTRALITY_WEIGHT * degree_centrality(near) + np.array([said[place].telling for place in kept])  # (N,)
+    texts = [said[place].text if longest is None else shorten(said[place].text, longest) for place in kept]
     rows = [prefixes[place] + text for place, text in zip(kept, texts, strict=True)]
-    costs = [estimate(row) + 1 for row in rows]  # with the end of the row
+    costs = [estimate_tokens(row) + 1 for row in rows]  # with the end of the row
     left = room + 1
 
     def fits(place: int) -> bool:
@@ -217,34 +234,34 @@ def _fill(said: Sequence[_Said], prefixes: Sequence[str], room: int, longest: in
         left -= (cost := costs[place] if costs[place] <= left else 0)
         return cost > 0
 
-    if taken := mmr(worth / (CENTRAL + MOST_TELLING), near, fits):
+    if taken := select_by_mmr(worth / (CENTRALITY_WEIGHT + MAX_INFORMATIVENESS), near, fits):
         return [rows[place] for place in sorted(taken)]
     best = int(worth.argmax())
     prefix = prefixes[kept[best]]
-    cut = shortened(texts[best], room - estimate(prefix))
+    cut = shorten(texts[best], room - estimate_tokens(prefix))
     return [prefix + cut] if cut else []
 
 
-def _unrepeated(said: Sequence[_Said], near: Floats) -> list[int]:
+def _find_unrepeated(said: Sequence[_Sentence], near: Floats) -> list[int]:
     """The places of the sentences that no later one repeats. Whatever repeats another is at least NEAR to it."""
     sets = [frozenset(each.terms) for each in said]
-    pairs = np.argwhere(np.triu(near, 1) >= NEAR)
-    repeated = {int(one) for one, later in pairs if repeats(sets[one], sets[later])}
+    pairs = np.argwhere(np.triu(near, 1) >= MIN_COMPARED_COSINE)
+    repeated = {int(one) for one, later in pairs if is_repetition(sets[one], sets[later])}
     return [place for place in range(len(said)) if place not in repeated]
 
 
-def _newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[str]:
+def _select_newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[str]:
     """Return the newest old rows that fit together with the new ones, in their order.
 
     If none fits and there are no new rows, the newest is shortened.
     """
-    left = limit - sum(estimate(row) + 1 for row in new)
+    left = limit - sum(estimate_tokens(row) + 1 for row in new)
     kept: list[str] = []
     for row in reversed(rows):
-        cost = estimate(row) + (1 if kept else 0)
+        cost = estimate_tokens(row) + (1 if kept else 0)
         if cost <= left:
             kept.append(row)
             left -= cost
     if rows and not kept and not new:
-        kept = [cut] if (cut := shortened(rows[-1], limit)) else []
+        kept = [cut] if (cut := shorten(rows[-1], limit)) else []
     return kept[::-1]

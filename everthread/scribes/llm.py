@@ -13,41 +13,53 @@ from typing import TypeVar
 from everthread.errors import ScribeFailed
 from everthread.llms.base import LLM
 from everthread.scribes import prompts
-from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY, Near
-from everthread.scribes.extractive import checked, dated, day, one_row
-from everthread.scribes.prompts import Span, day_of, found_in, grouped, in_parts, joined, named_in, newest, quoted
+from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget
+from everthread.scribes.extractive import check_limit, format_dated, format_day, join_row
+from everthread.scribes.prompts import (
+    Span,
+    find_name,
+    find_spans,
+    group_rows,
+    join_spans,
+    parse_day,
+    quote_parts,
+    select_newest,
+    split_lines,
+)
 from everthread.scribes.responses import (
+    CopiedSentences,
     Importance,
-    Kept,
     Notes,
     Points,
     Rewritten,
     Unusable,
     Verdict,
     Wanted,
-    one_of,
-    read,
+    category_answer,
+    parse_answer,
 )
 from everthread.text import redaction
 from everthread.text.analyzer import terms
-from everthread.text.centrality import repeats
+from everthread.text.centrality import is_repetition
 from everthread.text.formatting import format_lines
-from everthread.text.sentences import pieces, sentences, truncate
-from everthread.text.tokens import estimate
+from everthread.text.sentences import split_by_tokens, split_sentences, truncate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import FoundUnit, Line, Message, Sampling
 
-Used = TypeVar("Used")
+Result = TypeVar("Result")
 
-TRIES = 2  # a wrong answer is asked for once more
-ANSWER = 2_000  # tokens an answer may have beside what is asked for: room to think, and an end to a model that has none
-PROMPT = 500  # tokens of our own words in a prompt, and of the marks
-LEAST_ROOM = 200  # tokens of the conversation that are sent to a model with however small a context
-WORDS = 0.6  # of a limit in tokens, as words asked for; models write more than they are asked for
-LONGER = 60  # tokens by which a text may grow when it is rewritten
-COPIED = 1_500  # tokens that a model is asked to copy at once; of more, small ones lose some
-LONGEST_NAME = 60  # characters of the person's name in a prompt
-FEW_WORDS = 10  # of notes; so few may change all at once
-BEARS = 0.1  # share of the old notes' words that new notes hold at least; fewer, and the model has lost them
+MAX_ATTEMPTS = 2  # a wrong answer is asked for once more
+ANSWER_TOKENS = (
+    2_000  # tokens an answer may have beside what is asked for: room to think, and an end to a model that has none
+)
+PROMPT_TOKENS = 500  # tokens of our own words in a prompt, and of the marks
+MIN_MATERIAL_TOKENS = 200  # tokens of the conversation that are sent to a model with however small a context
+WORDS_PER_TOKEN = 0.6  # of a limit in tokens, as words asked for; models write more than they are asked for
+MAX_ADDED_TOKENS = 60  # tokens by which a text may grow when it is rewritten
+MAX_COPIED_TOKENS = 1_500  # tokens that a model is asked to copy at once; of more, small ones lose some
+MAX_NAME_CHARS = 60  # characters of the person's name in a prompt
+MIN_COMPARED_TERMS = 10  # of notes; so few may change all at once
+MIN_KEPT_SHARE = 0.1  # share of the old notes' words that new notes hold at least; fewer, and the model has lost them
 
 
 class LLMScribe:
@@ -61,35 +73,37 @@ class LLMScribe:
         self.llm = llm
         self.name = f"llm:{llm.name}"
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         """Return the key points, one per row: "- 6 May 2024: Nora moved to Lisbon."
 
         A day on which nothing was said is replaced by the session's first. A session longer than the model's context is
         read in parts, which are then merged.
         """
-        checked(limit)
+        check_limit(limit)
         if not any(line.speaker == person for line in lines):
             return ""
         lines = sorted(lines, key=lambda line: (line.said_at, line.seq))
         days = list(dict.fromkeys(line.said_at.date() for line in lines))
-        parts = list(in_parts(lines, self._room(limit)))
+        parts = list(split_lines(lines, self._room(limit)))
         rows: list[str] = []
         for part in parts:
-            rows += self._points(prompts.SUMMARIZE, quoted(CONVERSATION=format_lines(part)), person, days, limit)
+            rows += self._points(prompts.SUMMARIZE, quote_parts(CONVERSATION=format_lines(part)), person, days, limit)
         if len(parts) > 1:
-            rows = self._merged(_unique(rows), person, days, limit)
+            rows = self._merged(_remove_duplicates(rows), person, days, limit)
         return truncate("\n".join(rows), limit)
 
-    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
         """Return the notes, one per row. Rows that copy a recalled text are dropped.
 
         Raises:
             ScribeFailed: also for an answer without notes, or without anything of the old ones, so that these stay.
         """
-        checked(limit)
+        check_limit(limit)
         room = self._room(limit)
-        background = newest(recalled, room // 4)
-        for part in in_parts(leaving, room // 2):
+        background = select_newest(recalled, room // 4)
+        for part in split_lines(leaving, room // 2):
             old = self._noted(truncate(old, room // 4), background, part, limit)
         return truncate(old, limit)
 
@@ -97,102 +111,106 @@ class LLMScribe:
         """Return one of the categories; "other" if the model names none of them."""
         names = tuple(dict.fromkeys((*categories, "other")))
         asked = prompts.CATEGORIZE.format(categories=", ".join(names))
-        data = quoted(TEXT=self._short(text))
-        return self._ask("a category", asked, data, one_of(names), lambda answer: named_in(answer.category, names))
+        data = quote_parts(TEXT=self._short(text))
+        return self._ask(
+            "a category", asked, data, category_answer(names), lambda answer: find_name(answer.category, names)
+        )
 
-    def strip(self, text: str) -> str | None:
+    def redact(self, text: str) -> str | None:
         """Return the text without secrets, removed by ExtractiveScribe's rules first, then by the model.
 
         The model sees no secret that the rules know, and can only take away: whatever is not in the text, word for
         word, is dropped.
         """
-        return self._copied(redaction.strip(text) or "", "what may be kept", prompts.STRIP)
+        return self._copied(redaction.redact_rows(text) or "", "what may be kept", prompts.STRIP)
 
-    def narrow(self, text: str, target: str, near: Near | None = None) -> str | None:
+    def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
         """Return the parts of a text that are about the target.
 
         The model can only take away: whatever is not in the text, word for word, is dropped. Cosines are not needed.
         """
         return self._copied(text, "what is about the target", prompts.NARROW, SUBJECT=self._short(target))
 
-    def relevant(self, query: str, text: str) -> bool:
+    def is_relevant(self, query: str, text: str) -> bool:
         """Return the model's verdict."""
-        data = quoted(QUESTION=self._short(query), REMEMBERED=self._short(text))
+        data = quote_parts(QUESTION=self._short(query), REMEMBERED=self._short(text))
         return self._ask("a verdict", prompts.RELEVANT, data, Verdict, lambda answer: answer.relevant)
 
-    def importance(self, text: str) -> int:
+    def rate_importance(self, text: str) -> int:
         """Return the model's rating, from 1 to 10."""
-        data = quoted(TEXT=self._short(text))
+        data = quote_parts(TEXT=self._short(text))
         return self._ask("a rating", prompts.IMPORTANCE, data, Importance, lambda answer: answer.importance)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
-        """Return the reworded query, at most LONGER tokens longer; unchanged without lines."""
+        """Return the reworded query, at most MAX_ADDED_TOKENS tokens longer; unchanged without lines."""
         return self._rewritten(prompts.REWRITE_QUERY, "QUESTION", query, lines)
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
-        """Return the reworded text, at most LONGER tokens longer; unchanged without lines."""
+        """Return the reworded text, at most MAX_ADDED_TOKENS tokens longer; unchanged without lines."""
         return self._rewritten(prompts.REWRITE_MEMORY, "TEXT", text, lines)
 
     def _points(self, asked: str, data: str, person: str, days: Sequence[date], limit: int) -> list[str]:
-        asked = asked.format(person=one_row(person)[:LONGEST_NAME], words=_words(limit), day=day(days[0]))
+        asked = asked.format(
+            person=join_row(person)[:MAX_NAME_CHARS], words=_word_limit(limit), day=format_day(days[0])
+        )
         points = self._ask("a summary", asked, data, Points, lambda answer: answer.points, limit)
-        rows = [dated(day_of(point.date, days), text) for point in points if (text := one_row(point.point))]
-        return _unique(rows)
+        rows = [format_dated(parse_day(point.date, days), text) for point in points if (text := join_row(point.point))]
+        return _remove_duplicates(rows)
 
     def _merged(self, rows: list[str], person: str, days: Sequence[date], limit: int) -> list[str]:
         """The rows of all parts as rows of at most limit tokens, group by group as the model's context has room."""
-        while estimate("\n".join(rows)) > limit:
-            groups = list(grouped(rows, self._room(limit)))
+        while estimate_tokens("\n".join(rows)) > limit:
+            groups = list(group_rows(rows, self._room(limit)))
             fewer: list[str] = []
             for group in groups:
-                fewer += self._points(prompts.MERGE, quoted(FACTS="\n".join(group)), person, days, limit)
-            fewer = _unique(fewer)
-            if len(groups) == 1 or estimate("\n".join(fewer)) >= estimate("\n".join(rows)):
+                fewer += self._points(prompts.MERGE, quote_parts(FACTS="\n".join(group)), person, days, limit)
+            fewer = _remove_duplicates(fewer)
+            if len(groups) == 1 or estimate_tokens("\n".join(fewer)) >= estimate_tokens("\n".join(rows)):
                 return fewer or rows
             rows = fewer
         return rows
 
     def _noted(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int) -> str:
-        own = _rows_of([old, *(line.text for line in leaving)])
-        copied = [row for row in _rows_of([line.text for line in recalled]) if not _among(row, own)]
+        own = _sentence_terms([old, *(line.text for line in leaving)])
+        copied = [row for row in _sentence_terms([line.text for line in recalled]) if not _is_repeated(row, own)]
 
         def usable(answer: Notes) -> str:
-            rows = dict.fromkeys(text for row in answer.notes if (text := one_row(row)))
-            text = truncate("\n".join(row for row in rows if not _among(frozenset(terms(row)), copied)), limit)
+            rows = dict.fromkeys(text for row in answer.notes if (text := join_row(row)))
+            text = truncate("\n".join(row for row in rows if not _is_repeated(frozenset(terms(row)), copied)), limit)
             if old.strip() and not text:
                 raise Unusable("there were no notes in it; keep what is still true of the old ones")
-            if not bears_on(text, old):
+            if not keeps_old_notes(text, old):
                 raise Unusable("nothing of the old notes was in it; keep what is still true of them")
             return text
 
-        data = quoted(OLD_NOTES=old, BACKGROUND=format_lines(recalled), NEW_LINES=format_lines(leaving))
-        return self._ask("notes", prompts.NOTE.format(words=_words(limit)), data, Notes, usable, limit)
+        data = quote_parts(OLD_NOTES=old, BACKGROUND=format_lines(recalled), NEW_LINES=format_lines(leaving))
+        return self._ask("notes", prompts.NOTE.format(words=_word_limit(limit)), data, Notes, usable, limit)
 
     def _copied(self, text: str, what: str, asked: str, **more: str) -> str | None:
         """Returns the sentences of a text that the model copies, word for word; None if it copies none."""
         spans: list[Span] = []
         start = 0
-        for piece in pieces(text, min(self._room(0) // 2, COPIED)):
+        for piece in split_by_tokens(text, min(self._room(0) // 2, MAX_COPIED_TOKENS)):
             if piece.strip():
                 spans += [(start + first, start + end) for first, end in self._spans(piece, what, asked, more)]
             start += len(piece)
-        return joined(text, spans) or None
+        return join_spans(text, spans) or None
 
     def _spans(self, piece: str, what: str, asked: str, more: Mapping[str, str]) -> list[Span]:
         """Returns where in a piece of a text the sentences are that the model lets pass."""
 
-        def usable(answer: Kept) -> list[Span]:
-            spans = found_in(piece, answer.keep)
+        def usable(answer: CopiedSentences) -> list[Span]:
+            spans = find_spans(piece, answer.keep)
             if answer.keep and not spans:
                 raise Unusable("no row of it stood in the text; copy word for word")
             return spans
 
-        return self._ask(what, asked, quoted(**more, TEXT=piece), Kept, usable, estimate(piece))
+        return self._ask(what, asked, quote_parts(**more, TEXT=piece), CopiedSentences, usable, estimate_tokens(piece))
 
     def _rewritten(self, asked: str, name: str, text: str, lines: Sequence[Line]) -> str:
-        limit = estimate(text) + LONGER
-        room = self._room(limit) - estimate(text)
-        if not lines or not text.strip() or room < LEAST_ROOM:
+        limit = estimate_tokens(text) + MAX_ADDED_TOKENS
+        room = self._room(limit) - estimate_tokens(text)
+        if not lines or not text.strip() or room < MIN_MATERIAL_TOKENS:
             return text  # too long to be written again within the model's context
 
         def usable(answer: Rewritten) -> str:
@@ -200,36 +218,36 @@ class LLMScribe:
                 raise Unusable("its text was empty")
             return truncate(answer.text, limit)
 
-        data = quoted(**{"LINES": format_lines(newest(lines, room)), name: text})
+        data = quote_parts(**{"LINES": format_lines(select_newest(lines, room)), name: text})
         return self._ask("a rewritten text", asked, data, Rewritten, usable, limit)
 
     def _room(self, limit: int) -> int:
         """Tokens that the material of a prompt may have, if an answer is to have about limit."""
-        return max(self.llm.context - self._answer(limit) - PROMPT, LEAST_ROOM)
+        return max(self.llm.context - self._answer(limit) - PROMPT_TOKENS, MIN_MATERIAL_TOKENS)
 
     def _answer(self, limit: int) -> int:
-        return max(min(self.llm.context // 2, ANSWER + 4 * limit), 1)
+        return max(min(self.llm.context // 2, ANSWER_TOKENS + 4 * limit), 1)
 
     def _short(self, text: str) -> str:
         """As much of a text as is judged: what comes behind changes no verdict."""
         return truncate(text, self._room(0) // 2)
 
     def _ask(
-        self, what: str, asked: str, data: str, wanted: type[Wanted], use: Callable[[Wanted], Used], limit: int = 0
-    ) -> Used:
+        self, what: str, asked: str, data: str, wanted: type[Wanted], use: Callable[[Wanted], Result], limit: int = 0
+    ) -> Result:
         """Return the result of `use` for the model's answer; if it raises Unusable, ask again with the reason."""
-        return ask(self.llm, what, asked, data, wanted, use, self._answer(limit))
+        return ask_for_json(self.llm, what, asked, data, wanted, use, self._answer(limit))
 
 
-def ask(
+def ask_for_json(
     llm: LLM,
     what: str,
     asked: str,
     data: str,
     wanted: type[Wanted],
-    use: Callable[[Wanted], Used],
+    use: Callable[[Wanted], Result],
     tokens: int,
-) -> Used:
+) -> Result:
     """Ask a model for JSON, and once more with the reason where its answer can't be used.
 
     Args:
@@ -246,37 +264,37 @@ def ask(
         ModelError: as the model raises it.
     """
     sent = data
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         messages = [Message("system", f"{asked}\n\n{prompts.MATERIAL}"), Message("user", sent)]
         answer = llm.complete(messages, wanted.model_json_schema(), Sampling(temperature=0.0, max_tokens=tokens))
         try:
-            return use(read(answer, wanted))
+            return use(parse_answer(answer, wanted))
         except Unusable as error:
             problem = str(error)
             sent = f"{data}\n\nYour last answer could not be used: {problem}. Answer with the JSON alone."
     raise ScribeFailed(
-        f"{llm.name} was asked for {what} {TRIES} times and its answer could not be used: {problem}; "
+        f"{llm.name} was asked for {what} {MAX_ATTEMPTS} times and its answer could not be used: {problem}; "
         "try again, or choose a model that is better at JSON"
     )
 
 
-def _words(limit: int) -> int:
-    return max(int(limit * WORDS), 1)
+def _word_limit(limit: int) -> int:
+    return max(int(limit * WORDS_PER_TOKEN), 1)
 
 
-def _unique(rows: Sequence[str]) -> list[str]:
+def _remove_duplicates(rows: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(rows))
 
 
-def _rows_of(texts: Sequence[str]) -> list[frozenset[str]]:
-    return [frozenset(terms(row)) for text in texts for row in sentences(text)]
+def _sentence_terms(texts: Sequence[str]) -> list[frozenset[str]]:
+    return [frozenset(terms(row)) for text in texts for row in split_sentences(text)]
 
 
-def _among(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
-    return any(repeats(row, other) for other in others)
+def _is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+    return any(is_repetition(row, other) for other in others)
 
 
-def bears_on(text: str, old: str) -> bool:
-    """Return whether notes hold at least BEARS of the old notes' words. Very short ones may change altogether."""
+def keeps_old_notes(text: str, old: str) -> bool:
+    """Return whether notes have at least MIN_KEPT_SHARE of the old notes' words. Very short ones may change entirely."""
     before = frozenset(terms(old))
-    return len(before) < FEW_WORDS or len(before.intersection(terms(text))) >= BEARS * len(before)
+    return len(before) < MIN_COMPARED_TERMS or len(before.intersection(terms(text))) >= MIN_KEPT_SHARE * len(before)

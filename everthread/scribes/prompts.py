@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import date
 from typing import TypeVar
 
-from everthread.scribes.extractive import day
-from everthread.text.formatting import Source, date_heading, format_line
-from everthread.text.sentences import pieces
-from everthread.text.tokens import estimate
+from everthread.scribes.extractive import format_day
+from everthread.text.formatting import Source, format_heading, format_line
+from everthread.text.sentences import split_by_tokens
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Line
 
 Piece = TypeVar("Piece")
@@ -79,7 +79,7 @@ REWRITE_MEMORY = (
 )
 
 
-def quoted(**parts: str) -> str:
+def quote_parts(**parts: str) -> str:
     """Texts as material: each under its name, between marks that none of them can hold; empty ones are left out."""
     return "\n\n".join(
         f"{name.replace('_', ' ')}:\n<<<\n{_MARKS.sub(lambda mark: mark[0][:2], text)}\n>>>"
@@ -88,41 +88,41 @@ def quoted(**parts: str) -> str:
     )
 
 
-def in_parts(lines: Sequence[Line], room: int) -> Iterator[list[Line]]:
+def split_lines(lines: Sequence[Line], room: int) -> Iterator[list[Line]]:
     """Yield the lines in their order, in parts of about `room` tokens when laid out; a longer line is split."""
-    return _grouped(_split(lines, room), room, _cost)
+    return _group(_split_long_lines(lines, room), room, _line_tokens)
 
 
-def _split(lines: Sequence[Line], room: int) -> Iterator[Line]:
+def _split_long_lines(lines: Sequence[Line], room: int) -> Iterator[Line]:
     for line in lines:
-        if _cost(line) <= room:
+        if _line_tokens(line) <= room:
             yield line
         else:
-            yield from (replace(line, text=text) for text in pieces(line.text, room // 2))
+            yield from (replace(line, text=text) for text in split_by_tokens(line.text, room // 2))
 
 
-def _cost(line: Source) -> int:
+def _line_tokens(line: Source) -> int:
     """Tokens of a line in a layout, at most."""
-    return estimate(format_line(line)) + estimate(date_heading(line)) + 3
+    return estimate_tokens(format_line(line)) + estimate_tokens(format_heading(line)) + 3
 
 
-def newest(lines: Sequence[Source], room: int) -> list[Source]:
+def select_newest(lines: Sequence[Source], room: int) -> list[Source]:
     """Return the last lines that fit into `room` tokens, in their order."""
     kept: list[Source] = []
     for line in reversed(lines):
-        room -= _cost(line)
+        room -= _line_tokens(line)
         if room < 0:
             break
         kept.append(line)
     return kept[::-1]
 
 
-def grouped(rows: Sequence[str], room: int) -> Iterator[list[str]]:
+def group_rows(rows: Sequence[str], room: int) -> Iterator[list[str]]:
     """Yield the rows in their order, in groups of at most `room` tokens, or of one row."""
-    return _grouped(rows, room, lambda row: estimate(row) + 1)
+    return _group(rows, room, lambda row: estimate_tokens(row) + 1)
 
 
-def _grouped(each: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> Iterator[list[Piece]]:
+def _group(each: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> Iterator[list[Piece]]:
     """These in their order, in groups that cost at most room, or of one."""
     group: list[Piece] = []
     left = room
@@ -137,16 +137,16 @@ def _grouped(each: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> 
         yield group
 
 
-def day_of(told: str, days: Sequence[date]) -> date:
+def parse_day(told: str, days: Sequence[date]) -> date:
     """Return the day that a model gave, if it is one of these; else the first of them."""
     for each in days:
-        forms = (each.isoformat(), day(each), f"{each:%B} {each.day}, {each.year}")
+        forms = (each.isoformat(), format_day(each), f"{each:%B} {each.day}, {each.year}")
         if any(re.search(rf"(?<!\d){form}(?!\d)", told, re.IGNORECASE) for form in forms):
             return each
     return days[0]
 
 
-def found_in(text: str, rows: Sequence[str]) -> list[Span]:
+def find_spans(text: str, rows: Sequence[str]) -> list[Span]:
     """Return the spans of the rows in the text, blanks aside, with the bullet and the day of a row of a summary.
 
     Rows that the text doesn't hold have no span.
@@ -158,29 +158,29 @@ def found_in(text: str, rows: Sequence[str]) -> list[Span]:
         wanted = "".join(row.split())
         at = dense.find(wanted) if wanted else -1
         if at >= 0:
-            spans.append((_from_head(text, places[at]), places[at + len(wanted) - 1] + 1))
+            spans.append((_row_head_start(text, places[at]), places[at + len(wanted) - 1] + 1))
     return spans
 
 
-def _from_head(text: str, start: int) -> int:
+def _row_head_start(text: str, start: int) -> int:
     row = text.rfind("\n", 0, start) + 1
     return row if _ROW_HEAD.fullmatch(text, row, start) else start
 
 
-def named_in(answer: str, names: Sequence[str]) -> str:
+def find_name(answer: str, names: Sequence[str]) -> str:
     """Returns the name that occurs first in an answer, the longest of those that begin there; "other" if none does."""
     said = answer.casefold()
-    found = [(match.start(), -len(name), name) for name in names if (match := _named(name, said))]
+    found = [(match.start(), -len(name), name) for name in names if (match := _find_word(name, said))]
     return min(found)[2] if found else "other"
 
 
-def _named(name: str, said: str) -> re.Match[str] | None:
+def _find_word(name: str, said: str) -> re.Match[str] | None:
     return re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", said) or (
         None if name.isascii() else re.search(re.escape(name.casefold()), said)
     )
 
 
-def joined(text: str, spans: Sequence[Span]) -> str:
+def join_spans(text: str, spans: Sequence[Span]) -> str:
     """Return the text of the spans in their order, with a blank or a line break for the text left out between two."""
     kept = ""
     end = 0

@@ -14,17 +14,17 @@ from pathlib import Path
 from everthread.common.atomic_write import write_atomically
 from everthread.errors import ConfigError
 from everthread.llms.base import LLM
-from everthread.scribes.llm import ask
-from everthread.scribes.prompts import quoted
+from everthread.scribes.llm import ask_for_json
+from everthread.scribes.prompts import quote_parts
 from everthread.scribes.responses import RefusingWords, Unusable
 from everthread.text.analyzer import UNSPACED, normalize
-from everthread.text.refusal_words import STRONGEST, extended, merged, read, shipped
-from everthread.text.tokens import estimate
+from everthread.text.refusal_words import MAX_INTENSITY, add_phrases, extend_shipped, read_tables, shipped_words
+from everthread.text.tokens import estimate_tokens
 
-TOP = 10  # the highest intensity that a model gives
-ANSWER = 1_000  # tokens
-LONGEST = 60  # characters of a word or phrase
-SHORTEST, SHORTEST_UNSPACED = 4, 2  # shorter ones, such as "no", are in every other reply
+MAX_MODEL_INTENSITY = 10  # the highest intensity that a model gives
+ANSWER_TOKENS = 1_000  # tokens
+MAX_WORD_CHARS = 60  # characters of a word or phrase
+MIN_WORD_CHARS, MIN_WORD_CHARS_UNSPACED = 4, 2  # shorter ones, such as "no", are in every other reply
 
 FROM_REPLIES = (
     "The REPLIES come from a chatbot, and some of them refuse what the person asked for. List the words and short "
@@ -42,7 +42,7 @@ _SIGNS = re.compile(r"[{}_^\x00-\x1f\x7f]|\.\.\.")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
-def from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
+def learn_from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
     """Ask a model by which words these replies refuse.
 
     Args:
@@ -59,16 +59,16 @@ def from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
     sent: list[str] = []
     room = llm.context // 2
     for reply in replies:
-        room -= estimate(reply) + 2
+        room -= estimate_tokens(reply) + 2
         if room < 0 and sent:
             break
         sent.append(reply)
     there = normalize("\n".join(sent))
-    found = _asked(llm, FROM_REPLIES, quoted(REPLIES="\n\n".join(sent)))
+    found = _ask_for_words(llm, FROM_REPLIES, quote_parts(REPLIES="\n\n".join(sent)))
     return {word: intensity for word, intensity in found.items() if word in there}
 
 
-def from_itself(llm: LLM, language: str) -> dict[str, float]:
+def learn_from_model(llm: LLM, language: str) -> dict[str, float]:
     """Ask a model by which words it refuses.
 
     Args:
@@ -82,56 +82,56 @@ def from_itself(llm: LLM, language: str) -> dict[str, float]:
         ScribeFailed: where the answer could not be used twice.
         ModelError: as the model raises it.
     """
-    return _asked(llm, FROM_ITSELF, quoted(LANGUAGE=language))
+    return _ask_for_words(llm, FROM_ITSELF, quote_parts(LANGUAGE=language))
 
 
-def keep(path: Path, words: Mapping[str, float]) -> None:
+def save_words(path: Path, words: Mapping[str, float]) -> None:
     """Add words to a file, whole or not at all. Words that it has already are overwritten; its comments are lost.
 
     Raises:
         ConfigError: where the file that is there can't be understood.
         StoreUnavailable: where it can't be written.
     """
-    tables = read(path) if path.exists() else {}
+    tables = read_tables(path) if path.exists() else {}
     if tables:
-        extended(path)  # a faulty file is left as it is
-    merged(shipped(), words)
+        extend_shipped(path)  # a faulty file is left as it is
+    add_phrases(shipped_words(), words)
     tables["phrases"] = {**tables.get("phrases", {}), **words}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"the folder of {path} can't be made: {error.strerror}; name another file") from error
-    write_atomically(path, _toml(tables).encode())
+    write_atomically(path, _format_toml(tables).encode())
 
 
-def _asked(llm: LLM, asked: str, data: str) -> dict[str, float]:
+def _ask_for_words(llm: LLM, asked: str, data: str) -> dict[str, float]:
     def usable(answer: RefusingWords) -> dict[str, float]:
         found = {}
         for each in answer.words:
-            if not 0 < each.intensity <= TOP:
-                raise Unusable(f"an intensity was not from 1 to {TOP}")
+            if not 0 < each.intensity <= MAX_MODEL_INTENSITY:
+                raise Unusable(f"an intensity was not from 1 to {MAX_MODEL_INTENSITY}")
             word = normalize(each.word).strip(" \t\n.!,\"'")
-            if _usable(word):
-                found[word] = round(each.intensity * STRONGEST / TOP, 2)
+            if _is_usable(word):
+                found[word] = round(each.intensity * MAX_INTENSITY / MAX_MODEL_INTENSITY, 2)
         if answer.words and not found:
-            raise Unusable(f"none of its words was {SHORTEST} to {LONGEST} characters of plain text")
+            raise Unusable(f"none of its words was {MIN_WORD_CHARS} to {MAX_WORD_CHARS} characters of plain text")
         return found
 
-    return ask(llm, "refusing words", asked, data, RefusingWords, usable, ANSWER)
+    return ask_for_json(llm, "refusing words", asked, data, RefusingWords, usable, ANSWER_TOKENS)
 
 
-def _usable(word: str) -> bool:
-    least = SHORTEST_UNSPACED if _UNSPACED.search(word) else SHORTEST
-    return least <= len(word) <= LONGEST and not _SIGNS.search(word)
+def _is_usable(word: str) -> bool:
+    least = MIN_WORD_CHARS_UNSPACED if _UNSPACED.search(word) else MIN_WORD_CHARS
+    return least <= len(word) <= MAX_WORD_CHARS and not _SIGNS.search(word)
 
 
-def _toml(tables: Mapping[str, Mapping[str, object]]) -> str:
+def _format_toml(tables: Mapping[str, Mapping[str, object]]) -> str:
     """Return the tables as TOML. Its basic strings, numbers and lists of texts are written as in JSON."""
     rows = ["# Refusing words in addition to Everthread's: docs/recipes.md explains them.", ""]
     for name, table in tables.items():
-        rows += [f"[{name}]", *(f"{_json(key)} = {_json(value)}" for key, value in table.items()), ""]
+        rows += [f"[{name}]", *(f"{_format_json(key)} = {_format_json(value)}" for key, value in table.items()), ""]
     return "\n".join(rows)
 
 
-def _json(value: object) -> str:
+def _format_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -15,13 +15,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 
 from everthread.text.word_lists import load_word_lists
 
-LONGEST = 100_000  # characters of an answer; repairing takes the square of its length where it is nothing but braces
+MAX_ANSWER_CHARS = (
+    100_000  # characters of an answer; repairing takes the square of its length where it is nothing but braces
+)
 
 _THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # what reasoning models put before their answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _LISTS = load_word_lists(__file__).values()
-_SAID: dict[str, bool] = {word: verdict == "yes" for lists in _LISTS for verdict in lists for word in lists[verdict]}
+_VERDICTS: dict[str, bool] = {
+    word: verdict == "yes" for lists in _LISTS for verdict in lists for word in lists[verdict]
+}
 
 
 class Unusable(Exception):
@@ -36,28 +40,28 @@ class Answer(BaseModel):
     )
 
 
-def _row(value: object) -> object:
+def _coerce_row(value: object) -> object:
     """A row that came as an object: its texts."""
     if isinstance(value, dict):
         return ": ".join(str(each) for each in value.values() if isinstance(each, str | int | float))
     return value
 
 
-def _rows(value: object) -> object:
+def _coerce_rows(value: object) -> object:
     """Rows that came as one text, or as nothing."""
     if isinstance(value, str):
         return value.splitlines()
     return [] if value is None else value
 
 
-def _point(value: object) -> object:
+def _coerce_point(value: object) -> object:
     """A point that came as bare text, or without its date."""
     if isinstance(value, dict):
         return {**value, "date": value.get("date") or ""}
     return {"date": "", "point": value} if isinstance(value, str) else value
 
 
-def _rating(value: object) -> object:
+def _coerce_rating(value: object) -> object:
     """The number in "8/10" or "about 8", between 1 and 10."""
     if isinstance(value, str) and (found := _NUMBER.search(value)):
         value = float(found[0].replace(",", "."))
@@ -68,11 +72,11 @@ def _rating(value: object) -> object:
     return value
 
 
-def _verdict(value: object) -> object:
-    return _SAID.get(value.strip(" .!。").lower(), value.strip(" .!")) if isinstance(value, str) else value
+def _coerce_verdict(value: object) -> object:
+    return _VERDICTS.get(value.strip(" .!。").lower(), value.strip(" .!")) if isinstance(value, str) else value
 
 
-Row = Annotated[str, BeforeValidator(_row)]
+Row = Annotated[str, BeforeValidator(_coerce_row)]
 
 
 class Point(Answer):
@@ -81,34 +85,34 @@ class Point(Answer):
 
 
 class Points(Answer):
-    points: Annotated[list[Annotated[Point, BeforeValidator(_point)]], BeforeValidator(_rows)]
+    points: Annotated[list[Annotated[Point, BeforeValidator(_coerce_point)]], BeforeValidator(_coerce_rows)]
 
 
 class Notes(Answer):
-    notes: Annotated[list[Row], BeforeValidator(_rows)]
+    notes: Annotated[list[Row], BeforeValidator(_coerce_rows)]
 
 
-class Kept(Answer):
-    keep: Annotated[list[Row], BeforeValidator(_rows)]
+class CopiedSentences(Answer):
+    keep: Annotated[list[Row], BeforeValidator(_coerce_rows)]
 
 
 class Category(Answer):
     category: str
 
 
-def one_of(names: Sequence[str]) -> type[Category]:
+def category_answer(names: Sequence[str]) -> type[Category]:
     """Returns the answer that is one of these categories, by its schema."""
     listed = Annotated[str, WithJsonSchema({"type": "string", "enum": list(names)})]
     return create_model("Category", __base__=Category, category=(listed, ...))
 
 
 class Verdict(Answer):
-    relevant: Annotated[bool, BeforeValidator(_verdict)]
+    relevant: Annotated[bool, BeforeValidator(_coerce_verdict)]
 
 
 class Importance(Answer):
     importance: Annotated[
-        int, BeforeValidator(_rating), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 10})
+        int, BeforeValidator(_coerce_rating), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 10})
     ]
 
 
@@ -128,7 +132,7 @@ class RefusingWords(Answer):
 Wanted = TypeVar("Wanted", bound=Answer)
 
 
-def read(answer: str, wanted: type[Wanted]) -> Wanted:
+def parse_answer(answer: str, wanted: type[Wanted]) -> Wanted:
     """Read an answer as JSON, repaired and taken out of the text around it if necessary.
 
     The last row of an answer that was cut off is left out, unless it is the only one.
@@ -139,37 +143,37 @@ def read(answer: str, wanted: type[Wanted]) -> Wanted:
     text = _THOUGHT.sub("", answer).strip()
     if not text:
         raise Unusable("it was empty")
-    if len(text) > LONGEST:
-        raise Unusable(f"it was longer than {LONGEST:,} characters")
+    if len(text) > MAX_ANSWER_CHARS:
+        raise Unusable(f"it was longer than {MAX_ANSWER_CHARS:,} characters")
     if not re.search(r"[{\[]", text):
         raise Unusable("it held no JSON")
     problem = "it held no JSON object"
-    for value in _values(text, wanted):
+    for value in _candidate_values(text, wanted):
         try:
             found = wanted.model_validate(value)
         except ValidationError as error:
-            problem = _problem(error)
+            problem = _describe_problem(error)
             continue
-        return _without_rest(found) if _was_cut(text) else found
+        return _drop_cut_row(found) if _was_cut(text) else found
     raise Unusable(problem)
 
 
-def _values(text: str, wanted: type[Answer]) -> Iterator[object]:
+def _candidate_values(text: str, wanted: type[Answer]) -> Iterator[object]:
     """Yield the values that may be the object, the likeliest first.
 
     These are the text from the object's first field on, the whole text, the objects inside it, and a bare list.
     """
     name, field = next(iter(wanted.model_fields.items()))
     if begins := re.search(rf"\{{\s*[\"'“]?{name}\b", text):
-        yield _repaired(text[begins.start() :])
-    found = _repaired(text)
+        yield _repair(text[begins.start() :])
+    found = _repair(text)
     yield found
     yield from (each for each in (found.values() if isinstance(found, dict) else ()) if isinstance(each, dict))
     if isinstance(found, list) and get_origin(field.annotation) is list and _BARE_LIST.fullmatch(text):
         yield {name: found}
 
 
-def _repaired(text: str) -> Any:
+def _repair(text: str) -> Any:
     try:
         return json_repair.loads(text)
     except (ValueError, RecursionError):
@@ -184,7 +188,7 @@ def _was_cut(text: str) -> bool:
     return False
 
 
-def _without_rest(found: Wanted) -> Wanted:
+def _drop_cut_row(found: Wanted) -> Wanted:
     name = next(iter(type(found).model_fields))
     rows = getattr(found, name)
     if rows == []:
@@ -192,7 +196,7 @@ def _without_rest(found: Wanted) -> Wanted:
     return found.model_copy(update={name: rows[:-1]}) if isinstance(rows, list) and len(rows) > 1 else found
 
 
-def _problem(error: ValidationError) -> str:
+def _describe_problem(error: ValidationError) -> str:
     """Return the faulty field and its problem, but never its value."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"])

@@ -21,7 +21,7 @@ from everthread.scribes.base import Scribe
 from everthread.server.bounded_embedder import BoundedEmbedder
 from everthread.server.llm_catalog import LLMCatalog
 from everthread.stores.base import Store
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 
 log = logging.getLogger("everthread.server")
 
@@ -50,7 +50,7 @@ class Services:
         scribe: writes notes and summaries; None: by the language model or, without one, extractively."""
         self.store, self.embedder, self.llm, self.recipe = store, BoundedEmbedder(embedder), llm, recipe
         self.multi_process = multi_process
-        self.count: Counter = estimate  # the tokens of a text
+        self.count: TokenCounter = estimate_tokens  # the tokens of a text
         self.llms = LLMCatalog(llm)
         self._scribes: dict[str | None, Scribe] = {
             None: scribe or factory.open_scribe(llm),

@@ -23,17 +23,19 @@ from everthread.common.keys import META_ECHO
 from everthread.text.word_lists import alternation, load_word_lists
 from everthread.types import Metadata
 
-ANALYSER = 2  # raised whenever the same text would give other terms; a bank's file records it
-HEAD = 220  # characters of a neighbouring line that count towards a window; a long neighbour would drown the line
-LONGEST = 40  # characters of a term; longer runs (keys, base64) are cut, they are never typed again whole
+ANALYZER_VERSION = 2  # raised whenever the same text would give other terms; a bank's file records it
+HEAD_CHARS = 220  # characters of a neighbouring line that count towards a window; a long neighbour would drown the line
+MAX_TERM_CHARS = 40  # characters of a term; longer runs (keys, base64) are cut, they are never typed again whole
 
 # Scripts written without spaces: CJK, Kana, Hangul, Thai, Lao, Burmese, Khmer.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"  # vowel signs that belong to their word
-_LETTER = rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])"
+_VOWEL_SIGNS = (
+    "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"  # vowel signs that belong to their word
+)
+_LETTER = rf"(?:[^\W_{UNSPACED}]|[{_VOWEL_SIGNS}])"
 _WORD = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:'{_LETTER}+)*")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # CJK's own, inside the range above
@@ -41,10 +43,10 @@ _ACCENT = re.compile("[\u0300-\u036f]")
 _IGNORED = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")  # invisible in print
 
 _LISTS = load_word_lists(__file__)
-STOP: frozenset[str] = frozenset(_LISTS["en"]["stop"])
-STOP_ALONE: frozenset[str] = frozenset(_LISTS["zh"]["stop_characters"])
-_SAME: dict[str, str] = {form: word for word, forms in _LISTS["en"]["irregular"].items() for form in forms}
-_CONTRACTED = re.compile(f"{alternation(_LISTS['en']['contractions'])}$")
+STOP_WORDS: frozenset[str] = frozenset(_LISTS["en"]["stop"])
+STOP_CHARACTERS: frozenset[str] = frozenset(_LISTS["zh"]["stop_characters"])
+_REGULAR_FORMS: dict[str, str] = {form: word for word, forms in _LISTS["en"]["irregular"].items() for form in forms}
+_CONTRACTION = re.compile(f"{alternation(_LISTS['en']['contractions'])}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def normalize(text: str) -> str:
     return _PUNCTUATION.sub(" ", _IGNORED.sub("", unicodedata.normalize("NFKC", text))).replace("’", "'").casefold()
 
 
-def _without_accents(word: str) -> str:
+def _strip_accents(word: str) -> str:
     return word if word.isascii() else unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", word)))
 
 
@@ -86,7 +88,7 @@ def is_unspaced_script(text: str) -> bool:
     return found > 0 and 2 * found > sum(len(word) if _UNSPACED.match(word) else 1 for word in _WORD.findall(text))
 
 
-def tokens(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text in order, folded, not stemmed; a CJK run yields its characters, then its bigrams."""
     found: list[str] = []
     for word in _WORD.findall(normalize(text)):
@@ -94,27 +96,31 @@ def tokens(text: str) -> list[str]:
             found += word
             found += [word[i : i + 2] for i in range(len(word) - 1)]
         else:
-            short = _CONTRACTED.sub("", word).replace("'", "") if "'" in word else word
-            found.append(_without_accents(short)[:LONGEST])
+            short = _CONTRACTION.sub("", word).replace("'", "") if "'" in word else word
+            found.append(_strip_accents(short)[:MAX_TERM_CHARS])
     return [word for word in found if word]
 
 
 def terms(text: str) -> list[str]:
     """Return the terms of a text in order: its words without stop words, irregular forms made regular, stemmed."""
-    words = [_SAME.get(word, word) for word in tokens(text) if word not in STOP and word not in STOP_ALONE]
+    words = [
+        _REGULAR_FORMS.get(word, word)
+        for word in split_words(text)
+        if word not in STOP_WORDS and word not in STOP_CHARACTERS
+    ]
     return [str(stem) for stem in _stemmers.english.stemWords(words)]
 
 
 def count_terms(text: str) -> TermCounts:
     """Count the terms of a line, and those of its head."""
     counts = Counter(terms(text))
-    if len(text) <= HEAD:
+    if len(text) <= HEAD_CHARS:
         return TermCounts({term: (n, n) for term, n in counts.items()}, counts.total(), counts.total())
-    head = Counter(terms(text[:HEAD]))
+    head = Counter(terms(text[:HEAD_CHARS]))
     return TermCounts({term: (n, head[term]) for term, n in counts.items()}, counts.total(), head.total())
 
 
-def without_quotes(text: str, metadata: Metadata) -> str:
+def remove_quotes(text: str, metadata: Metadata) -> str:
     """Return a line's text without its quotes of recalled lines, so that these are not found in it a second time.
 
     Invalid spans, and those that are out of range or out of order, are ignored.
@@ -134,6 +140,6 @@ def _is_span(span: object) -> bool:
     return isinstance(span, list | tuple) and len(span) == 2 and all(type(at) is int for at in span)
 
 
-def without_quotes_json(text: str, metadata: str) -> str:
+def remove_quotes_json(text: str, metadata: str) -> str:
     """Do the same for metadata as it is stored, in JSON."""
-    return without_quotes(text, json.loads(metadata)) if META_ECHO in metadata else text
+    return remove_quotes(text, json.loads(metadata)) if META_ECHO in metadata else text

@@ -16,10 +16,10 @@ _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|(?<=\s)[-–−/]
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
 _NUMBERS: frozenset[str] = frozenset(_EN["numbers"])
-_OF_ONE = frozenset("√!").union(_EN["operations_of_one"])  # operations with a single operand
-_OPERATIONS = _OF_ONE.union("+*×÷^%-–−/", _EN["operations"])
-_ASKS = frozenset(",.?!=()'\"").union(_EN["orders"], _EN["framing"])
-_ORDER = re.compile(rf"=|\b{alternation(_EN['orders'])}\b")  # with it, "12/4" is no date
+_UNARY_OPERATIONS = frozenset("√!").union(_EN["operations_of_one"])  # operations with a single operand
+_OPERATIONS = _UNARY_OPERATIONS.union("+*×÷^%-–−/", _EN["operations"])
+_FRAMING = frozenset(",.?!=()'\"").union(_EN["orders"], _EN["framing"])
+_COMMAND = re.compile(rf"=|\b{alternation(_EN['orders'])}\b")  # with it, "12/4" is no date
 _NUMBER_CHINESE = rf"[\d.{_ZH['numbers']}]+"
 _CHINESE = re.compile(
     rf"[{_ZH['framing']}]*?{_NUMBER_CHINESE}(?:{alternation([*_ZH['operations'], '[-+*×÷/x]'])}{_NUMBER_CHINESE})+"
@@ -32,10 +32,10 @@ def is_sum(text: str) -> bool:
     folded = normalize(text)
     if is_unspaced_script(folded):
         return _CHINESE.fullmatch(re.sub(r"[\s?？。.!！，,]", "", folded)) is not None
-    if _ORDER.search(folded):
+    if _COMMAND.search(folded):
         folded = re.sub("[-–−/]", r" \g<0> ", folded)
     tokens = _TOKEN.findall(folded)
     numbers = [token for token in tokens if token[0].isdigit() or token in _NUMBERS]
     operations = _OPERATIONS.intersection(tokens)
-    enough = len(numbers) >= 2 or (numbers and not operations.isdisjoint(_OF_ONE))
-    return bool(operations and enough and _OPERATIONS.union(_ASKS, numbers).issuperset(tokens))
+    enough = len(numbers) >= 2 or (numbers and not operations.isdisjoint(_UNARY_OPERATIONS))
+    return bool(operations and enough and _OPERATIONS.union(_FRAMING, numbers).issuperset(tokens))

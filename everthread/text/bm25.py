@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 
-PRIOR = 100  # lines added to every bank, so that in one of three lines not every word counts as common
+PRIOR_LINES = 100  # lines added to every bank, so that in one of three lines not every word counts as common
 K1 = 0.9  # how soon a repeated term stops counting; flat between 0.6 and 1.2 on conversations
 B = 0.75  # how much a long text is discounted; the usual value
 
 
 def idf(df: int, lines: int) -> float:
     """Return the weight of a term that occurs in `df` of all lines; never negative."""
-    return float(np.log1p((max(lines, df) + PRIOR - df + 0.5) / (df + 0.5)))
+    return float(np.log1p((max(lines, df) + PRIOR_LINES - df + 0.5) / (df + 0.5)))
 
 
 def saturation(tf: npt.NDArray[np.number], length: npt.ArrayLike = 1.0, mean: float = 1.0) -> Floats:

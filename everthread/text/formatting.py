@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from everthread.text.indentation import indent
-from everthread.text.relative_time import how_long_ago
+from everthread.text.relative_time import format_relative_time
 from everthread.types import FoundUnit, Line
 
 Source = Line | FoundUnit
 
-GAP = "…"  # between lines that did not follow one another
+GAP_MARK = "…"  # between lines that did not follow one another
 
 
-def date_heading(line: Source, now: datetime | None = None) -> str:
+def format_heading(line: Source, now: datetime | None = None) -> str:
     """Format day and time of a conversation on the speaker's own clock; with `now`, also how long ago it was."""
     at = line.said_at
-    since = f", {how_long_ago(at, now)}" if now else ""
+    since = f", {format_relative_time(at, now)}" if now else ""
     return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{since}]"
 
 
@@ -28,24 +28,24 @@ def format_line(line: Source) -> str:
 
 def format_lines(lines: Sequence[Source], now: datetime | None = None) -> str:
     """Format lines in the order they were said, with a heading at each change of the conversation or day."""
-    return in_order(sorted(lines, key=sort_key), now)
+    return format_in_order(sorted(lines, key=sort_key), now)
 
 
-def in_order(lines: Sequence[Source], now: datetime | None = None) -> str:
+def format_in_order(lines: Sequence[Source], now: datetime | None = None) -> str:
     """Format lines in the given order, with a heading also at each step back in time."""
     text: list[str] = []
     before: Source | None = None
     for line in lines:
-        if before is None or _begins(line, before):
-            text += ["", date_heading(line, now)] if text else [date_heading(line, now)]
+        if before is None or _needs_heading(line, before):
+            text += ["", format_heading(line, now)] if text else [format_heading(line, now)]
         elif line.position != before.position + 1:
-            text.append(GAP)
+            text.append(GAP_MARK)
         text.append(format_line(line))
         before = line
     return "\n".join(text)
 
 
-def _begins(line: Source, before: Source) -> bool:
+def _needs_heading(line: Source, before: Source) -> bool:
     """Return whether a line begins another conversation, another day, or an earlier part of the same."""
     day, day_before = (line.session, line.said_at.date()), (before.session, before.said_at.date())
     return day != day_before or sort_key(line) < sort_key(before)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 INDENT = "  "
-_UNSEEN = "[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
-_HEADING = re.compile(rf"{_UNSEEN}(?:[\[［【〔]|\((?:it is|nobody has|the conversation)\b)", re.IGNORECASE)
-_ROLE = re.compile(rf"{_UNSEEN}(?:system|developer|tool|user|assistant|human|ai)[ \t]*[:：]", re.IGNORECASE)
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
+_HEADING = re.compile(rf"{_INVISIBLE}(?:[\[［【〔]|\((?:it is|nobody has|the conversation)\b)", re.IGNORECASE)
+_ROLE = re.compile(rf"{_INVISIBLE}(?:system|developer|tool|user|assistant|human|ai)[ \t]*[:：]", re.IGNORECASE)
 
 
 def indent(text: str, speaker: str = "", every: bool = True) -> str:

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from everthread.errors import BadInput
-from everthread.text.analyzer import STOP_ALONE, UNSPACED, normalize, terms
+from everthread.text.analyzer import STOP_CHARACTERS, UNSPACED, normalize, terms
 from everthread.text.bm25 import idf
 
 _RUN = re.compile(f"[{UNSPACED}]+")
-_COMMON = re.compile(f"[{''.join(sorted(STOP_ALONE))}]")
+_COMMON = re.compile(f"[{''.join(sorted(STOP_CHARACTERS))}]")
 
 
 def keywords(text: str, top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
@@ -31,11 +31,11 @@ def keywords(text: str, top: int, counts: Mapping[str, int] | None = None, lines
 
 def term_counts(text: str) -> Counter[str]:
     """Count the terms of a text that may be keywords, in their order."""
-    return Counter(_telling(text))
+    return Counter(_candidate_terms(text))
 
 
 def top_terms(said: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
-    """Return the `keywords` of a text from its `counted` terms, for callers that use these more than once."""
+    """Return the `keywords` of a text from its `term_counts`, for callers that use these more than once."""
     if top < 1:
         raise BadInput(f"top must be at least 1, got {top}; it is how many keywords are wanted")
     known = counts or {}
@@ -43,7 +43,7 @@ def top_terms(said: Mapping[str, int], top: int, counts: Mapping[str, int] | Non
     return sorted(weight, key=lambda term: -weight[term])[:top]
 
 
-def overlap(query: Collection[str], candidate: Collection[str], ignoring: Iterable[str] = ()) -> int:
+def count_shared(query: Collection[str], candidate: Collection[str], ignoring: Iterable[str] = ()) -> int:
     """Return how many keywords a query and a candidate share.
 
     Names to ignore are given as they are written: the bot's own occurs in every second line, whatever it is about.
@@ -52,7 +52,7 @@ def overlap(query: Collection[str], candidate: Collection[str], ignoring: Iterab
     return len(set(query).intersection(candidate) - names)
 
 
-def _telling(text: str) -> list[str]:
+def _candidate_terms(text: str) -> list[str]:
     """The terms that may be keywords, in order: a text's words, then its pairs of characters."""
     folded = normalize(text)
     parts = [part for run in _RUN.findall(folded) for part in _COMMON.split(run) if part]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from everthread.text.analyzer import STOP, tokens
+from everthread.text.analyzer import STOP_WORDS, split_words
 from everthread.text.line_features import SMALL_TALK
 from everthread.text.time_words import MONTHS
 from everthread.text.word_lists import alternation, load_word_lists
@@ -21,11 +21,13 @@ REMOVED = "[removed]"
 _CARD = re.compile(
     r"3[47]\d{13}|3[0689]\d{12}|35\d{14}|4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|6\d{15,18}|5[0678]\d{11,17}"
 )
-_BETWEEN = r"(?:[ \t\u00a0\u2009\u202f]?[-–.·][ \t]?|[ \t\u00a0\u2009\u202f]{1,2})"
-_GROUPS = re.compile(rf"(?<![\d+])\d{{1,19}}(?:{_BETWEEN}\d{{1,19}})*(?!\d)")
+_SEPARATOR = r"(?:[ \t\u00a0\u2009\u202f]?[-–.·][ \t]?|[ \t\u00a0\u2009\u202f]{1,2})"
+_GROUPS = re.compile(rf"(?<![\d+])\d{{1,19}}(?:{_SEPARATOR}\d{{1,19}})*(?!\d)")
 _GROUP = re.compile(r"\d+")
 CARD_DIGITS = range(13, 20)
-GROUP = 3  # digits of a card's group, except the last: shorter ones are a list of numbers, a date or a telephone number
+MIN_GROUP_DIGITS = (
+    3  # digits of a card's group, except the last: shorter ones are a list of numbers, a date or a telephone number
+)
 
 MIN_IBAN_CHARS = 15  # Norway's
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ \u00a0-]{0,2}[A-Za-z0-9]){11,29}")
@@ -48,116 +50,122 @@ _SHAPES = re.compile(
 # or of beginnings of secrets, takes time that grows with the square of its length.
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
-_THING = r"[^.!?。！？\n:=\s](?:[^.!?。！？\n:=]{0,58}?[^.!?。！？\n:=\s])??"
-_OF = rf"(?:\s++{alternation(_EN['prepositions'])}\s++(?:{_THING}|(?<=\s\s)))?"
-_IS = (
-    rf"{_OF}\s*+"
+_SUBJECT = r"[^.!?。！？\n:=\s](?:[^.!?。！？\n:=]{0,58}?[^.!?。！？\n:=\s])??"
+_PURPOSE = rf"(?:\s++{alternation(_EN['prepositions'])}\s++(?:{_SUBJECT}|(?<=\s\s)))?"
+_INTRODUCTION = (
+    rf"{_PURPOSE}\s*+"
     rf"(?:(?<=\s){alternation(_EN['verbs'])}\s|['’]s\s|[:=：＝])"
     rf"\s*+(?:{alternation(_EN['adverbs'])}\s++)?"
 )
-_WORDS = f"{alternation(_EN['passwords'])}s?"
-_CODES = alternation(_EN["codes"])
-_KEYS = alternation(_EN["keys"])
+_PASSWORD = f"{alternation(_EN['passwords'])}s?"
+_CODE = alternation(_EN["codes"])
+_KEY = alternation(_EN["keys"])
 _BLANKS = r"[^\S\n]"
 _CLAUSE = (
     rf"(?:[^\n]*?\S)??(?={_BLANKS}*+(?:[.!?。！？](?:\s|$)|[,;](?:\s|$)|[，；]|\n|$)"
     rf"|{_BLANKS}++{alternation(_EN['conjunctions'])}\s{alternation(_EN['subjects'])}\b)"
 )
-_TOLD_PASSWORD = re.compile(rf"\b{_WORDS}{_IS}(?P<secret>[\"“'‘`][^\"”'’`\n]+[\"”'’`]|{_CLAUSE})", re.I)
+_STATED_PASSWORD = re.compile(rf"\b{_PASSWORD}{_INTRODUCTION}(?P<secret>[\"“'‘`][^\"”'’`\n]+[\"”'’`]|{_CLAUSE})", re.I)
 _CHANGED_PASSWORD = re.compile(
-    rf"\b{alternation(_EN['changes'])}\w*\s[^.!?\n]{{0,40}}?\b{_WORDS}{_OF}\s++to\s++(?P<secret>{_CLAUSE})", re.I
-)
-_SHOWN_PASSWORD = re.compile(rf"\b{_WORDS}\s++(?P<secret>(?=\S*\d)\S{{4,}})", re.I)
-_IS_MY_PASSWORD = re.compile(
-    rf"(?<!\S)(?P<secret>\S++)\s++is\s++{alternation(_EN['possessives'])}\s++"
-    rf"(?:[\w’'-]++\s++){{0,3}}?(?:{_WORDS}|{_CODES})\b",
+    rf"\b{alternation(_EN['changes'])}\w*\s[^.!?\n]{{0,40}}?\b{_PASSWORD}{_PURPOSE}\s++to\s++(?P<secret>{_CLAUSE})",
     re.I,
 )
-_TOLD_CODE = re.compile(rf"\b{_CODES}(?:{_IS}|\s++)[\"“'‘`]?(?P<secret>\d(?:[ -]?\d){{2,11}})(?![\d.,:/]\d)", re.I)
+_BARE_PASSWORD = re.compile(rf"\b{_PASSWORD}\s++(?P<secret>(?=\S*\d)\S{{4,}})", re.I)
+_NAMED_PASSWORD = re.compile(
+    rf"(?<!\S)(?P<secret>\S++)\s++is\s++{alternation(_EN['possessives'])}\s++"
+    rf"(?:[\w’'-]++\s++){{0,3}}?(?:{_PASSWORD}|{_CODE})\b",
+    re.I,
+)
+_STATED_CODE = re.compile(
+    rf"\b{_CODE}(?:{_INTRODUCTION}|\s++)[\"“'‘`]?(?P<secret>\d(?:[ -]?\d){{2,11}})(?![\d.,:/]\d)", re.I
+)
 _IN_KEY = r"[^\s\"”'’`]{0,500}?"
-_TOLD_KEY = re.compile(
-    rf"\b{_KEYS}{_IS}[\"“'‘`]?(?P<secret>(?={_IN_KEY}\d)(?={_IN_KEY}[A-Za-z])[A-Za-z0-9+/_=.~-]{{12,}})", re.I
+_STATED_KEY = re.compile(
+    rf"\b{_KEY}{_INTRODUCTION}[\"“'‘`]?(?P<secret>(?={_IN_KEY}\d)(?={_IN_KEY}[A-Za-z])[A-Za-z0-9+/_=.~-]{{12,}})", re.I
 )
 _BEARER = re.compile(r"\bbearer\s++(?P<secret>[A-Za-z0-9+/_=.~-]{16,})", re.I)
 _CHINESE = re.compile(
     rf"{alternation(_ZH['passwords'])}[^，。！？；、\n：:=是为成]{{0,8}}?"
     rf"{alternation([*_ZH['verbs'], '[:：=＝]'])}\s*+[“\"「']?(?P<secret>[^\s，。！？；、\n”\"」']+)"
 )
-_TOLD = (
-    _TOLD_PASSWORD,
+_SECRETS = (
+    _STATED_PASSWORD,
     _CHANGED_PASSWORD,
-    _TOLD_CODE,
-    _TOLD_KEY,
+    _STATED_CODE,
+    _STATED_KEY,
     _BEARER,
     _CHINESE,
-    _SHOWN_PASSWORD,
-    _IS_MY_PASSWORD,
+    _BARE_PASSWORD,
+    _NAMED_PASSWORD,
 )
 # Remarks about a password: plain words alone, of which the first is one of these.
-_ABOUT: frozenset[str] = frozenset(_EN["remarks"])
-_ABOUT_CHINESE = re.compile(alternation(_ZH["remarks"]))
-_NOUNS = re.compile(rf"{_WORDS}|{_CODES}|{_KEYS}|\b{alternation(_EN['nouns'])}\b|{alternation(_ZH['nouns'])}", re.I)
+_REMARKS: frozenset[str] = frozenset(_EN["remarks"])
+_REMARK_CHINESE = re.compile(alternation(_ZH["remarks"]))
+_NOUNS = re.compile(rf"{_PASSWORD}|{_CODE}|{_KEY}|\b{alternation(_EN['nouns'])}\b|{alternation(_ZH['nouns'])}", re.I)
 _MONTHS = "|".join(month for month in MONTHS if month != "may")  # a verb more often
 _DATE = re.compile(rf"\d+|\b(?:{_MONTHS})\b", re.I)
-SUBSTANCE = 2  # words that a row needs in addition to the removed ones, to be kept
+MIN_SUBSTANCE_WORDS = 2  # words that a row needs in addition to the removed ones, to be kept
 
 
-def hide(text: str) -> str:
+def redact(text: str) -> str:
     """Replace each secret of a text by REMOVED."""
     text = _SHAPES.sub(REMOVED, text)
-    for spans in (_ibans, _cards):
-        text = _without(text, list(spans(text)))
-    for pattern in _TOLD:
-        text = pattern.sub(_replaced, text)
+    for spans in (_find_ibans, _find_cards):
+        text = _replace_spans(text, list(spans(text)))
+    for pattern in _SECRETS:
+        text = pattern.sub(_replace_secret, text)
     return text
 
 
-def strip(text: str) -> str | None:
+def redact_rows(text: str) -> str | None:
     """Remove secrets, and rows that hold nothing else; return None if no substance is left."""
-    hidden = hide(text)
+    hidden = redact(text)
     if hidden != text:
-        hidden = "\n".join(row for row in hidden.split("\n") if REMOVED not in row or _substance(row))
+        hidden = "\n".join(row for row in hidden.split("\n") if REMOVED not in row or _has_substance(row))
     return hidden if hidden.strip() else None
 
 
-def _substance(row: str) -> bool:
+def _has_substance(row: str) -> bool:
     rest = _DATE.sub(" ", _NOUNS.sub(" ", row.replace(REMOVED, " ")))
-    return len([word for word in tokens(rest) if word not in STOP and word not in SMALL_TALK]) >= SUBSTANCE
+    return (
+        len([word for word in split_words(rest) if word not in STOP_WORDS and word not in SMALL_TALK])
+        >= MIN_SUBSTANCE_WORDS
+    )
 
 
-def _without(text: str, spans: list[tuple[int, int]]) -> str:
+def _replace_spans(text: str, spans: list[tuple[int, int]]) -> str:
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     return REMOVED.join(text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True))
 
 
-def _replaced(match: re.Match[str]) -> str:
+def _replace_secret(match: re.Match[str]) -> str:
     secret = match["secret"]
-    if not secret.strip() or secret.startswith(REMOVED) or _only_about(secret):
+    if not secret.strip() or secret.startswith(REMOVED) or _is_remark(secret):
         return match[0]
     start, end = match.start("secret") - match.start(), match.end("secret") - match.start()
     return match[0][:start] + REMOVED + match[0][end:]
 
 
-def _only_about(secret: str) -> bool:
-    if _ABOUT_CHINESE.match(secret) and not re.search("[A-Za-z0-9]", secret):
+def _is_remark(secret: str) -> bool:
+    if _REMARK_CHINESE.match(secret) and not re.search("[A-Za-z0-9]", secret):
         return True
     plain = re.fullmatch(r"[a-z'’ ]+", secret.lower()) is not None
-    return plain and secret.lower().split()[0].split("'")[0] in _ABOUT
+    return plain and secret.lower().split()[0].split("'")[0] in _REMARKS
 
 
-def _cards(text: str) -> Iterator[tuple[int, int]]:
+def _find_cards(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of payment card numbers: groups of digits that together pass Luhn's check."""
     for run in _GROUPS.finditer(text):
         groups = [(found.start(), found.end()) for found in _GROUP.finditer(text, run.start(), run.end())]
         first = 0
         while first < len(groups):
-            last = _card_from(text, groups, first)
+            last = _find_card_end(text, groups, first)
             if last is not None:
                 yield groups[first][0], groups[last][1]
             first = first + 1 if last is None else last + 1
 
 
-def _card_from(text: str, groups: list[tuple[int, int]], first: int) -> int | None:
+def _find_card_end(text: str, groups: list[tuple[int, int]], first: int) -> int | None:
     """Return the last group of a card number that begins with this group, or None."""
     digits = ""
     for place in range(first, len(groups)):
@@ -167,12 +175,12 @@ def _card_from(text: str, groups: list[tuple[int, int]], first: int) -> int | No
             return None
         if len(digits) in CARD_DIGITS and _CARD.fullmatch(digits) and _passes_luhn(digits):
             return place
-        if len(group) < GROUP:
+        if len(group) < MIN_GROUP_DIGITS:
             return None
     return None
 
 
-def _ibans(text: str) -> Iterator[tuple[int, int]]:
+def _find_ibans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of numbers of bank accounts that pass their check."""
     for found in _IBAN.finditer(text):
         places = [place for place in range(found.start(), found.end()) if text[place].isalnum()]

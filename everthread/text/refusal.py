@@ -12,27 +12,27 @@ from __future__ import annotations
 import re
 
 from everthread.text.analyzer import UNSPACED, normalize
-from everthread.text.refusal_words import Words, load
+from everthread.text.refusal_words import RefusalWords, load
 
-ENOUGH = 90  # of 100, for a reply to be the character's
-HALF = 6  # words, or characters of Chinese, after which a phrase weighs half as much
-READ = 2_000  # characters; a phrase after them weighs nothing
-EXCUSED = 0.4  # the most that excuses give back: what a real refusal takes is more
+MIN_REPLY_SCORE = 90  # of 100, for a reply to be the character's
+WEIGHT_HALVING_WORDS = 6  # words, or characters of Chinese, after which a phrase weighs half as much
+MAX_READ_CHARS = 2_000  # characters; a phrase after them weighs nothing
+MAX_EXCUSED = 0.4  # the most that excuses give back: what a real refusal takes is more
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:'[^\W_{UNSPACED}]+)*")
 
 
-def refuses(text: str, words: Words | None = None) -> bool:
+def is_refusal(text: str, words: RefusalWords | None = None) -> bool:
     """Return whether a reply is a model's refusal.
 
     Args:
         text: the reply.
         words: the dictionary. Default: the configured one.
     """
-    return score(text, words) < ENOUGH
+    return reply_score(text, words) < MIN_REPLY_SCORE
 
 
-def score(text: str, words: Words | None = None) -> float:
+def reply_score(text: str, words: RefusalWords | None = None) -> float:
     """Return 100 less what the refusing phrases take and the excuses don't give back; may be below 0.
 
     Args:
@@ -40,16 +40,16 @@ def score(text: str, words: Words | None = None) -> float:
         words: the dictionary. Default: the configured one.
     """
     words = words or load()
-    folded = normalize(text[:READ])
+    folded = normalize(text[:MAX_READ_CHARS])
     taken = 0.0
     for phrase, found in words.refusing(folded):
-        taken += phrase.intensity * weight(folded[: found.start()])
+        taken += phrase.intensity * position_weight(folded[: found.start()])
     if not taken:
         return 100.0
     excused = sum(phrase.intensity for phrase in words.excuses if phrase.search(folded))
-    return 100 * (1 - max(taken - min(excused, EXCUSED), 0.0))
+    return 100 * (1 - max(taken - min(excused, MAX_EXCUSED), 0.0))
 
 
-def weight(before: str) -> float:
-    """Return the weight of a phrase after these words: 1 at the beginning, half with every HALF words."""
-    return float(0.5 ** (len(_WORD.findall(before)) / HALF))
+def position_weight(before: str) -> float:
+    """Return the weight of a phrase after this text: 1 at the beginning, halved by each WEIGHT_HALVING_WORDS words."""
+    return float(0.5 ** (len(_WORD.findall(before)) / WEIGHT_HALVING_WORDS))

@@ -25,13 +25,13 @@ from everthread.text.analyzer import UNSPACED, normalize
 log = logging.getLogger("everthread")
 
 LANGUAGES = ("en", "zh")
-STRONGEST = 2.0  # intensity
-LONGEST = 100  # characters of a phrase
+MAX_INTENSITY = 2.0  # intensity
+MAX_PHRASE_CHARS = 100  # characters of a phrase
 SIGN = re.compile(r"\{(?P<name>\w*)\}|(?P<gap>\.\.\.)|(?P<word>_)|(?P<head>^\^)|(?P<end>\.$)")
-HEAD = r"\A[^\w*]*+(?:\*[^*\n]{0,40}\*[^\w*]*+)?+"  # a reply may begin with a gesture: *sighs*
-END_UNSPACED = r"(?=\W|$)"  # folding leaves a space for Chinese punctuation
-END = r"(?=\s*(?:$|[.!?,;:—-]|as\b|because\b|but\b|right now\b|at this time\b))"
-BEFORE, AFTER = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"  # \b, for which Chinese would be one word
+REPLY_START = r"\A[^\w*]*+(?:\*[^*\n]{0,40}\*[^\w*]*+)?+"  # a reply may begin with a gesture: *sighs*
+CLAUSE_END_UNSPACED = r"(?=\W|$)"  # folding leaves a space for Chinese punctuation
+CLAUSE_END = r"(?=\s*(?:$|[.!?,;:—-]|as\b|because\b|but\b|right now\b|at this time\b))"
+WORD_START, WORD_END = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"  # \b, for which Chinese would be one word
 GAP, GAP_UNSPACED = r"(?:[^\w']+[\w']+){0,6}?[^\w']+", r"[^ .!?]{0,12}?"
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -54,7 +54,7 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Words:
+class RefusalWords:
     """A dictionary of refusing phrases and of excuses."""
 
     phrases: tuple[Phrase, ...] = ()
@@ -82,7 +82,7 @@ def configured_path() -> Path:
     return Path(config.load().refusals)
 
 
-def load(path: Path | None = None) -> Words:
+def load(path: Path | None = None) -> RefusalWords:
     """Load the shipped words with those of the user's file, which is read again only when it has changed.
 
     A faulty file is logged and left out: no reply is lost because of it. `everthread recipes refusals` shows its fault.
@@ -94,39 +94,39 @@ def load(path: Path | None = None) -> Words:
     try:
         modified_ns = path.stat().st_mtime_ns
     except OSError:
-        return shipped()
+        return shipped_words()
     return _load_tolerantly(path, modified_ns)
 
 
 @lru_cache(maxsize=8)
-def _load_tolerantly(path: Path, modified_ns: int) -> Words:
+def _load_tolerantly(path: Path, modified_ns: int) -> RefusalWords:
     try:
-        return extended(path)
+        return extend_shipped(path)
     except ConfigError as error:
         log.warning("refusing words of your own are left out: %s", error)
-        return shipped()
+        return shipped_words()
 
 
 @cache
-def shipped() -> Words:
+def shipped_words() -> RefusalWords:
     """Return the words that come with Everthread."""
     folder = files("everthread.text") / "refusals"
-    words = Words()
+    words = RefusalWords()
     for language in LANGUAGES:
-        words = _added(words, tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8")), language)
+        words = _add_tables(words, tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8")), language)
     return words
 
 
-def extended(path: Path) -> Words:
+def extend_shipped(path: Path) -> RefusalWords:
     """Return the shipped words with those of a file.
 
     Raises:
         ConfigError: for a file that can't be read, and for a faulty entry.
     """
-    return _added(shipped(), read(path), str(path))
+    return _add_tables(shipped_words(), read_tables(path), str(path))
 
 
-def read(path: Path) -> Tables:
+def read_tables(path: Path) -> Tables:
     """Read a file's tables, without their meaning.
 
     Raises:
@@ -138,78 +138,80 @@ def read(path: Path) -> Tables:
         raise ConfigError(f"{path} can't be read as TOML: {error}") from error
 
 
-def merged(words: Words, phrases: Mapping[str, float]) -> Words:
+def add_phrases(words: RefusalWords, phrases: Mapping[str, float]) -> RefusalWords:
     """Return the words with further phrases.
 
     Raises:
         ConfigError: for a faulty phrase or intensity.
     """
-    return _added(words, {"phrases": dict(phrases)}, "the phrases")
+    return _add_tables(words, {"phrases": dict(phrases)}, "the phrases")
 
 
-def _added(words: Words, tables: Mapping[str, object], source: str) -> Words:
+def _add_tables(words: RefusalWords, tables: Mapping[str, object], source: str) -> RefusalWords:
     if unknown := tables.keys() - {"classes", "phrases", "excuses"}:
         raise ConfigError(f"{source} has an unknown table {sorted(unknown)[0]!r}; expected classes, phrases or excuses")
-    classes = {**words.classes, **_classes(tables.get("classes", {}), source)}
-    return Words(
-        _compiled(words.phrases, tables.get("phrases", {}), classes, source),
-        _compiled(words.excuses, tables.get("excuses", {}), classes, source),
+    classes = {**words.classes, **_parse_classes(tables.get("classes", {}), source)}
+    return RefusalWords(
+        _compile_phrases(words.phrases, tables.get("phrases", {}), classes, source),
+        _compile_phrases(words.excuses, tables.get("excuses", {}), classes, source),
         classes,
     )
 
 
-def _classes(table: object, source: str) -> dict[str, tuple[str, ...]]:
+def _parse_classes(table: object, source: str) -> dict[str, tuple[str, ...]]:
     found = {}
-    for name, words in _table(table, "classes", source).items():
+    for name, words in _check_table(table, "classes", source).items():
         if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
             raise ConfigError(f"{source}: invalid class {name!r}: {words!r}; expected a list of texts")
         found[name] = tuple(normalize(word) for word in words)
     return found
 
 
-def _compiled(
+def _compile_phrases(
     before: tuple[Phrase, ...], table: object, classes: Mapping[str, tuple[str, ...]], source: str
 ) -> tuple[Phrase, ...]:
     phrases = {phrase.text: phrase for phrase in before}
-    for text, intensity in _table(table, "phrases", source).items():
-        if isinstance(intensity, bool) or not isinstance(intensity, int | float) or not 0 <= intensity <= STRONGEST:
+    for text, intensity in _check_table(table, "phrases", source).items():
+        if isinstance(intensity, bool) or not isinstance(intensity, int | float) or not 0 <= intensity <= MAX_INTENSITY:
             raise ConfigError(
-                f"{source}: invalid intensity of {text!r}: {intensity!r}; expected a number from 0 to {STRONGEST:g}"
+                f"{source}: invalid intensity of {text!r}: {intensity!r}; expected a number from 0 to {MAX_INTENSITY:g}"
             )
         folded = normalize(text)
         phrases.pop(folded, None)
         if intensity:
-            phrases[folded] = _phrase(folded, float(intensity), classes, source)
+            phrases[folded] = _compile_phrase(folded, float(intensity), classes, source)
     return tuple(phrases.values())
 
 
-def _table(table: object, name: str, source: str) -> Mapping[str, object]:
+def _check_table(table: object, name: str, source: str) -> Mapping[str, object]:
     if not isinstance(table, dict):
         raise ConfigError(f"{source}: invalid {name}: {table!r}; expected a table")
     return table
 
 
-def _phrase(text: str, intensity: float, classes: Mapping[str, tuple[str, ...]], source: str) -> Phrase:
-    if not re.search(r"\w", SIGN.sub(lambda found: found["name"] or "", text)) or len(text) > LONGEST:
-        raise ConfigError(f"{source}: invalid phrase {text!r}: expected 1 to {LONGEST} characters with a word in them")
+def _compile_phrase(text: str, intensity: float, classes: Mapping[str, tuple[str, ...]], source: str) -> Phrase:
+    if not re.search(r"\w", SIGN.sub(lambda found: found["name"] or "", text)) or len(text) > MAX_PHRASE_CHARS:
+        raise ConfigError(
+            f"{source}: invalid phrase {text!r}: expected 1 to {MAX_PHRASE_CHARS} characters with a word in them"
+        )
     unspaced = bool(_UNSPACED.search(text))
     parts: list[tuple[str, ...]] = []
     pattern, at = "", 0
     for sign in SIGN.finditer(text):
-        pattern += _literal(text[at : sign.start()], parts)
-        pattern += _signed(sign, unspaced, classes, parts, source)
+        pattern += _literal_pattern(text[at : sign.start()], parts)
+        pattern += _sign_pattern(sign, unspaced, classes, parts, source)
         at = sign.end()
-    pattern += _literal(text[at:], parts)
-    return Phrase(text, intensity, re.compile(_bounded(pattern, parts)), _keys(parts))
+    pattern += _literal_pattern(text[at:], parts)
+    return Phrase(text, intensity, re.compile(_add_word_borders(pattern, parts)), _longest_part(parts))
 
 
-def _literal(text: str, parts: list[tuple[str, ...]]) -> str:
+def _literal_pattern(text: str, parts: list[tuple[str, ...]]) -> str:
     if text.strip():
         parts.append((text,))
     return re.escape(text)
 
 
-def _signed(
+def _sign_pattern(
     sign: re.Match[str],
     unspaced: bool,
     classes: Mapping[str, tuple[str, ...]],
@@ -223,9 +225,9 @@ def _signed(
         case "word":
             return r"(?: \w+)?"
         case "head":
-            return HEAD
+            return REPLY_START
         case "end":
-            return END_UNSPACED if unspaced else END
+            return CLAUSE_END_UNSPACED if unspaced else CLAUSE_END
     name = sign["name"]
     if name not in classes:
         raise ConfigError(
@@ -236,18 +238,22 @@ def _signed(
     return f"(?:{'|'.join(map(re.escape, words))})"
 
 
-def _bounded(pattern: str, parts: list[tuple[str, ...]]) -> str:
+def _add_word_borders(pattern: str, parts: list[tuple[str, ...]]) -> str:
     """Return the pattern with a border of a word on either side where its words have spaces between them."""
-    before = BEFORE if any(map(_spaced, (word[:1] for word in parts[0]))) and not pattern.startswith(HEAD) else ""
-    open_end = pattern.endswith((END, END_UNSPACED))
-    after = AFTER if any(map(_spaced, (word[-1:] for word in parts[-1]))) and not open_end else ""
+    before = (
+        WORD_START
+        if any(map(_is_spaced_letter, (word[:1] for word in parts[0]))) and not pattern.startswith(REPLY_START)
+        else ""
+    )
+    open_end = pattern.endswith((CLAUSE_END, CLAUSE_END_UNSPACED))
+    after = WORD_END if any(map(_is_spaced_letter, (word[-1:] for word in parts[-1]))) and not open_end else ""
     return f"{before}{pattern}{after}"
 
 
-def _spaced(letter: str) -> bool:
+def _is_spaced_letter(letter: str) -> bool:
     return bool(re.match(r"\w", letter)) and not _UNSPACED.match(letter)
 
 
-def _keys(parts: list[tuple[str, ...]]) -> tuple[str, ...]:
+def _longest_part(parts: list[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the part of a phrase whose words are longest, so that few texts hold one of them."""
     return max(parts, key=lambda words: min(len(word) for word in words))

@@ -8,18 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from everthread.text.analyzer import STOP, UNSPACED, terms, tokens
-from everthread.text.line_features import ENDS_ASKING, SMALL_TALK, TELLS_NOTHING, TELLS_TIME, flags
+from everthread.text.analyzer import STOP_WORDS, UNSPACED, split_words, terms
+from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_TIME, SMALL_TALK, UNINFORMATIVE, line_flags
 from everthread.text.time_words import MONTHS
 from everthread.text.word_lists import alternation, load_word_lists
 
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
-DULL = STOP | SMALL_TALK | frozenset(_EN["dull"])
+UNINFORMATIVE_WORDS = STOP_WORDS | SMALL_TALK | frozenset(_EN["dull"])
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_DULL_CHARACTERS = re.compile(f"[{''.join(_ZH['dull'])}]")
+_UNINFORMATIVE_CHARACTER = re.compile(f"[{''.join(_ZH['dull'])}]")
 _SMALL_TALK = re.compile(rf"(?:{alternation(_ZH['small_talk'])}|[\W_])+")
-_FIRST = re.compile(rf"\b{alternation(_EN['first_person'])}\b|[{_ZH['first_person']}]", re.I)
+_FIRST_PERSON = re.compile(rf"\b{alternation(_EN['first_person'])}\b|[{_ZH['first_person']}]", re.I)
 _NAME = re.compile(r"(?<=[^\W\d_])[,;:]? (?!I\b)[A-ZÀ-Þ][^\W\d_]+")  # a capital that does not begin the sentence
 _NUMBER = re.compile(rf"\d|[{_ZH['numbers']}]+(?=[{UNSPACED}])")
 _FIRST_CLAUSE = re.compile(
@@ -29,82 +29,90 @@ _FIRST_CLAUSE = re.compile(
 )
 _CHINESE_QUESTION = re.compile(f"[{_ZH['question_endings']}]$")
 
-FEW_WORDS = 4  # informative words are enough without a name, a number, a time or a person
-ENOUGH_WORDS = 8  # more do not make a sentence more informative
-PLAIN = 3  # the importance of an informative text without a word of the lists
+MIN_INFORMATIVE_WORDS = 4  # informative words are enough without a name, a number, a time or a person
+MAX_COUNTED_WORDS = 8  # more do not make a sentence more informative
+DEFAULT_IMPORTANCE = 3  # the importance of an informative text without a word of the lists
 
 
-def words(text: str) -> list[str]:
+def informative_words(text: str) -> list[str]:
     """Return the informative words of a text: without stop words, small talk and dull words."""
-    return [word for word in tokens(text) if word not in DULL and not _DULL_CHARACTERS.search(word)]
+    return [
+        word
+        for word in split_words(text)
+        if word not in UNINFORMATIVE_WORDS and not _UNINFORMATIVE_CHARACTER.search(word)
+    ]
 
 
-def word_count(telling_words: Sequence[str]) -> float:
+def count_words(telling_words: Sequence[str]) -> float:
     """Count words; a script without spaces has about one in two characters."""
     return sum(0.25 if _UNSPACED.match(word) else 1.0 for word in telling_words)
 
 
-def only_asks(sentence: str) -> bool:
+def is_question_only(sentence: str) -> bool:
     """Return whether a sentence is a mere question; "I have a dog, isn't that nice?" is more than that."""
-    return _only_asks(sentence, flags(sentence))
+    return _is_question_only(sentence, line_flags(sentence))
 
 
-def _only_asks(sentence: str, found: int) -> bool:
-    asks = found & ENDS_ASKING or _CHINESE_QUESTION.search(sentence.rstrip(" \t。.!！"))
-    return bool(found & TELLS_NOTHING or (asks and not _FIRST_CLAUSE.match(sentence)))
+def _is_question_only(sentence: str, found: int) -> bool:
+    asks = found & ENDS_WITH_QUESTION or _CHINESE_QUESTION.search(sentence.rstrip(" \t。.!！"))
+    return bool(found & UNINFORMATIVE or (asks and not _FIRST_CLAUSE.match(sentence)))
 
 
-def small_talk(sentence: str) -> bool:
+def is_small_talk(sentence: str) -> bool:
     """Return whether a sentence is nothing but greetings and thanks, in English or Chinese."""
-    return not words(sentence) or _SMALL_TALK.fullmatch(sentence) is not None
+    return not informative_words(sentence) or _SMALL_TALK.fullmatch(sentence) is not None
 
 
-def telling(sentence: str) -> float:
+def informativeness(sentence: str) -> float:
     """Rate how informative a sentence is, from 0 (small talk, a mere question) to about 4.
 
     It counts whether it is about the speaker, holds a name, a number or a time, its importance, and its informative
     words.
     """
-    held = word_count(words(sentence))
-    if not held or _SMALL_TALK.fullmatch(sentence) or _only_asks(sentence, found := flags(sentence)):
+    held = count_words(informative_words(sentence))
+    if not held or _SMALL_TALK.fullmatch(sentence) or _is_question_only(sentence, found := line_flags(sentence)):
         return 0.0
     signs = (
-        1.0 * bool(_FIRST.search(sentence))
+        1.0 * bool(_FIRST_PERSON.search(sentence))
         + 0.5 * bool(_NAME.search(sentence))
         + 0.5 * bool(_NUMBER.search(sentence))
-        + 0.5 * bool(found & TELLS_TIME)
+        + 0.5 * bool(found & HAS_TIME)
     )
-    if not signs and held < FEW_WORDS:
+    if not signs and held < MIN_INFORMATIVE_WORDS:
         return 0.0
-    return signs + 1.5 * (_level(sentence) - PLAIN) / 7 + 0.5 * min(held, ENOUGH_WORDS) / ENOUGH_WORDS
+    return (
+        signs
+        + 1.5 * (_importance_level(sentence) - DEFAULT_IMPORTANCE) / 7
+        + 0.5 * min(held, MAX_COUNTED_WORDS) / MAX_COUNTED_WORDS
+    )
 
 
-_ENGLISH = {name: frozenset(terms(" ".join(words))) for name, words in _EN["categories"].items()}
-_CHINESE = {name: tuple(words) for name, words in _ZH["categories"].items()}
+_ENGLISH_CATEGORIES = {name: frozenset(terms(" ".join(words))) for name, words in _EN["categories"].items()}
+_CHINESE_CATEGORIES = {name: tuple(words) for name, words in _ZH["categories"].items()}
 
 
-def category(text: str, names: Sequence[str] = tuple(_ENGLISH)) -> str:
+def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)) -> str:
     """Return the category of which a text holds the most words, the first of equals; "other" if it holds none.
 
     A category without a list of words has those of its name.
     """
     held = frozenset(terms(text))
-    counts = {name: _held(text, held, name) for name in names if name != "other"}
+    counts = {name: _count_category_words(text, held, name) for name in names if name != "other"}
     best = max(counts, key=lambda name: counts[name], default="other")
     return best if counts.get(best) else "other"
 
 
-def about(text: str, subject: str) -> bool:
+def is_about(text: str, subject: str) -> bool:
     """Returns whether a text shares a telling word with a subject, or holds a word of a category that it names."""
-    held, wanted = frozenset(terms(text)), frozenset(terms(" ".join(words(subject))))
-    named = [name for name in _ENGLISH if not wanted.isdisjoint(terms(name))]
-    return not held.isdisjoint(wanted) or any(_held(text, held, name) for name in named)
+    held, wanted = frozenset(terms(text)), frozenset(terms(" ".join(informative_words(subject))))
+    named = [name for name in _ENGLISH_CATEGORIES if not wanted.isdisjoint(terms(name))]
+    return not held.isdisjoint(wanted) or any(_count_category_words(text, held, name) for name in named)
 
 
-def _held(text: str, held: frozenset[str], name: str) -> int:
+def _count_category_words(text: str, held: frozenset[str], name: str) -> int:
     """Returns how many words of a category a text holds."""
-    if name in _ENGLISH:
-        return len(held & _ENGLISH[name]) + sum(word in text for word in _CHINESE[name])
+    if name in _ENGLISH_CATEGORIES:
+        return len(held & _ENGLISH_CATEGORIES[name]) + sum(word in text for word in _CHINESE_CATEGORIES[name])
     return len(held.intersection(terms(name)))
 
 
@@ -113,23 +121,23 @@ _IMPORTANT = {
     for level, english in _EN["importance"].items()
 }
 _MONTH = alternation(month[:3] for month in MONTHS)
-_DATED = re.compile(
+_DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\w*|\b{_MONTH}[a-z]* \d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b"
     r"|\b(?:19|20)\d\d\b|\d{1,2}月\d{1,2}[日号]",
     re.I,
 )
 
 
-def importance(text: str) -> int:
+def rate_importance(text: str) -> int:
     """From 1 (small talk) to 10: births, deaths and weddings 9, illness 8, moving and jobs 7, promises and the family
     6, plans and what is liked 5, and 1 more for what has a date."""
-    if small_talk(text):
+    if is_small_talk(text):
         return 1
-    if only_asks(text):
+    if is_question_only(text):
         return 2
-    return _level(text)
+    return _importance_level(text)
 
 
-def _level(text: str) -> int:
-    level = next((level for level, pattern in _IMPORTANT.items() if pattern.search(text)), PLAIN)
-    return min(level + bool(_DATED.search(text)), 10)
+def _importance_level(text: str) -> int:
+    level = next((level for level, pattern in _IMPORTANT.items() if pattern.search(text)), DEFAULT_IMPORTANCE)
+    return min(level + bool(_DATE.search(text)), 10)

@@ -27,7 +27,7 @@ from everthread.text.time_words import (
 )
 from everthread.text.word_lists import alternation, load_word_lists
 
-YEARS = 20  # in which a date without a year is looked for: longer than any chat has gone on
+MAX_YEARS_BACK = 20  # in which a date without a year is looked for: longer than any chat has gone on
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Date:
 
     def spans(self, now: datetime) -> Iterator[Span]:
         """Yield the spans of the date, the latest first; none if no calendar has it."""
-        for year in (self.year,) if self.year is not None else range(now.year, now.year - YEARS, -1):
+        for year in (self.year,) if self.year is not None else range(now.year, now.year - MAX_YEARS_BACK, -1):
             with suppress(ValueError, OverflowError):
                 first = datetime(year, self.month, self.day or 1)
                 yield Span(first, first + DAY if self.day else _month(first, 1))
@@ -66,13 +66,13 @@ class Span:
 Time = Date | Span
 
 
-def absolute_dates(folded: str) -> tuple[tuple[Time, ...], str]:
+def find_absolute_times(folded: str) -> tuple[tuple[Time, ...], str]:
     """Find the days named in a question ("8 May", "2023-05-08", "5月8日"), else the months, else the years.
 
     Returns:
         The times, and the question without them.
     """
-    months = _MONTH_RULES if _NO_VERB.search(folded) else _SURE_MONTH_RULES
+    months = _MONTH_RULES if _SURE_MONTH.search(folded) else _SURE_MONTH_RULES
     for rules in (_DAY_RULES, months, _YEAR_RULES):
         found, rest = _apply_rules(folded, rules)
         if found:
@@ -80,7 +80,7 @@ def absolute_dates(folded: str) -> tuple[tuple[Time, ...], str]:
     return (), folded
 
 
-def relative_dates(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
+def find_relative_times(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
     """Find the relative times ("yesterday", "last week", "three months ago") of a question asked now.
 
     A statement ("I slept badly last night.") asks about no time, even if a question follows it.
@@ -91,38 +91,38 @@ def relative_dates(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
     if now.year not in CALENDAR_YEARS:
         return (), folded
     today = datetime(now.year, now.month, now.day)
-    read = [_asked(sentence, today) for sentence in _SENTENCE.split(folded)]
+    read = [_read_sentence(sentence, today) for sentence in _SENTENCE.split(folded)]
     return tuple(time for found, _ in read for time in found), " ".join(rest for _, rest in read)
 
 
-def _asked(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
+def _read_sentence(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
     text = " ".join(sentence.split())
-    if not _ASKS.search(text):
+    if not _QUESTION.search(text):
         return (), text
     return _apply_rules(text, _PAST_RULES + _PRESENT_RULES if is_about_past(text) else _PAST_RULES, today)
 
 
 def is_about_past(text: str) -> bool:
     """Return whether a text asks about the past."""
-    return bool(_ASKS.search(text) and _BYGONE.search(text) and not _TO_COME.search(text))
+    return bool(_QUESTION.search(text) and _PAST.search(text) and not _FUTURE.search(text))
 
 
 # -------------------------------------------------------------------- calendar
 
 
-def _day(today: datetime, back: int, part: str | None = None) -> Span:
+def _day_ago(today: datetime, back: int, part: str | None = None) -> Span:
     """Return the day `back` days ago, or a part of it. The night lasts until the next morning."""
     first, end = PART_HOURS[part] if part else (0, 24)
     day = today - back * DAY
     return Span(day + timedelta(hours=first), day + timedelta(hours=end))
 
 
-def _since(today: datetime, weekday: str) -> int:
+def _days_since(today: datetime, weekday: str) -> int:
     """Return how many days ago that weekday was; 7 if it is today."""
     return (today.weekday() - read_weekday(weekday) - 1) % 7 + 1
 
 
-def _calendar(today: datetime, unit: str, step: int) -> Span:
+def _calendar_unit(today: datetime, unit: str, step: int) -> Span:
     """Return the week (from Monday), weekend, month or year of today, or the one `step` units later."""
     if unit == "month":
         return Span(_month(today, step), _month(today, step + 1))
@@ -132,15 +132,15 @@ def _calendar(today: datetime, unit: str, step: int) -> Span:
     return Span(monday + 5 * DAY if unit == "weekend" else monday, monday + WEEK)
 
 
-def _ago(today: datetime, count: str, unit: str) -> Span:
+def _span_ago(today: datetime, count: str, unit: str) -> Span:
     """Return the span about that long ago: up to half a unit sooner or later."""
-    day, apart = today - _duration(count, unit), _LONG[unit] // 2 * DAY
+    day, apart = today - _duration(count, unit), _UNIT_DAYS[unit] // 2 * DAY
     return Span(day - apart, day + apart + DAY)
 
 
 def _duration(count: str, unit: str) -> timedelta:
     """Return the duration of `count` units, in whole days."""
-    return round(read_count(count) * _LONG[unit]) * DAY
+    return round(read_count(count) * _UNIT_DAYS[unit]) * DAY
 
 
 def _month(at: datetime, step: int) -> datetime:
@@ -178,16 +178,16 @@ def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> 
     These are looked for at the beginning of words only: at every letter they took half of the time of reading a
     question.
     """
-    return _rule(rf"\b{_CLEAR}{pattern}\b(?!['-]| of\b)", read)
+    return _rule(rf"\b{_NO_BARRIER}{pattern}\b(?!['-]| of\b)", read)
 
 
 _EN = load_word_lists(__file__)["en"]
-_CLEAR = "".join(rf"(?<!\b{word} )" for word in _EN["barriers"])
+_NO_BARRIER = "".join(rf"(?<!\b{word} )" for word in _EN["barriers"])
 _YEAR = r"(?:,?\s+(\d{4})\b)?"
 _NTH = r"(\d{1,2})(?:st|nd|rd|th)?"
 _PART = rf"(?: ({'|'.join(PART_HOURS)}))?"
-_LONG = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}  # days
-_UNIT = rf"({'|'.join(_LONG)})"
+_UNIT_DAYS = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}  # days
+_UNIT = rf"({'|'.join(_UNIT_DAYS)})"
 
 _DAY_RULES = (
     _rule(rf"\b{_NTH}\s+(?:of\s+)?{MONTH}\b{_YEAR}", lambda m, _: Date(read_month(m[2]), _int(m[3]), int(m[1]))),
@@ -199,7 +199,7 @@ _OF_YEAR = r"\b(?:,?\s+(?:of\s+)?(\d{4})\b)?"
 _MONTH_RULES = (_rule(rf"\b{MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
 # "May" and "march" are verbs more often than months; they are months after such a word, or before a year.
 _SURE_MONTH_RULES = (_rule(rf"\b(?!may|march){MONTH}{_OF_YEAR}", lambda m, _: Date(read_month(m[1]), _int(m[2]))),)
-_NO_VERB = re.compile(
+_SURE_MONTH = re.compile(
     rf"\b{alternation(_EN['before_month'])}[ -](?:may|march)\b|\b(?:may|march),?\s+(?:of\s+)?\d{{4}}\b"
 )
 _YEAR_RULES = (
@@ -209,12 +209,12 @@ _YEAR_RULES = (
     ),
 )
 _PAST_RULES = (
-    _rule(r"\b(?:the )?day before yesterday\b(?!['-])", lambda m, today: _day(today, 2)),
-    _relative(f"yesterday{_PART}", lambda m, today: _day(today, 1, m[1])),
-    _relative("last (night|evening)", lambda m, today: _day(today, 1, m[1])),
-    _relative(f"last {WEEKDAY}{_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
-    _relative("last (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], -1)),
-    _relative(f"{COUNT} {_UNIT}s? ago", lambda m, today: _ago(today, m[1], m[2])),
+    _rule(r"\b(?:the )?day before yesterday\b(?!['-])", lambda m, today: _day_ago(today, 2)),
+    _relative(f"yesterday{_PART}", lambda m, today: _day_ago(today, 1, m[1])),
+    _relative("last (night|evening)", lambda m, today: _day_ago(today, 1, m[1])),
+    _relative(f"last {WEEKDAY}{_PART}", lambda m, today: _day_ago(today, _days_since(today, m[1]), m[2])),
+    _relative("last (week|weekend|month|year)", lambda m, today: _calendar_unit(today, m[1], -1)),
+    _relative(f"{COUNT} {_UNIT}s? ago", lambda m, today: _span_ago(today, m[1], m[2])),
     _rule(
         rf"\b(?:in|over|during|within|for|from) the (?:last|past) (?:{COUNT} )?{_UNIT}s?\b(?!['-]| of\b)",
         lambda m, today: Span(today - _duration(m[1] or "a", m[2]), today + DAY),
@@ -222,14 +222,14 @@ _PAST_RULES = (
 )
 # Times that are not over, or not only past: read where something bygone is asked of.
 _PRESENT_RULES = (
-    _relative("today", lambda m, today: _day(today, 0)),
-    _relative("tonight", lambda m, today: _day(today, 0, "night")),
-    _relative("this (morning|afternoon|evening)", lambda m, today: _day(today, 0, m[1])),
-    _relative(f"on {WEEKDAY}{_PART}", lambda m, today: _day(today, _since(today, m[1]), m[2])),
-    _relative(f"this {WEEKDAY}{_PART}", lambda m, today: _day(today, today.weekday() - read_weekday(m[1]), m[2])),
-    _relative("this (week|weekend|month|year)", lambda m, today: _calendar(today, m[1], 0)),
+    _relative("today", lambda m, today: _day_ago(today, 0)),
+    _relative("tonight", lambda m, today: _day_ago(today, 0, "night")),
+    _relative("this (morning|afternoon|evening)", lambda m, today: _day_ago(today, 0, m[1])),
+    _relative(f"on {WEEKDAY}{_PART}", lambda m, today: _day_ago(today, _days_since(today, m[1]), m[2])),
+    _relative(f"this {WEEKDAY}{_PART}", lambda m, today: _day_ago(today, today.weekday() - read_weekday(m[1]), m[2])),
+    _relative("this (week|weekend|month|year)", lambda m, today: _calendar_unit(today, m[1], 0)),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n\s*\n")
-_ASKS = re.compile(rf"\?|^\W*(?:{alternation(_EN['openers'])},? )*{alternation(_EN['questions'])}\b")
-_BYGONE = re.compile(rf"\b{alternation(_EN['past'])}\b")
-_TO_COME = re.compile(rf"\b{alternation(_EN['future'])}\b|'(?:ll|d)\b")
+_QUESTION = re.compile(rf"\?|^\W*(?:{alternation(_EN['openers'])},? )*{alternation(_EN['questions'])}\b")
+_PAST = re.compile(rf"\b{alternation(_EN['past'])}\b")
+_FUTURE = re.compile(rf"\b{alternation(_EN['future'])}\b|'(?:ll|d)\b")

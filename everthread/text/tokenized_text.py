@@ -17,7 +17,7 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput
 from everthread.types import JSONValue, Metadata
 
-MOST_IMPORTANT = 10
+MAX_IMPORTANCE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Text:
         return self.starts[last] if last < len(self.starts) else len(self.text)
 
 
-def text_of(
+def make_text(
     key: int,
     text: str,
     starts: Sequence[int],
@@ -67,12 +67,12 @@ def text_of(
         )
     if timestamp is not None:
         to_micros(timestamp, "timestamp", BadInput)
-    if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MOST_IMPORTANT):
-        raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MOST_IMPORTANT}")
-    return Text(key, text, own, _kept(metadata), timestamp, importance)
+    if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MAX_IMPORTANCE):
+        raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MAX_IMPORTANCE}")
+    return Text(key, text, own, _copy_metadata(metadata), timestamp, importance)
 
 
-def _kept(metadata: Metadata) -> Metadata:
+def _copy_metadata(metadata: Metadata) -> Metadata:
     """A copy of metadata, as JSON will give it back."""
     try:
         copy = json.loads(json.dumps(metadata, allow_nan=False))
@@ -83,7 +83,7 @@ def _kept(metadata: Metadata) -> Metadata:
     return cast("dict[str, JSONValue]", copy)
 
 
-def state_of(text: Text) -> dict[str, Any]:
+def to_state(text: Text) -> dict[str, Any]:
     at = None if text.timestamp is None else text.timestamp.isoformat()
     return {
         "key": text.key,
@@ -95,8 +95,8 @@ def state_of(text: Text) -> dict[str, Any]:
     }
 
 
-def of_state(state: Mapping[str, Any]) -> Text:
-    """Return the text that `state_of` saved."""
+def from_state(state: Mapping[str, Any]) -> Text:
+    """Return the text that `to_state` saved."""
     at = state["timestamp"]
     at = None if at is None else datetime.fromisoformat(at)
-    return text_of(state["key"], state["text"], state["starts"], state["metadata"], at, state["importance"])
+    return make_text(state["key"], state["text"], state["starts"], state["metadata"], at, state["importance"])

@@ -1,7 +1,7 @@
-"""How many tokens a text is. Pure.
+"""Estimates how many tokens a text has. Pure.
 
-No model's tokenizer ships here, because each has its own and fetching one needs a network. `estimate` counts what the
-common byte-pair tokenizers make of a text, on the safe side; pass your own counter for exact numbers.
+No model's tokenizer is shipped, because each model has its own and downloading one needs a network. `estimate_tokens`
+approximates the common byte-pair tokenizers and rather counts too many; pass your own counter for exact numbers.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections.abc import Callable
 
 from everthread.text.analyzer import UNSPACED
 
-Counter = Callable[[str], int]
+TokenCounter = Callable[[str], int]
 
-LETTERS = 6  # of a word in one token: common English words are one token up to about this length, and most are common
-_TOKEN = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]{{1,{LETTERS}}}|\d{{1,3}}|[^\w\s]|_|\n+")
+LETTERS_PER_TOKEN = (
+    6  # of a word in one token: common English words are one token up to about this length, and most are common
+)
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]{{1,{LETTERS_PER_TOKEN}}}|\d{{1,3}}|[^\w\s]|_|\n+")
 
 
-def estimate(text: str) -> int:
-    """About how many tokens the text is: each six letters of a word, three digits, mark or CJK character is one."""
+def estimate_tokens(text: str) -> int:
+    """Estimate the number of tokens: one per six letters of a word, three digits, punctuation mark or CJK character."""
     return len(_TOKEN.findall(text))

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from everthread.bench.refusals import LabelledReply, load_labelled_replies, measure_refusals, table
 from everthread.cli.main import main
-from everthread.text.refusal_words import Words, shipped
+from everthread.text.refusal_words import RefusalWords, shipped_words
 
 FITTED = Path(__file__).parent.parent / "text" / "fitted.tsv"
 
@@ -29,7 +29,7 @@ def test_no_measured_reply_is_one_by_which_the_words_were_chosen() -> None:
 def test_fewer_than_one_in_seven_of_the_measured_replies_is_mistaken() -> None:
     wrong = [
         text
-        for each in measure_refusals(load_labelled_replies(), shipped())
+        for each in measure_refusals(load_labelled_replies(), shipped_words())
         for text in (*each.missed, *each.condemned)
     ]
     assert len(wrong) < 200 / 7, wrong
@@ -42,12 +42,12 @@ def test_mistakes_of_both_kinds_are_counted_by_language() -> None:
         LabelledReply("en", "answer", "As an AI, I would say so too."),
         LabelledReply("zh", "answer", "今晚的海很平静。"),
     ]
-    english, chinese = measure_refusals(replies, shipped())
+    english, chinese = measure_refusals(replies, shipped_words())
     assert english.missed == ("Ask the harbour master.",)
     assert english.condemned == ("As an AI, I would say so too.",)
     assert english.rate == 2 / 3
     assert (chinese.language, chinese.rate) == ("zh", 0)
-    assert measure_refusals(replies, Words())[0].missed == tuple(each.text for each in replies[:2])
+    assert measure_refusals(replies, RefusalWords())[0].missed == tuple(each.text for each in replies[:2])
     assert "1 of 2" in table([english])
 
 

@@ -14,7 +14,7 @@ from everthread.errors import BadLine, ScribeFailed
 from everthread.recall.reader import BankReader
 from everthread.recall.types import Query, SearchResult
 from everthread.recipes.base import Recipe
-from everthread.scribes.base import NOTES
+from everthread.scribes.base import NOTES_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
 from everthread.types import FoundUnit, Line, NewLine, Vectors
@@ -76,7 +76,9 @@ class Writer(ExtractiveScribe):
         self.leaving: list[list[str]] = []
         self._failing = failing
 
-    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
         if self._failing:
             self._failing -= 1
             raise ScribeFailed("it can't")
@@ -172,11 +174,11 @@ def test_every_question_to_a_scribe_is_counted_and_answered_by_it() -> None:
     text = "Ida moved to Lisbon."
     assert counting.name == real.name
     assert counting.summarize(said, "Ida", 50) == real.summarize(said, "Ida", 50) != ""
-    assert counting.note("", [], said, 40) == real.note("", [], said, 40) != ""
+    assert counting.update_notes("", [], said, 40) == real.update_notes("", [], said, 40) != ""
     assert counting.categorize(text) == real.categorize(text)
-    assert counting.strip(text) == real.strip(text)
-    assert counting.relevant(text, text) is real.relevant(text, text) is True
-    assert counting.importance(text) == real.importance(text)
+    assert counting.redact(text) == real.redact(text)
+    assert counting.is_relevant(text, text) is real.is_relevant(text, text) is True
+    assert counting.rate_importance(text) == real.rate_importance(text)
     assert counting.rewrite_query("And there?", said) == real.rewrite_query("And there?", said)
     assert counting.rewrite_memory(text, said) == real.rewrite_memory(text, said)
     assert set(counting.calls.values()) == {1}

@@ -16,10 +16,10 @@ from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFo
 from everthread.factory import RECIPES
 from everthread.memory import Memory
 from everthread.recipes.membot import Membot
-from everthread.scribes.base import NOTES
+from everthread.scribes.base import NOTES_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut
-from everthread.text.analyzer import without_quotes
+from everthread.text.analyzer import remove_quotes
 from everthread.types import Filter, FoundUnit, Line, Message, NewLine
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -557,7 +557,7 @@ def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, 
     assert told in "".join(reply)
     line = list(memory.lines())[-1]
     assert line.metadata[META_ECHO]
-    assert "Mia" not in without_quotes(line.text, line.metadata)
+    assert "Mia" not in remove_quotes(line.text, line.metadata)
     found = memory.recall("Who moved to Lisbon with two dogs in May?", where=Filter(speaker="Captain"))
     assert found[0].signals["share"] == 0
 
@@ -1008,7 +1008,7 @@ def test_an_edited_reply_is_looked_at_for_echoes_again(talk: Talk, memory: Memor
     said(chat, "My sister Mia moved to Lisbon with her dogs, did she not?")
     chat.edit(chat.lines[-1].seq, f"Well, Nora, {told}")
     line = list(memory.lines())[-1]
-    assert "Mia" not in without_quotes(line.text, line.metadata)
+    assert "Mia" not in remove_quotes(line.text, line.metadata)
 
 
 def test_what_two_say_in_one_session_at_once_is_one_conversation(talk: Talk) -> None:
@@ -1162,11 +1162,11 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     told: list[str] = []
 
     class Listening(ExtractiveScribe):
-        def note(
-            self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES
+        def update_notes(
+            self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
         ) -> str:
             told.extend(line.text for line in recalled)
-            return super().note(old, recalled, leaving, limit)
+            return super().update_notes(old, recalled, leaving, limit)
 
     chat = talk(scribe=Listening())
     said(chat, "I moved to Lisbon with my sister Mia.")

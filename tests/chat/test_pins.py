@@ -16,7 +16,7 @@ from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import ScriptedLLM
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 
 MAY = datetime(2026, 5, 3, 12, tzinfo=UTC)
 
@@ -89,7 +89,7 @@ def test_what_is_pinned_has_room_in_so_many_tokens(memory: Memory, text: str) ->
     for seq in keep(memory, *([text] * pins.MAX_PINS)):
         pins.add(memory, seq)
     told = pins.render(pins.list_pins(memory))
-    assert 0 < estimate(told) <= pins.PINS_BUDGET_TOKENS
+    assert 0 < estimate_tokens(told) <= pins.PINS_BUDGET_TOKENS
     assert text[:5] in told
 
 

@@ -21,7 +21,7 @@ from everthread.chat.prompt_builder import (
 )
 from everthread.errors import BadQuery
 from everthread.recipes.prompt_parts import RULES, WINDOW_KEEP_RATIO, lines_to_evict
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Context, Hit, Line, Message
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -46,7 +46,7 @@ def talk(lines: int) -> list[Line]:
 def remembered(*lines: Line) -> Context:
     hits = tuple(Hit(each, 1.0, 0.9, {}, (each,)) for each in lines)
     text = "\n".join(map(format_line, lines))
-    return Context(text, estimate(text), lines, hits, (), 0.9)
+    return Context(text, estimate_tokens(text), lines, hits, (), 0.9)
 
 
 def whole(prompt: Prompt) -> str:
@@ -78,7 +78,7 @@ def test_the_character_comes_first_then_the_window_then_what_changes_and_the_new
     assert places == sorted(places)
     assert text.endswith("Nora: Then let us go.")
     assert prompt.cut == ()
-    assert prompt.tokens == count_tokens(prompt.messages, estimate)
+    assert prompt.tokens == count_tokens(prompt.messages, estimate_tokens)
 
 
 def test_what_is_remembered_says_when_and_how_long_ago_it_was() -> None:
@@ -211,7 +211,7 @@ def test_a_prompt_is_never_larger_than_its_budget_and_always_ends_in_the_newest_
     context = remembered(*(line(900 + n, f"h{n} " * words, days=n + 1) for n in range(hits))) if hits else None
     turn = Turn(talk(lines), line(99, f"x{text}x"), NOW, "note " * 150 * notes, context, "offer " * 10, "sample " * 60)
     prompt = build_prompt(CAPTAIN, turn, budget)
-    assert prompt.tokens == count_tokens(prompt.messages, estimate) <= budget
+    assert prompt.tokens == count_tokens(prompt.messages, estimate_tokens) <= budget
     assert prompt.messages[0].content.startswith("You are Captain")
     assert prompt.messages[-1].content.endswith("x")
     roles = [message.role for message in prompt.messages]
@@ -301,9 +301,9 @@ def test_empty_parts_are_left_out() -> None:
 @given(
     st.text(st.sampled_from("猫漢字かな한국어😀👨‍👩‍👧🏽é\u0301 \n\u3000a1_"), max_size=600),
     st.integers(900, 1500),
-    st.sampled_from([estimate, len, lambda text: len(text.encode()), lambda text: 2 * len(text.split())]),
+    st.sampled_from([estimate_tokens, len, lambda text: len(text.encode()), lambda text: 2 * len(text.split())]),
 )
-def test_in_every_script_and_by_every_counter_the_budget_holds(text: str, room: int, count: Counter) -> None:
+def test_in_every_script_and_by_every_counter_the_budget_holds(text: str, room: int, count: TokenCounter) -> None:
     window = [line(n, text[n * 9 :] + str(n), "Captain" if n % 3 else "Nora") for n in range(1, 9)]
     turn = Turn(window, line(99, f"{text}!"), NOW, text, remembered(line(90, text + ".")), sample=text)
     least = build_prompt(replace(CAPTAIN, examples=""), Turn([], line(99, "!"), NOW), 10**9, count).tokens
@@ -323,7 +323,7 @@ def test_a_window_of_thousands_of_lines_is_cut_without_being_counted_over_and_ov
     def count(text: str) -> int:
         nonlocal counted
         counted += len(text)
-        return estimate(text)
+        return estimate_tokens(text)
 
     prompt = build_prompt(CAPTAIN, Turn(window, line(10_001, "Well?"), NOW), budget, count)
     assert prompt.tokens <= budget
@@ -337,7 +337,7 @@ def test_the_middle_that_a_line_loses_is_found_without_trying_every_length() -> 
     def count(text: str) -> int:
         nonlocal calls
         calls += 1
-        return estimate(text)
+        return estimate_tokens(text)
 
     prompt = build_prompt(CAPTAIN, Turn([], line(1, text), NOW), 1000, count)
     assert prompt.tokens <= 1000

@@ -14,7 +14,7 @@ from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.scribe_worker import ScribeWorker, make_job
 from everthread.errors import LLMUnavailable, ScribeFailed
-from everthread.scribes.base import NOTES, SUMMARY
+from everthread.scribes.base import NOTES_TOKENS, SUMMARY_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
 from everthread.types import FoundUnit, NewUnit, ScribeJob
@@ -32,13 +32,15 @@ class Waiting(ExtractiveScribe):
         self.writes.set()
         assert self.go.wait(PATIENCE)
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         text = super().summarize(lines, person, limit)
         self._wait()
         return text
 
-    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
-        text = super().note(old, (), leaving, limit) + "\n" + "\n".join(line.text for line in recalled)
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
+        text = super().update_notes(old, (), leaving, limit) + "\n" + "\n".join(line.text for line in recalled)
         self._wait()
         return text
 
@@ -49,7 +51,7 @@ class Failing(ExtractiveScribe):
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         if self.errors:
             raise self.errors.pop(0)
         return super().summarize(lines, person, limit)
@@ -149,7 +151,7 @@ def test_a_session_that_is_forgotten_while_its_scribe_fails_leaves_the_rest_to_b
     gone, stays = said(memory, "s", MIA), said(memory, "t", TOM)
 
     class Forgetting(Failing):
-        def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+        def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
             if lines[0].session == "s":
                 memory.forget(session="s")
             return super().summarize(lines, person, limit)
@@ -281,8 +283,8 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
     assert writing.join(PATIENCE)
 
     class Empty(ExtractiveScribe):
-        def note(
-            self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES
+        def update_notes(
+            self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
         ) -> str:
             return ""
 
@@ -311,7 +313,7 @@ def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) ->
 
 def test_a_model_that_can_not_leave_secrets_out_does_not_cost_the_notes(memory: Memory) -> None:
     class Careless(ExtractiveScribe):
-        def strip(self, text: str) -> str | None:
+        def redact(self, text: str) -> str | None:
             raise ScribeFailed("its answer could not be used")
 
     with Chat(memory, Character("Captain", person="Nora"), None, scribe=Careless()) as chat:

@@ -11,7 +11,7 @@ from hardship.llm import llm_server
 
 from everthread.cli.main import main
 from everthread.memory import Memory
-from everthread.text.refusal import refuses
+from everthread.text.refusal import is_refusal
 from everthread.types import NewLine
 
 Refusals = Callable[..., Result]
@@ -52,7 +52,7 @@ def replies(tmp_path: Path) -> Path:
 def test_words_learnt_from_real_replies_are_shown_and_kept_once_the_user_agrees(
     run: Refusals, replies: Path, own: Path
 ) -> None:
-    assert not refuses("Ask the harbour master, not me.")
+    assert not is_refusal("Ask the harbour master, not me.")
     with llm_server(LEARNT) as server:
         result = run("--learn", "--from", replies, "--model", f"{server.url}#m", stdin="y\n")
         sent = json.dumps(server.asked[0].body)
@@ -62,7 +62,7 @@ def test_words_learnt_from_real_replies_are_shown_and_kept_once_the_user_agrees(
     assert "1 more of 2 replies" in result.stdout
     assert "not in these replies" not in result.stdout
     assert tomllib.loads(own.read_text(encoding="utf-8")) == {"phrases": {"ask the harbour master": 1.6}}
-    assert refuses("Ask the harbour master, not me.")
+    assert is_refusal("Ask the harbour master, not me.")
 
 
 def test_a_no_keeps_nothing(run: Refusals, replies: Path, own: Path) -> None:

@@ -14,7 +14,7 @@ from everthread.errors import ConfigError
 from everthread.llms.token_counters import open_counter
 from everthread.memory import Memory
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 
 WORDS = ("my", "sister", "mia", "moved", "to", "lisbon", "[UNK]")
 
@@ -46,7 +46,7 @@ def tokenizer(tmp_path: Path) -> Path:
 
 
 def test_the_estimate_counts_unless_another_counter_is_named() -> None:
-    assert open_counter("estimate") is factory.open_counter() is estimate
+    assert open_counter("estimate") is factory.open_counter() is estimate_tokens
     assert factory.open_counter(len) is len
 
 
@@ -67,10 +67,10 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
     with Memory.open(store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe("My sister Mia moved to Lisbon.", speaker="Ann")
         found = memory.context("Where is Mia?", gate=False)
-        assert found.tokens == count(found.text) != estimate(found.text)
+        assert found.tokens == count(found.text) != estimate_tokens(found.text)
     with Memory.open(store=tmp_path, embedder=HashEmbedder(), tokens="estimate") as memory:
         found = memory.context("Where is Mia?", gate=False)
-        assert found.tokens == estimate(found.text)
+        assert found.tokens == estimate_tokens(found.text)
     asked: list[str] = []
 
     def counted(text: str) -> int:

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from everthread.recall.context_packing import fill_context
 from everthread.text.formatting import format_line, format_lines
-from everthread.text.tokens import Counter, estimate
+from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Hit, Line
 from recall.made import hit, line
 
 # Counters as they come: by the piece, by the letter, with a mark at either end, out of all proportion, by no rule.
-COUNTERS: dict[str, Counter] = {
-    "estimate": estimate,
+COUNTERS: dict[str, TokenCounter] = {
+    "estimate": estimate_tokens,
     "letters": len,
     "words": lambda text: len(text.split()),
     "framed": lambda text: 2 + len(text.split()),
@@ -50,7 +50,7 @@ def by_line(text: str) -> int:
 @pytest.mark.parametrize("count", COUNTERS.values(), ids=COUNTERS)
 @given(made=conversations(), budget=st.integers(1, 300))
 def test_a_context_never_passes_its_budget_and_accounts_for_everything(
-    count: Counter, made: tuple[list[Hit], list[Line]], budget: int
+    count: TokenCounter, made: tuple[list[Hit], list[Line]], budget: int
 ) -> None:
     hits, held = made
     found = fill_context(hits, held, budget, count, 0.25)
@@ -70,7 +70,7 @@ def test_a_context_never_passes_its_budget_and_accounts_for_everything(
 @given(made=conversations())
 def test_with_room_enough_everything_comes_in(made: tuple[list[Hit], list[Line]]) -> None:
     hits, held = made
-    found = fill_context(hits, held, 100_000, estimate, 0.5)
+    found = fill_context(hits, held, 100_000, estimate_tokens, 0.5)
     assert {each.seq for each in found.lines} == {each.seq for one in hits for each in (one.line, *one.passage)} | {
         each.seq for each in held
     }
@@ -98,13 +98,13 @@ def test_by_lines_of_one_size_a_greater_budget_never_loses_a_line(
 
 def test_a_line_too_long_is_passed_over_and_shorter_ones_behind_it_still_come_in() -> None:
     hits = [hit(line(1, "Best.")), hit(line(2, "word " * 200)), hit(line(3, "Short."))]
-    found = fill_context(hits, [], 50, estimate, 0.5)
+    found = fill_context(hits, [], 50, estimate_tokens, 0.5)
     assert [each.seq for each in found.lines] == [1, 3]
     assert [one.line.seq for one in found.cut] == [2]
 
 
 def test_of_nothing_comes_nothing() -> None:
-    found = fill_context([], [], 10, estimate, 0.1)
+    found = fill_context([], [], 10, estimate_tokens, 0.1)
     assert (found.text, found.tokens, found.lines, found.hits, found.cut) == ("", 0, (), (), ())
 
 
@@ -118,7 +118,7 @@ def test_a_counter_that_counts_even_the_empty_text_leaves_the_context_empty(fram
 def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is_shown() -> None:
     article = "The harvest was poor. " * 200 + "Our heron has a broken wing. " + "It rained again. " * 200
     hits = [hit(line(1, article, "s", "Ann")), hit(line(2, "It rains.", "s", "Bob"))]
-    found = fill_context(hits, [], 100, estimate, 0.5, ["heron", "wing"])
+    found = fill_context(hits, [], 100, estimate_tokens, 0.5, ["heron", "wing"])
     assert "Ann: … " in found.text
     assert "Our heron has a broken wing." in found.text
     assert "Bob: It rains." in found.text
@@ -129,6 +129,6 @@ def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is
 
 def test_where_the_best_hit_finds_no_room_nothing_comes_in_its_place() -> None:
     hits = [hit(line(1, "supercalifragilistic " * 20, "s", "Ann")), hit(line(2, "Yes.", "s", "Bob"))]
-    found = fill_context(hits, [], 30, estimate, 0.5)
+    found = fill_context(hits, [], 30, estimate_tokens, 0.5)
     assert (found.text, found.lines, found.hits) == ("", (), ())
     assert found.cut == tuple(hits)

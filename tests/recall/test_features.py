@@ -25,8 +25,8 @@ from everthread.recall.query_parsing import ParsedQuery, parse_query
 from everthread.recall.types import Query
 from everthread.testing import HashEmbedder
 from everthread.text import analyzer as text
-from everthread.text.analyzer import HEAD
-from everthread.text.line_features import ENDS_ASKING, TELLS_NOTHING, TELLS_TIME, flags, split
+from everthread.text.analyzer import HEAD_CHARS
+from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_TIME, UNINFORMATIVE, line_flags, split_for_embedding
 from everthread.text.time_expressions import Span
 from everthread.types import Line, NewLine
 from recall.made import BEGUN, remembered
@@ -53,7 +53,7 @@ def terms(said: str) -> tuple[str, ...]:
 @cache
 def cosine(said: str, asked: str) -> float:
     model = Polyglot()
-    raw = (model.embed(split(said)) @ model.embed_query(asked)).max()
+    raw = (model.embed(split_for_embedding(said)) @ model.embed_query(asked)).max()
     return float(scale_of(model).to_shipped(raw))
 
 
@@ -84,15 +84,15 @@ class Naive:
             "person": float(line.role != "assistant"),
             "day": self.said_on(line, day=True),
             "month": self.said_on(line, day=False),
-            "answers": float(asked is not None and flags(asked.text) & ENDS_ASKING > 0),
-            "time": float(self.query.asks_for_time and flags(line.text) & TELLS_TIME > 0),
-            "empty": float(flags(line.text) & TELLS_NOTHING > 0),
+            "answers": float(asked is not None and line_flags(asked.text) & ENDS_WITH_QUESTION > 0),
+            "time": float(self.query.asks_for_time and line_flags(line.text) & HAS_TIME > 0),
+            "empty": float(line_flags(line.text) & UNINFORMATIVE > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
         }
 
     def echo(self, line: Line) -> bool:
         said = terms(line.text)
-        return flags(line.text) & TELLS_NOTHING > 0 and all(term in self.query.terms for term in said)
+        return line_flags(line.text) & UNINFORMATIVE > 0 and all(term in self.query.terms for term in said)
 
     def heard(self, line: Line) -> float:
         return UNKNOWN_COSINE if self.echo(line) else self.cosine(line)
@@ -123,14 +123,16 @@ class Naive:
         counts: Counter[str] = Counter(terms(line.text))
         for step, weight in ((-2, 0.5), (-1, 0.8), (1, 0.5)):
             if (near := self.neighbour(line, step)) and not self.echo(near):
-                for term in terms(near.text[:HEAD]):
+                for term in terms(near.text[:HEAD_CHARS]):
                     counts[term] += weight  # type: ignore[assignment]
         return counts
 
     def bm25_window(self, line: Line) -> float:
         near = [found for step in (-2, -1, 1) if (found := self.neighbour(line, step))]
-        length = len(terms(line.text)) + sum(len(terms(other.text[:HEAD])) for other in near)
-        mean = sum(len(terms(each.text)) + 3 * len(terms(each.text[:HEAD])) for each in self.lines) / len(self.lines)
+        length = len(terms(line.text)) + sum(len(terms(other.text[:HEAD_CHARS])) for other in near)
+        mean = sum(len(terms(each.text)) + 3 * len(terms(each.text[:HEAD_CHARS])) for each in self.lines) / len(
+            self.lines
+        )
         return self.bm25(self.window(line), length, mean)
 
     def bm25_session(self, line: Line) -> float:

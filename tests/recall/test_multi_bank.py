@@ -16,7 +16,7 @@ from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Filter, NewLine, Vector
 
 AT = datetime(2026, 3, 2, 18, tzinfo=UTC)
@@ -179,7 +179,7 @@ def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memo
     assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
     places = [found.text.index(each) for each in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
     assert places == sorted(places)
-    assert found.tokens == estimate(found.text) <= 300
+    assert found.tokens == estimate_tokens(found.text) <= 300
     assert {line.text for line in found.lines} <= set(SAID["ann"])
     assert [(other.bank, {hit.bank for hit in other.hits}) for other in found.others] == [
         ("bob", {"bob"}),
@@ -213,7 +213,7 @@ def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann
 @pytest.mark.parametrize("budget", [1, 20, 40, 60, 90])
 def test_a_context_of_several_banks_keeps_to_its_budget(ann: Memory, budget: int) -> None:
     found = ann.context("ferry", budget, banks=list(SAID), gate=False, min_relevance=0.0)
-    assert estimate(found.text) <= budget
+    assert estimate_tokens(found.text) <= budget
 
 
 def test_a_context_names_a_bank_that_is_not_there(ann: Memory) -> None:

@@ -14,7 +14,7 @@ from hardship.embedders import Moody
 from everthread import Filter, Memory, NewLine
 from everthread.errors import LLMUnavailable, ScribeFailed
 from everthread.recipes.base import Recipe
-from everthread.scribes.base import CATEGORIES, NOTES, SUMMARY
+from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder
 from everthread.types import Context, FoundUnit, Hit, Line
@@ -75,25 +75,27 @@ class Faltering(ExtractiveScribe):
             self.failed += 1
             raise (ScribeFailed("no text") if self.failed % 2 else LLMUnavailable("no answer"))
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         self._falter()
         return super().summarize(lines, person, limit)
 
-    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
         self._falter()
-        return super().note(old, recalled, leaving, limit)
+        return super().update_notes(old, recalled, leaving, limit)
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         self._falter()
         return super().categorize(text, categories)
 
-    def strip(self, text: str) -> str | None:
+    def redact(self, text: str) -> str | None:
         self._falter()
-        return super().strip(text)
+        return super().redact(text)
 
-    def importance(self, text: str) -> int:
+    def rate_importance(self, text: str) -> int:
         self._falter()
-        return super().importance(text)
+        return super().rate_importance(text)
 
 
 @pytest.fixture(scope="module")

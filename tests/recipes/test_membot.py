@@ -22,7 +22,7 @@ from everthread.recipes.membot import BARE, HALVING, LEAST, MANY, THRESHOLD, Mem
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Context, Filter, NewLine, NewUnit, Vector, Vectors
 from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
 
@@ -88,7 +88,7 @@ def test_the_nearest_three_are_shown_with_three_lines_around_the_best_last(
     context = twenty.context(query, 5000)
     assert found(context) == hits
     assert seqs(context) == list(shown)
-    assert context.tokens == estimate(context.text) if context else context.text == ""
+    assert context.tokens == estimate_tokens(context.text) if context else context.text == ""
 
 
 def test_blocks_stay_in_view_first_in_at_the_top_whatever_their_scores(twenty: Memory) -> None:
@@ -114,7 +114,7 @@ def test_over_the_budget_the_oldest_blocks_go_whole_and_the_newest_is_cut(twenty
     crumbs = twenty.context(COAT, alone.tokens - 1, session="budget")
     assert set(seqs(crumbs)) < {7, 8, 9, 10}
     assert found(crumbs) == [10]
-    assert crumbs.tokens == estimate(crumbs.text) < alone.tokens
+    assert crumbs.tokens == estimate_tokens(crumbs.text) < alone.tokens
     nothing = twenty.context(COAT, 1, session="budget")
     assert (nothing.text, nothing.lines, [hit.line.seq for hit in nothing.cut]) == ("", (), [10])
 
@@ -538,7 +538,7 @@ def test_no_context_is_over_its_budget_and_its_figures_are_true(
     memory = bank(talk, Membot(threshold=0.3))
     for query, _ in turns:
         context = memory.context(query, budget, session="s")
-        assert context.tokens == (estimate(context.text) if context.text else 0) <= budget
+        assert context.tokens == (estimate_tokens(context.text) if context.text else 0) <= budget
         assert bool(context.text) is bool(context.lines)
         assert all(line.text in context.text for line in context.lines)
 

@@ -27,10 +27,10 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.recipes.general_knowledge import seed
 from everthread.recipes.packabby import GENERAL, KNOWN, NOTE, Packabby
-from everthread.scribes.base import SUMMARY
+from everthread.scribes.base import SUMMARY_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Filter, Line, NewUnit, Vector, Vectors
 from recipes.talking import JONAS
 from recipes.twenty import BOT, PERSON, SESSIONS, TWENTY
@@ -96,7 +96,7 @@ class Judge(ExtractiveScribe):
     def __init__(self, word: str = "") -> None:
         self.word, self.asked = word, 0
 
-    def relevant(self, query: str, text: str) -> bool:
+    def is_relevant(self, query: str, text: str) -> bool:
         self.asked += 1
         if not self.word:
             raise ScribeFailed("it answered with a poem")
@@ -108,7 +108,7 @@ class Failing(ExtractiveScribe):
 
     fails = True
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         if self.fails:
             raise ScribeFailed("it answered with a poem")
         return super().summarize(lines, person, limit)
@@ -117,7 +117,7 @@ class Failing(ExtractiveScribe):
 class Indiscreet(ExtractiveScribe):
     """Writes nothing but a secret."""
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         return "- My PIN is 1234."
 
 
@@ -198,7 +198,7 @@ def test_nothing_is_written_beside_the_lines_until_the_person_agrees(bank: Memor
         assert (new.kind, new.text, (new.first_seq, new.last_seq)) == ("summary", expected, seqs)
         assert new.metadata["session"] == session
         assert new.category == {"spring": "work", "summer": "food"}[session]
-        assert estimate(new.text) <= SUMMARY == 300
+        assert estimate_tokens(new.text) <= SUMMARY_TOKENS == 300
         chat.close()
     assert [line.seq for line in bank.lines()] == [seq for seq in range(1, 21) if seq != REFUSED]
 
@@ -260,7 +260,7 @@ def test_a_memory_that_was_recalled_is_in_no_later_summary(alone: Memory) -> Non
 class Everything(ExtractiveScribe):
     """Summarises by repeating all that it is shown."""
 
-    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY) -> str:
+    def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         return "|".join(line.text.removeprefix("You told me:").strip() for line in lines)
 
 
@@ -614,7 +614,7 @@ def test_over_the_limit_the_oldest_turns_go_and_what_the_character_is_stays(alon
         assert prompt[0] == model.prompts[1][0]  # with the first reply for a sample
         assert "island number 0 " not in "".join(message.content for message in prompt)
         assert "island number 38 " in "".join(message.content for message in prompt)
-        assert sum(estimate(message.content) for message in prompt) <= 2048 - 300  # which a reply may have
+        assert sum(estimate_tokens(message.content) for message in prompt) <= 2048 - 300  # which a reply may have
     assert (alone.units(), alone.jobs()) == ([], [])
 
 

@@ -18,10 +18,10 @@ from everthread.errors import BadInput, BadQuery, ScribeFailed
 from everthread.recall.types import Query
 from everthread.recipes.prompt_parts import lines_to_evict
 from everthread.recipes.snapshots import Snapshots
-from everthread.scribes.base import NOTES
+from everthread.scribes.base import NOTES_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Context, FoundUnit, Hit, Line, NewUnit, Unit
 from recipes.talking import JONAS, Clock, talk
 from recipes.twenty import SESSIONS, TWENTY
@@ -39,11 +39,13 @@ class Failing(ExtractiveScribe):
     def __init__(self, times: int) -> None:
         self.times = times
 
-    def note(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES) -> str:
+    def update_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
+    ) -> str:
         self.times -= 1
         if self.times >= 0:
             raise ScribeFailed("the model wrote nothing")
-        return super().note(old, recalled, leaving, limit)
+        return super().update_notes(old, recalled, leaving, limit)
 
 
 @pytest.fixture
@@ -337,7 +339,7 @@ def test_the_notes_stand_first_and_their_earlier_states_by_their_dates(bank: Ope
     assert [context.text.index(line.text) for line in rest] == sorted(context.text.index(line.text) for line in rest)
     assert len(rest) >= 2
     assert context.text.count("[") == len(context.units)  # each under its own date
-    assert context.tokens == estimate(context.text)
+    assert context.tokens == estimate_tokens(context.text)
 
 
 @pytest.mark.slow
@@ -346,7 +348,7 @@ def test_no_context_is_longer_than_its_budget_and_the_notes_come_into_it_first(
     twenty_noted: Memory, budget: int
 ) -> None:
     context = twenty_noted.context("What did the vet say about Biscuit?", budget)
-    assert context.tokens == (estimate(context.text) if context.text else 0) <= budget
+    assert context.tokens == (estimate_tokens(context.text) if context.text else 0) <= budget
     if context:
         assert key(context.hits[0]) == "note:8"
     assert {key(hit) for hit in (*context.hits, *context.cut)} == {"note:8", "note:1", "note:7"}

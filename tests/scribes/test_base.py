@@ -17,7 +17,7 @@ from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.scribes.base import CATEGORIES, Scribe
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.scribes.llm import LLMScribe
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import JSONValue, Line, Message, Sampling, Usage
 
 BEGUN = datetime(2024, 5, 6, 18, tzinfo=UTC)
@@ -156,7 +156,7 @@ def test_what_the_server_does_wrong_is_passed_on(told: Told) -> None:
 
 def test_a_refusal_is_no_answer() -> None:
     with scribe(Reply("I can't talk about that.", refusal=True)) as (llm, _), pytest.raises(ScribeFailed):
-        llm.importance("I moved.")
+        llm.rate_importance("I moved.")
 
 
 def test_the_model_is_asked_for_json_of_a_schema_and_shown_the_dated_lines_as_material() -> None:
@@ -194,7 +194,7 @@ def test_without_a_line_of_the_person_no_model_is_asked() -> None:
 def test_a_summary_that_is_too_long_is_cut_at_the_end_of_a_row_or_a_sentence() -> None:
     rows = LLMScribe(Answering(lambda _: points(*[("", f"Nora saw {n} birds.") for n in range(99)])))
     cut = rows.summarize(SESSION, "Nora", 50)
-    assert 30 < estimate(cut) <= 50
+    assert 30 < estimate_tokens(cut) <= 50
     assert all(row.endswith("birds.") for row in cut.splitlines())
     one = LLMScribe(Answering(lambda _: points(("", "Nora saw birds. Nora saw very many other birds."))))
     assert one.summarize(SESSION, "Nora", 12) == "- 6 May 2024: Nora saw birds."
@@ -205,7 +205,7 @@ def test_a_limit_without_room_is_refused(limit: int) -> None:
     with pytest.raises(BadInput, match="at least 1 token"):
         LLMScribe(Answering(str)).summarize(SESSION, "Nora", limit)
     with pytest.raises(BadInput, match="at least 1 token"):
-        LLMScribe(Answering(str)).note("", [], SESSION, limit)
+        LLMScribe(Answering(str)).update_notes("", [], SESSION, limit)
 
 
 def test_a_session_longer_than_the_context_is_read_in_parts_and_merged() -> None:
@@ -224,7 +224,7 @@ def test_a_session_longer_than_the_context_is_read_in_parts_and_merged() -> None
     asked = "".join(llm.asked)
     assert all(f"was number {n}\n" in asked for n in range(300))
     assert asked.count("tale") == 400
-    assert all(estimate(each) + most <= 2048 for each, most in zip(llm.asked, llm.limits, strict=True))
+    assert all(estimate_tokens(each) + most <= 2048 for each, most in zip(llm.asked, llm.limits, strict=True))
 
 
 def test_a_model_that_merges_nothing_is_not_asked_forever() -> None:
@@ -233,7 +233,7 @@ def test_a_model_that_merges_nothing_is_not_asked_forever() -> None:
 
     lines = [line(n, "I saw a bird in the garden again, and that was it " * 10) for n in range(60)]
     summary = LLMScribe(Answering(answer, context=2048)).summarize(lines, "Nora", 100)
-    assert 50 < estimate(summary) <= 100
+    assert 50 < estimate_tokens(summary) <= 100
 
 
 def notes(*rows: str) -> str:
@@ -242,7 +242,7 @@ def notes(*rows: str) -> str:
 
 def test_notes_are_made_of_the_old_the_recalled_as_background_and_the_leaving() -> None:
     llm = Answering(lambda _: notes("- They sit in the kitchen.", "Nora moved\nto Lisbon."))
-    made = LLMScribe(llm).note("They sit in the kitchen.", [line(1, "I had a cat once.")], SESSION)
+    made = LLMScribe(llm).update_notes("They sit in the kitchen.", [line(1, "I had a cat once.")], SESSION)
     assert made == "They sit in the kitchen.\nNora moved to Lisbon."
     old, background, new = (llm.asked[0].index(f"{name}:\n<<<") for name in ("OLD NOTES", "BACKGROUND", "NEW LINES"))
     assert old < llm.asked[0].index("kitchen") < background < llm.asked[0].index("a cat once") < new
@@ -254,11 +254,11 @@ OLD = "They sit in the kitchen of the old house in Lisbon. Nora trusts Marvin. A
 @pytest.mark.parametrize("answer", [notes(), notes("", "- "), notes("Hello."), '{"notes": null}', "", "{}"])
 def test_an_answer_that_loses_all_old_notes_fails_so_that_they_stay(answer: str) -> None:
     with scribe(answer) as (llm, _), pytest.raises(ScribeFailed, match="asked for notes"):
-        llm.note(OLD, [], SESSION)
+        llm.update_notes(OLD, [], SESSION)
 
 
 def test_where_there_were_no_notes_none_may_be_the_answer() -> None:
-    assert LLMScribe(Answering(lambda _: notes())).note("", [], SESSION) == ""
+    assert LLMScribe(Answering(lambda _: notes())).update_notes("", [], SESSION) == ""
 
 
 def test_a_recalled_text_that_is_copied_into_the_notes_is_dropped() -> None:
@@ -268,14 +268,14 @@ def test_a_recalled_text_that_is_copied_into_the_notes_is_dropped() -> None:
     ]
     llm = Answering(lambda _: notes("I had a cat called Tom.", "They sit in the kitchen.", SESSION[0].text))
     assert (
-        LLMScribe(llm).note("They sit in the kitchen.", recalled, SESSION)
+        LLMScribe(llm).update_notes("They sit in the kitchen.", recalled, SESSION)
         == f"They sit in the kitchen.\n{SESSION[0].text}"
     )
 
 
 def test_without_leaving_lines_the_notes_stay_and_no_model_is_asked() -> None:
     llm = Answering(lambda _: notes())
-    assert LLMScribe(llm).note(OLD, SESSION, []) == OLD
+    assert LLMScribe(llm).update_notes(OLD, SESSION, []) == OLD
     assert llm.asked == []
 
 
@@ -284,10 +284,10 @@ def test_more_lines_than_the_context_holds_are_noted_in_turn() -> None:
         lambda asked: notes(*[f"Nora saw number {n}." for n in range(30) if f"number {n}\n" in asked][-3:]), 1500
     )
     lines = [line(n, "I saw a bird in the garden again, and I was glad of it, number " + str(n)) for n in range(30)]
-    made = LLMScribe(llm).note("", [], lines)
+    made = LLMScribe(llm).update_notes("", [], lines)
     assert "number 29" in made
     assert len(llm.asked) > 1
-    assert all(estimate(each) + most <= 1500 for each, most in zip(llm.asked, llm.limits, strict=True))
+    assert all(estimate_tokens(each) + most <= 1500 for each, most in zip(llm.asked, llm.limits, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -338,13 +338,13 @@ def test_a_category_may_be_one_of_your_own(answer: str, category: str) -> None:
 )
 def test_importance_is_a_number_from_1_to_10(answer: str, importance: int) -> None:
     with scribe(f'{{"importance": {answer}}}') as (llm, _):
-        assert llm.importance("I moved.") == importance
+        assert llm.rate_importance("I moved.") == importance
 
 
 @pytest.mark.parametrize("answer", ['"high"', "null", "true", "NaN", "[8]"])
 def test_what_is_no_number_is_no_importance(answer: str) -> None:
     with scribe(f'{{"importance": {answer}}}') as (llm, _), pytest.raises(ScribeFailed, match='"importance" was wrong'):
-        llm.importance("I moved.")
+        llm.rate_importance("I moved.")
 
 
 @pytest.mark.parametrize(
@@ -352,13 +352,13 @@ def test_what_is_no_number_is_no_importance(answer: str) -> None:
 )
 def test_a_verdict_is_yes_or_no(answer: str, verdict: bool) -> None:
     with scribe(f'{{"relevant": {answer}}}') as (llm, server):
-        assert llm.relevant("Where do I live?", "I moved to Lisbon.") is verdict
+        assert llm.is_relevant("Where do I live?", "I moved to Lisbon.") is verdict
         assert "QUESTION:\n<<<\nWhere do I live?\n>>>" in server.bodies[0]["messages"][1]["content"]
 
 
 def test_a_verdict_of_maybe_fails() -> None:
     with scribe('{"relevant": "maybe"}') as (llm, _), pytest.raises(ScribeFailed, match="asked for a verdict"):
-        llm.relevant("Where do I live?", "I moved to Lisbon.")
+        llm.is_relevant("Where do I live?", "I moved to Lisbon.")
 
 
 def keep(*rows: str) -> str:
@@ -370,27 +370,27 @@ TEXT = "I love  Lisbon. The alarm at home is turned off with blue, then red. Ana
 
 def test_what_the_model_leaves_out_is_not_remembered_and_the_rest_is_word_for_word() -> None:
     with scribe(keep("Ana sings.", "I love Lisbon.")) as (llm, _):
-        assert llm.strip(TEXT) == "I love  Lisbon. Ana sings."
+        assert llm.redact(TEXT) == "I love  Lisbon. Ana sings."
 
 
 def test_a_model_can_add_nothing() -> None:
     with scribe(keep("I love Lisbon.", "I hate Rome.", "ana sings")) as (llm, _):
-        assert llm.strip(TEXT) == "I love  Lisbon."
+        assert llm.redact(TEXT) == "I love  Lisbon."
 
 
 def test_a_model_that_writes_anew_instead_of_copying_fails() -> None:
     with scribe(keep("She loves Lisbon.")) as (llm, _), pytest.raises(ScribeFailed, match="what may be kept"):
-        llm.strip(TEXT)
+        llm.redact(TEXT)
 
 
 def test_a_model_may_find_that_nothing_may_be_kept() -> None:
     with scribe(keep()) as (llm, _):
-        assert llm.strip(TEXT) is None
+        assert llm.redact(TEXT) is None
 
 
 def test_what_the_rules_know_is_removed_before_the_model_sees_it_whatever_it_says() -> None:
     with scribe(keep("I love Lisbon. My PIN is 4711.", "I love Lisbon.", "My PIN is [removed].")) as (llm, server):
-        strip = llm.strip
+        strip = llm.redact
         assert strip("I love Lisbon. My PIN is 4711.") == "I love Lisbon. My PIN is [removed]."
         assert "4711" not in str(server.bodies)
         assert strip("My PIN is 4711.") is None
@@ -419,7 +419,7 @@ def test_rows_of_a_summary_keep_their_day() -> None:
         "- 6 May 2024: Nora moved to Lisbon.\n- 7 May 2024: Nora opens the safe with 3 turns.\n- 7 May 2024: Ana sings."
     )
     with scribe(keep("Ana sings.", "Nora moved to Lisbon.")) as (llm, _):
-        assert llm.strip(rows) == f"{MOVED}\n- 7 May 2024: Ana sings."
+        assert llm.redact(rows) == f"{MOVED}\n- 7 May 2024: Ana sings."
 
 
 def test_a_long_text_is_looked_through_in_pieces() -> None:
@@ -427,7 +427,7 @@ def test_a_long_text_is_looked_through_in_pieces() -> None:
     llm = Answering(
         lambda asked: keep(*[f"{row}." for row in asked.partition("<<<\n")[2].partition("\n>>>")[0].split(". ")]), 2048
     )
-    kept = LLMScribe(llm).strip(text)
+    kept = LLMScribe(llm).redact(text)
     assert len(llm.asked) > 1
     assert kept is not None
     assert kept.count("Nora saw the bird") >= 200 - len(llm.asked)
@@ -458,7 +458,7 @@ def test_an_empty_rewriting_fails_and_a_long_one_is_cut() -> None:
     with scribe('{"text": " "}') as (llm, _), pytest.raises(ScribeFailed, match="its text was empty"):
         llm.rewrite_query("And when?", SESSION)
     long = LLMScribe(Answering(lambda _: json.dumps({"text": "When did she move? " * 50})))
-    assert 30 < estimate(long.rewrite_query("And when?", SESSION)) <= 80
+    assert 30 < estimate_tokens(long.rewrite_query("And when?", SESSION)) <= 80
 
 
 @pytest.mark.parametrize("context", [0, 1, 300, 1000])
@@ -468,8 +468,8 @@ def test_a_model_with_hardly_any_context_is_asked_in_small_parts(context: int) -
     )
     lines = [line(n, "I saw birds in the garden. " * 20) for n in range(4)]
     assert LLMScribe(llm).summarize(lines, "Nora") == "- 6 May 2024: Nora saw birds."
-    assert LLMScribe(llm).note("", [], lines) == "Nora saw birds."
-    assert max(estimate(each) for each in llm.asked) < 1000
+    assert LLMScribe(llm).update_notes("", [], lines) == "Nora saw birds."
+    assert max(estimate_tokens(each) for each in llm.asked) < 1000
 
 
 ANSWERS = st.one_of(
@@ -493,12 +493,12 @@ def test_whatever_a_model_answers_limits_hold_and_nothing_but_scribe_failed_is_r
     made = LLMScribe(Answering(lambda _: answer[:cut]))
     writers: tuple[Callable[[], str], ...] = (
         lambda: made.summarize(SESSION, "Nora", limit),
-        lambda: made.note("They sit here.", SESSION, SESSION, limit),
-        lambda: made.note("", [], SESSION, limit),
+        lambda: made.update_notes("They sit here.", SESSION, SESSION, limit),
+        lambda: made.update_notes("", [], SESSION, limit),
     )
     for write in writers:
         with suppress(ScribeFailed):
-            assert estimate(write()) <= limit
+            assert estimate_tokens(write()) <= limit
 
 
 @settings(deadline=None)
@@ -507,10 +507,10 @@ def test_whatever_a_model_answers_limits_hold_and_nothing_but_scribe_failed_is_r
 )
 def test_whatever_a_model_answers_what_is_stripped_holds_no_secret_and_nothing_new(answer: str, text: str) -> None:
     try:
-        kept = LLMScribe(Answering(lambda _: answer)).strip(text) or ""
+        kept = LLMScribe(Answering(lambda _: answer)).redact(text) or ""
     except ScribeFailed:
         return
     assert "4711" not in kept
     assert "hunter2" not in kept
-    said = "".join((ExtractiveScribe().strip(text) or "").split())
+    said = "".join((ExtractiveScribe().redact(text) or "").split())
     assert all("".join(part.split()) in said for part in kept.split(". "))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadInput
 from everthread.scribes.base import Scribe
-from everthread.scribes.extractive import LONGEST_NOTE, ExtractiveScribe
-from everthread.text.formatting import GAP
-from everthread.text.tokens import estimate
+from everthread.scribes.extractive import MAX_NOTE_TOKENS, ExtractiveScribe
+from everthread.text.formatting import GAP_MARK
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Line
 
 BEGUN = datetime(2024, 5, 6, 18, tzinfo=UTC)
@@ -122,7 +122,7 @@ def test_a_limit_without_room_is_refused(limit: int) -> None:
     with pytest.raises(BadInput, match=f"at least 1 token, got {limit}"):
         SCRIBE.summarize(SESSION, "Nora", limit)
     with pytest.raises(BadInput, match=f"at least 1 token, got {limit}"):
-        SCRIBE.note("", [], SESSION, limit)
+        SCRIBE.update_notes("", [], SESSION, limit)
 
 
 def test_a_long_session_is_summarised_within_its_limit() -> None:
@@ -130,7 +130,7 @@ def test_a_long_session_is_summarised_within_its_limit() -> None:
         line(n, f"I saw {n} birds over the {place}.") for n in range(250) for place in ("sea", "hill", "harbour")
     ]
     summary = SCRIBE.summarize(session, "Nora", 300)
-    assert 200 < estimate(summary) <= 300
+    assert 200 < estimate_tokens(summary) <= 300
 
 
 @settings(deadline=None)
@@ -139,15 +139,15 @@ def test_a_summary_is_made_of_pieces_of_the_persons_lines_and_never_passes_its_l
     lines: list[Line], limit: int
 ) -> None:
     summary = SCRIBE.summarize(lines, "Nora", limit)
-    assert estimate(summary) <= limit
+    assert estimate_tokens(summary) <= limit
     own = [each.text for each in lines if each.speaker == "Nora"]
     rows = summary.splitlines()
     for row in rows:
         head = DATED.match(row)
         assert head
         said = row[head.end() :]
-        assert any(said.removesuffix(GAP) in text or said in text for text in own)
-        assert not said.endswith(GAP) or said in "".join(own) or len(rows) == 1
+        assert any(said.removesuffix(GAP_MARK) in text or said in text for text in own)
+        assert not said.endswith(GAP_MARK) or said in "".join(own) or len(rows) == 1
     assert (
         SCRIBE.summarize(lines, "Nora", limit)
         == ExtractiveScribe().summarize(lines[::-1][::-1], "Nora", limit)
@@ -156,7 +156,7 @@ def test_a_summary_is_made_of_pieces_of_the_persons_lines_and_never_passes_its_l
 
 
 def test_notes_keep_the_old_rows_and_add_those_of_both_speakers() -> None:
-    notes = SCRIBE.note("They sit in the kitchen.", [], SESSION[:3])
+    notes = SCRIBE.update_notes("They sit in the kitchen.", [], SESSION[:3])
     assert notes.splitlines() == [
         "They sit in the kitchen.",
         "Marvin: I am Marvin, and I have a pain in my diodes.",
@@ -166,7 +166,7 @@ def test_notes_keep_the_old_rows_and_add_those_of_both_speakers() -> None:
 
 def test_the_newest_old_rows_stay_where_there_is_not_room_for_all() -> None:
     old = "\n".join(f"Nora: I fed {n} hens." for n in range(1, 9))
-    notes = SCRIBE.note(old, [], [line(9, "I moved to Lisbon with Ana.")], 30).splitlines()
+    notes = SCRIBE.update_notes(old, [], [line(9, "I moved to Lisbon with Ana.")], 30).splitlines()
     assert notes[-1] == "Nora: I moved to Lisbon with Ana."
     assert notes[:-1] == old.splitlines()[-len(notes[:-1]) :]
     assert len(notes) > 1
@@ -175,29 +175,31 @@ def test_the_newest_old_rows_stay_where_there_is_not_room_for_all() -> None:
 def test_new_rows_leave_old_ones_half_of_the_room() -> None:
     old = "\n".join(f"Nora: I fed {n} hens." for n in range(1, 20))
     leaving = [line(n, f"I sold {n} goats to a farmer called Tom.") for n in range(1, 20)]
-    notes = SCRIBE.note(old, [], leaving, 100).splitlines()
-    assert 30 < sum(estimate(row) for row in notes if "hens" in row) <= 60
-    assert 30 < sum(estimate(row) for row in notes if "goats" in row) <= 50
+    notes = SCRIBE.update_notes(old, [], leaving, 100).splitlines()
+    assert 30 < sum(estimate_tokens(row) for row in notes if "hens" in row) <= 60
+    assert 30 < sum(estimate_tokens(row) for row in notes if "goats" in row) <= 50
 
 
 def test_a_row_that_is_said_again_replaces_the_old_one() -> None:
-    notes = SCRIBE.note("Nora: I moved to Lisbon!\nThey sit in the kitchen.", [], [line(1, "I moved to Lisbon.")])
+    notes = SCRIBE.update_notes(
+        "Nora: I moved to Lisbon!\nThey sit in the kitchen.", [], [line(1, "I moved to Lisbon.")]
+    )
     assert notes.splitlines() == ["They sit in the kitchen.", "Nora: I moved to Lisbon."]
 
 
 def test_what_repeats_a_recalled_text_is_not_noted() -> None:
     recalled = [line(1, "Well. I moved to Lisbon with my sister Ana!")]
-    assert SCRIBE.note("", recalled, SESSION[2:4]) == "Nora: My doctor says that I'm allergic to dogs."
+    assert SCRIBE.update_notes("", recalled, SESSION[2:4]) == "Nora: My doctor says that I'm allergic to dogs."
 
 
 def test_a_long_sentence_is_noted_in_short() -> None:
-    notes = SCRIBE.note("", [], [line(1, "I walked " + "and walked " * 80 + "home.")])
-    assert notes.endswith(GAP)
-    assert estimate(notes) <= LONGEST_NOTE + 2
+    notes = SCRIBE.update_notes("", [], [line(1, "I walked " + "and walked " * 80 + "home.")])
+    assert notes.endswith(GAP_MARK)
+    assert estimate_tokens(notes) <= MAX_NOTE_TOKENS + 2
 
 
 def test_old_notes_that_are_one_row_too_long_are_cut() -> None:
-    assert SCRIBE.note("They sit in the kitchen and wait", [], [], 7) == "They sit in the kitchen…"
+    assert SCRIBE.update_notes("They sit in the kitchen and wait", [], [], 7) == "They sit in the kitchen…"
 
 
 @settings(deadline=None)
@@ -205,17 +207,17 @@ def test_old_notes_that_are_one_row_too_long_are_cut() -> None:
 def test_notes_never_pass_their_limit_and_hold_only_old_rows_and_what_was_said(
     old: str, recalled: list[Line], leaving: list[Line], limit: int
 ) -> None:
-    notes = SCRIBE.note(old, recalled, leaving, limit)
-    assert estimate(notes) <= limit
+    notes = SCRIBE.update_notes(old, recalled, leaving, limit)
+    assert estimate_tokens(notes) <= limit
     rows = [row.rstrip() for row in old.splitlines()]
     for row in notes.splitlines():
         said = row.partition(": ")[2]
-        cut = row.removesuffix(GAP)
+        cut = row.removesuffix(GAP_MARK)
         assert any(row == each or each.startswith(cut) for each in rows) or any(
-            row.startswith(f"{each.speaker}: ") and (said in each.text or said.removesuffix(GAP) in each.text)
+            row.startswith(f"{each.speaker}: ") and (said in each.text or said.removesuffix(GAP_MARK) in each.text)
             for each in leaving
         )
-    assert SCRIBE.note(old, recalled, leaving, limit) == notes
+    assert SCRIBE.update_notes(old, recalled, leaving, limit) == notes
 
 
 @settings(deadline=None)
@@ -223,15 +225,15 @@ def test_notes_never_pass_their_limit_and_hold_only_old_rows_and_what_was_said(
 def test_notes_stay_as_they_are_while_nothing_is_said(
     old: str, recalled: list[Line], leaving: list[Line], limit: int
 ) -> None:
-    notes = SCRIBE.note(old, recalled, leaving, limit)
-    assert SCRIBE.note(notes, recalled, [], limit) == notes
+    notes = SCRIBE.update_notes(old, recalled, leaving, limit)
+    assert SCRIBE.update_notes(notes, recalled, [], limit) == notes
 
 
 def test_secrets_go_and_nothing_else() -> None:
-    strip = SCRIBE.strip
-    assert strip("I love Lisbon. My PIN is 1234.") == "I love Lisbon. My PIN is [removed]."
-    assert strip("I love Lisbon since 12 May 2024.") == "I love Lisbon since 12 May 2024."
-    assert strip("My PIN is 1234.") is None
+    redact = SCRIBE.redact
+    assert redact("I love Lisbon. My PIN is 1234.") == "I love Lisbon. My PIN is [removed]."
+    assert redact("I love Lisbon since 12 May 2024.") == "I love Lisbon since 12 May 2024."
+    assert redact("My PIN is 1234.") is None
 
 
 @pytest.mark.parametrize(
@@ -248,12 +250,12 @@ def test_secrets_go_and_nothing_else() -> None:
     ],
 )
 def test_a_text_is_relevant_that_holds_two_of_five_telling_words(query: str, text: str, relevant: bool) -> None:
-    assert SCRIBE.relevant(query, text) is relevant
+    assert SCRIBE.is_relevant(query, text) is relevant
 
 
 def test_categories_and_importance_are_told_by_rule() -> None:
     assert SCRIBE.categorize("My sister married.") == "family"
-    assert SCRIBE.importance("My sister married.") == 9
+    assert SCRIBE.rate_importance("My sister married.") == 9
 
 
 @pytest.mark.parametrize(

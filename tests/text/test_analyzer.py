@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from everthread.common.keys import META_ECHO
 from everthread.stores.filters import canonical_json
 from everthread.text.analyzer import (
-    HEAD,
-    LONGEST,
-    STOP,
-    STOP_ALONE,
+    HEAD_CHARS,
+    MAX_TERM_CHARS,
+    STOP_CHARACTERS,
+    STOP_WORDS,
     count_terms,
     is_unspaced_script,
     normalize,
+    remove_quotes,
+    remove_quotes_json,
+    split_words,
     terms,
-    tokens,
-    without_quotes,
-    without_quotes_json,
 )
 
 ANYTHING = st.text(max_size=60)
@@ -57,14 +57,14 @@ def test_a_letter_that_folds_into_two_stays_in_its_word() -> None:
     assert terms("Straße") == terms("STRASSE")
 
 
-@pytest.mark.parametrize("word", sorted(STOP))
+@pytest.mark.parametrize("word", sorted(STOP_WORDS))
 def test_words_of_every_conversation_are_no_terms(word: str) -> None:
     assert terms(word) == []
 
 
 @pytest.mark.parametrize(("short", "long"), [("she's", "she"), ("don't", "do"), ("we’ll", "we"), ("Mia's", "mia")])
 def test_contractions_count_as_their_word(short: str, long: str) -> None:
-    assert tokens(short) == [long]
+    assert split_words(short) == [long]
 
 
 def test_digits_are_terms_and_marks_are_none() -> None:
@@ -85,7 +85,7 @@ def test_scripts_side_by_side_are_read_each_in_its_way() -> None:
     assert terms("我爱Python3") == ["爱", "我爱", "python3"]
 
 
-@pytest.mark.parametrize("character", sorted(STOP_ALONE))
+@pytest.mark.parametrize("character", sorted(STOP_CHARACTERS))
 def test_a_character_of_every_conversation_is_no_term_alone(character: str) -> None:
     assert terms(character) == []
     assert terms(f"{character}猫") == ["猫", f"{character}猫"]
@@ -97,7 +97,7 @@ def test_a_word_of_such_characters_alone_can_still_be_found() -> None:
 
 
 def test_hindi_vowel_signs_stay_in_their_word() -> None:
-    assert tokens("नमस्ते दुनिया") == ["नमस्ते", "दुनिया"]
+    assert split_words("नमस्ते दुनिया") == ["नमस्ते", "दुनिया"]
 
 
 def test_arabic_and_hebrew_are_read_as_words() -> None:
@@ -120,7 +120,7 @@ def test_the_terms_of_a_term_hold_itself(text: str) -> None:
 
 @given(ANYTHING)
 def test_no_term_is_empty_or_endless(text: str) -> None:
-    assert all(0 < len(term) <= LONGEST for term in terms(text))
+    assert all(0 < len(term) <= MAX_TERM_CHARS for term in terms(text))
 
 
 @given(ANYTHING)
@@ -135,17 +135,17 @@ def test_folding_twice_changes_nothing_more(text: str) -> None:
     assert normalize(normalize(ascii_only)) == normalize(ascii_only)
 
 
-@given(st.text("abc de\n图书", max_size=4 * HEAD))
+@given(st.text("abc de\n图书", max_size=4 * HEAD_CHARS))
 def test_a_head_counts_no_more_than_the_line(text: str) -> None:
     found = count_terms(text)
     assert found.length == len(terms(text)) == sum(n for n, _ in found.terms.values())
     assert all(head <= n for n, head in found.terms.values())
-    if len(text) <= HEAD:
+    if len(text) <= HEAD_CHARS:
         assert found.head_length == found.length
 
 
 def test_only_the_first_characters_are_the_head() -> None:
-    found = count_terms("apple " + "x" * HEAD + " banana")
+    found = count_terms("apple " + "x" * HEAD_CHARS + " banana")
     assert found.terms["appl"] == (1, 1)
     assert found.terms["banana"] == (1, 0)
 
@@ -172,13 +172,13 @@ def test_only_the_first_characters_are_the_head() -> None:
 )
 def test_what_a_line_says_of_its_own_is_without_the_spans_that_echo(spans: Any, expected: str) -> None:
     assert (
-        without_quotes("abcdef", {META_ECHO: spans})
-        == without_quotes_json("abcdef", canonical_json({META_ECHO: spans}))
+        remove_quotes("abcdef", {META_ECHO: spans})
+        == remove_quotes_json("abcdef", canonical_json({META_ECHO: spans}))
         == expected
     )
 
 
 def test_a_line_without_echoes_says_all_of_it_of_its_own() -> None:
     text = "The kettle sings."
-    assert without_quotes(text, {"n": 1}) is text
-    assert without_quotes_json(text, '{"n":"everthread.echo"}') == text
+    assert remove_quotes(text, {"n": 1}) is text
+    assert remove_quotes_json(text, '{"n":"everthread.echo"}') == text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.bm25 import K1, PRIOR, B, idf, saturation
+from everthread.text.bm25 import K1, PRIOR_LINES, B, idf, saturation
 
 COUNTS = st.integers(0, 1000)
 
@@ -25,7 +25,7 @@ def test_in_a_bank_of_three_lines_no_word_counts_as_common() -> None:
 @given(COUNTS, COUNTS)
 def test_idf_is_that_of_robertson_and_zaragoza_with_a_hundred_more_lines(df: int, more: int) -> None:
     lines = df + more
-    assert idf(df, lines) == pytest.approx(math.log(1 + (lines + PRIOR - df + 0.5) / (df + 0.5)))
+    assert idf(df, lines) == pytest.approx(math.log(1 + (lines + PRIOR_LINES - df + 0.5) / (df + 0.5)))
 
 
 @given(st.integers(0, 500), st.floats(0.5, 5000), st.floats(0.5, 500))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.centrality import cosines, degree, mmr, repeats
+from everthread.text.centrality import degree_centrality, is_repetition, select_by_mmr, tfidf_cosines
 
 TEXTS = st.lists(st.lists(st.sampled_from(["cat", "dog", "fern", "rain", "7"]), max_size=6), min_size=1, max_size=8)
 
@@ -29,41 +29,41 @@ def slowly(one: list[str], other: list[str], texts: list[list[str]]) -> float:
 @given(TEXTS)
 def test_cosines_are_those_of_an_independent_reckoning(texts: list[list[str]]) -> None:
     expected = np.array([[slowly(one, other, texts) for other in texts] for one in texts])
-    np.testing.assert_allclose(cosines(texts), expected, atol=1e-9)
+    np.testing.assert_allclose(tfidf_cosines(texts), expected, atol=1e-9)
 
 
 def test_the_text_that_is_like_most_others_is_the_most_central() -> None:
-    near = cosines([["dog", "park"], ["dog", "rain"], ["dog", "park", "rain"], ["tax"]])
-    central = degree(near)
+    near = tfidf_cosines([["dog", "park"], ["dog", "rain"], ["dog", "park", "rain"], ["tax"]])
+    central = degree_centrality(near)
     assert central.argmax() == 2
     assert central[2] == 1
     assert central[3] == 0
 
 
 def test_without_any_likeness_nothing_is_central() -> None:
-    assert degree(cosines([["a"], ["b"], []])).tolist() == [0, 0, 0]
-    assert degree(cosines([])).tolist() == []
+    assert degree_centrality(tfidf_cosines([["a"], ["b"], []])).tolist() == [0, 0, 0]
+    assert degree_centrality(tfidf_cosines([])).tolist() == []
 
 
 def test_a_repetition_comes_behind_what_is_new() -> None:
     near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True) == [0, 2, 1]
+    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True) == [0, 2, 1]
 
 
 def test_only_what_is_worth_counts_where_novelty_has_no_weight() -> None:
     near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True, balance=1) == [0, 1, 2]
+    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True, balance=1) == [0, 1, 2]
 
 
 def test_what_does_not_fit_is_passed_over_and_repels_nothing() -> None:
     near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert mmr(np.array([1.0, 0.9, 0.6]), near, lambda place: place != 0) == [1, 2]
+    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda place: place != 0) == [1, 2]
 
 
 def test_texts_repeat_each_other_that_share_their_words_and_all_their_numbers() -> None:
     words = frozenset("we have paid for the blue bike in town".split())
-    assert repeats(words, words)
-    assert repeats(words, words - {"in"})
-    assert not repeats(words, frozenset(list(words)[:4]))
-    assert not repeats(words | {"20"}, words | {"30"})
-    assert not repeats(frozenset(), frozenset())
+    assert is_repetition(words, words)
+    assert is_repetition(words, words - {"in"})
+    assert not is_repetition(words, frozenset(list(words)[:4]))
+    assert not is_repetition(words | {"20"}, words | {"30"})
+    assert not is_repetition(frozenset(), frozenset())

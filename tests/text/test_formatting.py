@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.formatting import GAP, date_heading, format_line, format_lines, in_order
+from everthread.text.formatting import GAP_MARK, format_heading, format_in_order, format_line, format_lines
 from everthread.types import Line
 
 TOKYO = timezone(timedelta(hours=9))
@@ -17,9 +17,9 @@ def line(seq: int, at: datetime, session: str = "s1", speaker: str = "Ann", text
 
 
 def test_a_heading_is_the_day_and_hour_on_the_speakers_own_clock() -> None:
-    assert date_heading(line(1, datetime(2024, 5, 6, 9, 5, tzinfo=UTC))) == "[Monday, 6 May 2024, 09:05]"
-    assert date_heading(line(1, datetime(2024, 5, 7, 1, 0, tzinfo=TOKYO))) == "[Tuesday, 7 May 2024, 01:00]"
-    assert date_heading(line(1, datetime(9, 1, 1, tzinfo=UTC))) == "[Thursday, 1 January 0009, 00:00]"
+    assert format_heading(line(1, datetime(2024, 5, 6, 9, 5, tzinfo=UTC))) == "[Monday, 6 May 2024, 09:05]"
+    assert format_heading(line(1, datetime(2024, 5, 7, 1, 0, tzinfo=TOKYO))) == "[Tuesday, 7 May 2024, 01:00]"
+    assert format_heading(line(1, datetime(9, 1, 1, tzinfo=UTC))) == "[Thursday, 1 January 0009, 00:00]"
 
 
 def test_nothing_is_laid_out_as_nothing() -> None:
@@ -40,7 +40,7 @@ def test_conversations_stand_under_their_days_with_gaps_and_speakers() -> None:
             "[Monday, 6 May 2024, 18:00]",
             "Ann: Did you water the fern?",
             "Bob: I did.\n  Twice.",
-            GAP,
+            GAP_MARK,
             "小明: 好的。",
             "",
             "[Tuesday, 7 May 2024, 08:00]",
@@ -55,12 +55,12 @@ def test_conversations_stand_under_their_days_with_gaps_and_speakers() -> None:
 def test_lines_in_an_order_of_their_own_keep_it_and_have_a_heading_where_one_goes_back_in_time() -> None:
     at = datetime(2024, 5, 6, 18, tzinfo=UTC)
     lines = [line(n, at + timedelta(minutes=n), text=f"Number {n}.") for n in (5, 6, 9, 2, 3)]
-    assert in_order(lines, at + timedelta(days=3)) == "\n".join(
+    assert format_in_order(lines, at + timedelta(days=3)) == "\n".join(
         [
             "[Monday, 6 May 2024, 18:05, 3 days ago]",
             "Ann: Number 5.",
             "Ann: Number 6.",
-            GAP,
+            GAP_MARK,
             "Ann: Number 9.",
             "",
             "[Monday, 6 May 2024, 18:02, 3 days ago]",
@@ -68,7 +68,7 @@ def test_lines_in_an_order_of_their_own_keep_it_and_have_a_heading_where_one_goe
             "Ann: Number 3.",
         ]
     )
-    assert in_order(sorted(lines, key=lambda each: each.position)) == format_lines(lines)
+    assert format_in_order(sorted(lines, key=lambda each: each.position)) == format_lines(lines)
 
 
 @pytest.mark.parametrize("end", ["\n", "\n\n", "\r", "\r\n", "\u2028"])
@@ -85,7 +85,7 @@ def test_a_conversation_past_midnight_gets_the_new_day() -> None:
     late = datetime(2024, 5, 6, 23, 59, tzinfo=UTC)
     text = format_lines([line(1, late), line(2, late + timedelta(minutes=2))])
     assert text.count("[") == 2
-    assert GAP not in text
+    assert GAP_MARK not in text
 
 
 TIMES = st.integers(0, 100).map(lambda hours: datetime(2024, 5, 6, tzinfo=UTC) + timedelta(hours=hours))
@@ -100,7 +100,7 @@ def test_each_line_stands_once_in_the_order_it_was_said_whatever_order_it_came_i
     text = format_lines(lines)
     assert text == format_lines(sorted(lines, key=lambda each: each.text))
     ordered = sorted(lines, key=lambda each: (each.said_at, each.seq))
-    said = [row for row in text.splitlines() if row and not row.startswith("[") and row != GAP]
+    said = [row for row in text.splitlines() if row and not row.startswith("[") and row != GAP_MARK]
     assert said == [format_line(each) for each in ordered]
 
 

@@ -19,7 +19,7 @@ from everthread.recipes.membot import Membot
 from everthread.recipes.packabby import Packabby
 from everthread.text.formatting import format_lines
 from everthread.text.indentation import INDENT, indent, join_rows
-from everthread.text.tokens import estimate
+from everthread.text.tokens import estimate_tokens
 from everthread.types import Context, Hit, Line, Message
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -57,7 +57,7 @@ def line(seq: int, text: str, speaker: str = "Nora", days: int = 0, *, heard: bo
 
 
 def recalled(*lines: Line) -> Context:
-    return fill_context([Hit(each, 1.0, 0.9, {}, (each,)) for each in lines], (), 100_000, estimate, 0.9)
+    return fill_context([Hit(each, 1.0, 0.9, {}, (each,)) for each in lines], (), 100_000, estimate_tokens, 0.9)
 
 
 def turn(text: str) -> Turn:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput
-from everthread.text.analyzer import STOP, STOP_ALONE, terms
-from everthread.text.keywords import keywords, overlap
+from everthread.text.analyzer import STOP_CHARACTERS, STOP_WORDS, terms
+from everthread.text.keywords import count_shared, keywords
 
 TEXT = st.text("ab cat Dog's 我的猫喜欢鱼图书馆。，?!\n", max_size=60)
 
@@ -21,8 +21,8 @@ def test_of_equals_the_first_comes_first() -> None:
 
 
 def test_words_of_every_conversation_are_no_keywords() -> None:
-    assert keywords(" ".join(sorted(STOP)), 50) == []
-    assert keywords("".join(sorted(STOP_ALONE)), 50) == []
+    assert keywords(" ".join(sorted(STOP_WORDS)), 50) == []
+    assert keywords("".join(sorted(STOP_CHARACTERS)), 50) == []
 
 
 def test_what_is_rare_in_the_bank_tells_most() -> None:
@@ -67,22 +67,26 @@ def test_fewer_than_one_keyword_can_not_be_asked_for(top: int) -> None:
 def test_shared_keywords_are_counted() -> None:
     asked = keywords("Does Emi remember the ferries to the island?", 10)
     told = keywords("The ferry to the island was late, Emi laughed.", 10)
-    assert overlap(asked, told) == 3
-    assert overlap(asked, told, ignoring=["Emi"]) == 2
-    assert overlap(asked, keywords("Emi bakes bread", 10), ignoring=["emi", "Nora Lind"]) == 0
+    assert count_shared(asked, told) == 3
+    assert count_shared(asked, told, ignoring=["Emi"]) == 2
+    assert count_shared(asked, keywords("Emi bakes bread", 10), ignoring=["emi", "Nora Lind"]) == 0
 
 
 def test_shared_keywords_are_counted_in_chinese() -> None:
     asked = keywords("小明，你还记得图书馆的钥匙吗？", 10)
     told = keywords("小明把钥匙放在图书馆了", 10)
     assert set(asked) & set(told) == {"小明", "图书", "书馆", "钥匙"}
-    assert overlap(asked, told, ignoring=["小明"]) == 3
-    assert overlap(asked, keywords("小明喜欢苹果", 10), ignoring=["小明"]) == 0
+    assert count_shared(asked, told, ignoring=["小明"]) == 3
+    assert count_shared(asked, keywords("小明喜欢苹果", 10), ignoring=["小明"]) == 0
 
 
 def test_near_in_meaning_is_not_enough() -> None:
     asked = keywords("我的生日蛋糕是什么味道的？", 10)
-    assert overlap(asked, keywords("生日蛋糕是草莓味道的", 10)) > overlap(asked, keywords("她喜欢吃面包", 10)) == 0
+    assert (
+        count_shared(asked, keywords("生日蛋糕是草莓味道的", 10))
+        > count_shared(asked, keywords("她喜欢吃面包", 10))
+        == 0
+    )
 
 
 @given(TEXT, st.integers(1, 9))
@@ -96,6 +100,6 @@ def test_keywords_are_terms_of_the_text_once_each(text: str, top: int) -> None:
 @given(TEXT, TEXT)
 def test_overlap_is_the_same_from_both_sides_and_never_more_than_there_are(one: str, other: str) -> None:
     here, there = keywords(one, 5), keywords(other, 5)
-    assert overlap(here, there) == overlap(there, here) <= min(len(here), len(there))
-    assert overlap(here, here) == len(here)
-    assert overlap(here, here, ignoring=[one]) == 0
+    assert count_shared(here, there) == count_shared(there, here) <= min(len(here), len(there))
+    assert count_shared(here, here) == len(here)
+    assert count_shared(here, here, ignoring=[one]) == 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdnum import luhn
 
-from everthread.text.redaction import REMOVED, hide, strip
+from everthread.text.redaction import REMOVED, redact, redact_rows
 
 # What is said, and what of it must not be kept. The numbers are those that banks and makers publish for tests.
 SECRETS = [
@@ -95,7 +95,7 @@ PLAIN = [
 @pytest.mark.parametrize(("text", "secret"), SECRETS)
 def test_a_secret_is_removed_and_the_rest_is_kept(text: str, secret: str) -> None:
     assert secret in text
-    kept = strip(text)
+    kept = redact_rows(text)
     assert kept is not None
     assert secret not in kept
     assert REMOVED in kept
@@ -103,7 +103,7 @@ def test_a_secret_is_removed_and_the_rest_is_kept(text: str, secret: str) -> Non
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_only_looks_like_a_secret_stays_as_it_is(text: str) -> None:
-    assert strip(text) == text
+    assert redact_rows(text) == text
 
 
 @pytest.mark.parametrize(
@@ -111,16 +111,16 @@ def test_what_only_looks_like_a_secret_stays_as_it_is(text: str) -> None:
     ["My PIN is 1234.", "password: hunter2", "4111 1111 1111 1111", "- 6 May 2024: my password is abc def", " \n"],
 )
 def test_of_a_text_that_was_nothing_but_a_secret_nothing_is_left(text: str) -> None:
-    assert strip(text) is None
+    assert redact_rows(text) is None
 
 
 def test_of_several_rows_only_those_go_that_held_nothing_else() -> None:
     rows = ["- 6 May 2024: My PIN is 1234.", "- 6 May 2024: I moved to Lisbon."]
-    assert strip("\n".join(rows)) == rows[1]
+    assert redact_rows("\n".join(rows)) == rows[1]
 
 
 def test_two_cards_in_a_row_of_numbers_are_both_found() -> None:
-    assert hide("4111 1111 1111 1111 4111 1111 1111 1111 2027") == f"{REMOVED} {REMOVED} 2027"
+    assert redact("4111 1111 1111 1111 4111 1111 1111 1111 2027") == f"{REMOVED} {REMOVED} 2027"
 
 
 @pytest.mark.parametrize("blank", [" ", "\t", "\u00a0", "\n"])
@@ -129,27 +129,27 @@ def test_two_cards_in_a_row_of_numbers_are_both_found() -> None:
 )
 def test_any_number_of_blanks_hides_no_secret_and_makes_none(before: str, blank: str) -> None:
     many = blank * 6000
-    assert hide(f"{before}{many}") == f"{before}{many}"
-    assert hide(f"Hello.{many}My password is{many}hunter2.") == f"Hello.{many}My password is{many}{REMOVED}."
+    assert redact(f"{before}{many}") == f"{before}{many}"
+    assert redact(f"Hello.{many}My password is{many}hunter2.") == f"Hello.{many}My password is{many}{REMOVED}."
 
 
 def test_a_key_in_a_row_of_keys_is_hidden_and_the_row_stays() -> None:
     row = "key=" * 2_000
     key = "9f86d081884c7d659a2feaa0c55ad015"
-    assert hide(row) == row
-    assert key not in hide(f"{row} and the token is {key}")
+    assert redact(row) == row
+    assert key not in redact(f"{row} and the token is {key}")
 
 
 def test_hiding_twice_changes_nothing() -> None:
     for text, _ in SECRETS:
-        assert hide(hide(text)) == hide(text)
+        assert redact(redact(text)) == redact(text)
 
 
 def test_check_digits_are_those_of_the_standards() -> None:
-    assert hide("4992 7398 7130 0005") == REMOVED
-    assert REMOVED not in hide("4992 7398 7130 0000")
-    assert hide("GB82WEST12345698765432") == REMOVED
-    assert REMOVED not in hide("GB82WEST12345698765423")
+    assert redact("4992 7398 7130 0005") == REMOVED
+    assert REMOVED not in redact("4992 7398 7130 0000")
+    assert redact("GB82WEST12345698765432") == REMOVED
+    assert REMOVED not in redact("GB82WEST12345698765423")
 
 
 SAFE = string.ascii_letters + string.digits
@@ -160,7 +160,7 @@ TALK = st.sampled_from(["I like my dog Pixel. ", "On 6 May we flew home. ", "", 
 def test_no_password_that_is_told_as_one_is_left(before: str, secret: str, after: str) -> None:
     secret = f"x{secret}7"
     for told in (f"my password is {secret}. ", f'Password: "{secret}". ', f"我的密码是{secret}。"):
-        assert secret not in (strip(before + told + after) or "")
+        assert secret not in (redact_rows(before + told + after) or "")
 
 
 @given(TALK, st.text(string.digits, min_size=14, max_size=14), st.sampled_from(["", " ", "-"]), TALK)
@@ -168,12 +168,12 @@ def test_no_number_of_a_card_is_left(before: str, digits: str, between: str, aft
     body = "4" + digits
     number = next(body + last for last in string.digits if luhn.is_valid(body + last))
     shown = between.join(number[place : place + 4] for place in range(0, 16, 4))
-    assert shown not in (strip(f"{before}it is {shown}, yes. {after}") or "")
+    assert shown not in (redact_rows(f"{before}it is {shown}, yes. {after}") or "")
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_looked_through(text: str) -> None:
-    kept = strip(text)
+    kept = redact_rows(text)
     assert kept is None or kept.strip()
 
 
@@ -182,4 +182,4 @@ def test_any_text_can_be_looked_through(text: str) -> None:
 )
 def test_a_long_text_of_one_thing_is_looked_through_at_once(part: str) -> None:
     text = part * (200_000 // len(part))  # a minute and more, where an expression looks at each place again
-    assert hide(text)
+    assert redact(text)

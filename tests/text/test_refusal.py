@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.analyzer import normalize
-from everthread.text.refusal import ENOUGH, HALF, READ, refuses, score, weight
-from everthread.text.refusal_words import Words, merged, shipped
+from everthread.text.refusal import (
+    MAX_READ_CHARS,
+    MIN_REPLY_SCORE,
+    WEIGHT_HALVING_WORDS,
+    is_refusal,
+    position_weight,
+    reply_score,
+)
+from everthread.text.refusal_words import RefusalWords, add_phrases, shipped_words
 
 REFUSALS = """
     I'm sorry, but I can't help with that.
@@ -158,7 +165,7 @@ def replies(text: str) -> list[str]:
 
 @pytest.mark.parametrize(("texts", "refusing"), [(REFUSALS + LATER_REFUSALS, True), (ANSWERS + LATER_ANSWERS, False)])
 def test_refusals_and_answers_are_told_apart(texts: str, refusing: bool) -> None:
-    wrong = [reply for reply in replies(texts) if refuses(reply) is not refusing]
+    wrong = [reply for reply in replies(texts) if is_refusal(reply) is not refusing]
     assert len(replies(texts)) >= 60
     assert len(wrong) <= 0.05 * len(replies(texts)), wrong
 
@@ -166,15 +173,15 @@ def test_refusals_and_answers_are_told_apart(texts: str, refusing: bool) -> None
 def test_a_phrase_weighs_most_at_the_beginning_and_ever_less_behind() -> None:
     told = "She went down to the harbour and looked at every boat that lay there. "
     refusal = "I'm sorry, but I can't help with that."
-    scores = [score(told * times + refusal) for times in range(6)]
+    scores = [reply_score(told * times + refusal) for times in range(6)]
     assert scores == sorted(scores)
-    assert scores[0] < 0 < ENOUGH < scores[-1]
-    assert weight("") == 1
-    assert weight("word " * HALF) == weight("我" * HALF) == 0.5
+    assert scores[0] < 0 < MIN_REPLY_SCORE < scores[-1]
+    assert position_weight("") == 1
+    assert position_weight("word " * WEIGHT_HALVING_WORDS) == position_weight("我" * WEIGHT_HALVING_WORDS) == 0.5
 
 
 def test_a_reply_without_such_words_has_the_full_score() -> None:
-    assert score("The sea is calm tonight.") == score("") == score("今晚的海很平静。") == 100
+    assert reply_score("The sea is calm tonight.") == reply_score("") == reply_score("今晚的海很平静。") == 100
 
 
 def fitted() -> list[tuple[str, str]]:
@@ -184,7 +191,7 @@ def fitted() -> list[tuple[str, str]]:
 
 
 def test_of_the_replies_by_which_the_words_were_chosen_at_most_three_in_fifty_are_mistaken() -> None:
-    wrong = [text for label, text in fitted() if refuses(text, shipped()) is not (label == "refusal")]
+    wrong = [text for label, text in fitted() if is_refusal(text, shipped_words()) is not (label == "refusal")]
     assert len(wrong) <= 0.06 * len(fitted()), wrong
 
 
@@ -198,7 +205,7 @@ TWENTY = """
 @pytest.mark.parametrize("word", TWENTY)
 @pytest.mark.parametrize("rest", ["", "。", "，这个问题我说不了", "这样做。"])
 def test_each_refusing_word_condemns_a_reply_that_begins_with_it(word: str, rest: str) -> None:
-    assert refuses(word + rest, shipped())
+    assert is_refusal(word + rest, shipped_words())
 
 
 @pytest.mark.parametrize(
@@ -214,14 +221,14 @@ def test_each_refusing_word_condemns_a_reply_that_begins_with_it(word: str, rest
     ],
 )
 def test_plain_refusals_are_refused(reply: str) -> None:
-    assert refuses(reply, shipped())
+    assert is_refusal(reply, shipped_words())
 
 
 @pytest.mark.parametrize(
     "reply", ["I can't wait to see you!", "Sorry I'm late.", "她拒绝了他。", "抱歉我来晚了。", "我不能没有你。"]
 )
 def test_what_a_character_regrets_or_cannot_do_is_no_refusal(reply: str) -> None:
-    assert not refuses(reply, shipped())
+    assert not is_refusal(reply, shipped_words())
 
 
 @pytest.mark.parametrize(
@@ -248,7 +255,7 @@ def test_what_a_character_regrets_or_cannot_do_is_no_refusal(reply: str) -> None
     ],
 )
 def test_a_reply_about_a_topic_that_refusals_mention_is_not_a_refusal(reply: str) -> None:
-    assert not refuses(reply, shipped())
+    assert not is_refusal(reply, shipped_words())
 
 
 @pytest.mark.parametrize(
@@ -264,34 +271,34 @@ def test_a_reply_about_a_topic_that_refusals_mention_is_not_a_refusal(reply: str
     ],
 )
 def test_a_reply_that_speaks_of_the_model_in_the_first_person_is_a_refusal(reply: str) -> None:
-    assert refuses(reply, shipped())
+    assert is_refusal(reply, shipped_words())
 
 
 def test_an_excuse_gives_back_a_part_and_never_a_whole_refusal() -> None:
     sorry, late = "抱歉，我没有写完。", "抱歉，我昨晚没有写完。"
-    assert score(sorry, shipped()) < score(late, shipped()) <= 100
-    assert refuses("昨天今天明天忘睡吧，作为人工智能我无法提供这些内容。", shipped())
+    assert reply_score(sorry, shipped_words()) < reply_score(late, shipped_words()) <= 100
+    assert is_refusal("昨天今天明天忘睡吧，作为人工智能我无法提供这些内容。", shipped_words())
 
 
 def test_a_word_of_ones_own_condemns_and_an_intensity_of_0_acquits() -> None:
-    assert not refuses("Ask the harbour master.", shipped())
-    assert refuses("Ask the harbour master.", merged(shipped(), {"Ask the harbour master": 1}))
-    lenient = merged(shipped(), {"抱歉": 0, "^{非常}{抱歉}": 0})
-    assert score("抱歉。", lenient) == 100
+    assert not is_refusal("Ask the harbour master.", shipped_words())
+    assert is_refusal("Ask the harbour master.", add_phrases(shipped_words(), {"Ask the harbour master": 1}))
+    lenient = add_phrases(shipped_words(), {"抱歉": 0, "^{非常}{抱歉}": 0})
+    assert reply_score("抱歉。", lenient) == 100
 
 
 def test_the_words_that_are_looked_for_first_are_in_every_text_that_a_phrase_matches() -> None:
     texts = [*(text for _, text in fitted()), *replies(REFUSALS + LATER_REFUSALS)]
-    for phrase in (*shipped().phrases, *shipped().excuses):
+    for phrase in (*shipped_words().phrases, *shipped_words().excuses):
         for text in map(normalize, texts):
             assert (phrase.search(text) is None) is (phrase.pattern.search(text) is None)
 
 
 def test_no_words_condemn_nothing() -> None:
-    assert score("I'm sorry, but I can't help with that.", Words()) == 100
+    assert reply_score("I'm sorry, but I can't help with that.", RefusalWords()) == 100
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_what_comes_long_after_the_beginning_changes_nothing(text: str, behind: str) -> None:
-    text = text.ljust(READ, "-")
-    assert score(text + behind) == score(text)
+    text = text.ljust(MAX_READ_CHARS, "-")
+    assert reply_score(text + behind) == reply_score(text)

@@ -9,14 +9,14 @@ import pytest
 from everthread.bench.refusals import load_labelled_replies
 from everthread.errors import ConfigError
 from everthread.text.analyzer import normalize
-from everthread.text.refusal import refuses, score
-from everthread.text.refusal_words import Words, extended, load, merged, shipped
+from everthread.text.refusal import is_refusal, reply_score
+from everthread.text.refusal_words import RefusalWords, add_phrases, extend_shipped, load, shipped_words
 
 
-def only(*phrases: str) -> Words:
+def only(*phrases: str) -> RefusalWords:
     """These phrases alone, with two classes."""
-    words = Words(classes={"cant": (" can't", "'m unable to"), "that": ("that", "this")})
-    return merged(words, dict.fromkeys(phrases, 1.0))
+    words = RefusalWords(classes={"cant": (" can't", "'m unable to"), "that": ("that", "this")})
+    return add_phrases(words, dict.fromkeys(phrases, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def only(*phrases: str) -> Words:
     ],
 )
 def test_a_phrase_matches_as_its_signs_say(phrase: str, text: str, found: bool) -> None:
-    assert (score(text, only(phrase)) < 100) is found
+    assert (reply_score(text, only(phrase)) < 100) is found
 
 
 def test_all_phrases_together_find_in_a_reply_what_each_finds_alone() -> None:
-    words = shipped()
+    words = shipped_words()
     for reply in load_labelled_replies():
         folded = normalize(reply.text)
         alone = [(phrase, found.span()) for phrase in words.phrases if (found := phrase.search(folded))]
@@ -71,7 +71,7 @@ def test_a_faulty_file_is_an_error_that_names_the_entry(tmp_path: Path, toml: st
     path = tmp_path / "refusals.toml"
     path.write_text(toml, encoding="utf-8")
     with pytest.raises(ConfigError) as error:
-        extended(path)
+        extend_shipped(path)
     assert named in str(error.value)
     assert str(path) in str(error.value)
 
@@ -85,17 +85,17 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_configured_file_adds_words_as_soon_as_it_is_there(own: Path) -> None:
-    assert load() is shipped()
-    assert not refuses("Ask the harbour master.")
+    assert load() is shipped_words()
+    assert not is_refusal("Ask the harbour master.")
     own.write_text('[phrases]\n"ask the {who}" = 1.5\n[classes]\nwho = ["harbour master"]\n', encoding="utf-8")
-    assert refuses("Ask the harbour master.")
+    assert is_refusal("Ask the harbour master.")
 
 
 def test_a_faulty_configured_file_is_logged_and_left_out(own: Path, caplog: pytest.LogCaptureFixture) -> None:
     own.write_text("[phrases]\nnever = 9\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING, "everthread"):
-        assert refuses("I'm sorry, but I can't help with that.")
-        assert not refuses("Never!")
+        assert is_refusal("I'm sorry, but I can't help with that.")
+        assert not is_refusal("Never!")
     assert len([record for record in caplog.records if "left out" in record.message]) == 1
 
 
@@ -105,10 +105,10 @@ PIECES = ["sorry ", "*", " ", "i can't ", "抱歉", "对不起我", "'", "' ", "
 
 @pytest.mark.parametrize("head", HEADS)
 def test_no_long_reply_keeps_a_phrase_searching(head: str) -> None:
-    words = shipped()
+    words = shipped_words()
     for piece in PIECES:
         begun = time.process_time()
-        score(head + piece * (100_000 // len(piece)), words)
+        reply_score(head + piece * (100_000 // len(piece)), words)
         assert (
             time.process_time() - begun < 5
         )  # seconds of the processor; milliseconds are usual, backtracking is hours

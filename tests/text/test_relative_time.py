@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.errors import BadInput
-from everthread.text.relative_time import how_long_ago
+from everthread.text.relative_time import format_relative_time
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 TOKYO = timezone(timedelta(hours=9))
@@ -48,27 +48,28 @@ MOMENTS = st.datetimes(timezones=st.sampled_from([UTC, TOKYO, timezone(timedelta
     ],
 )
 def test_it_is_said_as_people_say_it(then: str, said: str) -> None:
-    assert how_long_ago(datetime.fromisoformat(then).replace(tzinfo=UTC), NOW) == said
+    assert format_relative_time(datetime.fromisoformat(then).replace(tzinfo=UTC), NOW) == said
 
 
 def test_days_are_those_of_the_clock_of_now() -> None:
     then = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
-    assert how_long_ago(then, datetime(2026, 11, 21, 23, 0, tzinfo=UTC)) == "3 hours ago"
-    assert how_long_ago(then, datetime(2026, 11, 22, 8, 0, tzinfo=TOKYO)) == "3 hours ago"
-    assert how_long_ago(datetime(2026, 11, 21, 23, 0, tzinfo=TOKYO), then.replace(hour=23)) == "9 hours ago"
+    assert format_relative_time(then, datetime(2026, 11, 21, 23, 0, tzinfo=UTC)) == "3 hours ago"
+    assert format_relative_time(then, datetime(2026, 11, 22, 8, 0, tzinfo=TOKYO)) == "3 hours ago"
+    assert format_relative_time(datetime(2026, 11, 21, 23, 0, tzinfo=TOKYO), then.replace(hour=23)) == "9 hours ago"
     assert (
-        how_long_ago(datetime(2026, 11, 21, 23, 0, tzinfo=UTC), datetime(2026, 11, 23, 1, tzinfo=TOKYO)) == "yesterday"
+        format_relative_time(datetime(2026, 11, 21, 23, 0, tzinfo=UTC), datetime(2026, 11, 23, 1, tzinfo=TOKYO))
+        == "yesterday"
     )
 
 
 def test_minutes_across_midnight_are_minutes() -> None:
     midnight = datetime(2026, 11, 22, tzinfo=UTC)
-    assert how_long_ago(midnight - timedelta(minutes=10), midnight + timedelta(minutes=10)) == "20 minutes ago"
+    assert format_relative_time(midnight - timedelta(minutes=10), midnight + timedelta(minutes=10)) == "20 minutes ago"
 
 
 @given(MOMENTS, MOMENTS)
 def test_every_two_moments_of_the_calendar_can_be_compared(then: datetime, now: datetime) -> None:
-    said = how_long_ago(then, now)
+    said = format_relative_time(then, now)
     if said == "tomorrow" or said.startswith("in "):
         assert then > now
     assert not re.search(r"-|\b0\b", said)
@@ -77,4 +78,4 @@ def test_every_two_moments_of_the_calendar_can_be_compared(then: datetime, now: 
 @pytest.mark.parametrize(("then", "now"), [(datetime(2026, 1, 1), NOW), (NOW, datetime(2026, 1, 1))])
 def test_a_time_without_a_zone_is_no_moment(then: datetime, now: datetime) -> None:
     with pytest.raises(BadInput, match="need a zone"):
-        how_long_ago(then, now)
+        format_relative_time(then, now)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.scribes.base import CATEGORIES
-from everthread.text.salience import category, importance, only_asks, small_talk, telling
+from everthread.text.salience import choose_category, informativeness, is_question_only, is_small_talk, rate_importance
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from everthread.text.salience import category, importance, only_asks, small_talk
     ],
 )
 def test_greetings_thanks_and_mere_questions_tell_nothing(sentence: str) -> None:
-    assert telling(sentence) == 0
+    assert informativeness(sentence) == 0
 
 
 @pytest.mark.parametrize(
@@ -50,24 +50,24 @@ def test_greetings_thanks_and_mere_questions_tell_nothing(sentence: str) -> None
     ],
 )
 def test_what_speaks_of_oneself_or_names_something_tells(sentence: str) -> None:
-    assert telling(sentence) > 0
+    assert informativeness(sentence) > 0
 
 
 def test_the_more_signs_the_more_telling() -> None:
-    assert telling("I went out to the garden.") < telling("On 3 May I married Tom in Lisbon.")
-    assert telling("The weather over the bay turned grey.") < telling("My mother died last week.")
+    assert informativeness("I went out to the garden.") < informativeness("On 3 May I married Tom in Lisbon.")
+    assert informativeness("The weather over the bay turned grey.") < informativeness("My mother died last week.")
 
 
 def test_a_question_that_tells_something_first_does_not_only_ask() -> None:
-    assert only_asks("Where do you live?")
-    assert only_asks("Nice house, do you like it?")
-    assert not only_asks("I have a new house, do you like it?")
+    assert is_question_only("Where do you live?")
+    assert is_question_only("Nice house, do you like it?")
+    assert not is_question_only("I have a new house, do you like it?")
 
 
 def test_small_talk_is_known_in_both_languages() -> None:
-    assert small_talk("Good night, thank you!")
-    assert small_talk("好的，谢谢！")
-    assert not small_talk("我喜欢猫")
+    assert is_small_talk("Good night, thank you!")
+    assert is_small_talk("好的，谢谢！")
+    assert not is_small_talk("我喜欢猫")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_small_talk_is_known_in_both_languages() -> None:
     ],
 )
 def test_a_text_has_the_category_of_most_of_its_words_and_of_equals_the_first(text: str, expected: str) -> None:
-    assert category(text) == expected
+    assert choose_category(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,17 +115,17 @@ def test_a_text_has_the_category_of_most_of_its_words_and_of_equals_the_first(te
     ],
 )
 def test_births_deaths_illness_moves_and_promises_matter_in_this_order(text: str, expected: int) -> None:
-    assert importance(text) == expected
+    assert rate_importance(text) == expected
 
 
 @given(st.text(max_size=100))
 def test_any_text_has_a_category_and_an_importance(text: str) -> None:
-    assert category(text) in CATEGORIES
-    assert 1 <= importance(text) <= 10
-    assert 0 <= telling(text) < 6
+    assert choose_category(text) in CATEGORIES
+    assert 1 <= rate_importance(text) <= 10
+    assert 0 <= informativeness(text) < 6
 
 
 @pytest.mark.parametrize("said", ["你好", "对啊", "好的"])
 def test_a_row_of_small_talk_is_read_at_once_whatever_stands_behind_it_in_a_sentence(said: str) -> None:
-    assert small_talk(said * 50)
-    assert not small_talk(f"{said * 50}猫咪")
+    assert is_small_talk(said * 50)
+    assert not is_small_talk(f"{said * 50}猫咪")

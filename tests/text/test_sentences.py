@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.text.formatting import GAP
-from everthread.text.sentences import pieces, prefix_length, sentences, shortened, truncate
-from everthread.text.tokens import estimate
+from everthread.text.formatting import GAP_MARK
+from everthread.text.sentences import prefix_length, shorten, split_by_tokens, split_sentences, truncate
+from everthread.text.tokens import estimate_tokens
 
 TEXTS = st.text("ab I. ?!\n。，好我…-é1", max_size=120)
 
@@ -31,38 +31,38 @@ TEXTS = st.text("ab I. ?!\n。，好我…-é1", max_size=120)
     ],
 )
 def test_a_text_is_split_where_sentences_end(text: str, found: list[str]) -> None:
-    assert sentences(text) == found
+    assert split_sentences(text) == found
 
 
 @given(TEXTS)
 def test_sentences_are_pieces_of_the_text_in_their_order(text: str) -> None:
     at = 0
-    for sentence in sentences(text):
+    for sentence in split_sentences(text):
         assert sentence == sentence.strip()
         at = text.index(sentence, at) + len(sentence)
 
 
 @given(TEXTS, st.integers(1, 60))
 def test_nothing_that_is_cut_passes_its_limit(text: str, limit: int) -> None:
-    assert estimate(shortened(text, limit)) <= limit
-    assert estimate(truncate(text, limit)) <= limit
-    assert estimate(text[: prefix_length(text, limit)]) <= limit
+    assert estimate_tokens(shorten(text, limit)) <= limit
+    assert estimate_tokens(truncate(text, limit)) <= limit
+    assert estimate_tokens(text[: prefix_length(text, limit)]) <= limit
 
 
 @given(TEXTS, st.integers(1, 60))
 def test_what_is_cut_is_a_beginning_and_says_so(text: str, limit: int) -> None:
-    cut = shortened(text, limit)
-    assert cut == text or text.startswith(cut.removesuffix(GAP))
-    assert cut in ("", text) or cut.endswith(GAP)
+    cut = shorten(text, limit)
+    assert cut == text or text.startswith(cut.removesuffix(GAP_MARK))
+    assert cut in ("", text) or cut.endswith(GAP_MARK)
 
 
 def test_a_text_is_cut_at_a_word_or_where_there_is_none_anywhere() -> None:
-    assert shortened("I moved to Lisbon last year", 5) == "I moved to Lisbon…"
-    assert shortened("I moved, to Lisbon", 3) == "I moved…"
-    assert shortened("extraordinarily", 2) == "extrao…"
-    assert shortened("我昨天搬到里斯本", 4) == "我昨天…"
-    assert shortened("Lisbon", 1) == "Lisbon"
-    assert shortened("Lisbon is far", 1) == ""
+    assert shorten("I moved to Lisbon last year", 5) == "I moved to Lisbon…"
+    assert shorten("I moved, to Lisbon", 3) == "I moved…"
+    assert shorten("extraordinarily", 2) == "extrao…"
+    assert shorten("我昨天搬到里斯本", 4) == "我昨天…"
+    assert shorten("Lisbon", 1) == "Lisbon"
+    assert shorten("Lisbon is far", 1) == ""
 
 
 def test_whole_rows_are_kept_else_whole_sentences_else_words() -> None:
@@ -73,6 +73,6 @@ def test_whole_rows_are_kept_else_whole_sentences_else_words() -> None:
 
 @given(TEXTS, st.integers(1, 40))
 def test_pieces_together_are_the_text_and_each_has_room(text: str, room: int) -> None:
-    found = list(pieces(text, room))
+    found = list(split_by_tokens(text, room))
     assert "".join(found) == text
-    assert all(estimate(piece) <= room for piece in found)
+    assert all(estimate_tokens(piece) <= room for piece in found)

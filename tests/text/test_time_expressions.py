@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.text.analyzer import normalize
-from everthread.text.time_expressions import YEARS, Date, Span, absolute_dates, relative_dates
+from everthread.text.time_expressions import MAX_YEARS_BACK, Date, Span, find_absolute_times, find_relative_times
 from everthread.text.time_words import CALENDAR_YEARS
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
@@ -58,7 +58,7 @@ MAY_8 = Date(5, None, 8)
     ],
 )
 def test_dates_are_read_as_people_write_them(question: str, expected: list[Date]) -> None:
-    assert list(absolute_dates(normalize(question))[0]) == expected
+    assert list(find_absolute_times(normalize(question))[0]) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_dates_are_read_as_people_write_them(question: str, expected: list[Date]
     ],
 )
 def test_what_is_left_of_a_question_is_told(question: str, rest: str) -> None:
-    assert absolute_dates(question)[1] == rest
+    assert find_absolute_times(question)[1] == rest
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_is_left_of_a_question_is_told(question: str, rest: str) -> None:
     ],
 )
 def test_a_bare_year_is_one_behind_such_a_word(question: str, years: list[int]) -> None:
-    found = [time for time in absolute_dates(question)[0] if isinstance(time, Span)]
+    found = [time for time in find_absolute_times(question)[0] if isinstance(time, Span)]
     assert found == [days(f"{year}-01-01", f"{year + 1}-01-01") for year in years]
 
 
@@ -98,7 +98,7 @@ def test_a_date_without_a_year_was_every_year_the_latest_first() -> None:
     spans = list(Date(5, None, 8).spans(NOW))
     assert spans[0] == days("2026-05-08", "2026-05-09")
     assert spans[1] == days("2025-05-08", "2025-05-09")
-    assert len(spans) == YEARS
+    assert len(spans) == MAX_YEARS_BACK
 
 
 def test_a_month_ends_where_the_next_begins() -> None:
@@ -152,7 +152,7 @@ def test_a_date_that_no_calendar_has_never_was(date: Date) -> None:
     ],
 )
 def test_times_are_told_from_the_moment_of_asking(question: str, expected: Span) -> None:
-    assert relative_dates(normalize(question), NOW)[0] == (expected,)
+    assert find_relative_times(normalize(question), NOW)[0] == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -187,23 +187,26 @@ def test_times_are_told_from_the_moment_of_asking(question: str, expected: Span)
     ],
 )
 def test_what_may_be_no_time_of_saying_is_not_taken_for_one(question: str) -> None:
-    assert relative_dates(normalize(question), NOW) == ((), normalize(question).strip())
+    assert find_relative_times(normalize(question), NOW) == ((), normalize(question).strip())
 
 
 def test_what_is_left_of_the_question_is_told() -> None:
-    assert relative_dates("what did mia cook last week for us?", NOW)[1].split() == "what did mia cook for us?".split()
+    assert (
+        find_relative_times("what did mia cook last week for us?", NOW)[1].split()
+        == "what did mia cook for us?".split()
+    )
 
 
 def test_today_is_that_of_the_askers_own_clock() -> None:
     late = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
     tokyo = late.astimezone(timezone(timedelta(hours=9)))
-    assert relative_dates("what did we do today?", late)[0] == (days("2026-11-20", "2026-11-21"),)
-    assert relative_dates("what did we do today?", tokyo)[0] == (days("2026-11-21", "2026-11-22"),)
+    assert find_relative_times("what did we do today?", late)[0] == (days("2026-11-20", "2026-11-21"),)
+    assert find_relative_times("what did we do today?", tokyo)[0] == (days("2026-11-21", "2026-11-22"),)
 
 
 @pytest.mark.parametrize("now", [datetime.min, datetime.max])
 def test_at_the_ends_of_the_calendar_nothing_is_reckoned(now: datetime) -> None:
-    assert relative_dates("what happened 999 years ago?", now)[0] == ()
+    assert find_relative_times("what happened 999 years ago?", now)[0] == ()
 
 
 @given(
@@ -211,7 +214,7 @@ def test_at_the_ends_of_the_calendar_nothing_is_reckoned(now: datetime) -> None:
     st.sampled_from(["yesterday", "last month", "999 years ago", "in the last 999 months", "this week", "on sunday"]),
 )
 def test_whenever_it_is_asked_a_time_begins_before_it_ends(now: datetime, told: str) -> None:
-    (span,) = relative_dates(f"what did we do {told}?", now)[0]
+    (span,) = find_relative_times(f"what did we do {told}?", now)[0]
     assert isinstance(span, Span)
     assert span.first < span.end
     assert span.first <= now
@@ -219,7 +222,7 @@ def test_whenever_it_is_asked_a_time_begins_before_it_ends(now: datetime, told: 
 
 @given(st.text(max_size=60), st.datetimes())
 def test_where_nothing_is_found_the_question_stays_as_it_is(text: str, now: datetime) -> None:
-    for found, rest in (absolute_dates(normalize(text)), relative_dates(normalize(text), now)):
+    for found, rest in (find_absolute_times(normalize(text)), find_relative_times(normalize(text), now)):
         assert found or rest.split() == normalize(text).split()
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadInput
 from everthread.recipes.goodai.tokenizers import words
-from everthread.text.tokenized_text import Text, of_state, state_of, text_of
+from everthread.text.tokenized_text import Text, from_state, make_text, to_state
 
 
 def made(text: str) -> Text:
-    return text_of(1, text, words(text), {}, None, None)
+    return make_text(1, text, words(text), {}, None, None)
 
 
 @given(st.text(alphabet="ab. \n", min_size=1, max_size=30))
@@ -29,8 +29,8 @@ def test_the_tokens_are_the_whole_text(text: str) -> None:
 
 def test_a_text_comes_back_from_json_with_its_time_and_offset() -> None:
     at = datetime(2024, 5, 6, 12, 30, 1, 5, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-    text = text_of(7, "a b", [0, 2], {"x": [1, {"y": None}]}, at, 4)
-    back = of_state(json.loads(json.dumps(state_of(text))))
+    text = make_text(7, "a b", [0, 2], {"x": [1, {"y": None}]}, at, 4)
+    back = from_state(json.loads(json.dumps(to_state(text))))
     assert back == text
     assert back.timestamp is not None
     assert back.timestamp.utcoffset() == timedelta(hours=5, minutes=30)
@@ -47,4 +47,4 @@ def test_a_text_comes_back_from_json_with_its_time_and_offset() -> None:
 )
 def test_metadata_that_json_would_change_is_refused(metadata: dict[str, object], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
-        text_of(1, "a", [0], metadata, None, None)  # type: ignore[arg-type]
+        make_text(1, "a", [0], metadata, None, None)  # type: ignore[arg-type]

@@ -17,9 +17,9 @@ from typing import Literal, Protocol
 from everthread.bank.validation import check_at_least
 from everthread.errors import BadInput, ModelError
 from everthread.recall.recency_importance import ScoreWeights
-from everthread.text.analyzer import without_quotes
-from everthread.text.keywords import keywords, overlap
-from everthread.text.tokenized_text import MOST_IMPORTANT
+from everthread.text.analyzer import remove_quotes
+from everthread.text.keywords import count_shared, keywords
+from everthread.text.tokenized_text import MAX_IMPORTANCE
 from everthread.types import Hit, Line, Unit
 
 
@@ -62,7 +62,7 @@ class KeywordOverlap:
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """A blank query has no keywords, so nothing shares any."""
         asked = keywords(query, self._top)
-        shared = [overlap(asked, keywords(judged_text(hit), self._top), self._ignored_names) for hit in hits]
+        shared = [count_shared(asked, keywords(judged_text(hit), self._top), self._ignored_names) for hit in hits]
         return [hit for hit in sort_by_signal(self.name, hits, shared) if hit.signals[self.name] >= self._min_shared]
 
 
@@ -71,7 +71,7 @@ def get_importance(source: Line | Unit) -> float | None:
     value = source.metadata.get("importance") if isinstance(source, Line) else source.importance
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    return value if 1 <= value <= MOST_IMPORTANT else None
+    return value if 1 <= value <= MAX_IMPORTANCE else None
 
 
 class RecencyImportance:
@@ -84,8 +84,8 @@ class RecencyImportance:
 
     now is the present moment, or a clock, for a reranker that lives long. weights are those of relevance, recency and
     importance. importance rates a line from 1 to 10, to the nearest whole number; None counts as 1. By default it is
-    what stands in the metadata; `lambda line: scribe.importance(line.text)` asks a scribe, and costs a call a hit where
-    that is a model's. Otherwise no model is called. Raises BadInput for numbers that can't be used.
+    the one in the metadata; `lambda line: scribe.rate_importance(line.text)` asks a scribe, which costs a call per hit
+    if the scribe uses a model. Otherwise no model is called. Raises BadInput for numbers that can't be used.
     """
 
     name = "recency_importance"
@@ -119,16 +119,16 @@ class RecencyImportance:
     def _rating(self, hit: Hit) -> int | None:
         source = hit.line if isinstance(hit.source, Line) else hit.unit
         rating = self._importance(source)
-        if rating is not None and not 1 <= rating <= MOST_IMPORTANT:
+        if rating is not None and not 1 <= rating <= MAX_IMPORTANCE:
             number = source.seq if isinstance(source, Line) else source.id
-            raise BadInput(f"{hit.kind} {number} has an importance of {rating}; rate lines from 1 to {MOST_IMPORTANT}")
+            raise BadInput(f"{hit.kind} {number} has an importance of {rating}; rate lines from 1 to {MAX_IMPORTANCE}")
         return None if rating is None else round(rating)
 
 
 def judged_text(hit: Hit) -> str:
     """What is judged of a hit."""
     source = hit.source
-    return (without_quotes(source.text, source.metadata) if isinstance(source, Line) else hit.text).strip() or "…"
+    return (remove_quotes(source.text, source.metadata) if isinstance(source, Line) else hit.text).strip() or "…"
 
 
 def sort_by_signal(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:

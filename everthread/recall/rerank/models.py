@@ -24,7 +24,7 @@ from everthread.errors import BadInput, ConfigError, ModelError, ModelNotFound
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import add_signal, judged_text, sort_by_signal
 from everthread.scribes.base import Scribe
-from everthread.text.centrality import BALANCE, DIGITS, Floats, mmr
+from everthread.text.centrality import MMR_LAMBDA, SCORE_DIGITS, Floats, select_by_mmr
 from everthread.text.encoding import make_encodable
 from everthread.types import Hit
 
@@ -102,7 +102,7 @@ class MMR:
 
     name = "mmr"
 
-    def __init__(self, embedder: Embedder, balance: float = BALANCE, k: int | None = None) -> None:
+    def __init__(self, embedder: Embedder, balance: float = MMR_LAMBDA, k: int | None = None) -> None:
         if not 0 <= balance <= 1:
             raise BadInput(f"balance can't be {balance}; give a number from 0 (different) to 1 (near)")
         self._embedder = embedder
@@ -122,7 +122,7 @@ class MMR:
 
     def _chosen(self, worth: Floats, near: Floats) -> tuple[list[int], list[float]]:
         """The places in order, and the marginal relevance that each had when it was chosen."""
-        order = mmr(worth, near, lambda _: True, self._balance)
+        order = select_by_mmr(worth, near, lambda _: True, self._balance)
         before = np.tril(near[np.ix_(order, order)], -1).max(
             axis=1
         )  # (N,) at least 0, which stands beside the diagonal
@@ -184,7 +184,7 @@ class CrossEncoder:
             found = np.asarray(self._model.predict(pairs, show_progress_bar=False), np.float64)
         if found.shape not in ((len(pairs),), (len(pairs), 1)):
             raise ModelError(f"{self.name} gave numbers of shape {found.shape} for {len(pairs)} pairs; use a reranker")
-        return [float(number) for number in np.round(found.reshape(-1), DIGITS)]
+        return [float(number) for number in np.round(found.reshape(-1), SCORE_DIGITS)]
 
     def _loaded(self) -> CrossEncoderModel:
         try:
@@ -225,7 +225,7 @@ class LLMVerdict:
         kept: list[Hit] = []
         for place, hit in enumerate(asked):
             try:
-                bears = self._scribe.relevant(query, judged_text(hit))
+                bears = self._scribe.is_relevant(query, judged_text(hit))
             except ModelError as error:
                 log.warning("hits are kept that %s could not judge: %s", self._scribe.name, error)
                 return kept + [add_signal(each, self.name, UNJUDGED) for each in asked[place:]]
@@ -254,4 +254,4 @@ def _cosines(ones: Floats, others: Floats) -> Floats:
     """(N, M) of N texts, (N, E, D), to M others, (M, F, D): that of the nearest pair of their vectors."""
     every = ones.reshape(-1, ones.shape[-1]) @ others.reshape(-1, others.shape[-1]).T  # (N · E, M · F)
     found = every.reshape(len(ones), ones.shape[1], len(others), others.shape[1]).max(axis=(1, 3))
-    return np.asarray(np.round(found, DIGITS))
+    return np.asarray(np.round(found, SCORE_DIGITS))

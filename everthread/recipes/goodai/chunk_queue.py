@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 from everthread.errors import BadInput, NotFound
-from everthread.text.tokenized_text import Text, of_state, state_of, text_of
+from everthread.text.tokenized_text import Text, from_state, make_text, to_state
 from everthread.types import Metadata
 
 CAPACITY = 24  # tokens of a chunk
@@ -143,7 +143,7 @@ class ChunkQueue:
         importance: int | None = None,
     ) -> tuple[int, Changes]:
         """Put a text behind the last one: its key, and what became of the chunks. starts: where its tokens begin."""
-        new = text_of(self._keys + 1, text, starts, {} if metadata is None else metadata, timestamp, importance)
+        new = make_text(self._keys + 1, text, starts, {} if metadata is None else metadata, timestamp, importance)
         self._keys = new.key
         run = self._runs[self._open] if self._open is not None else self._new_run()
         end = run.end
@@ -162,7 +162,7 @@ class ChunkQueue:
     ) -> Changes:
         """Put another text in the place, and under the key, of one that is there."""
         run = self._home(key)
-        new = text_of(key, text, starts, metadata, timestamp, importance)
+        new = make_text(key, text, starts, metadata, timestamp, importance)
         return self._put(run, run.place(key), [new])
 
     def delete(self, key: int) -> Changes:
@@ -308,7 +308,7 @@ class ChunkQueue:
                 {
                     "id": run.id,
                     "first": run.first,
-                    "texts": [state_of(text) for text in run.texts],
+                    "texts": [to_state(text) for text in run.texts],
                     "chunks": [[mark.id, mark.start] for mark in run.marks],
                 }
                 for run in self._runs.values()
@@ -336,7 +336,7 @@ class ChunkQueue:
     def _read(self, state: Mapping[str, Any]) -> None:
         run = self._runs[state["id"]] = _Run(state["id"], state["first"])
         for each in state["texts"]:
-            text = of_state(each)
+            text = from_state(each)
             run.append(text)
             self._homes[text.key] = run
         for id, start in state["chunks"]:

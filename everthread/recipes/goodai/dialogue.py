@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from everthread.text.sentences import sentences
+from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
 UNNAMED = "Someone"  # the speaker of what no name precedes
@@ -31,7 +31,7 @@ def split(text: str) -> tuple[str, str]:
     is taken for the turn."""
     starts = [match.start() for match in _TURN.finditer(text)]
     if not starts:
-        rows = sentences(text)
+        rows = split_sentences(text)
         starts = [text.rfind(rows[-1])] if rows else [0]
     return text[: starts[-1]].strip(), text[starts[-1] :].strip()
 

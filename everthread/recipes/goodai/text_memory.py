@@ -455,7 +455,7 @@ class TextMemory:
     def _rated(self, text: str, importance: int | None) -> int | None:
         counts = self._weighing is not None and self._weighing.importance != 0
         if importance is None and counts and self._scribe is not None:
-            return self._scribe.importance(text)
+            return self._scribe.rate_importance(text)
         return importance
 
     def _rewritten(self, query: str, context: Sequence[Line] | str | None) -> str:

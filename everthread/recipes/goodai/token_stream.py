@@ -14,8 +14,8 @@ from itertools import accumulate, pairwise
 
 from everthread.common.keys import META_CHUNK
 from everthread.recipes.goodai.tokenizers import Tokenizer
-from everthread.text.analyzer import without_quotes
-from everthread.text.tokenized_text import MOST_IMPORTANT
+from everthread.text.analyzer import remove_quotes
+from everthread.text.tokenized_text import MAX_IMPORTANCE
 from everthread.types import JSONValue, Line, NewUnit, Unit
 
 CHUNK = "chunk"  # the kind of unit
@@ -47,8 +47,8 @@ def place(unit: Unit | NewUnit) -> ChunkPosition | None:
 
 
 def tokens(line: Line, tokenizer: Tokenizer) -> list[str]:
-    """A line as tokens; none where it says nothing of its own (see `text.analyzer.own`)."""
-    said = without_quotes(line.text, line.metadata).strip()
+    """A line as tokens; none where it says nothing of its own (see `text.analyzer.remove_quotes`)."""
+    said = remove_quotes(line.text, line.metadata).strip()
     if not said:
         return []
     text = f"{line.speaker}: {said}"
@@ -110,4 +110,4 @@ class TokenStream:
 def _importance(lines: Iterable[Line]) -> int | None:
     """The greatest that is told of a line: a whole number from 1 to 10 in its metadata."""
     told = (line.metadata.get("importance") for line in lines)
-    return max((each for each in told if type(each) is int and 1 <= each <= MOST_IMPORTANT), default=None)
+    return max((each for each in told if type(each) is int and 1 <= each <= MAX_IMPORTANCE), default=None)

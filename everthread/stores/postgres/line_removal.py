@@ -24,7 +24,7 @@ from everthread.stores.postgres import units, vector_index
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postgres.schema import TABLES
-from everthread.text.analyzer import count_terms, without_quotes_json
+from everthread.text.analyzer import count_terms, remove_quotes_json
 from everthread.types import Receipt, now
 
 _IN_SCOPE = {
@@ -186,7 +186,7 @@ def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
         (bank, list(seqs)),
     )
     for seq, session, text, metadata in rows:
-        found = count_terms(without_quotes_json(text, metadata))
+        found = count_terms(remove_quotes_json(text, metadata))
         by_session[session].append(found.length)
         head_terms += found.head_length
         for term in found.terms:

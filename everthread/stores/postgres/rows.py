@@ -17,7 +17,7 @@ from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import estimate_df as estimate_from_blocks
 from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import parse_line
-from everthread.text.analyzer import ANALYSER, TermCounts, count_terms, without_quotes_json
+from everthread.text.analyzer import ANALYZER_VERSION, TermCounts, count_terms, remove_quotes_json
 from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
 
 MAX_STATEMENT_BYTES = 2**26  # of the rows in one statement, roughly: Postgres accepts 1 GB
@@ -75,7 +75,7 @@ def lock_bank(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
         row := db.execute(query, (bank,)).fetchone()
     ) is None:  # another client may forget it as soon as it is created
         create_bank(db, bank, at)
-    if row[4] != ANALYSER:
+    if row[4] != ANALYZER_VERSION:
         ensure_analyzed(db, bank)
     return int(row[0]), int(row[1]), int(row[2]), int(row[3])
 
@@ -84,7 +84,7 @@ def create_bank(db: Connection, bank: str, at: int) -> None:
     """Create the bank unless it exists."""
     db.execute(
         "INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (bank, at, ANALYSER),
+        (bank, at, ANALYZER_VERSION),
     )
 
 
@@ -427,7 +427,7 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     for seq, text, metadata, here in _texts(db, bank):
         highest = seq
         if here:
-            found = count_terms(without_quotes_json(text, metadata))
+            found = count_terms(remove_quotes_json(text, metadata))
             live, total, records = live + 1, total + found.length, records + len(found.terms)
         else:
             dead += 1
@@ -493,9 +493,9 @@ def ensure_analyzed(db: Connection, bank: str) -> None:
         BankTooNew: a later analyser wrote them.
     """
     have = lock_existing(db, bank)
-    if have is not None and have > ANALYSER:
-        raise bank_too_new_error(bank, f"text analyser {have}", ANALYSER)
-    if have is not None and have < ANALYSER:
+    if have is not None and have > ANALYZER_VERSION:
+        raise bank_too_new_error(bank, f"text analyser {have}", ANALYZER_VERSION)
+    if have is not None and have < ANALYZER_VERSION:
         _reanalyse(db, bank)
 
 
@@ -508,7 +508,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
         (bank, last),
     ).fetchall():
         last = int(rows[-1][0])
-        found = [count_terms(without_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
+        found = [count_terms(remove_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
         _put_lengths(db, bank, rows, found)
         new = group_by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
         put_postings(db, bank, new, last_blocks(db, bank, list(new)))
@@ -520,7 +520,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
     )
     db.execute(
         "UPDATE everthread.bank SET terms = %s, head_terms = %s, analyser = %s WHERE bank_id = %s",
-        (terms, head_terms, ANALYSER, bank),
+        (terms, head_terms, ANALYZER_VERSION, bank),
     )
 
 

@@ -49,7 +49,7 @@ from everthread.stores.postgres.vacuum import Vacuum
 from everthread.stores.shared_rows import map_correction, unchanged_seqs
 from everthread.stores.shared_rows import parse_session as session_of
 from everthread.stores.units import JOB_COLUMNS, parse_job
-from everthread.text.analyzer import ANALYSER
+from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import (
     ROLES,
     Filter,
@@ -164,11 +164,11 @@ class PostgresStore(Store):
         if bank in self._met:
             return True
         analyser = records.analyser_version(db, bank)
-        if analyser == ANALYSER:
+        if analyser == ANALYZER_VERSION:
             if len(self._met) >= MAX_KNOWN_BANKS:
                 self._met.clear()
             self._met.add(bank)
-        return analyser in (None, ANALYSER)
+        return analyser in (None, ANALYZER_VERSION)
 
     def banks(self) -> list[str]:
         def once() -> list[str]:

@@ -21,7 +21,7 @@ from everthread.stores import pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope
 from everthread.stores.sqlite import column_blocks, postings, units
 from everthread.stores.sqlite import rows as records
-from everthread.text.analyzer import count_terms, without_quotes_json
+from everthread.text.analyzer import count_terms, remove_quotes_json
 from everthread.types import now
 
 _IN_SCOPE = {
@@ -129,7 +129,7 @@ def remove_from_indexes(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
         (json.dumps(list(seqs)),),
     )
     for seq, session, text, metadata in rows:
-        found = count_terms(without_quotes_json(text, metadata))
+        found = count_terms(remove_quotes_json(text, metadata))
         by_session[session].append(found.length)
         head_terms += found.head_length
         for term in found.terms:

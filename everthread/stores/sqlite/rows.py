@@ -19,7 +19,7 @@ from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import SESSION_GAP, new_session_name, pack_line
 from everthread.stores.sqlite import column_blocks, dense_index, postings
 from everthread.stores.sqlite.line_columns import LineColumns
-from everthread.text.analyzer import count_terms, without_quotes_json
+from everthread.text.analyzer import count_terms, remove_quotes_json
 from everthread.types import ROLES, Role, Seqs, Stats, Vectors
 
 MAX_MODEL_NUMBER = (1 << 19) - 1  # above it the ids of vectors would not fit in 63 bits
@@ -276,7 +276,7 @@ def reanalyze(db: sqlite3.Connection) -> None:
     for start in range(0, len(lines), 1000):
         page = lines[start : start + 1000]
         rows = db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
-        found = [(seq, count_terms(without_quotes_json(text, metadata))) for seq, text, metadata in rows]
+        found = [(seq, count_terms(remove_quotes_json(text, metadata))) for seq, text, metadata in rows]
         postings.add(db, group_by_term(found))
         page["length"] = [here.length for _, here in found]
         page["head_length"] = [here.head_length for _, here in found]
@@ -302,7 +302,7 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
         if not isinstance(json.loads(metadata), dict):
             return [f"line {seq} has metadata that are no mapping; export the lines into a new bank"]
         if gone is None:
-            here = count_terms(without_quotes_json(text, metadata))
+            here = count_terms(remove_quotes_json(text, metadata))
             gists.append(pack_line(seq, said_at, away, session, speaker, here, 0)[:-1])
             total, records = total + here.length, records + len(here.terms)
         else:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from everthread.stores.errors import bank_too_new_error
 from everthread.stores.sqlite import rows
-from everthread.text.analyzer import ANALYSER
+from everthread.text.analyzer import ANALYZER_VERSION
 
 _FIRST = """
 -- Counts that would take long to compute. stamp counts the changes of blocks and of units' vectors.
@@ -142,10 +142,10 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
         apply(db)
         db.execute("INSERT INTO migration VALUES (?, ?)", (number, at))
     if have == 0:
-        db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYSER))
+        db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYZER_VERSION))
     analyser = db.execute("SELECT analyser FROM bank").fetchone()[0]
-    if analyser > ANALYSER:
-        raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYSER)
-    if analyser < ANALYSER:
+    if analyser > ANALYZER_VERSION:
+        raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
+    if analyser < ANALYZER_VERSION:
         rows.reanalyze(db)
-        db.execute("UPDATE bank SET analyser = ?", (ANALYSER,))
+        db.execute("UPDATE bank SET analyser = ?", (ANALYZER_VERSION,))

@@ -116,7 +116,7 @@ def test_weights_are_of_relevance_recency_and_importance_in_this_order() -> None
 
 def test_importance_may_be_rated_by_a_scribe() -> None:
     scribe = ExtractiveScribe()
-    reranker = RecencyImportance(NOW, 1, weights=(0, 0, 1), importance=lambda each: scribe.importance(each.text))
+    reranker = RecencyImportance(NOW, 1, weights=(0, 0, 1), importance=lambda each: scribe.rate_importance(each.text))
     found = reranker.rerank("", hits("Thanks!", "My grandmother died.", "我妈妈去世了", "I had some soup at noon."))
     assert seqs(found) == [2, 3, 4, 1]
     assert numbers(reranker, found) == pytest.approx([8 / 9, 8 / 9, 2 / 9, 0])

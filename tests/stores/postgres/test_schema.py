@@ -23,7 +23,7 @@ from everthread.stores.postgres import schema, vacuum
 from everthread.stores.postgres.connections import Database
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
-from everthread.text.analyzer import ANALYSER
+from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import NewUnit, ScribeJob
 
 SECRET = "zqxsecret"
@@ -183,7 +183,7 @@ def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_
             schema.secure(Database(url), role)
         run(
             url,
-            f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYSER})",
+            f"INSERT INTO everthread.bank (bank_id, created_at, analyser) VALUES ('alice', 7, {ANALYZER_VERSION})",
             "INSERT INTO everthread.buffer VALUES ('alice', 'before', '[[1,2]]')",
         )
         with pytest.raises(StoreUnavailable, match=r"schema 1, this one wants 2.*everthread db migrate URL"):
@@ -214,7 +214,7 @@ def aged(url: str) -> None:
         "DELETE FROM everthread.posting WHERE term = 'kettl'",
         "UPDATE everthread.session SET terms = 1",
         "UPDATE everthread.line SET length = 1, head_length = 1",
-        f"UPDATE everthread.bank SET analyser = {ANALYSER - 1}, terms = 1, head_terms = 1",
+        f"UPDATE everthread.bank SET analyser = {ANALYZER_VERSION - 1}, terms = 1, head_terms = 1",
     )
 
 
@@ -275,10 +275,12 @@ def test_many_who_find_an_older_analyser_find_the_words_anew_once(url: str) -> N
 def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) -> None:
     kettles(url)
     with opened(url) as memory:
-        run(url, f"UPDATE everthread.bank SET analyser = {ANALYSER + 1}")
+        run(url, f"UPDATE everthread.bank SET analyser = {ANALYZER_VERSION + 1}")
         before = state(url)
         for write in (lambda: memory.observe("Hm."), lambda: memory.retract(1), lambda: memory.forget(seq=1)):
-            with pytest.raises(BankTooNew, match=rf"bank 'alice' .*\(text analyser {ANALYSER + 1}, .*upgrade with: "):
+            with pytest.raises(
+                BankTooNew, match=rf"bank 'alice' .*\(text analyser {ANALYZER_VERSION + 1}, .*upgrade with: "
+            ):
                 write()
         with pytest.raises(BankTooNew, match="text analyser"):
             opened(url)

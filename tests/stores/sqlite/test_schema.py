@@ -11,7 +11,7 @@ from everthread.errors import BankTooNew
 from everthread.stores.sqlite import schema
 from everthread.stores.sqlite.schema import MIGRATIONS, VERSION, migrate, version
 from everthread.testing import HashEmbedder
-from everthread.text.analyzer import ANALYSER
+from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import NewUnit
 
 NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
@@ -114,19 +114,19 @@ def test_a_bank_of_an_older_analyser_has_its_words_found_anew(tmp_path: Path) ->
     with closing(sqlite3.connect(path)) as db, db:  # as if another analyser had dropped the word and cut the lengths
         db.execute("DELETE FROM posting WHERE term = 'kettl'")
         db.execute("UPDATE session SET terms = 1")
-        db.execute("UPDATE bank SET analyser = ?, terms = 1, head_terms = 1", (ANALYSER - 1,))
+        db.execute("UPDATE bank SET analyser = ?, terms = 1, head_terms = 1", (ANALYZER_VERSION - 1,))
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         assert memory.store.check("alice") == []
         assert len(memory.recall("kettle", 50)) == 39
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT analyser FROM bank").fetchone() == (ANALYSER,)
+        assert db.execute("SELECT analyser FROM bank").fetchone() == (ANALYZER_VERSION,)
 
 
 def test_a_bank_of_a_later_analyser_is_refused(tmp_path: Path) -> None:
     with closing(new_file()) as db:
         migrate(db, "alice", 1)
-        db.execute("UPDATE bank SET analyser = ?", (ANALYSER + 1,))
-        with pytest.raises(BankTooNew, match=rf"later version of Everthread \(text analyser {ANALYSER + 1}"):
+        db.execute("UPDATE bank SET analyser = ?", (ANALYZER_VERSION + 1,))
+        with pytest.raises(BankTooNew, match=rf"later version of Everthread \(text analyser {ANALYZER_VERSION + 1}"):
             migrate(db, "alice", 2)
 
 
@@ -136,7 +136,7 @@ def test_a_bank_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it(tmp
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
         schema._first(db)
         db.execute("INSERT INTO migration VALUES (1, 7)")
-        db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES ('alice', 7, ?)", (ANALYSER,))
+        db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES ('alice', 7, ?)", (ANALYZER_VERSION,))
         db.execute("INSERT INTO buffer VALUES ('before', '[[1,2]]')")
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         assert memory.store.buffer("alice", "before") == [(1, 2)]
