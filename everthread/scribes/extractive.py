@@ -81,7 +81,7 @@ class ExtractiveScribe:
     ) -> str:
         """Return the old rows, followed by the most informative sentences of the leaving lines, each with its speaker.
 
-        If not all fit, the newest old rows are kept. New rows take at most MAX_NEW_SHARE of the limit from old ones, and
+        If not all fit, the newest are kept. New rows take at most MAX_NEW_SHARE of the limit from old ones, and
         replace those that they repeat; sentences that repeat a recalled text are left out.
         """
         limit = check_limit(limit)

@@ -295,6 +295,6 @@ def _is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
 
 
 def keeps_old_notes(text: str, old: str) -> bool:
-    """Return whether notes have at least MIN_KEPT_SHARE of the old notes' words. Very short ones may change entirely."""
+    """Return whether notes have at least MIN_KEPT_SHARE of the old notes' words. Very short ones may change in full."""
     before = frozenset(terms(old))
     return len(before) < MIN_COMPARED_TERMS or len(before.intersection(terms(text))) >= MIN_KEPT_SHARE * len(before)
