@@ -141,8 +141,17 @@ def test_every_file_that_a_page_names_exists(page: Path) -> None:
 def test_blocks_are_closed_and_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.count("\n```") % 2 == 0
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", BLOCK.sub("", text)):
-        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", BLOCK.sub("", text)):
+        if "://" not in target:
+            aim = page.parent / target if target else page
+            assert aim.exists(), f"{page.name} links to {target}"
+            assert not anchor or anchor in anchors(aim), f"{page.name} links to {target}#{anchor}"
+
+
+def anchors(page: Path) -> list[str]:
+    """Return the anchors of a page's headings, as the site makes them."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return [re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings]
 
 
 def test_the_reference_of_the_command_line_is_up_to_date() -> None:
