@@ -30,7 +30,9 @@ HEADLESS = re.compile(r"(?:\A|[.:!?]\s+)(?:What|Who|Whose|Whoever|Those|Where|Wh
 NO_VERB = re.compile(
     r"(?:What|Who|Whose|Whoever|Those|These|Where|Whether|How|When|The|A|An|Its|All|Each|Every|It|As)\b"
 )
-QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"\n]*\"|“[^”]*”", re.DOTALL)  # code, and what people say
+QUOTED = re.compile(  # code, quotations, and the targets of links
+    r"```.*?```|`[^`]*`|\"[^\"\n]*\"|“[^”]*”|(?<=\])\([^()\s]*\)", re.DOTALL
+)
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
