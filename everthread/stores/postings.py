@@ -1,13 +1,19 @@
-"""Records of terms for BM25: grouped from analysed lines, and estimated from block headers. Every store uses them."""
+"""Records of terms for BM25, in every store: grouped from lines, chosen for a query, estimated from block headers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
+import numpy.typing as npt
 
+from everthread.stores.arrays import is_member
+from everthread.stores.base import POSTING_DTYPE, Postings
 from everthread.text.analyzer import TermCounts
 from everthread.types import Seqs
+
+Records = npt.NDArray[np.void]  # (n,) of POSTING_DTYPE
 
 MAX_COUNT = 65_535  # largest count that a record holds (two bytes)
 
@@ -42,3 +48,53 @@ def estimate_df(first: Seqs, count: Seqs, within: Seqs) -> int:
     reach = np.append(first, max(int(within[-1]) if len(within) else 0, int(first[-1]) + int(count[-1])) + 1)
     inside = np.diff(np.searchsorted(within, reach))  # (B,) lines within each block's reach
     return int(np.ceil((count * np.minimum(inside / np.diff(reach), 1)).sum()))
+
+
+def choose_terms(
+    terms: Sequence[str], counts: Mapping[str, int], max_terms: int, limit: int
+) -> tuple[list[str], list[str]]:
+    """Choose the rarest terms of a query.
+
+    Args:
+        terms: the terms of the query.
+        counts: the document frequencies of the terms that the bank contains.
+        max_terms: the largest number of terms.
+        limit: the largest number of records in all.
+
+    Returns:
+        The chosen terms, rarest first, and those of them whose records are within the limit.
+    """
+    known = [term for term in dict.fromkeys(terms) if counts.get(term)]
+    chosen = sorted(known, key=lambda term: counts[term])[:max_terms]
+    totals = accumulate(counts[term] for term in chosen)
+    return chosen, [term for term, total in zip(chosen, totals, strict=True) if total <= limit]
+
+
+def select_records(records: Records | None, df: int, within: Seqs | None) -> Postings:
+    """Build the postings of a term.
+
+    Args:
+        records: its records; None if it is too common to be read.
+        df: its document frequency, used if there are no records.
+        within: only records of these lines (ascending); None for all.
+    """
+    if records is None:
+        return Postings(df, np.empty(0, POSTING_DTYPE))
+    selected = records if within is None else records[is_member(records["seq"], within)]
+    return Postings(len(selected), selected)
+
+
+def order_by_rarity(
+    terms: Sequence[str], counts: Mapping[str, int], found: Mapping[str, Postings], max_terms: int
+) -> dict[str, Postings]:
+    """Order postings as `TermIndex.postings` returns them: terms without lines, then the others by document frequency.
+
+    Args:
+        terms: the terms of the query.
+        counts: the document frequencies of the terms that the bank contains.
+        found: the postings of the chosen terms.
+        max_terms: the largest number of terms without lines.
+    """
+    absent = [term for term in dict.fromkeys(terms) if not counts.get(term) or (term in found and not found[term].df)]
+    empty = Postings(0, np.empty(0, POSTING_DTYPE))
+    return {**dict.fromkeys(absent[:max_terms], empty), **dict(sorted(found.items(), key=lambda item: item[1].df))}

@@ -380,6 +380,12 @@ def test_a_word_that_is_not_read_is_counted_among_the_lines_that_may_be_known(wo
     assert other.store.postings(other.bank, ["fern"], 1, 5, np.arange(1, 101))["fern"].df == 100
 
 
+def test_common_terms_beyond_the_largest_number_are_left_out(words: tuple[Memory, Memory]) -> None:
+    for memory in words:
+        found = memory.store.postings(memory.bank, ["fern", "number1", "zebra", "number2"], 2, 10**6)
+        assert list(found) == ["zebra", "number1", "number2"]
+
+
 def test_a_bank_is_not_made_by_asking_whether_it_is_there(store: PostgresStore) -> None:
     assert not store.exists("nobody")
     assert "nobody" not in store.banks()

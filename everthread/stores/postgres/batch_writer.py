@@ -15,8 +15,9 @@ from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.stores.base import LINE_DTYPE, PreparedLine
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.filters import canonical_json
-from everthread.stores.postgres import line_removal
+from everthread.stores.postgres import line_removal, postings
 from everthread.stores.postgres import rows as records
+from everthread.stores.postgres.bulk_insert import insert, size_of
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postings import group_by_term
@@ -168,7 +169,7 @@ class BatchWriter:
         if not self.written:
             return None
         terms = group_by_term((line.seq, entry.terms) for line, entry, _ in self.written)
-        last = records.last_blocks(self.db, self.bank, list(terms))
+        last = postings.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
         known = records.get_or_create_model(self.db, self.bank, model, embedded, self.models) if embedded else None
         with nullcontext() if self._is_large() else self.db.pipeline():
@@ -176,7 +177,7 @@ class BatchWriter:
             self._insert("speaker", _SPEAKERS, self.new_speakers)
             self._free_keys()
             self._send_lines()
-            records.put_postings(self.db, self.bank, terms, last)
+            postings.add(self.db, self.bank, terms, last)
             if known is not None:
                 known = records.put_vectors(self.db, self.bank, known, embedded)
             self._send_counts()
@@ -191,7 +192,7 @@ class BatchWriter:
         In a pipeline the driver buffers what the server has not read yet, which gets slower with its size, and may wait
         for the answer to a request that it has not sent.
         """
-        texts = sum(records.size_of(line.text) for line, _, _ in self.written)
+        texts = sum(size_of(line.text) for line, _, _ in self.written)
         return (
             texts + sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None)
             > MAX_PIPELINE_BYTES
@@ -201,7 +202,7 @@ class BatchWriter:
         """Insert rows with these columns (name -> type)."""
         if rows:
             into = f"{table} (bank_id, {', '.join(columns)})"
-            records.insert(self.db, self.bank, into, list(columns.values()), rows, end)
+            insert(self.db, self.bank, into, list(columns.values()), rows, end)
 
     def _send_sessions(self) -> None:
         rows = [session.row() for session in self.sessions.values() if session.lines]

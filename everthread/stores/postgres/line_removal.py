@@ -19,8 +19,8 @@ from everthread.common.timestamps import to_micros
 from everthread.errors import NotFound
 from everthread.stores import pin_setting
 from everthread.stores.base import Scope
+from everthread.stores.postgres import postings, units, vector_index
 from everthread.stores.postgres import rows as records
-from everthread.stores.postgres import units, vector_index
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postgres.schema import TABLES
@@ -191,7 +191,7 @@ def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
         head_terms += found.head_length
         for term in found.terms:
             by_term[term].append(seq)
-    records.remove_postings(db, bank, by_term)
+    postings.remove(db, bank, by_term)
     remove_vectors(db, bank, seqs)
     with db.pipeline():
         for session, lengths in by_session.items():

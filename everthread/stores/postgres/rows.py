@@ -1,4 +1,4 @@
-"""Postgres rows of lines, postings and vectors of one bank, and the check of their consistency."""
+"""Postgres rows of a bank, its lines and vectors, and the check of their consistency with the other tables."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from pgvector import HalfVector
 from everthread.common.timestamps import from_micros
 from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, Speaker
 from everthread.stores.errors import bank_too_new_error
-from everthread.stores.postgres import vector_index
+from everthread.stores.postgres import postings, vector_index
+from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection
-from everthread.stores.postings import estimate_df as estimate_from_blocks
 from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import parse_line
 from everthread.text.analyzer import ANALYZER_VERSION, TermCounts, count_terms, remove_quotes_json
-from everthread.types import ROLES, Line, Role, Seqs, Stats, Vectors
+from everthread.types import ROLES, Line, Role, Stats, Vectors
 
-MAX_STATEMENT_BYTES = 2**26  # of the rows in one statement, roughly: Postgres accepts 1 GB
-RECORDS_PER_BLOCK = 192  # a row of more than 2 KB would be moved out of its page
-TERMS_PER_STATEMENT = 1000  # limits the blocks of a large bank that are in memory together
 LINES_PER_PAGE = 1000  # lines read per statement
 
 LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
@@ -41,10 +38,6 @@ LINES_BY_SEQ = """unnest(%s::bigint[]) AS wanted (seq) CROSS JOIN LATERAL
 # would read the whole bank for a thousand keys.
 HAS_KEY = """line.seq = ANY(ARRAY(SELECT (SELECT seq FROM everthread.line AS keyed
     WHERE keyed.bank_id = %s AND keyed.key = wanted) FROM unnest(%s::text[]) AS wanted))"""
-
-Terms = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head), ascending
-Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count of its last block
-
 
 # Locks by writing: Citus may move a shard during a transaction that has only read from it, even with FOR UPDATE.
 _HOLD = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING"
@@ -88,36 +81,6 @@ def create_bank(db: Connection, bank: str, at: int) -> None:
     )
 
 
-def insert(
-    db: Connection, bank: str, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
-) -> None:
-    """Insert rows of a bank, one array per column; in one statement unless they are very large."""
-    arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    for some in split_by_size(rows):
-        columns = map(list, zip(*some, strict=True))
-        db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
-
-
-def split_by_size(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
-    """Split rows into batches that fit in one statement."""
-    start = size = 0
-    for end, row in enumerate(rows):
-        more = sum(map(size_of, row))
-        if end > start and size + more > MAX_STATEMENT_BYTES:
-            yield rows[start:end]
-            start, size = end, 0
-        size += more
-    if rows:
-        yield rows[start:]
-
-
-def size_of(value: object) -> int:
-    """Return an upper bound of a value's size in an array literal, in bytes."""
-    if isinstance(value, str | bytes):
-        return 4 * len(value)
-    return 16 * value.dimensions() if isinstance(value, HalfVector) else 16
-
-
 def read_lines(db: Connection, bank: str, condition: str, values: Sequence[object] = (), end: str = "") -> list[Line]:
     """Return the lines that meet an SQL condition, ascending by seq."""
     query = f"SELECT {LINE_COLUMNS} {LINE_FROM} WHERE line.bank_id = %s AND {condition} ORDER BY line.seq {end}"
@@ -139,132 +102,6 @@ def get_lines(db: Connection, bank: str, seqs: str) -> list[Line]:
     query = f"""SELECT {LINE_COLUMNS} FROM {LINES_BY_SEQ} {LINE_JOINS}
         WHERE line.bank_id = %s AND line.retracted_at IS NULL ORDER BY line.seq"""
     return [parse_line(row) for row in db.execute(query, (seqs, bank, bank))]
-
-
-# ------------------------------------------------------------------------- words
-
-
-def last_blocks(db: Connection, bank: str, terms: Sequence[str]) -> Blocks:
-    """Return first, before and count of the last block of each term that has any."""
-    rows = db.execute(
-        """SELECT term, last.first, last.before, last.count FROM unnest(%s::text[]) AS term, LATERAL (
-           SELECT first, before, count FROM everthread.posting
-           WHERE bank_id = %s AND posting.term = term.term ORDER BY first DESC LIMIT 1) AS last""",
-        (list(terms), bank),
-    )
-    return {term: (first, before, count) for term, first, before, count in rows}
-
-
-def put_postings(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
-    """Append records (ascending by seq, after the stored ones) to the blocks of each term."""
-    more: list[tuple[str, int, int, bytes]] = []
-    full: list[tuple[str, int, int, int, bytes]] = []
-    for term, found in terms.items():
-        new = np.array(found, POSTING_DTYPE)
-        first, before, count = last.get(term, (0, 0, RECORDS_PER_BLOCK))
-        room, new = new[: RECORDS_PER_BLOCK - count], new[RECORDS_PER_BLOCK - count :]
-        if len(room):
-            more.append((term, first, len(room), room.tobytes()))
-        before += count if term in last else 0
-        before += len(room)
-        for at in range(0, len(new), RECORDS_PER_BLOCK):
-            block = new[at : at + RECORDS_PER_BLOCK]
-            full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
-    for some in split_by_size(more):
-        db.execute(
-            """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
-               FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
-               WHERE bank_id = %s AND posting.term = more.term AND posting.first = more.first""",
-            (*map(list, zip(*some, strict=True)), bank),
-        )
-    if full:
-        kinds = ("text", "bigint", "int", "int", "bytea")
-        insert(db, bank, "posting (bank_id, term, first, before, count, data)", kinds, full)
-
-
-def remove_postings(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
-    """Remove the records of these seqs (ascending) from each term's blocks; empty blocks are deleted.
-
-    Each block is read and written once.
-    """
-    names = list(terms)
-    for start in range(0, len(names), TERMS_PER_STATEMENT):
-        _remove_words(db, bank, {term: terms[term] for term in names[start : start + TERMS_PER_STATEMENT]})
-
-
-def _remove_words(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
-    left = {term: before + count for term, (_, before, count) in last_blocks(db, bank, list(terms)).items()}
-    fewer: list[tuple[str, int, int, int, bytes]] = []
-    empty: list[tuple[str, int]] = []
-    for term, first, data in _blocks(db, bank, terms):
-        found = np.frombuffer(data, POSTING_DTYPE)
-        kept = found[~np.isin(found["seq"], terms[term])]
-        left[term] -= len(found) - len(kept)
-        if not len(kept):
-            empty.append((term, first))
-        elif len(kept) < len(found):
-            fewer.append((term, first, int(kept[0]["seq"]), len(kept), kept.tobytes()))
-    with db.pipeline():
-        _each(db, _FEWER, ("text", "bigint", "bigint", "int", "bytea"), fewer, bank)
-        _each(db, _EMPTY, ("text", "bigint"), empty, bank)
-        _each(db, _BEFORE, ("text", "bigint"), list(left.items()), bank, bank)
-
-
-def _blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int, bytes]]:
-    """Return the blocks that may contain records of these seqs (ascending)."""
-    rows = db.execute(
-        """SELECT block.* FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS gone (term, low, high), LATERAL (
-           SELECT term, first, data FROM everthread.posting
-           WHERE bank_id = %s AND posting.term = gone.term AND first <= high AND first >= coalesce((
-               SELECT first FROM everthread.posting AS earlier WHERE earlier.bank_id = %s AND earlier.term = gone.term
-               AND earlier.first <= low ORDER BY first DESC LIMIT 1), 0) OFFSET 0) AS block""",
-        (list(terms), [seqs[0] for seqs in terms.values()], [seqs[-1] for seqs in terms.values()], bank, bank),
-        binary=True,
-    )
-    yield from rows
-
-
-def _each(
-    db: Connection, statement: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], *values: object
-) -> None:
-    """Run one statement for all rows."""
-    if rows:
-        arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-        db.execute(statement.format(f"unnest({arrays})"), (*map(list, zip(*rows, strict=True)), *values))
-
-
-_FEWER = """UPDATE everthread.posting SET first = less.start, count = less.count, data = less.data
-    FROM {} AS less (term, first, start, count, data)
-    WHERE bank_id = %s AND posting.term = less.term AND posting.first = less.first"""
-_EMPTY = """DELETE FROM everthread.posting USING {} AS gone (term, first)
-    WHERE bank_id = %s AND posting.term = gone.term AND posting.first = gone.first"""
-_BEFORE = """UPDATE everthread.posting SET before = total - count FROM {} AS now (term, total)
-    WHERE bank_id = %s AND posting.term = now.term AND before <> total - count AND first = (
-        SELECT first FROM everthread.posting AS last WHERE last.bank_id = %s AND last.term = now.term
-        ORDER BY first DESC LIMIT 1)"""
-
-
-def read_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Any]:
-    """Return the records of terms."""
-    rows = db.execute(
-        """SELECT term, (SELECT string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
-           WHERE bank_id = %s AND posting.term = term.term) FROM unnest(%s::text[]) AS term""",
-        (bank, list(terms)),
-        binary=True,
-    )
-    return {term: np.frombuffer(data, POSTING_DTYPE) for term, data in rows if data is not None}
-
-
-def estimate_df(db: Connection, bank: str, terms: Sequence[str], within: Seqs) -> dict[str, int]:
-    """Estimate how many of these lines contain each term, without reading its records."""
-    rows = db.execute(
-        """SELECT term, firsts, counts FROM unnest(%s::text[]) AS term, LATERAL (
-           SELECT array_agg(first ORDER BY first) AS firsts, array_agg(count ORDER BY first) AS counts
-           FROM everthread.posting WHERE bank_id = %s AND posting.term = term.term) AS blocks""",
-        (list(terms), bank),
-        binary=True,
-    )
-    return {term: estimate_from_blocks(np.array(firsts), np.array(counts), within) for term, firsts, counts in rows}
 
 
 # ----------------------------------------------------------------------- vectors
@@ -511,7 +348,7 @@ def _reanalyse(db: Connection, bank: str) -> None:
         found = [count_terms(remove_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
         _put_lengths(db, bank, rows, found)
         new = group_by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
-        put_postings(db, bank, new, last_blocks(db, bank, list(new)))
+        postings.add(db, bank, new, postings.last_blocks(db, bank, list(new)))
         terms, head_terms = terms + sum(w.length for w in found), head_terms + sum(w.head_length for w in found)
     db.execute(
         """UPDATE everthread.session SET terms = (SELECT coalesce(sum(length), 0) FROM everthread.line

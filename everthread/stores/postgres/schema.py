@@ -72,7 +72,7 @@ CREATE TABLE everthread.vector (
     FOREIGN KEY (bank_id, model) REFERENCES everthread.model ON DELETE CASCADE);
 ALTER TABLE everthread.vector ALTER COLUMN data SET STORAGE EXTERNAL;
 
--- Blocks of records of one term (rows.RECORDS_PER_BLOCK). In a term's last block, before counts the records of the
+-- Blocks of records of one term (postings.RECORDS_PER_BLOCK). In a term's last block, before counts the records of the
 -- earlier blocks, so that it alone gives the document frequency; in others, before is the count at their creation.
 CREATE TABLE everthread.posting (
     bank_id text COLLATE "C" NOT NULL REFERENCES everthread.bank ON DELETE CASCADE, term text COLLATE "C" NOT NULL,

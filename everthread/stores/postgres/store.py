@@ -26,7 +26,6 @@ from everthread.errors import EverthreadError, NotFound
 from everthread.stores.arrays import is_member, to_ranges
 from everthread.stores.base import (
     LINE_DTYPE,
-    POSTING_DTYPE,
     CorpusStats,
     Postings,
     PreparedLine,
@@ -37,7 +36,7 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
-from everthread.stores.postgres import line_removal, schema, units
+from everthread.stores.postgres import line_removal, postings, schema, units
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres import vector_index as nearest
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
@@ -72,7 +71,6 @@ log = logging.getLogger("everthread")
 Result = TypeVar("Result")
 
 MAX_KNOWN_BANKS = 100_000  # banks whose analyser version a process remembers; the set is cleared beyond that
-NO_RECORDS: npt.NDArray[np.void] = np.empty(0, POSTING_DTYPE)
 
 
 class PostgresStore(Store):
@@ -517,25 +515,7 @@ class PostgresStore(Store):
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
     ) -> dict[str, Postings]:
-        terms = list(dict.fromkeys(terms))
-
-        def read(db: Connection) -> dict[str, Postings]:
-            last = records.last_blocks(db, bank, terms)
-            counts = {term: before + count for term, (_, before, count) in last.items()}
-            chosen = sorted((term for term in terms if term in counts), key=counts.__getitem__)[:max_terms]
-            left, readable = limit, []
-            for term in chosen:
-                left -= counts[term]
-                readable += [term] if left >= 0 else []
-            found = records.read_records(db, bank, readable)
-            if within is not None:
-                counts.update(records.estimate_df(db, bank, [term for term in chosen if term not in found], within))
-            return {term: _restrict(found.get(term), counts[term], within) for term in chosen}
-
-        found = self._read(bank, read)
-        nowhere = [term for term in terms if term not in found or not found[term].df]
-        unknown = {term: Postings(0, NO_RECORDS) for term in nowhere[:max_terms]}
-        return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
+        return self._read(bank, lambda db: postings.read(db, bank, terms, max_terms, limit, within))
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
         wanted = seqs if within is None else seqs[is_member(seqs, within)]
@@ -636,11 +616,3 @@ class PostgresStore(Store):
     def close(self) -> None:
         self._vacuum.run()
         self.database.close()
-
-
-def _restrict(records: npt.NDArray[np.void] | None, df: int, within: Seqs | None) -> Postings:
-    """Build the postings of a term from its df and, if they were read, its records."""
-    if records is None:
-        return Postings(df, NO_RECORDS)
-    kept = records if within is None else records[is_member(records["seq"], within)]
-    return Postings(len(kept), kept)

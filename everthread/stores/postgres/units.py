@@ -14,6 +14,7 @@ from everthread.common.timestamps import to_micros
 from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
 from everthread.stores.filters import canonical_json
 from everthread.stores.postgres import rows as records
+from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.units import (
     JOB_COLUMNS,
@@ -107,9 +108,7 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
         "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
         (bank, change.kind, [int(number) for number in change.delete_ids]),
     )
-    records.insert(
-        db, bank, f"unit (bank_id, {UNIT_COLUMNS})", list(_UNIT_TYPES.values()), build_unit_rows(change, first, at)
-    )
+    insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", list(_UNIT_TYPES.values()), build_unit_rows(change, first, at))
     put_vectors(db, bank, model, vectors_by_key(change, first), models)
     value = change.make_value(first)
     put_setting(db, bank, change.setting, value)
@@ -292,7 +291,7 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, 
     )
     rows = [(of, *key, at, HalfVector(row)) for key, data in by_unit.items() for at, row in enumerate(data)]
     into = "unit_vector (bank_id, model, kind, unit_id, ordinal, data)"
-    records.insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
+    insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
 
 
 def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> UnitCosines:

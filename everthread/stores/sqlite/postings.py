@@ -9,19 +9,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, compress
 
 import numpy as np
-import numpy.typing as npt
 
-from everthread.stores.arrays import is_member
 from everthread.stores.base import POSTING_DTYPE, Postings
-from everthread.stores.postings import estimate_df
+from everthread.stores.postings import Records, choose_terms, estimate_df, order_by_rarity, select_records
 from everthread.types import Seqs
 
 BLOCK_RECORDS = 256  # records per row: 2 KB, so that adding to a block dirties one page
-
-Records = npt.NDArray[np.void]  # (n,) of POSTING
 
 
 def add(db: sqlite3.Connection, terms: Mapping[str, list[tuple[int, int, int]]]) -> None:
@@ -89,21 +84,16 @@ def read(
         "SELECT term, sum(count) FROM posting WHERE term IN (SELECT value FROM json_each(?)) GROUP BY term",
         (json.dumps(list(terms)),),
     )
-    counts = {**dict.fromkeys(terms, 0), **dict(rows)}
+    counts: dict[str, int] = dict(rows)
+    chosen, readable = choose_terms(terms, counts, max_terms, limit)
+    data = _blocks(db, readable)
+    if within is not None:
+        counts |= {term: _estimate(db, term, within) for term in chosen if term not in data}
     found: dict[str, Postings] = {}
-    chosen = sorted(((term, df) for term, df in counts.items() if df), key=lambda item: item[1])[:max_terms]
-    readable = [total <= limit for total in accumulate(df for _, df in chosen)]
-    data = _blocks(db, list(compress((term for term, _ in chosen), readable)))
-    for (term, df), reads in zip(chosen, readable, strict=True):
-        if reads:
-            records = np.frombuffer(b"".join(data[term]), POSTING_DTYPE)
-            records = records if within is None else records[is_member(records["seq"], within)]
-            found[term] = Postings(len(records), records)
-        else:
-            found[term] = Postings(df if within is None else _estimate(db, term, within), np.empty(0, POSTING_DTYPE))
-    nowhere = [term for term in counts if not counts[term] or (term in found and not found[term].df)]
-    unknown = {term: Postings(0, np.empty(0, POSTING_DTYPE)) for term in nowhere[:max_terms]}
-    return {**unknown, **dict(sorted(found.items(), key=lambda item: item[1].df))}
+    for term in chosen:
+        records = np.frombuffer(b"".join(data[term]), POSTING_DTYPE) if term in data else None
+        found[term] = select_records(records, counts[term], within)
+    return order_by_rarity(terms, counts, found, max_terms)
 
 
 def _blocks(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, list[bytes]]:

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from everthread import Memory, NewLine
-from everthread.stores.postgres import batch_writer
-from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import batch_writer, bulk_insert
 from everthread.testing import HashEmbedder
 
 
 def test_rows_go_in_runs_of_no_more_than_a_statement_may_bring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MAX_STATEMENT_BYTES", 1000)
+    monkeypatch.setattr(bulk_insert, "MAX_STATEMENT_BYTES", 1000)
     rows = [(n, "x" * size, b"y" * size) for n, size in enumerate([10, 50, 70, 500, 1, 1, 0, 120, 900])]
-    found = list(records.split_by_size(rows))
+    found = list(bulk_insert.split_by_size(rows))
     assert [[n for n, *_ in run] for run in found] == [[0, 1], [2], [3], [4, 5, 6], [7], [8]]
 
 
@@ -23,7 +22,7 @@ def test_rows_go_in_runs_of_no_more_than_a_statement_may_bring(monkeypatch: pyte
 def test_a_batch_sent_in_many_runs_is_the_same(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
-    monkeypatch.setattr(records, "MAX_STATEMENT_BYTES", 2000)
+    monkeypatch.setattr(bulk_insert, "MAX_STATEMENT_BYTES", 2000)
     monkeypatch.setattr(batch_writer, "MAX_PIPELINE_BYTES", large)
     said = [
         NewLine(f'Line {n} \U0001f9f5 \\ " of the lighthouse {"and the sea " * n}', session=f"{n // 9}", key=f"{n}")
