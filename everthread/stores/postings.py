@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from everthread.stores.arrays import is_member
 from everthread.stores.base import POSTING_DTYPE, Postings
-from everthread.text.analyzer import TermCounts
+from everthread.text.analyzer import TermCounts, count_terms, remove_quotes_json
 from everthread.types import Seqs
 
 Records = npt.NDArray[np.void]  # (n,) of POSTING_DTYPE
@@ -32,6 +33,48 @@ def group_by_term(lines: Iterable[tuple[int, TermCounts]]) -> dict[str, list[tup
         for term, (tf, head) in words.terms.items():
             found.setdefault(term, []).append((seq, min(tf, MAX_COUNT), min(head, MAX_COUNT)))
     return found
+
+
+@dataclass(slots=True)
+class LineCounts:
+    """What lines contribute to the index and to the counts of their bank.
+
+    Attributes:
+        by_term: term -> the lines that contain it, ascending.
+        by_session: session number -> number of lines, and of their terms.
+        head_terms: the number of terms in the heads of all lines.
+    """
+
+    by_term: dict[str, list[int]] = field(default_factory=dict)
+    by_session: dict[int, tuple[int, int]] = field(default_factory=dict)
+    head_terms: int = 0
+
+    @property
+    def lines(self) -> int:
+        """The number of lines."""
+        return sum(lines for lines, _ in self.by_session.values())
+
+    @property
+    def terms(self) -> int:
+        """The number of terms in all lines."""
+        return sum(terms for _, terms in self.by_session.values())
+
+
+def count_lines(rows: Iterable[tuple[int, int, str, str]]) -> LineCounts:
+    """Analyse stored lines again, and count them.
+
+    Args:
+        rows: seq, session number, text and metadata (JSON) of each line, ascending by seq.
+    """
+    counts = LineCounts()
+    for seq, session, text, metadata in rows:
+        analysed = count_terms(remove_quotes_json(text, metadata))
+        lines, terms = counts.by_session.get(session, (0, 0))
+        counts.by_session[session] = lines + 1, terms + analysed.length
+        counts.head_terms += analysed.head_length
+        for term in analysed.terms:
+            counts.by_term.setdefault(term, []).append(seq)
+    return counts
 
 
 def estimate_df(first: Seqs, count: Seqs, within: Seqs) -> int:

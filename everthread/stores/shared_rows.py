@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from everthread.stores.errors import missing_line_error
 from everthread.text.analyzer import TermCounts
 from everthread.types import Line, NewLine, Session
 
+LINES_PER_PAGE = 1000  # lines read per statement
 SESSION_GAP = timedelta(hours=1)  # after a longer silence, a line without a session starts a new one
 REQUEST_KEY_PREFIX = "idem:"  # of a key that identifies the request that added a line, not the line at its source
 
@@ -85,8 +87,26 @@ def parse_line(row: tuple[Any, ...]) -> Line:
     """Build a line from a row: seq, session, role, speaker, text, time, offset, parent, metadata, key, retracted_at."""
     seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
     gone = None if retracted_at is None else from_micros(retracted_at)
-    told = {} if metadata == "{}" else json.loads(metadata)  # most lines have none, and parsing adds up over many lines
-    return Line(seq, session, role, speaker, text, from_micros(said_at, said_offset), parent, told, key, gone)
+    parsed = {} if metadata == "{}" else json.loads(metadata)  # most lines have none, and parsing all takes long
+    return Line(seq, session, role, speaker, text, from_micros(said_at, said_offset), parent, parsed, key, gone)
+
+
+def read_pages(read: Callable[[int, int], list[Line]], after: int, limit: int | None) -> Iterator[Line]:
+    """Iterate over lines in pages, so that no connection is held while the caller processes them.
+
+    Args:
+        read: returns the next lines after a number, at most as many as its second argument.
+        after: start after this number.
+        limit: the largest number of lines; None for all.
+    """
+    left = math.inf if limit is None else limit
+    while left:
+        size = int(min(left, LINES_PER_PAGE))
+        page = read(after, size)
+        yield from page
+        if len(page) < size:
+            return
+        after, left = page[-1].seq, left - size
 
 
 def to_new_line(line: Line) -> NewLine:

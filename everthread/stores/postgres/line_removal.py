@@ -6,7 +6,6 @@ A retracted line is removed from the indexes, a forgotten one from the tables to
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -24,7 +23,7 @@ from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postgres.schema import TABLES
-from everthread.text.analyzer import count_terms, remove_quotes_json
+from everthread.stores.postings import count_lines
 from everthread.types import Receipt, now
 
 _IN_SCOPE = {
@@ -177,33 +176,25 @@ def _set_bank(db: Connection, bank: str) -> None:
 
 def remove_from_indexes(db: Connection, bank: str, seqs: Sequence[int]) -> None:
     """Remove the postings, vectors and counts of lines."""
-    by_term: defaultdict[str, list[int]] = defaultdict(list)
-    by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
-    head_terms = 0
     rows = db.execute(
         """SELECT seq, session, text, metadata FROM everthread.line
            WHERE bank_id = %s AND seq = ANY(%s) AND retracted_at IS NULL ORDER BY seq""",
         (bank, list(seqs)),
     )
-    for seq, session, text, metadata in rows:
-        found = count_terms(remove_quotes_json(text, metadata))
-        by_session[session].append(found.length)
-        head_terms += found.head_length
-        for term in found.terms:
-            by_term[term].append(seq)
-    postings.remove(db, bank, by_term)
+    counts = count_lines(rows)
+    postings.remove(db, bank, counts.by_term)
     remove_vectors(db, bank, seqs)
     with db.pipeline():
-        for session, lengths in by_session.items():
+        for session, (lines, terms) in counts.by_session.items():
             db.execute(
                 """UPDATE everthread.session SET lines = lines - %s, terms = terms - %s
                    WHERE bank_id = %s AND number = %s""",
-                (len(lengths), sum(lengths), bank, session),
+                (lines, terms, bank, session),
             )
         db.execute(
             """UPDATE everthread.bank SET lines = lines - %s, terms = terms - %s, head_terms = head_terms - %s
                WHERE bank_id = %s""",
-            (sum(map(len, by_session.values())), sum(map(sum, by_session.values())), head_terms, bank),
+            (counts.lines, counts.terms, counts.head_terms, bank),
         )
 
 

@@ -9,9 +9,7 @@ equal.
 from __future__ import annotations
 
 import json
-import logging
 import secrets
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -22,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from everthread.common.timestamps import to_micros
-from everthread.errors import EverthreadError, NotFound
+from everthread.errors import NotFound
 from everthread.stores.arrays import is_member, to_ranges
 from everthread.stores.base import (
     LINE_DTYPE,
@@ -36,17 +34,15 @@ from everthread.stores.base import (
     UnitReplacement,
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
-from everthread.stores.postgres import line_removal, postings, schema, units
+from everthread.stores.postgres import line_removal, postings, schema, units, vector_index
 from everthread.stores.postgres import rows as records
-from everthread.stores.postgres import vector_index as nearest
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
 from everthread.stores.postgres.filters import array_literal, build_condition, seq_bitmap
 from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
-from everthread.stores.shared_rows import map_correction, unchanged_seqs
-from everthread.stores.shared_rows import parse_session as session_of
+from everthread.stores.shared_rows import map_correction, parse_session, read_pages, unchanged_seqs
 from everthread.stores.units import JOB_COLUMNS, parse_job
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import (
@@ -67,7 +63,6 @@ from everthread.types import (
     now,
 )
 
-log = logging.getLogger("everthread")
 Result = TypeVar("Result")
 
 MAX_KNOWN_BANKS = 100_000  # banks whose analyser version a process remembers; the set is cleared beyond that
@@ -94,11 +89,9 @@ class PostgresStore(Store):
         self.database = Database(url, max_connections, timeout_s, schema.VERSION_CHECK)
         self._patience = timeout_s
         self._ready = Lazy(lambda: schema.ensure_tables(self.database))
-        self._met: set[str] = set()  # banks whose postings are known to be of this analyser
+        self._analysed: set[str] = set()  # banks whose postings are known to be of this analyser
         self._vacuum = Vacuum(self.database)
-        self._indexed: set[tuple[str, int]] = (
-            set()
-        )  # banks and models for which this process has started to build an index
+        self._index_builder = vector_index.BackgroundBuilder(self.build_indexes)
 
     @property
     def location(self) -> str:
@@ -109,7 +102,7 @@ class PostgresStore(Store):
 
         check_bank_id(bank)
 
-        def once() -> Result:
+        def attempt() -> Result:
             while True:
                 with self.database.read_transaction(bank) as db:
                     if self._is_analyzed(db, bank):
@@ -117,72 +110,72 @@ class PostgresStore(Store):
                 with self.database.write_transaction(bank) as db:
                     records.ensure_analyzed(db, bank)
 
-        return self._retry(once)
+        return self._retry(attempt)
 
     def _write(
         self,
         bank: str,
         call: Callable[[Connection], Result],
-        kept: Callable[[Connection, Result], bool] = lambda db, result: False,
+        was_committed: Callable[[Connection, Result], bool] = lambda db, result: False,
     ) -> Result:
         """Call a function in a write transaction, again if the connection breaks; return its result.
 
         Args:
             bank: the bank.
-            call: writes. Not repeated if `kept` reports that it was committed.
-            kept: returns whether the previous attempt, whose commit got no answer, was stored. For calls that are not
-                idempotent.
+            call: writes. Not repeated if `was_committed` reports that it was committed.
+            was_committed: returns whether the previous attempt, whose commit got no answer, was stored. For calls that
+                are not idempotent.
         """
         check_bank_id(bank)
         results: list[Result] = []
 
-        def once() -> Result:
+        def attempt() -> Result:
             with self.database.write_transaction(bank) as db:
-                if not results or not kept(db, results[-1]):
+                if not results or not was_committed(db, results[-1]):
                     results.append(call(db))
                 return results[-1]
 
-        return self._retry(once)
+        return self._retry(attempt)
 
     def _retry(self, call: Callable[[], Result]) -> Result:
         """Call a function after the tables exist, again if the connection breaks; return its result."""
 
-        def once() -> Result:
+        def attempt() -> Result:
             with self.database.map_errors():
                 self._ready.get(self._patience)
             return call()
 
-        return self.database.retry(once)
+        return self.database.retry(attempt)
 
     def _is_analyzed(self, db: Connection, bank: str) -> bool:
         """Return whether the bank's postings are of this analyser.
 
         Checked once per bank: every write checks it anyway.
         """
-        if bank in self._met:
+        if bank in self._analysed:
             return True
         analyser = records.analyser_version(db, bank)
         if analyser == ANALYZER_VERSION:
-            if len(self._met) >= MAX_KNOWN_BANKS:
-                self._met.clear()
-            self._met.add(bank)
+            if len(self._analysed) >= MAX_KNOWN_BANKS:
+                self._analysed.clear()
+            self._analysed.add(bank)
         return analyser in (None, ANALYZER_VERSION)
 
     def banks(self) -> list[str]:
-        def once() -> list[str]:
+        def attempt() -> list[str]:
             with self.database.read_transaction(**schema.LISTING_SETTINGS) as db:
                 return [bank for (bank,) in db.execute("SELECT bank_id FROM everthread.bank ORDER BY bank_id")]
 
-        return self._retry(once)
+        return self._retry(attempt)
 
     def exists(self, bank: str) -> bool:
         check_bank_id(bank)
 
-        def once() -> bool:
+        def attempt() -> bool:
             with self.database.read_transaction(bank) as db:
                 return records.analyser_version(db, bank) is not None
 
-        return self._retry(once)
+        return self._retry(attempt)
 
     def create(self, bank: str) -> None:
         if self._read(bank, lambda db: records.analyser_version(db, bank)) is None:
@@ -209,11 +202,11 @@ class PostgresStore(Store):
                 passed_on.update(map_correction(bank, corrects, gone, batch.first))
             return lines, grown, batch.first
 
-        def kept(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
+        def was_committed(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
             records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return result[2] is not None and was_written(db, bank, result[2], number)
 
-        lines, grown, _ = self._write(bank, write, kept)
+        lines, grown, _ = self._write(bank, write, was_committed)
         self._index_if_large(bank, grown)
         return lines
 
@@ -233,26 +226,8 @@ class PostgresStore(Store):
         self._index_if_large(bank, self._write(bank, write))
 
     def _index_if_large(self, bank: str, model: Model | None) -> None:
-        """Build the index of a bank that has become large, in a thread, once per process."""
-        if (
-            model is None
-            or model.has_index
-            or model.lines < nearest.EXACT_SEARCH_LIMIT
-            or (bank, model.number) in self._indexed
-        ):
-            return
-        self._indexed.add((bank, model.number))
-        threading.Thread(target=self._build_indexes, args=(bank,), name="everthread index", daemon=True).start()
-
-    def _build_indexes(self, bank: str) -> None:
-        try:
-            self.build_indexes(bank)
-        except EverthreadError as error:  # queries still work, only slower
-            log.warning(
-                "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
-                bank,
-                error,
-            )
+        if model is not None and not model.has_index:
+            self._index_builder.schedule(bank, model.number, model.lines)
 
     def build_indexes(self, bank: str) -> int:
         """Build the missing indexes of a large bank; return their number. Blocks writers of the bank."""
@@ -260,7 +235,8 @@ class PostgresStore(Store):
         def write(db: Connection) -> int:
             records.lock_bank(db, bank, to_micros(now()))
             made = [
-                nearest.build_index(db, bank, number, dim) for number, dim in nearest.models_needing_index(db, bank)
+                vector_index.build_index(db, bank, number, dim)
+                for number, dim in vector_index.models_needing_index(db, bank)
             ]
             for table in made:
                 schema.grant_on_new_table(db, table)
@@ -272,7 +248,7 @@ class PostgresStore(Store):
         def write(db: Connection) -> int:
             records.lock_bank(db, bank, to_micros(now()))
             old = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
-            nearest.drop(db, bank, [int(number) for (number,) in db.execute(old, (bank, keep))])
+            vector_index.drop(db, bank, [int(number) for (number,) in db.execute(old, (bank, keep))])
             gone = db.execute(
                 """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
                    (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
@@ -309,12 +285,12 @@ class PostgresStore(Store):
             line_removal.put_receipt(db, receipt, number)
             return receipt, tables
 
-        def kept(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
+        def was_committed(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
             records.lock_existing(db, bank)  # waits for the end of the previous attempt
             return line_removal.has_receipt(db, bank, result[0], number)
 
-        receipt, tables = self._write(bank, write, kept)
-        self._met.discard(bank)
+        receipt, tables = self._write(bank, write, was_committed)
+        self._analysed.discard(bank)
         self._vacuum.schedule(tables, whole_bank=scope == "bank")
         return receipt
 
@@ -387,11 +363,11 @@ class PostgresStore(Store):
                 units.dequeue(db, bank, finished_job)
             return made
 
-        def kept(db: Connection, made: Unit) -> bool:
+        def was_committed(db: Connection, made: Unit) -> bool:
             records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return units.exists(db, bank, made)
 
-        return self._write(bank, write, kept)
+        return self._write(bank, write, was_committed)
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
         forget, gone = units.forget_chain, units.is_gone
@@ -404,11 +380,11 @@ class PostgresStore(Store):
             *_, models = records.lock_bank(db, bank, to_micros(now()))
             return units.replace(db, bank, replacement, model, to_micros(at), models)
 
-        def kept(db: Connection, value: JSONValue | None) -> bool:
+        def was_committed(db: Connection, value: JSONValue | None) -> bool:
             records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return value is not None and units.get_setting(db, bank, replacement.setting) == value
 
-        return self._write(bank, write, kept) is not None
+        return self._write(bank, write, was_committed) is not None
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         def write(db: Connection) -> None:
@@ -457,17 +433,13 @@ class PostgresStore(Store):
         include_retracted: bool = False,
     ) -> Iterator[Line]:
         condition, values = build_condition(where, retracted=include_retracted)
-        left = -1 if limit is None else limit
-        while left:  # in pages, so that no connection is held while the caller processes lines
-            page = min(left, 1000) if left > 0 else 1000
-            found = self._page(bank, f"{condition} AND line.seq > %s", (*values, after), page)
-            yield from found
-            if len(found) < page:
-                return
-            after, left = found[-1].seq, left - len(found) if left > 0 else left
+        condition += " AND line.seq > %s"
 
-    def _page(self, bank: str, condition: str, values: Sequence[object], page: int) -> list[Line]:
-        return self._read(bank, lambda db: records.read_lines(db, bank, condition, values, f"LIMIT {page:d}"))
+        def read_page(after: int, size: int) -> list[Line]:
+            read, end = records.read_lines, f"LIMIT {size:d}"
+            return self._read(bank, lambda db: read(db, bank, condition, (*values, after), end))
+
+        yield from read_pages(read_page, after, limit)
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         wanted = array_literal(np.asarray(seqs, np.int64))
@@ -489,7 +461,7 @@ class PostgresStore(Store):
                 (bank,),
             ).fetchall(),
         )
-        return list(map(session_of, rows))
+        return list(map(parse_session, rows))
 
     def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
         condition, values = build_condition(where, as_of)
@@ -507,10 +479,10 @@ class PostgresStore(Store):
         return np.array(row[0] if row and row[0] else [], np.int64)
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
-        return self._read(bank, lambda db: nearest.nearest_seqs(db, bank, model, query, k, within))
+        return self._read(bank, lambda db: vector_index.nearest_seqs(db, bank, model, query, k, within))
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
-        return self._read(bank, lambda db: nearest.cosines(db, bank, model, query, seqs))
+        return self._read(bank, lambda db: vector_index.cosines(db, bank, model, query, seqs))
 
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
@@ -597,7 +569,7 @@ class PostgresStore(Store):
 
     def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
         condition = f"""retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM everthread.unit_vector AS has
-            WHERE has.bank_id = unit.bank_id AND has.model = {nearest.SELECT_MODEL} AND has.kind = unit.kind
+            WHERE has.bank_id = unit.bank_id AND has.model = {vector_index.SELECT_MODEL} AND has.kind = unit.kind
             AND has.unit_id = unit.unit_id)"""
         values = (bank, model, dim)
         return self._read(bank, lambda db: units.read(db, bank, condition, values))

@@ -10,7 +10,9 @@ If Citus distributes the tables, no bank gets such a table, and every bank is se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import threading
+from collections.abc import Callable, Sequence
 from functools import reduce
 from hashlib import sha256
 
@@ -19,10 +21,13 @@ import numpy.typing as npt
 from pgvector import HalfVector
 from psycopg import errors, sql
 
+from everthread.errors import EverthreadError
 from everthread.stores.arrays import max_by_id, union
 from everthread.stores.postgres.connections import Connection, ConnectionLost
 from everthread.stores.postgres.filters import array_literal, seq_bitmap
 from everthread.types import Seqs, Vector
+
+log = logging.getLogger("everthread")
 
 EXACT_SEARCH_LIMIT = 20_000  # lines with a vector; from this number on a bank gets an index
 EF_SEARCH = 400  # candidates of the HNSW search; more improve recall and take longer
@@ -138,6 +143,31 @@ def build_index(db: Connection, bank: str, model: int, dim: int) -> str:
     db.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (code bit_hamming_ops)").format(table))
     db.execute("UPDATE everthread.model SET large = true WHERE bank_id = %s AND number = %s", (bank, model))
     return _name(bank, model)
+
+
+class BackgroundBuilder:
+    """Builds the indexes of banks that have become large, once per process and model, in threads."""
+
+    def __init__(self, build: Callable[[str], int]) -> None:
+        """Create a builder that calls `build` with the id of a bank."""
+        self._build = build
+        self._started: set[tuple[str, int]] = set()  # banks and models
+
+    def schedule(self, bank: str, number: int, lines: int) -> None:
+        """Start building if the bank's model of this number, which has no index, has vectors of many lines."""
+        if lines >= EXACT_SEARCH_LIMIT and (bank, number) not in self._started:
+            self._started.add((bank, number))
+            threading.Thread(target=self._run, args=(bank,), name="everthread index", daemon=True).start()
+
+    def _run(self, bank: str) -> None:
+        try:
+            self._build(bank)
+        except EverthreadError as error:  # queries still work, only slower
+            log.warning(
+                "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
+                bank,
+                error,
+            )
 
 
 def put(db: Connection, bank: str, model: int, dim: int, seqs: Sequence[int] | None = None) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -19,9 +18,9 @@ from everthread.common.keys import SETTING_PINNED
 from everthread.errors import NotFound
 from everthread.stores import pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope
+from everthread.stores.postings import count_lines
 from everthread.stores.sqlite import column_blocks, postings, units
 from everthread.stores.sqlite import rows as records
-from everthread.text.analyzer import count_terms, remove_quotes_json
 from everthread.types import now
 
 _IN_SCOPE = {
@@ -121,27 +120,19 @@ def _affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
 
 def remove_from_indexes(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the postings, vectors and counts of lines."""
-    by_term: defaultdict[str, list[int]] = defaultdict(list)
-    by_session: defaultdict[int, list[int]] = defaultdict(list)  # number -> terms of each line
-    head_terms = 0
     rows = db.execute(
         f"SELECT seq, session, text, metadata FROM line WHERE retracted_at IS NULL AND {_CHOSEN} ORDER BY seq",
         (json.dumps(list(seqs)),),
     )
-    for seq, session, text, metadata in rows:
-        found = count_terms(remove_quotes_json(text, metadata))
-        by_session[session].append(found.length)
-        head_terms += found.head_length
-        for term in found.terms:
-            by_term[term].append(seq)
+    counts = count_lines(rows)
     db.executemany(
         "UPDATE session SET lines = lines - ?, terms = terms - ? WHERE number = ?",
-        [(len(terms), sum(terms), session) for session, terms in by_session.items()],
+        [(lines, terms, session) for session, (lines, terms) in counts.by_session.items()],
     )
     db.execute(
         "UPDATE bank SET lines = lines - ?, terms = terms - ?, head_terms = head_terms - ?",
-        (sum(map(len, by_session.values())), sum(map(sum, by_session.values())), head_terms),
+        (counts.lines, counts.terms, counts.head_terms),
     )
-    postings.remove(db, by_term)
+    postings.remove(db, counts.by_term)
     column_blocks.remove(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE, np.array(seqs, np.int64))
     records.remove_vectors(db, seqs)

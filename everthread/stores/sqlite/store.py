@@ -40,11 +40,12 @@ from everthread.stores.shared_rows import (
     map_correction,
     next_seq,
     pack_line,
+    parse_line,
     parse_session,
+    read_pages,
     releases_key,
     unchanged_seqs,
 )
-from everthread.stores.shared_rows import parse_line as _line
 from everthread.stores.sqlite import column_blocks, line_removal, postings, schema, unit_vectors, units
 from everthread.stores.sqlite import dense_index as vectors
 from everthread.stores.sqlite import rows as records
@@ -266,9 +267,9 @@ class SQLiteStore(Store):
             row = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone()
             if row is None:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
-            if _line(row).retracted_at is None:
+            if parse_line(row).retracted_at is None:
                 line_removal.retract(db, {seq: to_micros(at)})
-            return _line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
+            return parse_line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         held = self._bank(bank)
@@ -390,19 +391,13 @@ class SQLiteStore(Store):
         condition, values = build_condition(where)
         if include_retracted:
             condition = condition.replace("line.retracted_at IS NULL", "1", 1)
-        left = -1 if limit is None else limit
-        while left:  # in pages, so that no connection is held while the caller processes lines
-            page = min(left, 1000) if left > 0 else 1000
+        query = f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?"
+
+        def read_page(after: int, size: int) -> list[Line]:
             with self._bank(bank).file.read_once() as db:
-                rows = db.execute(
-                    f"SELECT {_LINE} {_FROM} WHERE line.seq > ? AND {condition} ORDER BY line.seq LIMIT ?",
-                    (after, *values, page),
-                )
-                found = [_line(row) for row in rows]
-            yield from found
-            if len(found) < page:
-                return
-            after, left = found[-1].seq, left - len(found) if left > 0 else left
+                return [parse_line(row) for row in db.execute(query, (after, *values, size))]
+
+        yield from read_pages(read_page, after, limit)
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         with self._bank(bank).file.read_once() as db:
@@ -414,7 +409,7 @@ class SQLiteStore(Store):
                 AND line.seq IN (SELECT value FROM json_each(?)) ORDER BY line.seq""",
             (json.dumps([int(seq) for seq in seqs]),),
         )
-        return [_line(row) for row in rows.fetchall()]
+        return [parse_line(row) for row in rows.fetchall()]
 
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         if not keys:
@@ -442,7 +437,7 @@ class SQLiteStore(Store):
         return np.array(rows, np.int64).reshape(-1)
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
-        with self._bank(bank).snapshot(lambda pictures, db: pictures.dense_index(db, model, query.shape[-1])) as (
+        with self._bank(bank).snapshot(lambda cache, db: cache.dense_index(db, model, query.shape[-1])) as (
             _,
             index,
         ):
@@ -450,7 +445,7 @@ class SQLiteStore(Store):
 
     def cosines(self, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
         dim = query.shape[-1]
-        with self._bank(bank).snapshot(lambda pictures, db: pictures.dense_index(db, model, dim, exact=True)) as (
+        with self._bank(bank).snapshot(lambda cache, db: cache.dense_index(db, model, dim, exact=True)) as (
             db,
             index,
         ):
@@ -482,9 +477,9 @@ class SQLiteStore(Store):
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
     ) -> list[Line]:
-        def look(pictures: BankCache, db: sqlite3.Connection) -> Seqs:
-            seqs = pictures.line_columns(db).filter_seqs(build_column_filter(db, Filter(role=tuple(roles)), None))
-            return seqs[~is_member(seqs, pictures.dense_index(db, model, dim).ids)]
+        def look(cache: BankCache, db: sqlite3.Connection) -> Seqs:
+            seqs = cache.line_columns(db).filter_seqs(build_column_filter(db, Filter(role=tuple(roles)), None))
+            return seqs[~is_member(seqs, cache.dense_index(db, model, dim).ids)]
 
         with self._bank(bank).snapshot(look) as (db, wanting):
             first = int(np.searchsorted(wanting, after, "right"))
@@ -509,16 +504,14 @@ class SQLiteStore(Store):
         include_retracted: bool = False,
         ids: Sequence[int] | None = None,
     ) -> list[Unit]:
-        chosen = {
-            "kind": kinds or None,
-            "unit_id": ids,
-        }  # conditions only for given values; otherwise SQLite uses no index
-        told = {column: json.dumps(list(each)) for column, each in chosen.items() if each is not None}
-        condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in told)])
+        allowed = {"kind": kinds or None, "unit_id": ids}
+        # Conditions only for given values: otherwise SQLite uses no index.
+        given = {column: json.dumps(list(values)) for column, values in allowed.items() if values is not None}
+        condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in given)])
         condition += " AND valid_to IS NULL" if only_current else ""
         condition += "" if include_retracted else " AND retracted_at IS NULL"
         with self._bank(bank).file.read_once() as db:
-            return units.read(db, condition, list(told.values()))
+            return units.read(db, condition, list(given.values()))
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         with self._bank(bank).file.read_once() as db:
@@ -533,7 +526,7 @@ class SQLiteStore(Store):
         self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None
     ) -> UnitCosines:
         dim = query.shape[-1]
-        with self._bank(bank).snapshot(lambda pictures, db: pictures.unit_vectors(db, model, dim)) as (db, held):
+        with self._bank(bank).snapshot(lambda cache, db: cache.unit_vectors(db, model, dim)) as (db, held):
             if held is None:
                 held = UnitVectors.read(db, records.find_model(db, model, dim), dim, kinds)
         return held.nearest(query, kinds, k)
@@ -578,4 +571,4 @@ class SQLiteStore(Store):
 
 def _by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
     rows = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
-    return {line.key: line for line in map(_line, rows.fetchall()) if line.key is not None}
+    return {line.key: line for line in map(parse_line, rows.fetchall()) if line.key is not None}

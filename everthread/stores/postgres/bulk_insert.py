@@ -1,0 +1,42 @@
+"""Inserts many rows into a table of Postgres, in as few statements as their size allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pgvector import HalfVector
+
+from everthread.stores.postgres.connections import Connection
+
+MAX_STATEMENT_BYTES = 2**26  # of the rows in one statement, roughly: Postgres accepts 1 GB
+
+
+def insert(
+    db: Connection, bank: str, table: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
+) -> None:
+    """Insert rows of a bank, one array per column; in one statement unless they are very large."""
+    arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
+    for some in split_by_size(rows):
+        columns = map(list, zip(*some, strict=True))
+        db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
+
+
+def split_by_size(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """Split rows into batches that fit in one statement."""
+    start = size = 0
+    for end, row in enumerate(rows):
+        more = sum(map(size_of, row))
+        if end > start and size + more > MAX_STATEMENT_BYTES:
+            yield rows[start:end]
+            start, size = end, 0
+        size += more
+    if rows:
+        yield rows[start:]
+
+
+def size_of(value: object) -> int:
+    """Return an upper bound of a value's size in an array literal, in bytes."""
+    if isinstance(value, str | bytes):
+        return 4 * len(value)
+    return 16 * value.dimensions() if isinstance(value, HalfVector) else 16

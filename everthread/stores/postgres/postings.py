@@ -1,0 +1,157 @@
+"""The keyword index of a bank on Postgres: for each term, blocks of records of the lines that contain it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from everthread.stores.base import POSTING_DTYPE, Postings
+from everthread.stores.postgres.bulk_insert import insert, split_by_size
+from everthread.stores.postgres.connections import Connection
+from everthread.stores.postings import Records, choose_terms, estimate_df, order_by_rarity, select_records
+from everthread.types import Seqs
+
+RECORDS_PER_BLOCK = 192  # a row of more than 2 KB would be moved out of its page
+TERMS_PER_STATEMENT = 1000  # limits the blocks of a large bank that are in memory together
+
+Terms = Mapping[str, Sequence[tuple[int, int, int]]]  # term -> (seq, tf, head), ascending
+Blocks = Mapping[str, tuple[int, int, int]]  # term -> first, before and count of its last block
+
+
+def last_blocks(db: Connection, bank: str, terms: Sequence[str]) -> Blocks:
+    """Return first, before and count of the last block of each term that has any."""
+    rows = db.execute(
+        """SELECT term, last.first, last.before, last.count FROM unnest(%s::text[]) AS term, LATERAL (
+           SELECT first, before, count FROM everthread.posting
+           WHERE bank_id = %s AND posting.term = term.term ORDER BY first DESC LIMIT 1) AS last""",
+        (list(terms), bank),
+    )
+    return {term: (first, before, count) for term, first, before, count in rows}
+
+
+def add(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
+    """Append records (ascending by seq, after the stored ones) to the blocks of each term."""
+    more: list[tuple[str, int, int, bytes]] = []
+    full: list[tuple[str, int, int, int, bytes]] = []
+    for term, found in terms.items():
+        new = np.array(found, POSTING_DTYPE)
+        first, before, count = last.get(term, (0, 0, RECORDS_PER_BLOCK))
+        room, new = new[: RECORDS_PER_BLOCK - count], new[RECORDS_PER_BLOCK - count :]
+        if len(room):
+            more.append((term, first, len(room), room.tobytes()))
+        before += count if term in last else 0
+        before += len(room)
+        for at in range(0, len(new), RECORDS_PER_BLOCK):
+            block = new[at : at + RECORDS_PER_BLOCK]
+            full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
+    for some in split_by_size(more):
+        db.execute(
+            """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
+               FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
+               WHERE bank_id = %s AND posting.term = more.term AND posting.first = more.first""",
+            (*map(list, zip(*some, strict=True)), bank),
+        )
+    if full:
+        kinds = ("text", "bigint", "int", "int", "bytea")
+        insert(db, bank, "posting (bank_id, term, first, before, count, data)", kinds, full)
+
+
+def remove(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
+    """Remove the records of these seqs (ascending) from each term's blocks; empty blocks are deleted.
+
+    Each block is read and written once.
+    """
+    names = list(terms)
+    for start in range(0, len(names), TERMS_PER_STATEMENT):
+        _remove_from_blocks(db, bank, {term: terms[term] for term in names[start : start + TERMS_PER_STATEMENT]})
+
+
+def _remove_from_blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
+    left = {term: before + count for term, (_, before, count) in last_blocks(db, bank, list(terms)).items()}
+    fewer: list[tuple[str, int, int, int, bytes]] = []
+    empty: list[tuple[str, int]] = []
+    for term, first, data in _blocks(db, bank, terms):
+        found = np.frombuffer(data, POSTING_DTYPE)
+        kept = found[~np.isin(found["seq"], terms[term])]
+        left[term] -= len(found) - len(kept)
+        if not len(kept):
+            empty.append((term, first))
+        elif len(kept) < len(found):
+            fewer.append((term, first, int(kept[0]["seq"]), len(kept), kept.tobytes()))
+    with db.pipeline():
+        _run_for_all(db, _SHRINK, ("text", "bigint", "bigint", "int", "bytea"), fewer, bank)
+        _run_for_all(db, _DELETE, ("text", "bigint"), empty, bank)
+        _run_for_all(db, _RECOUNT, ("text", "bigint"), list(left.items()), bank, bank)
+
+
+def _blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int, bytes]]:
+    """Return the blocks that may contain records of these seqs (ascending)."""
+    rows = db.execute(
+        """SELECT block.* FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS gone (term, low, high), LATERAL (
+           SELECT term, first, data FROM everthread.posting
+           WHERE bank_id = %s AND posting.term = gone.term AND first <= high AND first >= coalesce((
+               SELECT first FROM everthread.posting AS earlier WHERE earlier.bank_id = %s AND earlier.term = gone.term
+               AND earlier.first <= low ORDER BY first DESC LIMIT 1), 0) OFFSET 0) AS block""",
+        (list(terms), [seqs[0] for seqs in terms.values()], [seqs[-1] for seqs in terms.values()], bank, bank),
+        binary=True,
+    )
+    yield from rows
+
+
+def _run_for_all(
+    db: Connection, statement: str, kinds: Sequence[str], rows: Sequence[tuple[Any, ...]], *values: object
+) -> None:
+    """Run one statement for all rows."""
+    if rows:
+        arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
+        db.execute(statement.format(f"unnest({arrays})"), (*map(list, zip(*rows, strict=True)), *values))
+
+
+_SHRINK = """UPDATE everthread.posting SET first = less.start, count = less.count, data = less.data
+    FROM {} AS less (term, first, start, count, data)
+    WHERE bank_id = %s AND posting.term = less.term AND posting.first = less.first"""
+_DELETE = """DELETE FROM everthread.posting USING {} AS gone (term, first)
+    WHERE bank_id = %s AND posting.term = gone.term AND posting.first = gone.first"""
+_RECOUNT = """UPDATE everthread.posting SET before = total - count FROM {} AS now (term, total)
+    WHERE bank_id = %s AND posting.term = now.term AND before <> total - count AND first = (
+        SELECT first FROM everthread.posting AS last WHERE last.bank_id = %s AND last.term = now.term
+        ORDER BY first DESC LIMIT 1)"""
+
+
+def read(
+    db: Connection, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None
+) -> dict[str, Postings]:
+    """Return the records of the rarest terms; see `stores.base.TermIndex.postings`."""
+    last = last_blocks(db, bank, terms)
+    counts = {term: before + count for term, (_, before, count) in last.items()}
+    chosen, readable = choose_terms(terms, counts, max_terms, limit)
+    records = _read_records(db, bank, readable)
+    if within is not None:
+        counts |= _estimate_dfs(db, bank, [term for term in chosen if term not in records], within)
+    found = {term: select_records(records.get(term), counts[term], within) for term in chosen}
+    return order_by_rarity(terms, counts, found, max_terms)
+
+
+def _read_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Records]:
+    """Return the records of terms."""
+    rows = db.execute(
+        """SELECT term, (SELECT string_agg(data, ''::bytea ORDER BY first) FROM everthread.posting
+           WHERE bank_id = %s AND posting.term = term.term) FROM unnest(%s::text[]) AS term""",
+        (bank, list(terms)),
+        binary=True,
+    )
+    return {term: np.frombuffer(data, POSTING_DTYPE) for term, data in rows if data is not None}
+
+
+def _estimate_dfs(db: Connection, bank: str, terms: Sequence[str], within: Seqs) -> dict[str, int]:
+    """Estimate how many of these lines contain each term, without reading its records."""
+    rows = db.execute(
+        """SELECT term, firsts, counts FROM unnest(%s::text[]) AS term, LATERAL (
+           SELECT array_agg(first ORDER BY first) AS firsts, array_agg(count ORDER BY first) AS counts
+           FROM everthread.posting WHERE bank_id = %s AND posting.term = term.term) AS blocks""",
+        (list(terms), bank),
+        binary=True,
+    )
+    return {term: estimate_df(np.array(firsts), np.array(counts), within) for term, firsts, counts in rows}
