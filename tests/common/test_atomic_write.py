@@ -6,7 +6,7 @@ from everthread.common.atomic_write import write_atomically
 from everthread.errors import StoreUnavailable
 
 
-def test_a_file_is_replaced_and_no_other_is_left(tmp_path: Path) -> None:
+def test_a_file_is_replaced_without_leftovers(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     for content in (b"one", b"two"):
         write_atomically(path, content)
@@ -14,7 +14,7 @@ def test_a_file_is_replaced_and_no_other_is_left(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file_without_leftovers(tmp_path: Path) -> None:
     path = tmp_path / "folder"
     path.mkdir()
     with pytest.raises(StoreUnavailable, match=r"folder can't be written .*check its folder, or name another"):

@@ -17,12 +17,14 @@ from everthread.embedders.remote import RemoteEmbedder
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),  # of threads beside it, which are what is tested
+    pytest.mark.filterwarnings(
+        "ignore:.*fork:DeprecationWarning"
+    ),  # of forking with other threads running, which is what is tested
 ]
 
 
 def in_a_child(works: Callable[[], bool]) -> bool:
-    """Whether it works in a forked child, which is given up where it hangs."""
+    """Return whether a function works in a forked child; a child that hangs is killed."""
 
     def work() -> None:
         assert works()
@@ -49,13 +51,13 @@ def test_a_lock_that_another_thread_holds_is_free_in_a_forked_child() -> None:
     lock.release()
 
 
-def test_a_thread_that_forks_while_it_holds_a_lock_goes_on_in_the_child() -> None:
+def test_a_thread_that_forks_while_holding_a_lock_continues_in_the_child() -> None:
     lock = Lock()
 
     def works() -> bool:
         with lock:
             pass
-        lock.release()  # as where the block ends in which it forked
+        lock.release()  # as at the end of a `with` block that forked
         with lock:
             return not lock.acquire(timeout=0.01)
 
@@ -66,7 +68,7 @@ def test_a_thread_that_forks_while_it_holds_a_lock_goes_on_in_the_child() -> Non
     lock.release()
 
 
-def test_the_shipped_model_reads_on_in_a_child_forked_while_threads_read_with_it() -> None:
+def test_the_shipped_model_works_in_a_child_forked_during_embedding() -> None:
     embedder, over = OnnxEmbedder(), threading.Event()
     wanted = embedder.embed(["The cat sleeps."])
 
@@ -87,13 +89,13 @@ def test_the_shipped_model_reads_on_in_a_child_forked_while_threads_read_with_it
         reader.join()
 
 
-def test_a_child_asks_a_remote_embedder_by_a_connection_of_its_own_and_leaves_the_parents_open() -> None:
+def test_a_forked_child_uses_its_own_connection_to_a_remote_embedder() -> None:
     ports: list[int] = []
 
     class Ones(loopback.Quiet):
-        """Embeds everything as ones."""
+        """Embeds every text as ones."""
 
-        protocol_version = "HTTP/1.1"  # connections are kept
+        protocol_version = "HTTP/1.1"  # keeps connections open
 
         def do_POST(self) -> None:
             ports.append(self.client_address[1])

@@ -17,7 +17,7 @@ ASKED = "from everthread.common.installation import *; print(extra_command('serv
 
 
 def commands(folder: Path, origin: dict[str, Any] | None, python: str = sys.executable) -> list[str]:
-    """What an installation of that origin says, in words instead of the interpreter's path."""
+    """Return the commands of an installation with that origin, with words for the interpreter's path."""
     site = folder / "site"
     metadata = site / "everthread-0.1.0.dist-info"
     metadata.mkdir(parents=True)
@@ -32,11 +32,11 @@ def commands(folder: Path, origin: dict[str, Any] | None, python: str = sys.exec
     return done.stdout.replace(f"{sys.executable} -m pip", "PIP").splitlines()
 
 
-def test_an_installation_from_an_index_asks_the_index(tmp_path: Path) -> None:
+def test_an_index_installation_names_the_index_package(tmp_path: Path) -> None:
     assert commands(tmp_path, None) == ["PIP install 'everthread[server]'", "PIP install --upgrade everthread"]
 
 
-def test_a_clone_is_installed_again_with_the_extra(tmp_path: Path) -> None:
+def test_a_clone_names_an_editable_install_with_the_extra(tmp_path: Path) -> None:
     origin = {"url": (tmp_path / "my clone").as_uri(), "dir_info": {"editable": True}}
     assert commands(tmp_path, origin) == [
         f"PIP install --editable '{tmp_path}/my clone[server]'",
@@ -55,13 +55,13 @@ def test_a_clone_is_installed_again_with_the_extra(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_archive_and_a_repository_are_named_as_they_were(
+def test_an_archive_or_repository_is_named_by_its_origin(
     tmp_path: Path, origin: dict[str, Any], requirement: str
 ) -> None:
     assert commands(tmp_path, origin)[0] == f"PIP install {requirement}"
 
 
-def test_the_environment_of_make_is_completed_by_make_and_one_without_pip_by_uv(tmp_path: Path) -> None:
+def test_a_make_environment_names_make_and_one_without_pip_names_uv(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     venv.create(clone / ".venv", with_pip=False)
     python = str(clone / ".venv" / "bin" / "python")

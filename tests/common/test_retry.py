@@ -11,7 +11,7 @@ from everthread.common.retry import Retries, doubling_delays, parse_retry_after
 
 
 def slept(delays_s: Iterable[float], requested_s: float = 0.0, **limits: Any) -> list[float]:
-    """The delays of a call that fails every time."""
+    """Return the delays of a call that always fails."""
     found: list[float] = []
     retries = Retries(delays_s, **limits, sleep=found.append)
     while retries.wait(requested_s):
@@ -56,11 +56,11 @@ def test_jitter_shortens_delays_by_no_more_than_its_share() -> None:
 
 
 @pytest.mark.parametrize(("header", "seconds"), [("3", 3), ("2.5", 2.5), (" 7 ", 7), ("", 0), ("soon", 0), ("-1", 0)])
-def test_retry_after_is_read_as_seconds_and_nonsense_as_none(header: str, seconds: float) -> None:
+def test_retry_after_is_parsed_as_seconds_and_nonsense_as_zero(header: str, seconds: float) -> None:
     assert parse_retry_after(header) == seconds
 
 
-def test_retry_after_is_read_as_a_date() -> None:
+def test_retry_after_is_parsed_as_a_date() -> None:
     assert 8 < parse_retry_after(format_datetime(datetime.now(UTC) + timedelta(seconds=10), usegmt=True)) <= 10
 
 

@@ -16,7 +16,7 @@ from everthread.types import Vector, Vectors
 
 
 class Narrow:
-    """The shipped model, with every cosine pressed into what lies above 0.7, as some models have it."""
+    """The shipped model with every cosine compressed into the range above 0.7, as in some models."""
 
     name = "narrow"
     multilingual = False
@@ -33,19 +33,19 @@ class Narrow:
 
 
 class Same(HashEmbedder):
-    """Knows one vector only."""
+    """Returns the same vector for every text."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return np.full((len(texts), 4), 0.5, np.float32)
 
 
-def test_the_shipped_model_is_its_own_measure_and_is_not_asked() -> None:
+def test_the_shipped_models_calibration_is_known_without_embedding() -> None:
     assert OnnxEmbedder().name == SHIPPED_MODEL
     cosines = np.array([0.5, np.nan, -0.1], np.float32)
     assert measure_calibration(OnnxEmbedder()).to_shipped(cosines) is cosines
 
 
-def test_what_is_written_of_the_shipped_model_is_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recorded_calibration_of_the_shipped_model_equals_the_measured_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "SHIPPED_MODEL", "another")
     found = measure_calibration(OnnxEmbedder())
     assert (found.mean, found.spread) == pytest.approx(
@@ -53,14 +53,14 @@ def test_what_is_written_of_the_shipped_model_is_what_is_measured(monkeypatch: p
     )
 
 
-def test_a_model_of_narrow_cosines_is_spread_to_those_of_the_shipped_one() -> None:
+def test_narrow_cosines_are_scaled_to_the_shipped_model() -> None:
     found = measure_calibration(Narrow())
     assert found.mean > 0.7
     assert found.to_shipped(np.array([0.7 + 0.3 * 0.42], np.float32)) == pytest.approx(0.42, abs=0.01)
 
 
 @pytest.mark.slow
-def test_with_such_a_model_the_gate_opens_and_shuts_as_with_the_shipped_one(tmp_path: Path) -> None:
+def test_the_relevance_gate_works_with_a_model_of_narrow_cosines(tmp_path: Path) -> None:
     alike = total = 0
     for bank in load_first_facts()[:5]:
         with (
@@ -75,13 +75,13 @@ def test_with_such_a_model_the_gate_opens_and_shuts_as_with_the_shipped_one(tmp_
     assert alike >= 0.95 * total
 
 
-def test_a_model_that_tells_nothing_apart_does_not_divide_by_nothing() -> None:
+def test_a_model_with_constant_cosines_does_not_divide_by_zero() -> None:
     assert np.isfinite(measure_calibration(Same()).to_shipped(np.ones(3, np.float32))).all()
 
 
-def test_cosines_are_not_spread_without_end() -> None:
+def test_scaling_of_cosines_is_bounded() -> None:
     assert measure_calibration(HashEmbedder(4096)).to_shipped(np.array([0.02], np.float32)) < 0.2
 
 
-def test_what_is_unknown_stays_unknown() -> None:
+def test_nan_cosines_stay_nan() -> None:
     assert np.isnan(CosineCalibration(0.5, 0.1).to_shipped(np.array([np.nan], np.float32))).all()

@@ -1,4 +1,4 @@
-"""Collected only where torch, transformers, onnx and onnxscript are (see conftest.py)."""
+"""Collected only if torch, transformers, onnx and onnxscript are installed (see conftest.py)."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ TEXTS = ["the red boat", "nobody saw it sank at dawn", "", "the"]
 
 
 def make_folder(folder: Path, pooling: str = "mean_tokens", normalise: bool = True) -> Path:
-    """A tiny BERT of random weights, laid out as sentence-transformers does."""
+    """Create a tiny BERT with random weights in the folder layout of sentence-transformers."""
     folder.mkdir()
     torch.manual_seed(7)
     config = BertConfig(
@@ -58,7 +58,7 @@ def write(path: Path, content: object) -> None:
 
 
 def by_torch(folder: Path, pooling: str) -> np.ndarray:
-    """The same vectors one by one on torch, pooled by hand."""
+    """Compute the same vectors on torch one by one, with explicit pooling."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     model = BertModel.from_pretrained(folder).eval()
@@ -103,7 +103,7 @@ def test_the_exported_file_holds_no_path_of_this_machine(tmp_path: Path) -> None
     assert b"site-packages" not in content
 
 
-def test_the_description_names_the_model_and_its_limits(tmp_path: Path) -> None:
+def test_the_exported_config_has_the_models_name_and_limits(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
     write(folder / "config_sentence_transformers.json", {"prompts": {"query": "query: ", "passage": "passage: "}})
     config = export(folder, tmp_path / "out", name="tiny-v1", multilingual=True)
@@ -112,9 +112,7 @@ def test_the_description_names_the_model_and_its_limits(tmp_path: Path) -> None:
     assert OnnxEmbedder(tmp_path / "out").name == "tiny-v1"
 
 
-def test_the_command_writes_a_folder_that_embeds_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_usable_folder_and_reports_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quantise: Quantise = "none"
     folder = make_folder(tmp_path / "tiny")
     assert main([str(folder), str(tmp_path / "out"), "--quantise", quantise]) == 0
@@ -122,13 +120,13 @@ def test_the_command_writes_a_folder_that_embeds_and_says_so(
     assert OnnxEmbedder(tmp_path / "out").embed_query("the red boat").shape == (64,)
 
 
-def test_a_newer_folder_names_its_pooling_by_a_word(tmp_path: Path) -> None:
+def test_the_pooling_of_a_newer_folder_is_read(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
     write(folder / "Pooling" / "config.json", {"embedding_dimension": 64, "pooling_mode": "cls"})
     assert read_source_config(folder).pooling == "cls"
 
 
-def test_a_folder_that_is_no_model_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_a_model_is_rejected_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path), str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ")
@@ -136,12 +134,12 @@ def test_a_folder_that_is_no_model_is_refused_in_one_line(tmp_path: Path, capsys
     assert error.count("\n") == 1
 
 
-def test_pooling_that_is_not_known_is_refused(tmp_path: Path) -> None:
+def test_unknown_pooling_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="max_tokens"):
         export(make_folder(tmp_path / "tiny", "max_tokens"), tmp_path / "out")
 
 
-def test_modules_that_are_not_known_are_refused(tmp_path: Path) -> None:
+def test_unknown_modules_are_rejected(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
     modules = json.loads((folder / "modules.json").read_text())
     write(folder / "modules.json", [*modules, {"type": "sentence_transformers.models.Dense", "path": "3_Dense"}])
@@ -149,7 +147,7 @@ def test_modules_that_are_not_known_are_refused(tmp_path: Path) -> None:
         export(folder, tmp_path / "out")
 
 
-def test_damaged_weights_are_refused(tmp_path: Path) -> None:
+def test_damaged_weights_are_rejected(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
     (folder / "model.safetensors").unlink()
     with pytest.raises(ConfigError, match="can't load"):

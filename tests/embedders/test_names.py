@@ -11,13 +11,13 @@ from everthread.errors import ConfigError
 from everthread.testing import HashEmbedder
 
 
-def test_sentence_transformers_may_be_called_st() -> None:
+def test_st_is_short_for_sentence_transformers() -> None:
     found = open_embedder("st:sentence-transformers/multi-qa-mpnet-base-cos-v1")
     assert isinstance(found, SentenceTransformerEmbedder)
     assert found.name == open_embedder("sentence-transformers:sentence-transformers/multi-qa-mpnet-base-cos-v1").name
 
 
-def test_a_model_of_openai_is_asked_at_openai_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_openai_model_is_requested_from_openai_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
     found = open_embedder("openai:text-embedding-ada-002")
     assert isinstance(found, RemoteEmbedder)
@@ -27,18 +27,18 @@ def test_a_model_of_openai_is_asked_at_openai_with_its_key(monkeypatch: pytest.M
     assert vars(open_embedder("https://api.openai.com/v1#text-embedding-3-small"))["_key"] == "sk-ours"
 
 
-def test_the_key_of_openai_goes_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_openai_key_is_never_sent_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
     assert vars(open_embedder("https://api.openai.com.example.test/v1#ada"))["_key"] is None
 
 
-def test_a_model_of_openai_without_a_key_names_the_remedy() -> None:
+def test_an_openai_model_without_a_key_is_an_error_with_a_remedy() -> None:
     with pytest.raises(ConfigError, match="needs a key: set OPENAI_API_KEY or EVERTHREAD_EMBEDDER_KEY"):
         open_embedder("openai:text-embedding-ada-002")
 
 
 @pytest.mark.parametrize("name", ["st:", "openai:", "sentence-transformers:"])
-def test_a_prefix_alone_names_no_model(name: str) -> None:
+def test_a_prefix_without_a_model_name_is_rejected(name: str) -> None:
     with pytest.raises(ConfigError, match=f"nothing follows the prefix; expected {name}NAME"):
         open_embedder(name)
 
@@ -50,7 +50,7 @@ def test_a_prefix_alone_names_no_model(name: str) -> None:
         ("em-distilroberta-p3-01", "st:sentence-transformers/all-distilroberta-v1"),
     ],
 )
-def test_a_model_that_goodai_ltm_trained_is_refused_with_the_nearest(name: str, base: str) -> None:
+def test_a_goodai_ltm_model_is_rejected_with_the_nearest_alternative(name: str, base: str) -> None:
     with pytest.raises(ConfigError, match=f"goodai-ltm trained itself.*nearest here are minilm.*{base}"):
         open_embedder(name)
 
@@ -64,10 +64,10 @@ def test_the_device_of_a_torch_model_is_passed_on(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("given", ["minilm", "hash", HashEmbedder()])
-def test_a_device_for_a_model_that_torch_does_not_run_is_refused(given: HashEmbedder | str) -> None:
+def test_a_device_for_a_model_without_torch_is_rejected(given: HashEmbedder | str) -> None:
     with pytest.raises(ConfigError, match=r"invalid device cuda:0: .* doesn't run on torch"):
         open_embedder(given, device="cuda:0")
 
 
-def test_names_are_those_of_the_library_and_of_the_command_line() -> None:
+def test_the_library_and_the_command_line_accept_the_same_names() -> None:
     assert factory.open_embedder is open_embedder

@@ -18,7 +18,7 @@ from everthread.embedders.onnx import MINILM_FOLDER, OnnxEmbedder
 from everthread.errors import ModelNotFound
 from everthread.types import Vector
 
-# Sentences of our own, with their vectors by the fp32 model on torch: made once, by sentence-transformers.
+# Sentences with their vectors by the fp32 model on torch, computed once with sentence-transformers.
 GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text(encoding="utf-8"))
 SENTENCES: list[str] = GOLDEN["sentences"]
 
@@ -52,12 +52,12 @@ def test_rows_are_float32_of_unit_length_and_in_the_order_of_the_texts(minilm: O
         assert minilm.embed_query(text) @ vector > 0.999
 
 
-def test_meaning_counts_more_than_words(minilm: OnnxEmbedder) -> None:
+def test_meaning_outweighs_common_words(minilm: OnnxEmbedder) -> None:
     near, far = minilm.embed(["We adopted a puppy.", "The stock market fell."]) @ minilm.embed_query("Got a new pet?")
     assert near > far + 0.2
 
 
-def test_the_company_of_a_text_hardly_changes_its_vector(minilm: OnnxEmbedder) -> None:
+def test_batching_hardly_changes_a_vector(minilm: OnnxEmbedder) -> None:
     alone = minilm.embed(["ok"])[0]
     beside_long_ones = minilm.embed(["a long walk home " * 50, "ok", "salt, pepper and vinegar " * 60])[1]
     assert alone @ beside_long_ones > 0.999
@@ -67,7 +67,7 @@ def test_the_empty_text_has_a_vector(minilm: OnnxEmbedder) -> None:
     assert np.linalg.norm(minilm.embed_query("")) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_no_texts_give_no_rows(minilm: OnnxEmbedder) -> None:
+def test_no_texts_yield_no_rows(minilm: OnnxEmbedder) -> None:
     assert minilm.embed([]).shape == (0, minilm.dim)
 
 
@@ -96,7 +96,7 @@ def test_several_processor_threads_give_the_same_vectors(minilm: OnnxEmbedder) -
     np.testing.assert_allclose(OnnxEmbedder(threads=2).embed(SENTENCES), minilm.embed(SENTENCES), atol=1e-3)
 
 
-def test_an_interrupt_ends_a_batch_on_several_threads_at_once() -> None:
+def test_an_interrupt_stops_a_batch_on_several_threads() -> None:
     interrupted = threading.Event()
 
     class Interrupted(OnnxEmbedder):
@@ -117,7 +117,7 @@ def test_an_interrupt_ends_a_batch_on_several_threads_at_once() -> None:
     assert embedder.read < 250
 
 
-def test_a_fault_on_any_thread_is_raised() -> None:
+def test_an_error_on_any_thread_is_raised() -> None:
     class Faulty(OnnxEmbedder):
         def _vector(self, text: str) -> Vector:
             if threading.current_thread() is not threading.main_thread():
@@ -129,20 +129,20 @@ def test_a_fault_on_any_thread_is_raised() -> None:
         Faulty(threads=2).embed(["text"] * 5)
 
 
-def test_a_folder_without_a_model_is_named_at_once(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFound, match=r"embedder\.json.*everthread\.embedders\.export"):
         OnnxEmbedder(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"name": "x"}', "\xff"])
-def test_a_damaged_description_is_named(tmp_path: Path, content: str) -> None:
+def test_a_damaged_config_is_an_error_that_names_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "embedder.json").write_bytes(content.encode("latin-1"))
     with pytest.raises(ModelNotFound, match=r"embedder\.json is damaged"):
         OnnxEmbedder(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
-def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
     folder = copy_of_minilm(tmp_path)
     (folder / name).unlink()
     with pytest.raises(ModelNotFound, match=f"{name} can't be read.*reinstall"):
@@ -151,7 +151,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"\xff" * len(b)], ids=["cut", "overwritten"])
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, name: str, damage: Callable[[bytes], bytes]) -> None:
     folder = copy_of_minilm(tmp_path)
     (folder / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(ModelNotFound, match=rf"{name}.*reinstall"):
@@ -167,8 +167,8 @@ def test_importing_and_making_an_embedder_loads_no_runtime() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_onnxruntime_does_not_report_home(tmp_path: Path) -> None:
-    """Its wheels do, unless told otherwise before they are imported; it leaves its queue in the cache folder."""
+def test_onnxruntime_sends_no_telemetry(tmp_path: Path) -> None:
+    """Check the cache folder, where its wheels save pending telemetry."""
     program = "from everthread.embedders.onnx import OnnxEmbedder; OnnxEmbedder().embed_query('hello')"
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -21,14 +21,14 @@ Reply = Callable[[http.server.BaseHTTPRequestHandler, list[str]], None]
 
 
 class Server:
-    """An /embeddings on the loopback that gives each reply of its script once, then the last for ever."""
+    """An /embeddings server on the loopback that returns each scripted reply once, then the last one for ever."""
 
     def __init__(self, *script: Reply) -> None:
         self.script = list(script)
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.connections = 0
-        self.closed = threading.Event()  # once a connection is
+        self.closed = threading.Event()  # set when a connection is closed
         self.url = ""
 
     def answer(self, handler: http.server.BaseHTTPRequestHandler) -> None:
@@ -72,7 +72,7 @@ def data(rows: list[Any]) -> bytes:
 
 
 def lengths(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
-    """A vector that tells a text by its length, and in reverse order, as the index allows."""
+    """Return vectors that identify texts by their length, in reverse order, as the index allows."""
     items = [{"index": i, "embedding": [len(text), 1.0]} for i, text in enumerate(texts)]
     send(handler, 200, json.dumps({"data": items[::-1]}).encode())
 
@@ -93,7 +93,7 @@ def remote(server: Server, **more: Any) -> RemoteEmbedder:
     return RemoteEmbedder(server.url, "m", **{"retries": 2, "sleep": lambda seconds: None, "timeout": 30.0, **more})
 
 
-def test_remote_vectors_come_in_the_order_of_the_texts_and_with_unit_length() -> None:
+def test_remote_vectors_have_unit_length_and_the_order_of_the_texts() -> None:
     with serving(lengths) as server:
         embedder = remote(server, batch_size=2, api_key="k")
         vectors = embedder.embed(["a", "abc", "abcdef"])
@@ -112,14 +112,14 @@ def test_a_remote_embedder_without_a_key_sends_none() -> None:
     assert server.keys == [None]
 
 
-def test_remote_vectors_without_indexes_are_taken_as_they_come() -> None:
+def test_remote_vectors_without_indexes_keep_their_order() -> None:
     body = b'{"data": [{"embedding": [1, 0]}, {"embedding": [0, 2]}]}'
     with serving(replying(body)) as server:
         embedder = remote(server)
         assert embedder.embed(["a", "b"]).tolist() == [[1, 0], [0, 1]]
 
 
-def test_empty_and_strange_texts_are_sent_as_something_a_server_accepts() -> None:
+def test_empty_and_invalid_texts_are_made_acceptable_to_a_server() -> None:
     with serving(lengths) as server:
         embedder = remote(server)
         embedder.embed(["", "\ud83d"])
@@ -134,7 +134,7 @@ def test_no_texts_are_not_sent() -> None:
 
 
 @pytest.mark.parametrize("fault", [failing(429), failing(503), cut], ids=["429", "503", "cut"])
-def test_a_passing_fault_is_tried_again(fault: Reply) -> None:
+def test_a_transient_failure_is_retried(fault: Reply) -> None:
     with serving(fault, lengths) as server:
         embedder = remote(server)
         assert embedder.embed_query("abc").shape == (2,)
@@ -142,7 +142,7 @@ def test_a_passing_fault_is_tried_again(fault: Reply) -> None:
 
 
 @pytest.mark.parametrize("fault", [failing(429), failing(500), cut], ids=["429", "500", "cut"])
-def test_a_lasting_fault_is_named_after_the_last_try(fault: Reply) -> None:
+def test_a_permanent_failure_is_reported_after_the_last_retry(fault: Reply) -> None:
     with serving(fault) as server:
         embedder = remote(server)
         with pytest.raises(EmbedderUnavailable, match=rf"{server.url}/embeddings.*check"):
@@ -150,7 +150,7 @@ def test_a_lasting_fault_is_named_after_the_last_try(fault: Reply) -> None:
         assert len(server.requests) == 3
 
 
-def test_waiting_doubles() -> None:
+def test_retry_delays_double() -> None:
     waits: list[float] = []
     with serving(failing(500)) as server, pytest.raises(EmbedderUnavailable):
         remote(server, retries=3, sleep=waits.append).embed_query("abc")
@@ -158,7 +158,7 @@ def test_waiting_doubles() -> None:
 
 
 @pytest.mark.parametrize(("asked", "low", "high"), [("3", 3, 3), ("soon", 0.5, 0.5), ("-1", 0.5, 0.5)])
-def test_the_server_may_say_how_long_to_wait(asked: str, low: float, high: float) -> None:
+def test_retry_after_in_seconds_is_respected(asked: str, low: float, high: float) -> None:
     waits: list[float] = []
     script = (failing(429, Retry_After=asked), lengths)
     with serving(*script) as server:
@@ -168,7 +168,7 @@ def test_the_server_may_say_how_long_to_wait(asked: str, low: float, high: float
     assert low <= waits[0] <= high
 
 
-def test_the_server_may_say_until_when_to_wait() -> None:
+def test_retry_after_as_a_date_is_respected() -> None:
     waits: list[float] = []
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=8), usegmt=True)
     script = (failing(429, Retry_After=later), lengths)
@@ -179,7 +179,7 @@ def test_the_server_may_say_until_when_to_wait() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 404])
-def test_a_refusal_is_not_tried_again(status: int) -> None:
+def test_a_rejected_request_is_not_retried(status: int) -> None:
     with serving(failing(status)) as server:
         embedder = remote(server)
         with pytest.raises(EmbedderUnavailable, match=str(status)):
@@ -187,7 +187,7 @@ def test_a_refusal_is_not_tried_again(status: int) -> None:
         assert len(server.requests) == 1
 
 
-def test_no_message_holds_the_key_or_a_password() -> None:
+def test_no_message_contains_the_key_or_a_password() -> None:
     key = "sk-very-secret"
     with serving(failing(401, f"Incorrect API key: {key}".encode())) as server:
         url = server.url.replace("//", "//user:hush@")
@@ -221,12 +221,12 @@ def test_no_message_holds_the_key_or_a_password() -> None:
         (b'{"data": [{"index": "a", "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "indexes"),
     ],
 )
-def test_a_reply_that_makes_no_sense_is_named(body: bytes, complaint: str) -> None:
+def test_an_invalid_reply_is_an_error_that_names_the_fault(body: bytes, complaint: str) -> None:
     with serving(replying(body)) as server, pytest.raises(EmbedderUnavailable, match=complaint):
         remote(server).embed(["a", "b"])
 
 
-def test_a_dimension_that_changes_is_named() -> None:
+def test_a_changed_dimension_is_an_error_that_names_it() -> None:
     script = (replying(data([[1.0, 2.0]])), replying(data([[1.0, 2.0, 3.0]])))
     with serving(*script) as server:
         embedder = remote(server)
@@ -236,13 +236,13 @@ def test_a_dimension_that_changes_is_named() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/v1", "ftp://host/v1", "nonsense", "http://[", "http://a:b/v1"])
-def test_a_url_that_leads_nowhere_is_named(url: str) -> None:
+def test_an_unreachable_url_is_an_error_that_names_it(url: str) -> None:
     with pytest.raises(EmbedderUnavailable, match="can't be reached"):
         RemoteEmbedder(url, "m", sleep=lambda seconds: None).embed_query("abc")
 
 
 def timed(embedder: RemoteEmbedder, texts: list[str]) -> float:
-    """The seconds until it gave up."""
+    """Return the seconds until the embedder gave up."""
     began = time.monotonic()
     with pytest.raises(EmbedderUnavailable, match="ReadTimeout"):
         embedder.embed(texts)
@@ -250,7 +250,7 @@ def timed(embedder: RemoteEmbedder, texts: list[str]) -> float:
 
 
 @pytest.mark.parametrize("fault", ["silent", "in drops"])
-def test_a_server_that_hangs_is_given_up_once_the_patience_is_over(fault: str) -> None:
+def test_a_hanging_server_times_out(fault: str) -> None:
     over = threading.Event()
 
     def hang(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
@@ -270,7 +270,7 @@ def test_a_server_that_hangs_is_given_up_once_the_patience_is_over(fault: str) -
     assert len(server.requests) == 2
 
 
-def test_a_wait_that_is_longer_than_the_patience_is_not_begun() -> None:
+def test_a_delay_longer_than_the_timeout_is_not_begun() -> None:
     waits: list[float] = []
     with serving(failing(429, Retry_After="60")) as server, pytest.raises(EmbedderUnavailable, match="answered 429"):
         remote(server, sleep=waits.append).embed_query("a")

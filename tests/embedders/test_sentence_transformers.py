@@ -9,6 +9,6 @@ from everthread.errors import ConfigError
 
 if find_spec("sentence_transformers") is None:
 
-    def test_without_the_extra_the_remedy_is_named() -> None:
+    def test_a_missing_extra_is_an_error_with_the_install_command() -> None:
         with pytest.raises(ConfigError, match=re.escape(extra_command("sentence-transformers"))):
             SentenceTransformerEmbedder("some/model").embed(["x"])

@@ -1,4 +1,4 @@
-"""What embedders give, in all the shapes that they may, and in those that they may not."""
+"""Vectors of embedders in all valid and some invalid shapes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINES = ("The ferry leaves at noon. Bread and cheese", "My bicycle is blue. It w
 
 
 class Shaped(HashEmbedder):
-    """One that gives vectors of these shapes."""
+    """An embedder that returns vectors of these shapes."""
 
     def __init__(self, text: tuple[int, ...], question: tuple[int, ...] = (8,)) -> None:
         super().__init__(8)
@@ -33,7 +33,7 @@ class Shaped(HashEmbedder):
         return np.full(self.question, 0.5, np.float32)
 
 
-def test_several_vectors_of_texts_and_questions_are_one_array_each() -> None:
+def test_several_vectors_per_text_or_question_form_one_array() -> None:
     several, one = Several(16), HashEmbedder(16)
     assert shapes.embed_texts(several, LINES).shape == (3, 3, 16)
     assert shapes.embed_question(several, "Where is it?").shape == (2, 16)
@@ -42,7 +42,7 @@ def test_several_vectors_of_texts_and_questions_are_one_array_each() -> None:
     assert shapes.embed_question(Shaped((8,), (1, 8)), "Where is it?").shape == (8,)
 
 
-def test_the_nearest_pair_counts() -> None:
+def test_the_best_pair_of_vectors_determines_the_cosine() -> None:
     model = Several(64)
     made, asked = shapes.embed_texts(model, LINES), shapes.embed_question(model, "Is there any cheese?")
     expected = [max(float(a @ b) for a in each for b in asked) for each in made]
@@ -62,20 +62,20 @@ def test_a_question_of_another_shape_is_an_error_that_names_it(question: tuple[i
 
 
 @pytest.mark.parametrize(
-    ("embedder", "told"),
+    ("embedder", "message"),
     [
         (Shaped((2, 2, 8)), "gave vectors of the shape"),
         (Shaped((8,), (2, 2, 8)), "gave a vector of the shape"),
         (Shaped((8,), (4,)), "8 dimensions for texts and 4 for a question"),
     ],
 )
-def test_with_wrong_shapes_lines_are_kept_and_found_by_their_words(
-    embedder: Shaped, told: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_lines_with_invalid_vectors_are_stored_and_found_by_their_words(
+    embedder: Shaped, message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory, caplog.at_level(logging.WARNING):
         memory.observe_many(NewLine(text) for text in LINES)
         assert [hit.line.seq for hit in memory.recall("bicycle", 1)] == [2]
-        assert told in caplog.text
+        assert message in caplog.text
 
 
 def test_a_bank_finds_a_line_by_the_nearest_of_its_vectors(tmp_path: Path) -> None:

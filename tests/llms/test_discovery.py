@@ -12,7 +12,7 @@ from everthread.llms.discovery import find_ollama, list_models, parse_ollama_hos
 
 @contextmanager
 def answering(body: bytes, status: int = 200) -> Iterator[str]:
-    """A server that says this to all."""
+    """Run a server that sends this reply to every request."""
 
     class Handler(Quiet):
         def do_GET(self) -> None:
@@ -41,11 +41,11 @@ def answering(body: bytes, status: int = 200) -> Iterator[str]:
         ("box:port", "http://127.0.0.1:11434"),
     ],
 )
-def test_where_ollama_is_is_read_as_ollama_reads_it(said: str, host: str) -> None:
+def test_ollama_host_is_parsed_as_ollama_parses_it(said: str, host: str) -> None:
     assert parse_ollama_host(said) == host
 
 
-def test_a_name_without_a_tag_is_its_latest() -> None:
+def test_a_name_without_a_tag_means_the_latest() -> None:
     with llm_server(models=["llama3.2:1b", "llama3.2:latest"]) as server:
         here = {"OLLAMA_HOST": server.host}
         assert find_ollama("llama3.2", here) == (server.host, "llama3.2:latest")
@@ -53,7 +53,7 @@ def test_a_name_without_a_tag_is_its_latest() -> None:
         assert find_ollama("llama3", here) == (server.host, "")
 
 
-def test_without_a_name_the_first_that_can_talk_is_taken() -> None:
+def test_the_first_chat_model_is_chosen_without_a_name() -> None:
     body = b"""{"models": [{"name": "mxbai-embed-large"}, {"name": "all-minilm", "details": {"family": "bert"}},
                 {"name": "gemma3", "details": {"family": "gemma3"}}]}"""
     with answering(body) as host:
@@ -64,13 +64,13 @@ def test_without_a_name_the_first_that_can_talk_is_taken() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"[]", b"{}", b'{"models": 5, "data": 5}', b'{"models": [5], "data": [5]}']
 )
-def test_what_is_no_list_has_no_models(body: bytes) -> None:
+def test_a_malformed_list_has_no_models(body: bytes) -> None:
     with answering(body) as host:
         assert find_ollama("", {"OLLAMA_HOST": host}) == (host, "")
         assert not list_models(host)
 
 
-def test_who_is_not_there_or_says_no_has_none() -> None:
+def test_an_unreachable_or_rejecting_server_has_no_models() -> None:
     with closed_port() as port:
         assert find_ollama("", {"OLLAMA_HOST": f"127.0.0.1:{port}"}) == (f"http://127.0.0.1:{port}", "")
         assert list_models(f"http://127.0.0.1:{port}/v1") is None
@@ -79,7 +79,7 @@ def test_who_is_not_there_or_says_no_has_none() -> None:
     assert list_models("http://[broken") is None
 
 
-def test_nobody_waits_for_an_ollama_that_says_nothing() -> None:
+def test_a_silent_ollama_times_out_quickly() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         host = f"http://127.0.0.1:{silent.getsockname()[1]}"
         assert find_ollama("", {"OLLAMA_HOST": host}) == (host, "")

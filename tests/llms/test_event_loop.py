@@ -17,14 +17,14 @@ async def where() -> int:
     return threading.get_ident()
 
 
-def test_all_is_done_in_one_thread_which_is_none_of_those_who_ask() -> None:
+def test_all_coroutines_run_in_one_separate_thread() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: run(where()), range(20)))
     assert len(found) == 1
     assert found != {threading.get_ident()}
 
 
-def test_what_goes_wrong_there_is_raised_to_whoever_asked() -> None:
+def test_an_exception_is_raised_in_the_calling_thread() -> None:
     async def fail() -> None:
         raise LookupError("nothing")
 
@@ -32,7 +32,7 @@ def test_what_goes_wrong_there_is_raised_to_whoever_asked() -> None:
         run(fail())
 
 
-def test_what_was_begun_can_be_cancelled() -> None:
+def test_a_started_coroutine_can_be_cancelled() -> None:
     begun, cancelled = threading.Event(), threading.Event()
 
     async def wait() -> None:
@@ -53,14 +53,14 @@ def test_what_was_begun_can_be_cancelled() -> None:
 
 ENDING = """
 import asyncio, logging
-logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns where a step takes long, as on a busy machine
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns about slow steps, as on a busy machine
 from everthread.llms.event_loop import start
 start(asyncio.sleep(60))
 print("done")
 """
 
 
-def test_a_process_ends_at_once_and_in_silence_while_something_is_awaited() -> None:
+def test_a_process_exits_quietly_with_a_pending_coroutine() -> None:
     ended = subprocess.run(
         [sys.executable, "-X", "dev", "-c", ENDING], capture_output=True, text=True, timeout=PATIENCE, check=True
     )

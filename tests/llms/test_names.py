@@ -23,23 +23,23 @@ def address(llm: object) -> tuple[str, str]:
 
 
 def key_sent(llm: object) -> str:
-    """The key that a language model sends."""
+    """Return the key that a language model sends."""
     assert isinstance(llm, OpenAICompatible)
     return llm._key
 
 
-def test_a_language_model_is_taken_as_it_is() -> None:
+def test_a_language_model_object_is_returned_unchanged() -> None:
     given = ScriptedLLM([])
     assert open_llm(given) is given
 
 
-def test_with_nothing_said_and_nothing_found_there_is_no_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_language_model_if_none_is_configured_or_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_llm() is None
     monkeypatch.setenv("OPENAI_API_KEY", "sk-lies-about")
     assert open_llm() is None
 
 
-def test_none_is_none_whatever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_none_disables_the_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server(models=["llama3.2:latest"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.host)
         assert open_llm("none") is None
@@ -55,7 +55,7 @@ def test_a_url_names_server_and_model() -> None:
     )
 
 
-def test_a_configured_model_speaks_with_what_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_model_uses_the_configured_options(monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server("Aye.") as server:
         settings = {"URL": server.url, "MODEL": "m", "KEY": "sk-ours", "CONTEXT": "4096", "PRICES": "1000000/0"}
         for name, value in settings.items():
@@ -77,7 +77,7 @@ def test_a_server_with_one_model_needs_no_name(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("models", "some"), [(["a", "b"], "it has a, b;"), ([], "it has none;")])
-def test_a_server_with_more_or_fewer_lists_them(models: Sequence[str], some: str) -> None:
+def test_a_server_with_several_or_no_models_needs_a_name(models: Sequence[str], some: str) -> None:
     with (
         llm_server(models=models) as server,
         pytest.raises(ConfigError, match=f"{some} name one with EVERTHREAD_LLM_M"),
@@ -85,12 +85,12 @@ def test_a_server_with_more_or_fewer_lists_them(models: Sequence[str], some: str
         open_llm(server.url)
 
 
-def test_a_server_that_lists_nothing_needs_a_name() -> None:
+def test_a_server_without_a_model_list_needs_a_name() -> None:
     with llm_server() as server, pytest.raises(ConfigError, match="doesn't list its models; name one"):
         open_llm(server.host)
 
 
-def test_an_ollama_that_runs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_ollama_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server(models=["nomic-embed-text:latest", "llama3.2:latest", "qwen3:8b"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.host.removeprefix("http://"))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
@@ -102,7 +102,7 @@ def test_an_ollama_that_runs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             open_llm("gemma3")
 
 
-def test_a_model_of_openai_is_asked_there_only_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openai_is_used_only_for_a_named_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
     llm = open_llm("gpt-4o-mini")
     assert address(llm) == ("https://api.openai.com/v1", "gpt-4o-mini")
@@ -110,7 +110,7 @@ def test_a_model_of_openai_is_asked_there_only_when_it_is_named(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["llama3.2", "gpt-oss:20b"])
-def test_a_model_that_openai_does_not_have_is_not_asked_for_there(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_model_that_openai_lacks_is_not_requested_there(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
     with pytest.raises(
         ConfigError, match=f"no language model '{name}': .* run `ollama pull {name}`, or set EVERTHREAD_L"
@@ -118,7 +118,7 @@ def test_a_model_that_openai_does_not_have_is_not_asked_for_there(monkeypatch: p
         open_llm(name)
 
 
-def test_the_key_of_openai_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_openai_key_is_never_sent_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
     assert key_sent(open_llm("https://openrouter.ai/api/v1#some/model")) == "none"
     assert key_sent(open_llm("https://api.openai.com.evil.example/v1#gpt-4o")) == "none"
@@ -127,7 +127,7 @@ def test_the_key_of_openai_goes_nowhere_else(monkeypatch: pytest.MonkeyPatch) ->
     assert key_sent(open_llm("https://api.openai.com/v1#gpt-4o")) == "sk-ours"
 
 
-def test_a_model_without_anyone_to_ask_is_told_with_what_was_looked_for() -> None:
+def test_an_unknown_model_is_an_error_that_lists_the_search() -> None:
     with pytest.raises(
         ConfigError, match=r"no Ollama with it answers at http://127\.0\.0\.1:\d+; .*OpenAI: set OPENAI_API_KEY, or"
     ):
@@ -135,13 +135,13 @@ def test_a_model_without_anyone_to_ask_is_told_with_what_was_looked_for() -> Non
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "o3-mini", "claude-sonnet-4", "gemini-2.5-flash"])
-def test_pulling_a_model_that_its_maker_keeps_is_not_suggested(name: str) -> None:
+def test_pulling_a_hosted_model_is_not_suggested(name: str) -> None:
     with pytest.raises(ConfigError, match=r"no language model .*; it .* set .*EVERTHREAD_LLM_") as raised:
         open_llm(name)
     assert "ollama pull" not in str(raised.value)
 
 
-def test_without_the_extra_an_ollama_that_happens_to_run_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_ollama_without_the_extra_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "json_repair", None)
     with llm_server(models=["llama3.2"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.host)
@@ -160,25 +160,25 @@ def test_without_the_extra_an_ollama_that_happens_to_run_is_no_error(monkeypatch
         "https://API.OPENAI.COM:444/v1",
     ],
 )
-def test_what_only_looks_like_openai_gets_no_key_of_theirs(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_a_lookalike_of_openai_does_not_get_the_key(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     llm = open_llm(f"{address}#m")
     assert isinstance(llm, OpenAICompatible)
     assert "sk-secret" not in str(vars(llm))
 
 
-def test_openai_itself_gets_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openai_gets_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     assert "sk-secret" in str(vars(open_llm("https://api.openai.com/v1#gpt-4o-mini")))  # so the test above can fail
 
 
 @pytest.mark.parametrize("name", ["http://", "http://:x/v1#m", "https:///v1#m", "http://host:99999/v1#m"])
-def test_what_is_no_address_is_refused_as_such(name: str) -> None:
+def test_an_invalid_address_is_rejected(name: str) -> None:
     with pytest.raises(ConfigError, match="is no address of a language model; it looks like http://localhost"):
         open_llm(name)
 
 
-def test_a_server_whose_list_of_models_never_ends_tells_none() -> None:
+def test_an_endless_model_list_is_ignored() -> None:
     class Endless(http.server.BaseHTTPRequestHandler):
         sent = 0
 

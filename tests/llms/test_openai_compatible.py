@@ -62,10 +62,10 @@ def event(delta: object) -> bytes:
     return f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode()
 
 
-# ---------------------------------------------------------------------------------------------- what is said
+# ---------------------------------------------------------------------------------------------- streaming
 
 
-def test_a_reply_comes_in_the_pieces_that_the_server_sends() -> None:
+def test_a_reply_is_streamed_in_the_servers_pieces() -> None:
     with llm_server(Reply(["Un", "der", "", " the\n", "sea."])) as server:
         stream = model(server.url).stream(ASKED)
         assert list(stream) == ["Un", "der", " the\n", "sea."]
@@ -73,14 +73,14 @@ def test_a_reply_comes_in_the_pieces_that_the_server_sends() -> None:
         assert list(stream) == []
 
 
-def test_a_piece_is_given_the_moment_it_arrives() -> None:
+def test_a_piece_is_yielded_as_soon_as_it_arrives() -> None:
     with llm_server(Stall(["First"])) as server:
         stream = model(server.url).stream(ASKED)
-        assert next(stream) == "First"  # though the second will never come
+        assert next(stream) == "First"  # although no second piece ever arrives
         stream.close()
 
 
-def test_the_request_holds_the_messages_and_what_was_set_of_the_sampling() -> None:
+def test_the_request_contains_the_messages_and_the_sampling_options() -> None:
     with llm_server() as server:
         said(model(server.url), Sampling(temperature=0.5, max_tokens=90))
     assert server.bodies == [
@@ -96,7 +96,7 @@ def test_the_request_holds_the_messages_and_what_was_set_of_the_sampling() -> No
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_nothing_of_the_environment_and_of_this_machine_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_contain_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
         monkeypatch.setenv(name, CANARY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
@@ -109,14 +109,14 @@ def test_nothing_of_the_environment_and_of_this_machine_goes_out(monkeypatch: py
     assert {each.headers["authorization"] for each in server.asked} == {"Bearer none"}
 
 
-def test_a_refusal_is_told_and_named() -> None:
+def test_a_refusal_is_streamed_and_is_the_finish_reason() -> None:
     with llm_server(Reply("I'd rather not.", refusal=True)) as server:
         stream = model(server.url).stream(ASKED)
         assert ("".join(stream), stream.finish) == ("I'd rather not.", "refusal")
         assert model(server.url).complete(ASKED) == "I'd rather not."
 
 
-def test_what_a_model_only_thinks_is_not_said() -> None:
+def test_reasoning_is_not_part_of_the_reply() -> None:
     with llm_server(Reply("Aye.", reasoning=CANARY)) as server:
         assert said(model(server.url)) == "Aye."
 
@@ -124,25 +124,25 @@ def test_what_a_model_only_thinks_is_not_said() -> None:
 @pytest.mark.parametrize(
     ("sent", "finish"), [("length", "length"), ("content_filter", "content_filter"), ("eos", "stop"), (None, None)]
 )
-def test_it_is_known_why_a_reply_ended(sent: str | None, finish: str | None) -> None:
+def test_the_finish_reason_is_reported(sent: str | None, finish: str | None) -> None:
     with llm_server(Reply("Aye.", finish=sent)) as server:
         stream = model(server.url).stream(ASKED)
         assert ("".join(stream), stream.finish) == ("Aye.", finish)
 
 
-def test_an_empty_reply_is_no_error() -> None:
+def test_an_empty_reply_is_not_an_error() -> None:
     with llm_server("") as server:
         stream = model(server.url).stream(ASKED)
         assert (list(stream), stream.finish) == ([], "stop")
         assert model(server.url).complete(ASKED) == ""
 
 
-def test_a_reply_without_an_end_mark_has_ended_where_its_reason_was_told() -> None:
+def test_a_finish_reason_ends_a_reply_without_an_end_mark() -> None:
     with llm_server(Reply("Aye.", done=False)) as server:
         assert said(model(server.url)) == "Aye."
 
 
-def test_a_server_that_has_told_all_is_not_waited_for() -> None:
+def test_a_complete_reply_does_not_wait_for_the_server_to_disconnect() -> None:
     whole = event({"content": "Aye."}) + (
         b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}], '
         b'"usage": {"prompt_tokens": 3, "completion_tokens": 2}}\n\n'
@@ -153,7 +153,7 @@ def test_a_server_that_has_told_all_is_not_waited_for() -> None:
         assert ("".join(stream), stream.usage) == ("Aye.", Usage(3, 2))
 
 
-def test_what_breaks_off_behind_the_end_cuts_nothing() -> None:
+def test_a_disconnect_after_the_end_is_ignored() -> None:
     body = event({"content": "Aye."}) + b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: {"us'
     with llm_server(Raw(body), Raw(body, unfinished=True)) as server:
         for _ in range(2):
@@ -161,20 +161,20 @@ def test_what_breaks_off_behind_the_end_cuts_nothing() -> None:
             assert ("".join(stream), stream.finish, stream.usage.estimated) == ("Aye.", "length", True)
 
 
-def test_comments_and_other_line_ends_are_part_of_a_stream() -> None:
+def test_comments_and_other_line_ends_are_accepted() -> None:
     body = b": still thinking\r\n\r\nevent: message\r\n" + event({"content": "Aye."}).replace(b"\n", b"\r\n")
     with llm_server(Raw(body + b"data:[DONE]")) as server:
         assert said(model(server.url)) == "Aye."
 
 
-def test_a_smile_that_was_sent_in_halves_arrives_whole() -> None:
+def test_a_split_surrogate_pair_is_joined() -> None:
     body = event({"content": "Hi \ud83d"}) + event({"content": "\ude00 there \ud83d"}) + b"data: [DONE]\n\n"
     with llm_server(Raw(body)) as server:
         pieces = list(model(server.url).stream(ASKED))
     assert pieces == ["Hi ", "😀 there ", "\ufffd"]
 
 
-def test_a_message_with_half_a_letter_can_be_sent() -> None:
+def test_a_message_with_a_lone_surrogate_can_be_sent() -> None:
     with llm_server() as server:
         assert "".join(model(server.url).stream([Message("user", "half \ud83d")])) == "Hello there."
     assert server.bodies[0]["messages"][0]["content"] == "half \ufffd"
@@ -183,7 +183,7 @@ def test_a_message_with_half_a_letter_can_be_sent() -> None:
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(pieces=st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0")), max_size=5))
-def test_whatever_is_sent_is_what_arrives(pieces: list[str]) -> None:
+def test_all_pieces_sent_are_received(pieces: list[str]) -> None:
     with llm_server(Reply(pieces)) as server:
         assert list(model(server.url).stream(ASKED)) == [piece for piece in pieces if piece]
         assert model(server.url).complete(ASKED) == "".join(pieces)
@@ -210,13 +210,13 @@ def test_many_threads_share_a_model() -> None:
 # ---------------------------------------------------------------------------------------------- complete
 
 
-def test_a_reply_can_be_had_whole() -> None:
+def test_a_reply_can_be_requested_whole() -> None:
     with llm_server('{"place": "the sea"}') as server:
         llm = model(server.url)
         assert llm.complete(ASKED, SCHEMA) == '{"place": "the sea"}'
         assert llm.usage == Usage(11, 7)
-    told = {"name": "reply", "schema": SCHEMA, "strict": True}
-    assert server.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": told}
+    json_schema = {"name": "reply", "schema": SCHEMA, "strict": True}
+    assert server.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": json_schema}
     assert not server.bodies[0]["stream"]
 
 
@@ -230,14 +230,14 @@ def test_a_reply_can_be_had_whole() -> None:
         {**SCHEMA, "$defs": {"Place": {"type": "object"}}},
     ],
 )
-def test_a_schema_that_strict_mode_does_not_take_is_sent_without(schema: dict[str, JSONValue]) -> None:
+def test_a_schema_that_strict_mode_rejects_is_sent_without_it(schema: dict[str, JSONValue]) -> None:
     with llm_server("{}") as server:
         model(server.url).complete(ASKED, schema)
     assert server.bodies[0]["response_format"]["json_schema"]["strict"] is False
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_server_that_knows_no_schema_is_asked_without_from_then_on(status: int) -> None:
+def test_a_rejected_schema_is_left_out_of_later_requests(status: int) -> None:
     with llm_server(Picky("response_format", "{}", status)) as server:
         llm = model(server.url)
         assert [llm.complete(ASKED, SCHEMA), llm.complete(ASKED, SCHEMA)] == ["{}", "{}"]
@@ -245,7 +245,7 @@ def test_a_server_that_knows_no_schema_is_asked_without_from_then_on(status: int
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_a_server_that_does_not_count_is_not_asked_to_from_then_on(status: int) -> None:
+def test_a_rejected_usage_option_is_left_out_of_later_requests(status: int) -> None:
     with llm_server(Picky("stream_options", "Aye.", status)) as server:
         llm = model(server.url)
         assert said(llm) == said(llm) == "Aye."
@@ -253,7 +253,7 @@ def test_a_server_that_does_not_count_is_not_asked_to_from_then_on(status: int) 
     assert ["stream_options" in body for body in server.bodies] == [True, False, False]
 
 
-def test_a_newer_model_is_told_of_the_limit_as_it_wants() -> None:
+def test_a_newer_model_gets_max_completion_tokens() -> None:
     refused = Status(400, code="unsupported_parameter", param="max_tokens")
     warm = Status(400, code="unsupported_value", param="temperature")
     with llm_server(refused, warm, "Aye.") as server:
@@ -265,7 +265,7 @@ def test_a_newer_model_is_told_of_the_limit_as_it_wants() -> None:
     assert ["temperature" in body for body in server.bodies] == [True, True, False, False]
 
 
-def test_what_was_refused_for_another_reason_is_not_left_out_from_then_on() -> None:
+def test_a_parameter_is_left_out_only_if_it_was_the_reason() -> None:
     with llm_server(Status(400), Status(400), "Aye.") as server:
         llm = model(server.url)
         with pytest.raises(LLMRejected):
@@ -274,12 +274,12 @@ def test_what_was_refused_for_another_reason_is_not_left_out_from_then_on() -> N
     assert ["stream_options" in body for body in server.bodies] == [True, False, True]
 
 
-def test_a_reply_of_many_megabytes_is_refused() -> None:
+def test_an_oversized_reply_is_rejected() -> None:
     with llm_server("x" * (MAX_REPLY_BYTES + 1)) as server, pytest.raises(LLMUnavailable, match="nonsense"):
         model(server.url).complete(ASKED)
 
 
-def test_a_line_without_end_is_not_kept() -> None:
+def test_an_endless_line_of_a_stream_is_rejected() -> None:
     with (
         llm_server(Raw(b"data: " + b"x" * (MAX_REPLY_BYTES + 100_000))) as server,
         pytest.raises(LLMUnavailable, match="nonsense"),
@@ -290,7 +290,7 @@ def test_a_line_without_end_is_not_kept() -> None:
 # ---------------------------------------------------------------------------------------------- usage
 
 
-def test_usage_is_estimated_where_the_server_does_not_count() -> None:
+def test_usage_is_estimated_if_the_server_reports_none() -> None:
     with llm_server(Reply("Under the sea.", usage=None)) as server:
         llm = model(server.url)
         llm.complete(ASKED)
@@ -300,7 +300,7 @@ def test_usage_is_estimated_where_the_server_does_not_count() -> None:
     assert llm.usage == stream.usage + stream.usage
 
 
-def test_usage_has_its_price() -> None:
+def test_usage_includes_its_cost() -> None:
     with llm_server(Reply("Aye.", usage=(1_000_000, 500_000))) as server:
         llm = model(server.url, prices=(0.15, 0.60))
         stream = llm.stream(ASKED)
@@ -310,7 +310,7 @@ def test_usage_has_its_price() -> None:
     assert llm.usage.cost == pytest.approx(0.90)
 
 
-def test_a_reply_that_is_stopped_early_counts_as_far_as_it_came() -> None:
+def test_a_stopped_reply_counts_its_received_part() -> None:
     with llm_server(Reply("one two three", delay=0.01)) as server:
         llm = model(server.url)
         stream = llm.stream(ASKED)
@@ -320,7 +320,7 @@ def test_a_reply_that_is_stopped_early_counts_as_far_as_it_came() -> None:
     assert stream.usage == llm.usage == estimate_usage(ASKED, "one")
 
 
-def test_a_stream_that_nobody_reads_counts_what_was_asked() -> None:
+def test_an_unread_stream_counts_its_prompt() -> None:
     with llm_server() as server:
         llm = model(server.url)
         stream = llm.stream(ASKED)
@@ -333,19 +333,19 @@ def test_a_stream_that_nobody_reads_counts_what_was_asked() -> None:
 
 
 @pytest.mark.parametrize("pieces", [[], ["Hel"]])
-def test_whoever_waits_for_a_piece_gets_the_end_when_it_is_closed(pieces: list[str]) -> None:
+def test_closing_a_stream_ends_a_waiting_reader(pieces: list[str]) -> None:
     with llm_server(Stall(pieces)) as server, ThreadPoolExecutor() as pool:
         stream = model(server.url, timeout=60.0).stream(ASKED)
         assert [next(stream) for _ in pieces] == pieces
         waiting = pool.submit(list, stream)
-        threading.Event().wait(0.1)  # so that it does wait
+        threading.Event().wait(0.1)  # until the reader waits
         stream.close()
         assert waiting.result(PATIENCE) == []
-        assert server.hung_up.wait(PATIENCE)  # the server has heard of it, too
+        assert server.hung_up.wait(PATIENCE)  # the server was disconnected
         assert stream.finish is None
 
 
-def test_streams_that_are_closed_at_any_moment_harm_no_others() -> None:
+def test_closing_streams_at_any_time_does_not_affect_others() -> None:
     def stopped(number: int) -> bool:
         stream = llm.stream(ASKED)
         threading.Timer(number / 4000, stream.close).start()
@@ -366,7 +366,7 @@ def test_streams_that_are_closed_at_any_moment_harm_no_others() -> None:
 
 
 class Ear:
-    """Listens to a stream: what it heard, in which threads, and that it is over."""
+    """Listens to a stream; records the pieces, their threads and the end."""
 
     def __init__(self, stream: Stream, most: int = 99) -> None:
         self.heard: list[str] = []
@@ -382,7 +382,7 @@ class Ear:
         return len(self.heard) < self.most
 
 
-def test_pieces_are_told_as_they_come_and_no_thread_waits_for_them() -> None:
+def test_a_listener_gets_pieces_without_a_waiting_thread() -> None:
     with llm_server(Reply(["Un", "der", " the", " sea."], delay=0.01)) as server:
         llm = model(server.url)
         streams = [llm.stream(ASKED) for _ in range(8)]
@@ -397,7 +397,7 @@ def test_pieces_are_told_as_they_come_and_no_thread_waits_for_them() -> None:
         assert llm.usage == Usage(88, 56)
 
 
-def test_who_has_heard_enough_can_read_on() -> None:
+def test_a_listener_that_stops_can_read_on() -> None:
     with llm_server(Reply(["Un", "der", " the", " sea."])) as server:
         stream = model(server.url).stream(ASKED)
         ear = Ear(stream, most=2)
@@ -405,7 +405,7 @@ def test_who_has_heard_enough_can_read_on() -> None:
         assert (ear.heard, list(stream)) == (["Un", "der"], [" the", " sea."])
 
 
-def test_what_went_wrong_while_somebody_listened_is_raised_to_whoever_reads_on_once() -> None:
+def test_an_error_while_listening_is_raised_once_to_the_next_reader() -> None:
     with llm_server(Cut(["Hel"])) as server:
         stream = model(server.url).stream(ASKED)
         ear = Ear(stream)
@@ -417,7 +417,7 @@ def test_what_went_wrong_while_somebody_listened_is_raised_to_whoever_reads_on_o
 
 
 @pytest.mark.parametrize("pieces", [[], ["Hel"]])
-def test_a_stream_that_is_closed_while_somebody_listens_is_over(pieces: list[str]) -> None:
+def test_closing_a_stream_ends_its_listener(pieces: list[str]) -> None:
     with llm_server(Stall(pieces)) as server:
         stream = model(server.url, timeout=60.0).stream(ASKED)
         ear = Ear(stream)
@@ -428,7 +428,7 @@ def test_a_stream_that_is_closed_while_somebody_listens_is_over(pieces: list[str
         assert (ear.heard, list(stream)) == (pieces, [])
 
 
-def test_a_stream_that_was_closed_before_is_over_at_once() -> None:
+def test_listening_to_a_closed_stream_ends_immediately() -> None:
     with llm_server(Reply("one two")) as server:
         stream = model(server.url).stream(ASKED)
         stream.close()
@@ -443,14 +443,14 @@ logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns where a step ta
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.types import Message
 llm = OpenAICompatible(sys.argv[1], "m")
-unread, begun, told = (llm.stream([Message("user", "hello")]) for _ in range(3))
+unread, begun, heard = (llm.stream([Message("user", "hello")]) for _ in range(3))
 next(begun)
-told.listen(lambda piece: True, lambda: None)
+heard.listen(lambda piece: True, lambda: None)
 print("done")
 """
 
 
-def test_a_process_that_ends_with_replies_on_their_way_does_so_at_once_and_in_silence() -> None:
+def test_a_process_exits_quietly_with_unfinished_replies() -> None:
     with llm_server(Stall(["Hel"])) as server:
         ended = subprocess.run(
             [sys.executable, "-X", "dev", "-c", LEFT, server.url],
@@ -505,25 +505,25 @@ DURING: list[tuple[Behaviour, type[ModelError], str]] = [
 
 
 def patience(behaviour: Behaviour, seconds: float) -> float:
-    """How long to wait for a server: briefly only where it says nothing."""
+    """Return the timeout for a server: short only for a silent one."""
     return seconds if isinstance(behaviour, Mute | Stall) else PATIENCE
 
 
 def in_short(error: BaseException) -> None:
-    """The error is one line that names server and model, and holds nothing of what was said, with all behind it."""
+    """Check that an error is one line with server and model, and that its chain quotes neither prompt nor key."""
     text = str(error)
     assert "\n" not in text
     assert text.startswith("language model 'm' at http://127.0.0.1:")
-    behind: BaseException | None = error
-    while behind is not None:
-        assert CANARY not in str(behind)
-        assert KEY not in str(behind)
-        behind = behind.__cause__ or (None if behind.__suppress_context__ else behind.__context__)
+    cause: BaseException | None = error
+    while cause is not None:
+        assert CANARY not in str(cause)
+        assert KEY not in str(cause)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "text"), [*BEFORE, *DURING])
 @pytest.mark.parametrize("ask", [said, lambda llm: llm.complete(ASKED, SCHEMA)], ids=["streamed", "whole"])
-def test_a_fault_is_told_in_our_words(
+def test_an_error_has_our_own_message(
     behaviour: Behaviour, kind: type[ModelError], text: str, ask: Callable[[LLM], str]
 ) -> None:
     with llm_server(behaviour) as server:
@@ -534,14 +534,14 @@ def test_a_fault_is_told_in_our_words(
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "text"), BEFORE)
-def test_what_goes_wrong_before_the_reply_is_told_when_it_is_asked(
+def test_an_error_before_the_reply_is_raised_by_the_request(
     behaviour: Behaviour, kind: type[ModelError], text: str
 ) -> None:
     with llm_server(behaviour) as server, pytest.raises(kind, match=text):
         model(server.url, timeout=patience(behaviour, 0.3)).stream(ASKED)
 
 
-def test_what_came_before_a_cut_is_given() -> None:
+def test_pieces_before_a_disconnect_are_yielded() -> None:
     with llm_server(Cut(["Under", " the"])) as server:
         llm = model(server.url)
         stream = llm.stream(ASKED)
@@ -553,7 +553,7 @@ def test_what_came_before_a_cut_is_given() -> None:
     assert len(server.asked) == 1  # for a second reply would go on otherwise
 
 
-def test_a_stream_that_ends_in_an_error_of_the_server_was_cut() -> None:
+def test_a_server_error_inside_a_stream_breaks_it_off() -> None:
     body = event({"content": "Hel"}) + b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\n\n'
     with (
         llm_server(Raw(body + b"data: [DONE]\n\n")) as server,
@@ -562,18 +562,18 @@ def test_a_stream_that_ends_in_an_error_of_the_server_was_cut() -> None:
         said(model(server.url))
 
 
-def test_a_server_that_is_not_there_is_named_without_the_password_in_its_url() -> None:
+def test_an_unreachable_server_is_named_without_the_password_in_its_url() -> None:
     with closed_port() as port, pytest.raises(LLMUnavailable, match=r"can't be reached .*refused\); start") as caught:
         model(f"http://nemo:{KEY}@127.0.0.1:{port}/v1/?key={KEY}").stream(ASKED)
     in_short(caught.value)
     assert f"at http://127.0.0.1:{port}/v1 can't" in str(caught.value)
 
 
-# ---------------------------------------------------------------------------------------------- again
+# ---------------------------------------------------------------------------------------------- retries
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_what_may_go_better_the_next_time_is_tried_again(status: int) -> None:
+def test_a_transient_status_is_retried(status: int) -> None:
     waits: list[float] = []
     with llm_server(Status(status), Status(status), Status(status), "Aye.") as server:
         assert said(model(server.url, sleep=waits.append)) == "Aye."
@@ -581,13 +581,13 @@ def test_what_may_go_better_the_next_time_is_tried_again(status: int) -> None:
     assert [0.375 <= waits[0] <= 0.5, 0.75 <= waits[1] <= 1.0, 1.5 <= waits[2] <= 2.0] == [True] * 3
 
 
-def test_after_so_many_tries_it_is_given_up() -> None:
+def test_retries_are_limited() -> None:
     with llm_server(Status(500)) as server, pytest.raises(LLMUnavailable):
         model(server.url, retries=2).complete(ASKED)
     assert len(server.asked) == 3
 
 
-def test_who_asks_to_wait_is_waited_for() -> None:
+def test_retry_after_is_respected() -> None:
     waits: list[float] = []
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=10))
     with llm_server(
@@ -599,7 +599,7 @@ def test_who_asks_to_wait_is_waited_for() -> None:
     assert waits[2] <= 2
 
 
-def test_nobody_is_kept_waiting_for_minutes() -> None:
+def test_a_retry_after_of_minutes_is_not_awaited() -> None:
     waits: list[float] = []
     with llm_server(Status(429, retry_after=120)) as server:
         with pytest.raises(LLMUnavailable, match="try again in 120 seconds"):
@@ -610,33 +610,33 @@ def test_nobody_is_kept_waiting_for_minutes() -> None:
     assert waits == [8, 8]
 
 
-def test_a_refused_connection_is_tried_again() -> None:
+def test_a_refused_connection_is_retried() -> None:
     waits: list[float] = []
     with closed_port() as port, pytest.raises(LLMUnavailable):
         model(f"http://127.0.0.1:{port}/v1", sleep=waits.append).stream(ASKED)
     assert len(waits) == 3
 
 
-def test_a_silent_server_is_asked_once() -> None:
+def test_a_silent_server_is_not_retried() -> None:
     with llm_server(Mute()) as server, pytest.raises(LLMUnavailable):
         model(server.url, timeout=0.2).stream(ASKED)
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 413, 307])
-def test_what_will_not_go_better_is_not_tried_again(status: int) -> None:
+def test_a_permanent_status_is_not_retried(status: int) -> None:
     with llm_server(Status(status)) as server, pytest.raises(ModelError):
         said(model(server.url))
     assert len(server.asked) == 1
 
 
-# ---------------------------------------------------------------------------------------------- what is given
+# ---------------------------------------------------------------------------------------------- arguments
 
 
 @pytest.mark.parametrize(
     "url", ["", "localhost:11434/v1", "ftp://host/v1", "http://", "http://host:port/v1", "http://["]
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_address_is_rejected(url: str) -> None:
     with pytest.raises(ConfigError, match=f"^{re.escape(repr(url))} is no address of a language model; it looks like"):
         OpenAICompatible(url, "m")
 
@@ -648,7 +648,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-…", "sk-\nX-Evil: 1"])
-def test_a_key_that_is_none_is_refused_unseen(key: str) -> None:
+def test_an_invalid_key_is_rejected_without_being_shown(key: str) -> None:
     with pytest.raises(ConfigError, match="copy it again") as caught:
         OpenAICompatible("http://localhost/v1", "m", key)
     assert "sk-" not in str(caught.value)
@@ -666,9 +666,7 @@ def test_importing_loads_no_http_client() -> None:
 @pytest.mark.parametrize("status", [301, 400, 401, 404, 429, 500])
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("how", [{"broken": True}, {"packed": True}])
-def test_an_error_whose_body_cannot_be_read_is_that_error_all_the_same(
-    status: int, stream: bool, how: dict[str, bool]
-) -> None:
+def test_an_error_with_an_unreadable_body_keeps_its_class(status: int, stream: bool, how: dict[str, bool]) -> None:
     with llm_server(Status(status, **how)) as server:  # type: ignore[arg-type]
         llm = model(server.url, retries=1)
         with pytest.raises(ModelError, match=rf"\({status}\)") as caught:
@@ -677,23 +675,23 @@ def test_an_error_whose_body_cannot_be_read_is_that_error_all_the_same(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_of_an_endless_body_of_an_error_no_more_is_read_than_tells_what_it_is(stream: bool) -> None:
+def test_an_endless_error_body_is_read_only_in_part(stream: bool) -> None:
     with llm_server(endless := Endless(500)) as server:
         llm = model(server.url, retries=1)
         with pytest.raises(LLMUnavailable, match=r"failed \(500\)"):
             said(llm) if stream else llm.complete(ASKED)
         assert len(server.asked) == 2
-    assert len(endless.sent) * 65_536 < 400 * MAX_PEEK_BYTES  # what lies in the buffers of two connections
+    assert len(endless.sent) * 65_536 < 400 * MAX_PEEK_BYTES  # the buffers of two connections
 
 
-def test_the_error_of_a_server_that_talks_slowly_for_ever_is_told_after_a_while() -> None:
+def test_a_slow_endless_error_body_times_out() -> None:
     with llm_server(endless := Endless(401, rate=100)) as server:
         with pytest.raises(LLMDenied):
             said(model(server.url))
         assert len(endless.sent) < 50
 
 
-def test_the_public_text_of_an_error_names_the_model_and_never_its_address() -> None:
+def test_the_public_text_of_an_error_names_the_model_without_its_address() -> None:
     with closed_port() as port:
         llm = OpenAICompatible(f"http://127.0.0.1:{port}/v1", "m", retries=0)
         with pytest.raises(LLMUnavailable, match=f"127.0.0.1:{port}") as failed:
@@ -704,5 +702,5 @@ def test_the_public_text_of_an_error_names_the_model_and_never_its_address() -> 
     assert pickle.loads(pickle.dumps(failed.value)).public == failed.value.public
 
 
-def test_an_error_without_an_address_is_public_as_it_is() -> None:
+def test_an_error_without_an_address_is_public_unchanged() -> None:
     assert ModelError("the matcher gave no scores").public == "the matcher gave no scores"

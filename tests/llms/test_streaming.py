@@ -1,4 +1,4 @@
-"""Replies that are still on their way when they are closed, or their process ends."""
+"""Replies that are closed, or whose process ends, before they are complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from everthread.llms.openai_compatible import OpenAICompatible
 
 store, url = sys.argv[1:]
 chat = Chat.open("alice", store=store, embedder=HashEmbedder(64), llm=OpenAICompatible(url, "m"))
-atexit.register(chat.close)  # before the first reply, so that it is called after all that this registers
+atexit.register(chat.close)  # registered before the first reply, so that it runs after all later registrations
 print(next(chat.reply("Count.")))
 """
 
@@ -43,7 +43,7 @@ for _ in range(3):
 """
 
 
-def test_a_program_that_has_read_its_replies_ends_without_a_complaint() -> None:
+def test_a_program_that_has_read_its_replies_exits_quietly() -> None:
     with llm_server("Four.") as server:
         command = [sys.executable, "-Wdefault", "-c", PLAIN, server.url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
@@ -68,7 +68,7 @@ else:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_process_that_was_forked_talks_and_leaves_its_parent_what_is_its_own() -> None:
+def test_a_forked_process_streams_without_affecting_its_parent() -> None:
     script = Reply("One two three.", delay=0.3), "Four.", "Five.", "Six.", "Seven."
     with llm_server(*script) as server:
         command = [sys.executable, "-Wignore::DeprecationWarning", "-c", FORK, server.url]
@@ -104,8 +104,8 @@ else:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize("readers", [0, 1])
-def test_a_reply_that_is_closed_in_a_process_forked_off_is_closed_there_alone(readers: int) -> None:
-    """Also where the parent awaits a piece just then."""
+def test_closing_a_reply_in_a_forked_process_does_not_affect_the_parent(readers: int) -> None:
+    """Also while the parent waits for a piece."""
     with llm_server(Reply("One two three.", delay=0.3)) as server:
         command = [sys.executable, "-Wignore::DeprecationWarning", "-c", CLOSED_IN_A_CHILD, server.url, str(readers)]
         done = ended(command)
@@ -128,14 +128,14 @@ print(next(owner.stream), flush=True)
 """
 
 
-def test_a_reply_that_is_closed_while_the_interpreter_ends_does_not_keep_it_from_ending() -> None:
+def test_closing_a_reply_at_exit_does_not_block_the_interpreter() -> None:
     with llm_server(Stall("One two")) as server:
         done = ended([sys.executable, "-Wdefault", "-c", CLOSED_LAST, server.url])
     assert done == (0, "One\nclosed True\n", "")
 
 
 def ended(command: list[str]) -> tuple[int, str, str]:
-    """What came of a command, and of all that it forked off; where that takes longer, all of it is killed."""
+    """Return the result of a command; on a timeout it is killed with all of its child processes."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:
         try:
@@ -146,7 +146,7 @@ def ended(command: list[str]) -> tuple[int, str, str]:
     return process.returncode, out, complaints
 
 
-def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_path: Path) -> None:
+def test_a_chat_closed_at_exit_saves_the_received_part_of_a_reply(tmp_path: Path) -> None:
     with llm_server(Stall("One two three")) as server:
         command = [sys.executable, "-c", TALK, str(tmp_path), server.url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
@@ -156,15 +156,15 @@ def test_what_came_of_a_reply_is_kept_by_a_chat_that_is_closed_last_of_all(tmp_p
     assert (last.text, last.metadata["partial"]) == ("One", True)
 
 
-def test_whoever_reads_a_reply_that_is_closed_gets_its_end_however_many_do() -> None:
+def test_closing_a_reply_ends_all_its_readers() -> None:
     with llm_server(Stall("One two")) as server:
         stream = OpenAICompatible(server.url, "m", timeout=120).stream([])
         assert next(stream) == "One"
         readers = [threading.Thread(target=list, args=(stream,), daemon=True) for _ in range(3)]
         for reader in readers:
             reader.start()
-        time.sleep(0.3)  # until they wait
+        time.sleep(0.3)  # until the readers wait
         stream.close()
         for reader in readers:
-            reader.join(PATIENCE / 2)  # a server that is silent is given up later than that
+            reader.join(PATIENCE / 2)  # shorter than the timeout of a silent server
         assert not any(reader.is_alive() for reader in readers)

@@ -21,7 +21,7 @@ WORDS = ("my", "sister", "mia", "moved", "to", "lisbon", "[UNK]")
 
 @pytest.fixture
 def tokenizer(tmp_path: Path) -> Path:
-    """A tokenizer of words and marks, which would truncate to four and add [CLS]."""
+    """Save a tokenizer of words and marks that truncates to four tokens and adds [CLS]."""
     special = {"id": "[CLS]", "type_id": 0}
     described: dict[str, Any] = {
         "version": "1.0",
@@ -50,7 +50,7 @@ def test_the_estimate_counts_unless_another_counter_is_named() -> None:
     assert factory.open_counter(len) is len
 
 
-def test_a_tokenizer_of_a_file_or_its_folder_counts_all_tokens_of_a_text_and_no_special_ones(tokenizer: Path) -> None:
+def test_a_tokenizer_file_counts_all_tokens_except_special_ones(tokenizer: Path) -> None:
     for name in (str(tokenizer), str(tokenizer.parent)):
         count = open_counter(name)
         assert count("My sister Mia moved to Lisbon.") == 7
@@ -90,20 +90,20 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
         ("tiktoken:cl100k_base", f"needs tiktoken; install it: {package_command('tiktoken')}"),
     ],
 )
-def test_a_counter_that_is_not_there_is_refused(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_counter_is_rejected(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     with pytest.raises(ConfigError, match=re.escape(said)):
         open_counter(name)
 
 
-def test_a_file_that_is_no_tokenizer_is_refused_by_its_path(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_tokenizer_is_rejected_with_its_path(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"invalid tokenizer '{re.escape(str(path))}': .*expected a tokenizer.json"):
         open_counter(str(path))
 
 
-def test_an_encoding_of_tiktoken_counts_where_tiktoken_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tiktoken_encoding_counts_if_tiktoken_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(name: str) -> None:
         raise ConnectionError(name)
 

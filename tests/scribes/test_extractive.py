@@ -73,24 +73,24 @@ def test_it_is_a_scribe() -> None:
     assert scribe.name == "extractive"
 
 
-def test_a_summary_holds_what_the_person_told_with_the_day_in_the_order_said() -> None:
+def test_a_summary_lists_the_persons_statements_with_their_days_in_order() -> None:
     assert SCRIBE.summarize(SESSION, "Nora").splitlines() == [
         "- 6 May 2024: I moved to Lisbon with my sister Ana.",
         "- 7 May 2024: My doctor says that I'm allergic to dogs.",
     ]
 
 
-def test_only_the_person_of_that_very_name_is_summarised() -> None:
+def test_only_lines_of_exactly_that_speaker_are_summarised() -> None:
     assert "diodes" in SCRIBE.summarize(SESSION, "Marvin")
     assert SCRIBE.summarize(SESSION, "nora") == ""
 
 
-def test_where_nothing_is_told_there_is_no_summary() -> None:
+def test_a_session_without_informative_sentences_has_no_summary() -> None:
     assert SCRIBE.summarize([line(1, "Hi!"), line(2, "How are you?"), line(3, "ok thanks")], "Nora") == ""
     assert SCRIBE.summarize([], "Nora") == ""
 
 
-def test_of_what_is_said_twice_the_later_stays() -> None:
+def test_the_later_of_two_repetitions_is_summarised() -> None:
     twice = [
         line(1, "I moved to Lisbon with Ana."),
         line(2, "I love cats."),
@@ -102,23 +102,23 @@ def test_of_what_is_said_twice_the_later_stays() -> None:
     ]
 
 
-def test_two_sums_are_not_the_same_thing_said_twice() -> None:
+def test_sentences_with_different_numbers_are_not_repetitions() -> None:
     paid = [line(1, "I paid 20 euros for the old blue bike."), line(2, "I paid 30 euros for the old blue bike.")]
     assert len(SCRIBE.summarize(paid, "Nora").splitlines()) == 2
 
 
-def test_where_there_is_little_room_the_most_telling_stays_whole() -> None:
+def test_under_a_small_limit_the_most_informative_sentence_stays_whole() -> None:
     short = SCRIBE.summarize([*SESSION, line(6, "I water the fern."), line(7, "I like tea with milk.")], "Nora", 20)
     assert short == "- 6 May 2024: I moved to Lisbon with my sister Ana."
 
 
-def test_only_where_no_sentence_has_room_is_one_cut_at_a_word() -> None:
+def test_a_sentence_is_cut_only_if_none_fits() -> None:
     assert SCRIBE.summarize(SESSION[:3], "Nora", 10) == "- 6 May 2024: I moved to…"
     assert SCRIBE.summarize(SESSION, "Nora", 2) == ""
 
 
 @pytest.mark.parametrize("limit", [0, -5])
-def test_a_limit_without_room_is_refused(limit: int) -> None:
+def test_a_limit_below_one_is_rejected(limit: int) -> None:
     with pytest.raises(BadInput, match=f"at least 1 token, got {limit}"):
         SCRIBE.summarize(SESSION, "Nora", limit)
     with pytest.raises(BadInput, match=f"at least 1 token, got {limit}"):
@@ -135,9 +135,7 @@ def test_a_long_session_is_summarised_within_its_limit() -> None:
 
 @settings(deadline=None)
 @given(LINES, LIMITS)
-def test_a_summary_is_made_of_pieces_of_the_persons_lines_and_never_passes_its_limit(
-    lines: list[Line], limit: int
-) -> None:
+def test_a_summary_copies_the_persons_lines_and_never_exceeds_its_limit(lines: list[Line], limit: int) -> None:
     summary = SCRIBE.summarize(lines, "Nora", limit)
     assert estimate_tokens(summary) <= limit
     own = [each.text for each in lines if each.speaker == "Nora"]
@@ -164,7 +162,7 @@ def test_notes_keep_the_old_rows_and_add_those_of_both_speakers() -> None:
     ]
 
 
-def test_the_newest_old_rows_stay_where_there_is_not_room_for_all() -> None:
+def test_the_newest_old_rows_remain_if_not_all_fit() -> None:
     old = "\n".join(f"Nora: I fed {n} hens." for n in range(1, 9))
     notes = SCRIBE.update_notes(old, [], [line(9, "I moved to Lisbon with Ana.")], 30).splitlines()
     assert notes[-1] == "Nora: I moved to Lisbon with Ana."
@@ -172,7 +170,7 @@ def test_the_newest_old_rows_stay_where_there_is_not_room_for_all() -> None:
     assert len(notes) > 1
 
 
-def test_new_rows_leave_old_ones_half_of_the_room() -> None:
+def test_new_rows_leave_half_of_the_limit_to_old_rows() -> None:
     old = "\n".join(f"Nora: I fed {n} hens." for n in range(1, 20))
     leaving = [line(n, f"I sold {n} goats to a farmer called Tom.") for n in range(1, 20)]
     notes = SCRIBE.update_notes(old, [], leaving, 100).splitlines()
@@ -180,31 +178,31 @@ def test_new_rows_leave_old_ones_half_of_the_room() -> None:
     assert 30 < sum(estimate_tokens(row) for row in notes if "goats" in row) <= 50
 
 
-def test_a_row_that_is_said_again_replaces_the_old_one() -> None:
+def test_a_repeated_row_replaces_the_old_one() -> None:
     notes = SCRIBE.update_notes(
         "Nora: I moved to Lisbon!\nThey sit in the kitchen.", [], [line(1, "I moved to Lisbon.")]
     )
     assert notes.splitlines() == ["They sit in the kitchen.", "Nora: I moved to Lisbon."]
 
 
-def test_what_repeats_a_recalled_text_is_not_noted() -> None:
+def test_a_sentence_that_repeats_a_recalled_text_is_not_noted() -> None:
     recalled = [line(1, "Well. I moved to Lisbon with my sister Ana!")]
     assert SCRIBE.update_notes("", recalled, SESSION[2:4]) == "Nora: My doctor says that I'm allergic to dogs."
 
 
-def test_a_long_sentence_is_noted_in_short() -> None:
+def test_a_long_sentence_is_shortened_in_the_notes() -> None:
     notes = SCRIBE.update_notes("", [], [line(1, "I walked " + "and walked " * 80 + "home.")])
     assert notes.endswith(GAP_MARK)
     assert estimate_tokens(notes) <= MAX_NOTE_TOKENS + 2
 
 
-def test_old_notes_that_are_one_row_too_long_are_cut() -> None:
+def test_old_notes_of_one_long_row_are_cut() -> None:
     assert SCRIBE.update_notes("They sit in the kitchen and wait", [], [], 7) == "They sit in the kitchen…"
 
 
 @settings(deadline=None)
 @given(OLD, LINES, LINES, LIMITS)
-def test_notes_never_pass_their_limit_and_hold_only_old_rows_and_what_was_said(
+def test_notes_copy_old_rows_and_sentences_and_never_exceed_their_limit(
     old: str, recalled: list[Line], leaving: list[Line], limit: int
 ) -> None:
     notes = SCRIBE.update_notes(old, recalled, leaving, limit)
@@ -222,14 +220,12 @@ def test_notes_never_pass_their_limit_and_hold_only_old_rows_and_what_was_said(
 
 @settings(deadline=None)
 @given(OLD, LINES, LINES, LIMITS)
-def test_notes_stay_as_they_are_while_nothing_is_said(
-    old: str, recalled: list[Line], leaving: list[Line], limit: int
-) -> None:
+def test_notes_are_unchanged_without_new_lines(old: str, recalled: list[Line], leaving: list[Line], limit: int) -> None:
     notes = SCRIBE.update_notes(old, recalled, leaving, limit)
     assert SCRIBE.update_notes(notes, recalled, [], limit) == notes
 
 
-def test_secrets_go_and_nothing_else() -> None:
+def test_only_secrets_are_removed() -> None:
     redact = SCRIBE.redact
     assert redact("I love Lisbon. My PIN is 1234.") == "I love Lisbon. My PIN is [removed]."
     assert redact("I love Lisbon since 12 May 2024.") == "I love Lisbon since 12 May 2024."
@@ -249,11 +245,11 @@ def test_secrets_go_and_nothing_else() -> None:
         ("", "Anything.", False),
     ],
 )
-def test_a_text_is_relevant_that_holds_two_of_five_telling_words(query: str, text: str, relevant: bool) -> None:
+def test_a_text_with_two_of_five_informative_words_is_relevant(query: str, text: str, relevant: bool) -> None:
     assert SCRIBE.is_relevant(query, text) is relevant
 
 
-def test_categories_and_importance_are_told_by_rule() -> None:
+def test_categories_and_importance_follow_rules() -> None:
     assert SCRIBE.categorize("My sister married.") == "family"
     assert SCRIBE.rate_importance("My sister married.") == 9
 
@@ -269,20 +265,20 @@ def test_categories_and_importance_are_told_by_rule() -> None:
         ("Did she buy the green bicycle from Tom yesterday?", "Did she buy the green bicycle from Tom yesterday?"),
     ],
 )
-def test_a_question_that_leans_on_the_lines_before_it_takes_their_telling_words(query: str, complete: str) -> None:
+def test_a_dependent_question_takes_the_informative_words_of_the_lines_before_it(query: str, complete: str) -> None:
     assert SCRIBE.rewrite_query(query, [line(1, "I moved to Lisbon with my sister Ana."), line(2, "Oh!")]) == complete
 
 
-def test_a_chinese_question_takes_the_words_of_the_line_before_it() -> None:
+def test_a_dependent_chinese_question_takes_the_words_of_the_line_before_it() -> None:
     assert SCRIBE.rewrite_query("那他呢？", [line(1, "小明养了狗。")]) == "那他呢？ 小明养了狗"
 
 
-def test_without_lines_nothing_is_rewritten() -> None:
+def test_nothing_is_reworded_without_lines() -> None:
     assert SCRIBE.rewrite_query("And when?", []) == "And when?"
     assert SCRIBE.rewrite_memory("It barked.", []) == "It barked."
 
 
-def test_a_memory_gets_the_day_and_the_speaker_of_its_line() -> None:
+def test_a_reworded_memory_has_the_day_and_the_speaker_of_its_line() -> None:
     assert SCRIBE.rewrite_memory("It was fine.", SESSION) == "On 6 May 2024 Nora said: It was fine."
     assert SCRIBE.rewrite_memory("All is well.", SESSION) == "On 7 May 2024 Nora said: All is well."
 

@@ -14,7 +14,7 @@ from everthread.testing import ScriptedLLM
 from everthread.types import Line
 
 
-def test_without_a_model_of_its_own_the_scribe_writes_with_the_one_that_replies() -> None:
+def test_the_scribe_uses_the_replying_model_by_default() -> None:
     model = ScriptedLLM([])
     assert open_scribe(model).name == LLMScribe(model).name
     assert isinstance(open_scribe(None), ExtractiveScribe)
@@ -22,7 +22,7 @@ def test_without_a_model_of_its_own_the_scribe_writes_with_the_one_that_replies(
     assert open_scribe(model, own) is own
 
 
-def test_another_model_writes_where_it_is_configured_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_or_named_model_writes_instead(monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server(models=("large", "small")) as server:
         monkeypatch.setenv("EVERTHREAD_LLM_URL", server.url)
         monkeypatch.setenv("EVERTHREAD_SCRIBE_MODEL", "small")
@@ -33,7 +33,7 @@ def test_another_model_writes_where_it_is_configured_or_named(monkeypatch: pytes
     assert isinstance(open_scribe(ScriptedLLM([])), ExtractiveScribe)
 
 
-def test_no_key_goes_to_another_server_than_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_never_sent_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server(models=("large",)) as ours, llm_server(models=("small",)) as theirs:
         monkeypatch.setenv("EVERTHREAD_LLM_URL", ours.url)
         monkeypatch.setenv("EVERTHREAD_LLM_KEY", "ours")
@@ -47,7 +47,7 @@ def test_no_key_goes_to_another_server_than_its_own(monkeypatch: pytest.MonkeyPa
         assert ours.requests[-1].headers["authorization"] == "Bearer ours"
 
 
-def test_without_the_packages_of_language_models_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_an_error_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "json_repair", None)
     with pytest.raises(ConfigError, match="language models need an extra: "):
         make_scribe(ScriptedLLM([]))

@@ -29,7 +29,7 @@ CJK = st.text("今天我去图书馆学习日本語のテスト한국어", min_s
     ("form", "other"),
     [("cats", "cat"), ("running", "runs"), ("moved", "moving"), ("stories", "story"), ("argued", "arguing")],
 )
-def test_forms_of_a_word_are_one_term(form: str, other: str) -> None:
+def test_inflected_forms_of_a_word_share_one_term(form: str, other: str) -> None:
     assert terms(form) == terms(other)
 
 
@@ -40,7 +40,7 @@ def test_forms_of_a_word_are_one_term(form: str, other: str) -> None:
         *(("children", "child"), ("mice", "mouse"), ("wives", "wife"), ("mom", "mother"), ("daddy", "father")),
     ],
 )
-def test_irregular_forms_are_known(form: str, word: str) -> None:
+def test_irregular_forms_share_the_term_of_their_word(form: str, word: str) -> None:
     assert terms(form) == terms(word) != []
 
 
@@ -48,7 +48,7 @@ def test_irregular_forms_are_known(form: str, word: str) -> None:
     "text",
     ["Café", "CAFE", "cafe\u0301", "ｃａｆｅ", "ca\u00adfe", "c\u200baf\u200de", "\ufeffcafe", "\u202ecafe\u202c"],
 )
-def test_case_accents_widths_and_invisible_characters_make_no_difference(text: str) -> None:
+def test_case_accents_widths_and_invisible_characters_do_not_change_terms(text: str) -> None:
     assert terms(text) == terms("cafe")
 
 
@@ -58,40 +58,40 @@ def test_a_letter_that_folds_into_two_stays_in_its_word() -> None:
 
 
 @pytest.mark.parametrize("word", sorted(STOP_WORDS))
-def test_words_of_every_conversation_are_no_terms(word: str) -> None:
+def test_stop_words_are_not_terms(word: str) -> None:
     assert terms(word) == []
 
 
 @pytest.mark.parametrize(("short", "long"), [("she's", "she"), ("don't", "do"), ("we’ll", "we"), ("Mia's", "mia")])
-def test_contractions_count_as_their_word(short: str, long: str) -> None:
+def test_contractions_are_reduced_to_their_word(short: str, long: str) -> None:
     assert split_words(short) == [long]
 
 
-def test_digits_are_terms_and_marks_are_none() -> None:
+def test_digits_are_terms_and_punctuation_is_not() -> None:
     assert terms("Room 42, at 7:30!") == ["room", "42", "7", "30"]
     assert terms("…!? 🎉 — _") == []
 
 
-def test_chinese_is_read_by_characters_and_pairs() -> None:
+def test_chinese_is_split_into_characters_and_pairs() -> None:
     assert terms("图书馆") == ["图", "书", "馆", "图书", "书馆"]
 
 
-def test_a_pair_never_reaches_over_a_mark() -> None:
+def test_a_pair_never_spans_a_punctuation_mark() -> None:
     assert "天我" not in terms("今天，我去")
     assert "天我" in terms("今天我去")
 
 
-def test_scripts_side_by_side_are_read_each_in_its_way() -> None:
+def test_adjacent_scripts_are_split_separately() -> None:
     assert terms("我爱Python3") == ["爱", "我爱", "python3"]
 
 
 @pytest.mark.parametrize("character", sorted(STOP_CHARACTERS))
-def test_a_character_of_every_conversation_is_no_term_alone(character: str) -> None:
+def test_a_stop_character_is_a_term_only_in_a_pair(character: str) -> None:
     assert terms(character) == []
     assert terms(f"{character}猫") == ["猫", f"{character}猫"]
 
 
-def test_a_word_of_such_characters_alone_can_still_be_found() -> None:
+def test_a_word_of_stop_characters_can_still_be_found() -> None:
     assert terms("太太") == ["太太"]
     assert terms("小说") == ["小", "小说"]
 
@@ -105,7 +105,7 @@ def test_arabic_and_hebrew_are_read_as_words() -> None:
     assert len(terms("שלום עולם")) == 2
 
 
-def test_the_language_of_unspaced_text_is_noticed() -> None:
+def test_text_in_an_unspaced_script_is_detected() -> None:
     assert is_unspaced_script("hello 世界")
     assert is_unspaced_script("我喜欢 pizza")
     assert not is_unspaced_script("is she happy with the flat ヽ(•‿•)ノ")
@@ -114,29 +114,29 @@ def test_the_language_of_unspaced_text_is_noticed() -> None:
 
 
 @given(CJK)
-def test_the_terms_of_a_term_hold_itself(text: str) -> None:
+def test_the_terms_of_a_term_include_the_term_itself(text: str) -> None:
     assert all(term in terms(term) for term in terms(text))
 
 
 @given(ANYTHING)
-def test_no_term_is_empty_or_endless(text: str) -> None:
+def test_every_term_has_between_one_and_the_maximum_of_characters(text: str) -> None:
     assert all(0 < len(term) <= MAX_TERM_CHARS for term in terms(text))
 
 
 @given(ANYTHING)
-def test_case_and_composition_never_matter_to_ascii_and_latin(text: str) -> None:
+def test_unicode_composition_does_not_change_latin_terms(text: str) -> None:
     latin = "".join(c for c in text if ord(c) < 0x180 and c not in "ŉſİı")
     assert terms(latin) == terms(unicodedata.normalize("NFD", latin))
 
 
 @given(ANYTHING)
-def test_folding_twice_changes_nothing_more(text: str) -> None:
+def test_normalizing_twice_equals_normalizing_once(text: str) -> None:
     ascii_only = text.encode("ascii", "ignore").decode()
     assert normalize(normalize(ascii_only)) == normalize(ascii_only)
 
 
 @given(st.text("abc de\n图书", max_size=4 * HEAD_CHARS))
-def test_a_head_counts_no_more_than_the_line(text: str) -> None:
+def test_a_term_occurs_in_the_head_at_most_as_often_as_in_the_line(text: str) -> None:
     found = count_terms(text)
     assert found.length == len(terms(text)) == sum(n for n, _ in found.terms.values())
     assert all(head <= n for n, head in found.terms.values())
@@ -170,7 +170,7 @@ def test_only_the_first_characters_are_the_head() -> None:
         ({"0": 1}, "abcdef"),
     ],
 )
-def test_what_a_line_says_of_its_own_is_without_the_spans_that_echo(spans: Any, expected: str) -> None:
+def test_quoted_spans_are_removed_from_a_line(spans: Any, expected: str) -> None:
     assert (
         remove_quotes("abcdef", {META_ECHO: spans})
         == remove_quotes_json("abcdef", canonical_json({META_ECHO: spans}))
@@ -178,7 +178,7 @@ def test_what_a_line_says_of_its_own_is_without_the_spans_that_echo(spans: Any, 
     )
 
 
-def test_a_line_without_echoes_says_all_of_it_of_its_own() -> None:
+def test_a_line_without_quotes_is_returned_unchanged() -> None:
     text = "The kettle sings."
     assert remove_quotes(text, {"n": 1}) is text
     assert remove_quotes_json(text, '{"n":"everthread.echo"}') == text

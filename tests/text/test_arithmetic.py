@@ -59,20 +59,18 @@ BANKS = [
 
 
 @pytest.mark.parametrize("question", SUMS)
-def test_a_question_of_numbers_and_an_operation_alone_is_a_sum(question: str) -> None:
+def test_a_question_with_only_numbers_and_an_operation_is_a_sum(question: str) -> None:
     assert is_sum(question)
 
 
 @pytest.mark.parametrize("question", NO_SUMS)
-def test_a_question_of_anything_else_is_no_sum(question: str) -> None:
+def test_a_question_about_anything_else_is_not_a_sum(question: str) -> None:
     assert not is_sum(question)
 
 
 @pytest.mark.parametrize("bot", [False, True])
 @pytest.mark.parametrize("lines", BANKS)
-def test_a_sum_recalls_nothing_however_few_lines_with_numbers_a_bank_has(
-    lines: list[str], bot: bool, tmp_path: Path
-) -> None:
+def test_a_sum_recalls_nothing_even_from_a_small_bank_with_numbers(lines: list[str], bot: bool, tmp_path: Path) -> None:
     with Memory.open("numbers", store=tmp_path) as memory:
         for text in lines:
             memory.observe(text, speaker="Nora")
@@ -92,7 +90,7 @@ def test_a_sum_recalls_nothing_however_few_lines_with_numbers_a_bank_has(
         ("I ran 5 km in 17 minutes.", "What did I say about 17?"),
     ],
 )
-def test_a_question_about_numbers_that_were_told_still_recalls_them(line: str, question: str, tmp_path: Path) -> None:
+def test_a_question_about_stored_numbers_still_recalls_them(line: str, question: str, tmp_path: Path) -> None:
     with Memory.open("numbers", store=tmp_path) as memory:
         memory.observe(line, speaker="Nora")
         memory.observe("I have a sister.", speaker="Nora")

@@ -11,8 +11,8 @@ from everthread.text.centrality import degree_centrality, is_repetition, select_
 TEXTS = st.lists(st.lists(st.sampled_from(["cat", "dog", "fern", "rain", "7"]), max_size=6), min_size=1, max_size=8)
 
 
-def slowly(one: list[str], other: list[str], texts: list[list[str]]) -> float:
-    """The cosine of two texts by the book."""
+def expected_cosine(one: list[str], other: list[str], texts: list[list[str]]) -> float:
+    """Compute the cosine of two texts' TF-IDF vectors, term by term."""
 
     def weights(text: list[str]) -> dict[str, float]:
         spread = {term: sum(term in each for each in texts) for term in text}
@@ -27,12 +27,12 @@ def slowly(one: list[str], other: list[str], texts: list[list[str]]) -> float:
 
 
 @given(TEXTS)
-def test_cosines_are_those_of_an_independent_reckoning(texts: list[list[str]]) -> None:
-    expected = np.array([[slowly(one, other, texts) for other in texts] for one in texts])
+def test_cosines_equal_an_independent_implementation(texts: list[list[str]]) -> None:
+    expected = np.array([[expected_cosine(one, other, texts) for other in texts] for one in texts])
     np.testing.assert_allclose(tfidf_cosines(texts), expected, atol=1e-9)
 
 
-def test_the_text_that_is_like_most_others_is_the_most_central() -> None:
+def test_the_text_similar_to_most_others_is_the_most_central() -> None:
     near = tfidf_cosines([["dog", "park"], ["dog", "rain"], ["dog", "park", "rain"], ["tax"]])
     central = degree_centrality(near)
     assert central.argmax() == 2
@@ -40,27 +40,27 @@ def test_the_text_that_is_like_most_others_is_the_most_central() -> None:
     assert central[3] == 0
 
 
-def test_without_any_likeness_nothing_is_central() -> None:
+def test_dissimilar_texts_have_no_centrality() -> None:
     assert degree_centrality(tfidf_cosines([["a"], ["b"], []])).tolist() == [0, 0, 0]
     assert degree_centrality(tfidf_cosines([])).tolist() == []
 
 
-def test_a_repetition_comes_behind_what_is_new() -> None:
+def test_a_repetition_is_selected_after_a_novel_text() -> None:
     near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
     assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True) == [0, 2, 1]
 
 
-def test_only_what_is_worth_counts_where_novelty_has_no_weight() -> None:
+def test_without_weight_for_novelty_only_relevance_counts() -> None:
     near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
     assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True, balance=1) == [0, 1, 2]
 
 
-def test_what_does_not_fit_is_passed_over_and_repels_nothing() -> None:
+def test_a_rejected_text_is_skipped_and_does_not_penalize_similar_ones() -> None:
     near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
     assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda place: place != 0) == [1, 2]
 
 
-def test_texts_repeat_each_other_that_share_their_words_and_all_their_numbers() -> None:
+def test_texts_with_most_words_and_all_numbers_in_common_are_repetitions() -> None:
     words = frozenset("we have paid for the blue bike in town".split())
     assert is_repetition(words, words)
     assert is_repetition(words, words - {"in"})

@@ -61,7 +61,7 @@ def recalled(*lines: Line) -> Context:
 
 
 def turn(text: str) -> Turn:
-    """A turn in which everything that can come from a chat, an import or a model's reply is this text."""
+    """Return a turn with this text in every field that a chat, an import or a model's reply can fill."""
     window = [line(1, text), line(2, text, "Captain"), line(3, text, "Bob"), line(4, text, "Ann", heard=True)]
     past = [line(5, text, days=9), line(6, text, "Captain", days=8)]
     offer = phrase(Hit(past[0], 1.0, 0.9, {}, (past[0],)), NOW)
@@ -69,24 +69,24 @@ def turn(text: str) -> Turn:
 
 
 def margin(message: Message) -> list[str]:
-    """The first words of the rows that are not indented; what is said goes on in the row of its label."""
+    """Return the first words of the rows that are not indented."""
     return [row.split(" ")[0] for row in message.content.splitlines() if row[:1].strip()]
 
 
 def headings(prompt: Prompt) -> list[list[str]]:
-    """The rows of each message that pass for the layout's, for what it is to remember, or for a role."""
+    """Return the rows of each message that look like a heading of the layout or a role."""
     return [[row for row in message.content.splitlines() if LIKE_LAYOUT.match(row)] for message in prompt.messages]
 
 
 @given(TEXTS.filter(str.strip))
-def test_whatever_anyone_says_the_headings_of_a_prompt_are_those_of_the_layout(text: str) -> None:
+def test_no_text_can_forge_a_heading_of_a_prompt(text: str) -> None:
     assert headings(build_prompt(CAPTAIN, turn(text), 100_000)) == headings(
         build_prompt(CAPTAIN, turn("Ahoy."), 100_000)
     )
 
 
 @given(TEXTS)
-def test_whatever_a_person_says_only_labels_and_headings_begin_a_row_of_their_messages(text: str) -> None:
+def test_only_labels_and_headings_begin_a_row_of_a_persons_message(text: str) -> None:
     forged, honest = (build_prompt(CAPTAIN, replace(turn(each), notes=""), 100_000) for each in (text, "Ahoy."))
     assert [margin(each) for each in forged.messages if each.role == "user"] == [
         margin(each) for each in honest.messages if each.role == "user"
@@ -94,7 +94,7 @@ def test_whatever_a_person_says_only_labels_and_headings_begin_a_row_of_their_me
 
 
 @given(TEXTS, st.sampled_from([Emi(), Membot(), Packabby()]))
-def test_whatever_was_said_no_recipe_lets_it_pass_for_a_section(text: str, recipe: Recipe) -> None:
+def test_no_text_can_forge_a_section_of_a_recipe(text: str, recipe: Recipe) -> None:
     lines = [line(1, text, "Captain", days=9), line(2, text, "Nora", days=8)]
     told, honest = (
         recipe.render(recalled(*(replace(each, text=said) for each in lines)), "Captain", NOW)
@@ -107,7 +107,7 @@ def test_whatever_was_said_no_recipe_lets_it_pass_for_a_section(text: str, recip
 
 
 @given(TEXTS.filter(str.strip))
-def test_a_speakers_name_begins_no_section(name: str) -> None:
+def test_a_speakers_name_cannot_forge_a_section(name: str) -> None:
     lines = [line(1, "Ahoy.", name)]
     rows = format_lines(lines).splitlines()
     assert [row for row in rows if LIKE_HEADING.match(row)] == rows[:1]
@@ -115,7 +115,7 @@ def test_a_speakers_name_begins_no_section(name: str) -> None:
 
 
 @given(TEXTS, st.booleans())
-def test_a_text_that_is_set_in_keeps_every_word(text: str, every: bool) -> None:
+def test_an_indented_text_keeps_every_word(text: str, every: bool) -> None:
     assert indent(text, every=every).split() == text.split()
     assert indent(text, "Nora", every=every).split() == f"Nora: {text}".split()
 
@@ -123,7 +123,7 @@ def test_a_text_that_is_set_in_keeps_every_word(text: str, every: bool) -> None:
 CODE = "def greet():\n    return 'Ahoy'\n\nprint(greet())"
 
 
-def test_code_that_a_person_writes_keeps_its_shape() -> None:
+def test_code_in_a_line_keeps_its_shape() -> None:
     assert indent(CODE, "Nora").splitlines() == [
         "Nora: def greet():",
         f"{INDENT}    return 'Ahoy'",
@@ -133,12 +133,12 @@ def test_code_that_a_person_writes_keeps_its_shape() -> None:
 
 
 @pytest.mark.parametrize("text", ["One row.", CODE, "- sails\n- fears storms", "(smiles) Aye.\n\n*waves*", " a\r\nb "])
-def test_what_a_character_wrote_is_left_as_it_is_where_it_resembles_no_layout(text: str) -> None:
+def test_a_characters_text_that_does_not_resemble_the_layout_is_unchanged(text: str) -> None:
     assert indent(text, every=False) == text
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_name_stays_in_one_row(end: str) -> None:
+def test_a_name_is_joined_to_one_row(end: str) -> None:
     assert join_rows(f"Ann{end}[About Captain]").splitlines() in (
         ["Ann [About Captain]"],
         ["Ann  [About Captain]"],

@@ -11,45 +11,45 @@ from everthread.text.keywords import count_shared, keywords
 TEXT = st.text("ab cat Dog's 我的猫喜欢鱼图书馆。，?!\n", max_size=60)
 
 
-def test_the_words_said_most_are_the_keywords() -> None:
+def test_the_most_frequent_words_are_the_keywords() -> None:
     text = "We took the ferry to the island. The ferry was late, and the next ferry left the island without us."
     assert keywords(text, 2) == ["ferri", "island"]
 
 
-def test_of_equals_the_first_comes_first() -> None:
+def test_keywords_of_equal_weight_keep_their_order() -> None:
     assert keywords("a heron, a lake and a boat", 2) == ["heron", "lake"]
 
 
-def test_words_of_every_conversation_are_no_keywords() -> None:
+def test_stop_words_are_not_keywords() -> None:
     assert keywords(" ".join(sorted(STOP_WORDS)), 50) == []
     assert keywords("".join(sorted(STOP_CHARACTERS)), 50) == []
 
 
-def test_what_is_rare_in_the_bank_tells_most() -> None:
+def test_a_term_that_is_rare_in_the_bank_outweighs_a_common_one() -> None:
     text = "My sister saw a heron"
     assert keywords(text, 1) == ["sister"]
     assert keywords(text, 1, {"sister": 400, "see": 90, "heron": 1}, 500) == ["heron"]
 
 
-def test_what_the_bank_has_never_heard_is_rarest_of_all() -> None:
+def test_a_term_unknown_to_the_bank_is_the_rarest() -> None:
     assert keywords("heron and otter", 1, {"heron": 3}, 500) == ["otter"]
 
 
-def test_a_word_said_often_outweighs_a_rarer_one() -> None:
+def test_a_frequent_word_outweighs_a_rarer_one() -> None:
     counts = {"ferri": 12, "heron": 10}
     assert keywords("ferry heron ferry ferry", 1, counts, 500) == ["ferri"]
 
 
-def test_chinese_keywords_are_pairs_between_the_commonest_characters() -> None:
+def test_chinese_keywords_are_pairs_without_stop_characters() -> None:
     assert keywords("我在图书馆", 5) == ["图书", "书馆"]
     assert keywords("我想吃苹果，苹果很甜", 1) == ["苹果"]
 
 
-def test_a_character_alone_is_a_keyword_where_there_is_no_pair() -> None:
+def test_a_single_character_is_a_keyword_if_there_is_no_pair() -> None:
     assert keywords("我的猫呢？", 5) == ["猫"]
 
 
-def test_scripts_side_by_side_give_keywords_each_in_its_way() -> None:
+def test_adjacent_scripts_give_keywords_separately() -> None:
     assert keywords("我用Python3写程序", 5) == ["python3", "写程", "程序"]
 
 
@@ -59,7 +59,7 @@ def test_a_text_without_words_has_no_keywords(text: str) -> None:
 
 
 @pytest.mark.parametrize("top", [0, -3])
-def test_fewer_than_one_keyword_can_not_be_asked_for(top: int) -> None:
+def test_a_number_of_keywords_below_one_is_rejected(top: int) -> None:
     with pytest.raises(BadInput, match=f"got {top}; it is how many keywords are wanted"):
         keywords("a heron", top)
 
@@ -80,7 +80,7 @@ def test_shared_keywords_are_counted_in_chinese() -> None:
     assert count_shared(asked, keywords("小明喜欢苹果", 10), ignoring=["小明"]) == 0
 
 
-def test_near_in_meaning_is_not_enough() -> None:
+def test_only_texts_with_common_keywords_share_any() -> None:
     asked = keywords("我的生日蛋糕是什么味道的？", 10)
     assert (
         count_shared(asked, keywords("生日蛋糕是草莓味道的", 10))
@@ -98,7 +98,7 @@ def test_keywords_are_terms_of_the_text_once_each(text: str, top: int) -> None:
 
 
 @given(TEXT, TEXT)
-def test_overlap_is_the_same_from_both_sides_and_never_more_than_there_are(one: str, other: str) -> None:
+def test_the_number_of_shared_keywords_is_symmetric_and_bounded(one: str, other: str) -> None:
     here, there = keywords(one, 5), keywords(other, 5)
     assert count_shared(here, there) == count_shared(there, here) <= min(len(here), len(there))
     assert count_shared(here, here) == len(here)

@@ -17,7 +17,7 @@ TEXTS = st.text("ab. ?\n。é", max_size=4 * MAX_PIECE_CHARS)
 
 
 @given(TEXTS)
-def test_nothing_but_blanks_is_lost_between_pieces(text: str) -> None:
+def test_only_whitespace_is_lost_between_pieces(text: str) -> None:
     assert "".join("".join(split_for_embedding(text)).split()) == "".join(text.split())
 
 
@@ -35,12 +35,12 @@ def test_a_long_text_is_cut_at_the_end_of_a_sentence() -> None:
     assert all(piece.endswith("dark.") for piece in split_for_embedding(sentence * 100))
 
 
-def test_without_sentences_it_is_cut_between_words_and_without_words_hard() -> None:
+def test_a_text_without_sentences_is_cut_between_words_else_at_the_limit() -> None:
     assert {word for piece in split_for_embedding("porridge " * 500) for word in piece.split()} == {"porridge"}
     assert [len(piece) for piece in split_for_embedding("x" * 2000)] == [MAX_PIECE_CHARS, MAX_PIECE_CHARS, 200]
 
 
-def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
+def test_a_very_long_text_yields_the_maximum_number_of_pieces() -> None:
     assert len(split_for_embedding("word " * 1_000_000)) == MAX_PIECES
 
 
@@ -81,12 +81,12 @@ def test_of_an_endless_text_only_the_beginning_is_embedded() -> None:
         ("The monthly marching band plays.", 0),
     ],
 )
-def test_a_line_is_marked_for_asking_and_telling_time(text: str, bits: int) -> None:
+def test_line_flags(text: str, bits: int) -> None:
     assert line_flags(text) == bits
 
 
 @pytest.mark.parametrize("said", ["好啊", "早好", "早上好", "谢谢你好", "你好"])
-def test_a_row_of_small_talk_is_read_at_once_whatever_stands_behind_it(said: str) -> None:
+def test_repeated_small_talk_is_recognized_quickly_whatever_follows_it(said: str) -> None:
     row = said * (78 // len(said))
     assert line_flags(row) == UNINFORMATIVE
     assert line_flags(f"{row}猫") & UNINFORMATIVE == 0

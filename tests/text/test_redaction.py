@@ -9,7 +9,7 @@ from stdnum import luhn
 
 from everthread.text.redaction import REMOVED, redact, redact_rows
 
-# What is said, and what of it must not be kept. The numbers are those that banks and makers publish for tests.
+# Texts and the secrets in them. The numbers are those that banks and vendors publish for tests.
 SECRETS = [
     ("My card is 4111 1111 1111 1111, I use it for the train to Porto.", "4111 1111 1111 1111"),
     ("You can charge 5555555555554444 for the hotel in Porto.", "5555555555554444"),
@@ -51,7 +51,7 @@ SECRETS = [
     ("wifi密码改成了lan1234，奶奶家的网络很慢。", "lan1234"),
     ("我的卡号是 4111 1111 1111 1111，用来买去北京的火车票。", "4111 1111 1111 1111"),
 ]
-# What may look like a secret, and is none.
+# Texts that resemble a secret.
 PLAIN = [
     "12 May 2024",
     "order 66",
@@ -93,7 +93,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("text", "secret"), SECRETS)
-def test_a_secret_is_removed_and_the_rest_is_kept(text: str, secret: str) -> None:
+def test_a_secret_is_removed_and_the_rest_remains(text: str, secret: str) -> None:
     assert secret in text
     kept = redact_rows(text)
     assert kept is not None
@@ -102,7 +102,7 @@ def test_a_secret_is_removed_and_the_rest_is_kept(text: str, secret: str) -> Non
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_what_only_looks_like_a_secret_stays_as_it_is(text: str) -> None:
+def test_a_text_that_only_resembles_a_secret_is_unchanged(text: str) -> None:
     assert redact_rows(text) == text
 
 
@@ -110,16 +110,16 @@ def test_what_only_looks_like_a_secret_stays_as_it_is(text: str) -> None:
     "text",
     ["My PIN is 1234.", "password: hunter2", "4111 1111 1111 1111", "- 6 May 2024: my password is abc def", " \n"],
 )
-def test_of_a_text_that_was_nothing_but_a_secret_nothing_is_left(text: str) -> None:
+def test_a_text_of_nothing_but_a_secret_is_dropped(text: str) -> None:
     assert redact_rows(text) is None
 
 
-def test_of_several_rows_only_those_go_that_held_nothing_else() -> None:
+def test_only_rows_of_nothing_but_a_secret_are_dropped() -> None:
     rows = ["- 6 May 2024: My PIN is 1234.", "- 6 May 2024: I moved to Lisbon."]
     assert redact_rows("\n".join(rows)) == rows[1]
 
 
-def test_two_cards_in_a_row_of_numbers_are_both_found() -> None:
+def test_two_card_numbers_in_one_run_of_digits_are_both_removed() -> None:
     assert redact("4111 1111 1111 1111 4111 1111 1111 1111 2027") == f"{REMOVED} {REMOVED} 2027"
 
 
@@ -127,20 +127,20 @@ def test_two_cards_in_a_row_of_numbers_are_both_found() -> None:
 @pytest.mark.parametrize(
     "before", ["My password for", "my password is", "the key to", "PIN", "I changed my password to"]
 )
-def test_any_number_of_blanks_hides_no_secret_and_makes_none(before: str, blank: str) -> None:
+def test_any_number_of_blanks_neither_hides_nor_creates_a_secret(before: str, blank: str) -> None:
     many = blank * 6000
     assert redact(f"{before}{many}") == f"{before}{many}"
     assert redact(f"Hello.{many}My password is{many}hunter2.") == f"Hello.{many}My password is{many}{REMOVED}."
 
 
-def test_a_key_in_a_row_of_keys_is_hidden_and_the_row_stays() -> None:
+def test_a_key_after_a_long_run_of_keywords_is_removed() -> None:
     row = "key=" * 2_000
     key = "9f86d081884c7d659a2feaa0c55ad015"
     assert redact(row) == row
     assert key not in redact(f"{row} and the token is {key}")
 
 
-def test_hiding_twice_changes_nothing() -> None:
+def test_redacting_twice_equals_redacting_once() -> None:
     for text, _ in SECRETS:
         assert redact(redact(text)) == redact(text)
 
@@ -157,14 +157,14 @@ TALK = st.sampled_from(["I like my dog Pixel. ", "On 6 May we flew home. ", "", 
 
 
 @given(TALK, st.text(SAFE + "!#$%&*+-_@", min_size=6, max_size=20).filter(str.strip), TALK)
-def test_no_password_that_is_told_as_one_is_left(before: str, secret: str, after: str) -> None:
+def test_every_stated_password_is_removed(before: str, secret: str, after: str) -> None:
     secret = f"x{secret}7"
     for told in (f"my password is {secret}. ", f'Password: "{secret}". ', f"我的密码是{secret}。"):
         assert secret not in (redact_rows(before + told + after) or "")
 
 
 @given(TALK, st.text(string.digits, min_size=14, max_size=14), st.sampled_from(["", " ", "-"]), TALK)
-def test_no_number_of_a_card_is_left(before: str, digits: str, between: str, after: str) -> None:
+def test_every_card_number_is_removed(before: str, digits: str, between: str, after: str) -> None:
     body = "4" + digits
     number = next(body + last for last in string.digits if luhn.is_valid(body + last))
     shown = between.join(number[place : place + 4] for place in range(0, 16, 4))
@@ -172,7 +172,7 @@ def test_no_number_of_a_card_is_left(before: str, digits: str, between: str, aft
 
 
 @given(st.text(max_size=200))
-def test_any_text_can_be_looked_through(text: str) -> None:
+def test_any_text_can_be_redacted(text: str) -> None:
     kept = redact_rows(text)
     assert kept is None or kept.strip()
 
@@ -180,6 +180,6 @@ def test_any_text_can_be_looked_through(text: str) -> None:
 @pytest.mark.parametrize(
     "part", ["password ", "my password is ", "4", "4111 ", "x", "DE89", "好的", "://", "pin 1 2 ", "."]
 )
-def test_a_long_text_of_one_thing_is_looked_through_at_once(part: str) -> None:
-    text = part * (200_000 // len(part))  # a minute and more, where an expression looks at each place again
+def test_a_long_repetitive_text_is_redacted_quickly(part: str) -> None:
+    text = part * (200_000 // len(part))  # more than a minute if an expression is quadratic
     assert redact(text)

@@ -111,7 +111,7 @@ ANSWERS = """
     你的问题真有意思，让我想想从哪里讲起。
 """
 
-# Written when the phrases had been set: 37 of these 40 were told apart at first, and are all by now.
+# Written after the phrases were chosen: at first 37 of these 40 were classified correctly, now all are.
 LATER_REFUSALS = """
     I'm really sorry, but I'm not able to help with that.
     I can't engage with that topic.
@@ -164,38 +164,38 @@ def replies(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("texts", "refusing"), [(REFUSALS + LATER_REFUSALS, True), (ANSWERS + LATER_ANSWERS, False)])
-def test_refusals_and_answers_are_told_apart(texts: str, refusing: bool) -> None:
+def test_refusals_and_answers_are_distinguished(texts: str, refusing: bool) -> None:
     wrong = [reply for reply in replies(texts) if is_refusal(reply) is not refusing]
     assert len(replies(texts)) >= 60
     assert len(wrong) <= 0.05 * len(replies(texts)), wrong
 
 
-def test_a_phrase_weighs_most_at_the_beginning_and_ever_less_behind() -> None:
-    told = "She went down to the harbour and looked at every boat that lay there. "
+def test_a_phrase_weighs_less_the_later_it_occurs() -> None:
+    filler = "She went down to the harbour and looked at every boat that lay there. "
     refusal = "I'm sorry, but I can't help with that."
-    scores = [reply_score(told * times + refusal) for times in range(6)]
+    scores = [reply_score(filler * times + refusal) for times in range(6)]
     assert scores == sorted(scores)
     assert scores[0] < 0 < MIN_REPLY_SCORE < scores[-1]
     assert position_weight("") == 1
     assert position_weight("word " * WEIGHT_HALVING_WORDS) == position_weight("我" * WEIGHT_HALVING_WORDS) == 0.5
 
 
-def test_a_reply_without_such_words_has_the_full_score() -> None:
+def test_a_reply_without_refusing_phrases_has_the_full_score() -> None:
     assert reply_score("The sea is calm tonight.") == reply_score("") == reply_score("今晚的海很平静。") == 100
 
 
 def fitted() -> list[tuple[str, str]]:
-    """Label and text of the replies by which the words were chosen; `bench refusals` measures on others."""
+    """Return label and text of the replies used to choose the words; `bench refusals` measures on others."""
     rows = Path(__file__).with_name("fitted.tsv").read_text(encoding="utf-8").splitlines()
     return [(label, text) for _, label, text in (row.split("\t") for row in rows)]
 
 
-def test_of_the_replies_by_which_the_words_were_chosen_at_most_three_in_fifty_are_mistaken() -> None:
+def test_at_most_six_percent_of_the_fitted_replies_are_misclassified() -> None:
     wrong = [text for label, text in fitted() if is_refusal(text, shipped_words()) is not (label == "refusal")]
     assert len(wrong) <= 0.06 * len(fitted()), wrong
 
 
-# The twenty words that a model named when it was asked how it refuses.
+# Twenty words that a model gave when asked how it refuses.
 TWENTY = """
     抱歉 很遗憾 暂时无法 不便 不方便 不可能 无法 无法满足 无法达成 不允许 不能 不能同意 不能满足 无法接受 坚决拒绝
     断然拒绝 决不同意 绝不可能 绝无可能 毫不考虑
@@ -204,7 +204,7 @@ TWENTY = """
 
 @pytest.mark.parametrize("word", TWENTY)
 @pytest.mark.parametrize("rest", ["", "。", "，这个问题我说不了", "这样做。"])
-def test_each_refusing_word_condemns_a_reply_that_begins_with_it(word: str, rest: str) -> None:
+def test_a_reply_that_begins_with_a_refusing_word_is_a_refusal(word: str, rest: str) -> None:
     assert is_refusal(word + rest, shipped_words())
 
 
@@ -220,14 +220,14 @@ def test_each_refusing_word_condemns_a_reply_that_begins_with_it(word: str, rest
         "*sighs* \"I'm sorry, but I can't help with that.\"",
     ],
 )
-def test_plain_refusals_are_refused(reply: str) -> None:
+def test_plain_refusals_are_recognized(reply: str) -> None:
     assert is_refusal(reply, shipped_words())
 
 
 @pytest.mark.parametrize(
     "reply", ["I can't wait to see you!", "Sorry I'm late.", "她拒绝了他。", "抱歉我来晚了。", "我不能没有你。"]
 )
-def test_what_a_character_regrets_or_cannot_do_is_no_refusal(reply: str) -> None:
+def test_a_regret_or_an_inability_of_a_character_is_not_a_refusal(reply: str) -> None:
     assert not is_refusal(reply, shipped_words())
 
 
@@ -274,31 +274,31 @@ def test_a_reply_that_speaks_of_the_model_in_the_first_person_is_a_refusal(reply
     assert is_refusal(reply, shipped_words())
 
 
-def test_an_excuse_gives_back_a_part_and_never_a_whole_refusal() -> None:
+def test_an_excuse_raises_the_score_but_never_clears_a_refusal() -> None:
     sorry, late = "抱歉，我没有写完。", "抱歉，我昨晚没有写完。"
     assert reply_score(sorry, shipped_words()) < reply_score(late, shipped_words()) <= 100
     assert is_refusal("昨天今天明天忘睡吧，作为人工智能我无法提供这些内容。", shipped_words())
 
 
-def test_a_word_of_ones_own_condemns_and_an_intensity_of_0_acquits() -> None:
+def test_a_users_phrase_adds_a_refusal_and_intensity_0_disables_a_phrase() -> None:
     assert not is_refusal("Ask the harbour master.", shipped_words())
     assert is_refusal("Ask the harbour master.", add_phrases(shipped_words(), {"Ask the harbour master": 1}))
     lenient = add_phrases(shipped_words(), {"抱歉": 0, "^{非常}{抱歉}": 0})
     assert reply_score("抱歉。", lenient) == 100
 
 
-def test_the_words_that_are_looked_for_first_are_in_every_text_that_a_phrase_matches() -> None:
+def test_every_text_that_a_phrase_matches_contains_one_of_its_keys() -> None:
     texts = [*(text for _, text in fitted()), *replies(REFUSALS + LATER_REFUSALS)]
     for phrase in (*shipped_words().phrases, *shipped_words().excuses):
         for text in map(normalize, texts):
             assert (phrase.search(text) is None) is (phrase.pattern.search(text) is None)
 
 
-def test_no_words_condemn_nothing() -> None:
+def test_an_empty_dictionary_finds_no_refusal() -> None:
     assert reply_score("I'm sorry, but I can't help with that.", RefusalWords()) == 100
 
 
 @given(st.text(max_size=50), st.text(max_size=50))
-def test_what_comes_long_after_the_beginning_changes_nothing(text: str, behind: str) -> None:
+def test_text_after_the_read_limit_does_not_change_the_score(text: str, rest: str) -> None:
     text = text.ljust(MAX_READ_CHARS, "-")
-    assert reply_score(text + behind) == reply_score(text)
+    assert reply_score(text + rest) == reply_score(text)

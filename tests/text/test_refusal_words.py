@@ -14,7 +14,7 @@ from everthread.text.refusal_words import RefusalWords, add_phrases, extend_ship
 
 
 def only(*phrases: str) -> RefusalWords:
-    """These phrases alone, with two classes."""
+    """Build a dictionary of only these phrases, with two classes."""
     words = RefusalWords(classes={"cant": (" can't", "'m unable to"), "that": ("that", "this")})
     return add_phrases(words, dict.fromkeys(phrases, 1.0))
 
@@ -39,11 +39,11 @@ def only(*phrases: str) -> RefusalWords:
         ("openai", "我是由OpenAI训练的", True),
     ],
 )
-def test_a_phrase_matches_as_its_signs_say(phrase: str, text: str, found: bool) -> None:
+def test_a_phrase_matches_according_to_its_signs(phrase: str, text: str, found: bool) -> None:
     assert (reply_score(text, only(phrase)) < 100) is found
 
 
-def test_all_phrases_together_find_in_a_reply_what_each_finds_alone() -> None:
+def test_searching_all_phrases_at_once_finds_what_each_finds_alone() -> None:
     words = shipped_words()
     for reply in load_labelled_replies():
         folded = normalize(reply.text)
@@ -67,7 +67,7 @@ def test_all_phrases_together_find_in_a_reply_what_each_finds_alone() -> None:
         ("[classes]\nmine = []", "invalid class 'mine'"),
     ],
 )
-def test_a_faulty_file_is_an_error_that_names_the_entry(tmp_path: Path, toml: str, named: str) -> None:
+def test_an_invalid_file_is_rejected_with_the_faulty_entry(tmp_path: Path, toml: str, named: str) -> None:
     path = tmp_path / "refusals.toml"
     path.write_text(toml, encoding="utf-8")
     with pytest.raises(ConfigError) as error:
@@ -78,20 +78,20 @@ def test_a_faulty_file_is_an_error_that_names_the_entry(tmp_path: Path, toml: st
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's file, which is not there yet."""
+    """Configure a file of the user's that does not exist yet."""
     path = tmp_path / "refusals.toml"
     monkeypatch.setenv("EVERTHREAD_REFUSALS", str(path))
     return path
 
 
-def test_the_configured_file_adds_words_as_soon_as_it_is_there(own: Path) -> None:
+def test_the_configured_file_adds_words_as_soon_as_it_exists(own: Path) -> None:
     assert load() is shipped_words()
     assert not is_refusal("Ask the harbour master.")
     own.write_text('[phrases]\n"ask the {who}" = 1.5\n[classes]\nwho = ["harbour master"]\n', encoding="utf-8")
     assert is_refusal("Ask the harbour master.")
 
 
-def test_a_faulty_configured_file_is_logged_and_left_out(own: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_configured_file_is_logged_and_ignored(own: Path, caplog: pytest.LogCaptureFixture) -> None:
     own.write_text("[phrases]\nnever = 9\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING, "everthread"):
         assert is_refusal("I'm sorry, but I can't help with that.")
@@ -104,7 +104,7 @@ PIECES = ["sorry ", "*", " ", "i can't ", "抱歉", "对不起我", "'", "' ", "
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_no_long_reply_keeps_a_phrase_searching(head: str) -> None:
+def test_long_replies_are_scored_without_backtracking(head: str) -> None:
     words = shipped_words()
     for piece in PIECES:
         begun = time.process_time()

@@ -47,11 +47,11 @@ MOMENTS = st.datetimes(timezones=st.sampled_from([UTC, TOKYO, timezone(timedelta
         ("2027-11-21T09:00:00", "in a year"),
     ],
 )
-def test_it_is_said_as_people_say_it(then: str, said: str) -> None:
+def test_relative_times_are_formatted_in_plain_english(then: str, said: str) -> None:
     assert format_relative_time(datetime.fromisoformat(then).replace(tzinfo=UTC), NOW) == said
 
 
-def test_days_are_those_of_the_clock_of_now() -> None:
+def test_days_are_counted_on_the_clock_of_now() -> None:
     then = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
     assert format_relative_time(then, datetime(2026, 11, 21, 23, 0, tzinfo=UTC)) == "3 hours ago"
     assert format_relative_time(then, datetime(2026, 11, 22, 8, 0, tzinfo=TOKYO)) == "3 hours ago"
@@ -62,13 +62,13 @@ def test_days_are_those_of_the_clock_of_now() -> None:
     )
 
 
-def test_minutes_across_midnight_are_minutes() -> None:
+def test_minutes_across_midnight_are_not_a_day() -> None:
     midnight = datetime(2026, 11, 22, tzinfo=UTC)
     assert format_relative_time(midnight - timedelta(minutes=10), midnight + timedelta(minutes=10)) == "20 minutes ago"
 
 
 @given(MOMENTS, MOMENTS)
-def test_every_two_moments_of_the_calendar_can_be_compared(then: datetime, now: datetime) -> None:
+def test_any_two_times_can_be_compared(then: datetime, now: datetime) -> None:
     said = format_relative_time(then, now)
     if said == "tomorrow" or said.startswith("in "):
         assert then > now
@@ -76,6 +76,6 @@ def test_every_two_moments_of_the_calendar_can_be_compared(then: datetime, now: 
 
 
 @pytest.mark.parametrize(("then", "now"), [(datetime(2026, 1, 1), NOW), (NOW, datetime(2026, 1, 1))])
-def test_a_time_without_a_zone_is_no_moment(then: datetime, now: datetime) -> None:
+def test_a_time_without_a_zone_is_rejected(then: datetime, now: datetime) -> None:
     with pytest.raises(BadInput, match="need a zone"):
         format_relative_time(then, now)

@@ -30,7 +30,7 @@ from everthread.text.salience import choose_category, informativeness, is_questi
         "What's up?",
     ],
 )
-def test_greetings_thanks_and_mere_questions_tell_nothing(sentence: str) -> None:
+def test_greetings_thanks_and_mere_questions_have_no_informativeness(sentence: str) -> None:
     assert informativeness(sentence) == 0
 
 
@@ -49,22 +49,22 @@ def test_greetings_thanks_and_mere_questions_tell_nothing(sentence: str) -> None
         "我养了狗，是不是很棒？",
     ],
 )
-def test_what_speaks_of_oneself_or_names_something_tells(sentence: str) -> None:
+def test_a_sentence_about_the_speaker_or_with_a_name_is_informative(sentence: str) -> None:
     assert informativeness(sentence) > 0
 
 
-def test_the_more_signs_the_more_telling() -> None:
+def test_informativeness_grows_with_the_number_of_signs() -> None:
     assert informativeness("I went out to the garden.") < informativeness("On 3 May I married Tom in Lisbon.")
     assert informativeness("The weather over the bay turned grey.") < informativeness("My mother died last week.")
 
 
-def test_a_question_that_tells_something_first_does_not_only_ask() -> None:
+def test_a_statement_followed_by_a_question_is_not_a_mere_question() -> None:
     assert is_question_only("Where do you live?")
     assert is_question_only("Nice house, do you like it?")
     assert not is_question_only("I have a new house, do you like it?")
 
 
-def test_small_talk_is_known_in_both_languages() -> None:
+def test_small_talk_is_recognized_in_both_languages() -> None:
     assert is_small_talk("Good night, thank you!")
     assert is_small_talk("好的，谢谢！")
     assert not is_small_talk("我喜欢猫")
@@ -93,7 +93,7 @@ def test_small_talk_is_known_in_both_languages() -> None:
         ("mother boss", "family"),
     ],
 )
-def test_a_text_has_the_category_of_most_of_its_words_and_of_equals_the_first(text: str, expected: str) -> None:
+def test_a_text_has_the_category_of_most_of_its_words_and_the_first_of_equals(text: str, expected: str) -> None:
     assert choose_category(text) == expected
 
 
@@ -114,7 +114,7 @@ def test_a_text_has_the_category_of_most_of_its_words_and_of_equals_the_first(te
         ("My father died in 2019.", 10),
     ],
 )
-def test_births_deaths_illness_moves_and_promises_matter_in_this_order(text: str, expected: int) -> None:
+def test_importance_ranks_births_deaths_illness_moves_and_promises(text: str, expected: int) -> None:
     assert rate_importance(text) == expected
 
 
@@ -126,6 +126,6 @@ def test_any_text_has_a_category_and_an_importance(text: str) -> None:
 
 
 @pytest.mark.parametrize("said", ["你好", "对啊", "好的"])
-def test_a_row_of_small_talk_is_read_at_once_whatever_stands_behind_it_in_a_sentence(said: str) -> None:
+def test_repeated_small_talk_is_rated_quickly_whatever_follows_it(said: str) -> None:
     assert is_small_talk(said * 50)
     assert not is_small_talk(f"{said * 50}猫咪")

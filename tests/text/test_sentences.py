@@ -30,12 +30,12 @@ TEXTS = st.text("ab I. ?!\n。，好我…-é1", max_size=120)
         (" \n ", []),
     ],
 )
-def test_a_text_is_split_where_sentences_end(text: str, found: list[str]) -> None:
+def test_a_text_is_split_at_the_ends_of_sentences(text: str, found: list[str]) -> None:
     assert split_sentences(text) == found
 
 
 @given(TEXTS)
-def test_sentences_are_pieces_of_the_text_in_their_order(text: str) -> None:
+def test_sentences_are_substrings_of_the_text_in_order(text: str) -> None:
     at = 0
     for sentence in split_sentences(text):
         assert sentence == sentence.strip()
@@ -43,20 +43,20 @@ def test_sentences_are_pieces_of_the_text_in_their_order(text: str) -> None:
 
 
 @given(TEXTS, st.integers(1, 60))
-def test_nothing_that_is_cut_passes_its_limit(text: str, limit: int) -> None:
+def test_a_shortened_text_never_exceeds_its_limit(text: str, limit: int) -> None:
     assert estimate_tokens(shorten(text, limit)) <= limit
     assert estimate_tokens(truncate(text, limit)) <= limit
     assert estimate_tokens(text[: prefix_length(text, limit)]) <= limit
 
 
 @given(TEXTS, st.integers(1, 60))
-def test_what_is_cut_is_a_beginning_and_says_so(text: str, limit: int) -> None:
+def test_a_shortened_text_is_a_prefix_with_a_gap_mark(text: str, limit: int) -> None:
     cut = shorten(text, limit)
     assert cut == text or text.startswith(cut.removesuffix(GAP_MARK))
     assert cut in ("", text) or cut.endswith(GAP_MARK)
 
 
-def test_a_text_is_cut_at_a_word_or_where_there_is_none_anywhere() -> None:
+def test_a_text_is_cut_after_a_word_if_it_has_one() -> None:
     assert shorten("I moved to Lisbon last year", 5) == "I moved to Lisbon…"
     assert shorten("I moved, to Lisbon", 3) == "I moved…"
     assert shorten("extraordinarily", 2) == "extrao…"
@@ -65,14 +65,14 @@ def test_a_text_is_cut_at_a_word_or_where_there_is_none_anywhere() -> None:
     assert shorten("Lisbon is far", 1) == ""
 
 
-def test_whole_rows_are_kept_else_whole_sentences_else_words() -> None:
+def test_truncation_prefers_whole_rows_then_sentences_then_words() -> None:
     assert truncate("I moved.\nIt rained all day.\nWe slept.", 9) == "I moved.\nIt rained all day."
     assert truncate("I moved. It rained all day.", 5) == "I moved."
     assert truncate("It rained all day and all night.\nYes.", 5) == "It rained all day…"
 
 
 @given(TEXTS, st.integers(1, 40))
-def test_pieces_together_are_the_text_and_each_has_room(text: str, room: int) -> None:
+def test_pieces_join_to_the_text_and_each_fits(text: str, room: int) -> None:
     found = list(split_by_tokens(text, room))
     assert "".join(found) == text
     assert all(estimate_tokens(piece) <= room for piece in found)

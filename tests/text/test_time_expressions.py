@@ -57,7 +57,7 @@ MAY_8 = Date(5, None, 8)
         ("", []),
     ],
 )
-def test_dates_are_read_as_people_write_them(question: str, expected: list[Date]) -> None:
+def test_dates_are_found_as_people_write_them(question: str, expected: list[Date]) -> None:
     assert list(find_absolute_times(normalize(question))[0]) == expected
 
 
@@ -71,7 +71,7 @@ def test_dates_are_read_as_people_write_them(question: str, expected: list[Date]
         ("they may go", "they may go"),
     ],
 )
-def test_what_is_left_of_a_question_is_told(question: str, rest: str) -> None:
+def test_the_question_without_its_dates_is_returned(question: str, rest: str) -> None:
     assert find_absolute_times(question)[1] == rest
 
 
@@ -89,32 +89,32 @@ def test_what_is_left_of_a_question_is_told(question: str, rest: str) -> None:
         ("2023", []),
     ],
 )
-def test_a_bare_year_is_one_behind_such_a_word(question: str, years: list[int]) -> None:
+def test_a_bare_year_is_found_after_a_preposition(question: str, years: list[int]) -> None:
     found = [time for time in find_absolute_times(question)[0] if isinstance(time, Span)]
     assert found == [days(f"{year}-01-01", f"{year + 1}-01-01") for year in years]
 
 
-def test_a_date_without_a_year_was_every_year_the_latest_first() -> None:
+def test_a_date_without_a_year_spans_every_year_latest_first() -> None:
     spans = list(Date(5, None, 8).spans(NOW))
     assert spans[0] == days("2026-05-08", "2026-05-09")
     assert spans[1] == days("2025-05-08", "2025-05-09")
     assert len(spans) == MAX_YEARS_BACK
 
 
-def test_a_month_ends_where_the_next_begins() -> None:
+def test_a_month_ends_at_the_start_of_the_next() -> None:
     assert list(Date(12, 2025).spans(NOW)) == [days("2025-12-01", "2026-01-01")]
 
 
-def test_the_29th_of_february_was_in_leap_years() -> None:
+def test_29_february_exists_only_in_leap_years() -> None:
     assert [span.first.year for span in Date(2, None, 29).spans(NOW)] == [2024, 2020, 2016, 2012, 2008]
 
 
 @pytest.mark.parametrize("date", [Date(2, 2023, 30), Date(13, 2023), Date(5, 0, 8), Date(12, 9999)])
-def test_a_date_that_no_calendar_has_never_was(date: Date) -> None:
+def test_an_invalid_date_has_no_span(date: Date) -> None:
     assert list(date.spans(NOW)) == []
 
 
-# ------------------------------------------------------------------ told from now
+# ------------------------------------------------------------------ relative times
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_date_that_no_calendar_has_never_was(date: Date) -> None:
         ("WHAT DID SHE SAY   LAST\nWEEK？", days("2026-11-09", "2026-11-16")),
     ],
 )
-def test_times_are_told_from_the_moment_of_asking(question: str, expected: Span) -> None:
+def test_relative_times_are_computed_from_the_time_of_asking(question: str, expected: Span) -> None:
     assert find_relative_times(normalize(question), NOW)[0] == (expected,)
 
 
@@ -186,18 +186,18 @@ def test_times_are_told_from_the_moment_of_asking(question: str, expected: Span)
         "",
     ],
 )
-def test_what_may_be_no_time_of_saying_is_not_taken_for_one(question: str) -> None:
+def test_an_ambiguous_expression_is_not_a_time(question: str) -> None:
     assert find_relative_times(normalize(question), NOW) == ((), normalize(question).strip())
 
 
-def test_what_is_left_of_the_question_is_told() -> None:
+def test_the_question_without_its_relative_times_is_returned() -> None:
     assert (
         find_relative_times("what did mia cook last week for us?", NOW)[1].split()
         == "what did mia cook for us?".split()
     )
 
 
-def test_today_is_that_of_the_askers_own_clock() -> None:
+def test_today_is_the_day_on_the_askers_own_clock() -> None:
     late = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
     tokyo = late.astimezone(timezone(timedelta(hours=9)))
     assert find_relative_times("what did we do today?", late)[0] == (days("2026-11-20", "2026-11-21"),)
@@ -205,7 +205,7 @@ def test_today_is_that_of_the_askers_own_clock() -> None:
 
 
 @pytest.mark.parametrize("now", [datetime.min, datetime.max])
-def test_at_the_ends_of_the_calendar_nothing_is_reckoned(now: datetime) -> None:
+def test_no_times_are_computed_near_the_ends_of_the_calendar(now: datetime) -> None:
     assert find_relative_times("what happened 999 years ago?", now)[0] == ()
 
 
@@ -213,19 +213,19 @@ def test_at_the_ends_of_the_calendar_nothing_is_reckoned(now: datetime) -> None:
     st.datetimes(datetime(CALENDAR_YEARS[0], 1, 1), datetime(CALENDAR_YEARS[-1], 12, 31)),
     st.sampled_from(["yesterday", "last month", "999 years ago", "in the last 999 months", "this week", "on sunday"]),
 )
-def test_whenever_it_is_asked_a_time_begins_before_it_ends(now: datetime, told: str) -> None:
-    (span,) = find_relative_times(f"what did we do {told}?", now)[0]
+def test_every_relative_time_begins_before_it_ends(now: datetime, expression: str) -> None:
+    (span,) = find_relative_times(f"what did we do {expression}?", now)[0]
     assert isinstance(span, Span)
     assert span.first < span.end
     assert span.first <= now
 
 
 @given(st.text(max_size=60), st.datetimes())
-def test_where_nothing_is_found_the_question_stays_as_it_is(text: str, now: datetime) -> None:
+def test_a_question_without_times_is_unchanged(text: str, now: datetime) -> None:
     for found, rest in (find_absolute_times(normalize(text)), find_relative_times(normalize(text), now)):
         assert found or rest.split() == normalize(text).split()
 
 
-def test_a_week_is_short_and_a_month_is_long() -> None:
+def test_a_week_is_a_short_span_and_a_month_is_not() -> None:
     assert days("2026-11-14", "2026-11-22").short
     assert not days("2026-11-01", "2026-12-01").short

@@ -23,7 +23,7 @@ def test_a_count_is_read_as_a_number(count: str, number: int) -> None:
     assert read_count(count) == number
 
 
-def test_every_count_is_matched_whole_and_read() -> None:
+def test_every_word_for_a_number_is_matched_in_full_and_read() -> None:
     for pattern, counts in ((COUNT, COUNTS), (HAN_COUNT, HAN_COUNTS)):
         for word, number in counts.items():
             assert (match := re.fullmatch(pattern, word)) is not None

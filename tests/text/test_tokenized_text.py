@@ -27,7 +27,7 @@ def test_the_tokens_are_the_whole_text(text: str) -> None:
         assert found.without(n).pieces(0, count - n) == found.pieces(n, count)
 
 
-def test_a_text_comes_back_from_json_with_its_time_and_offset() -> None:
+def test_a_text_survives_json_with_its_time_and_offset() -> None:
     at = datetime(2024, 5, 6, 12, 30, 1, 5, tzinfo=timezone(timedelta(hours=5, minutes=30)))
     text = make_text(7, "a b", [0, 2], {"x": [1, {"y": None}]}, at, 4)
     back = from_state(json.loads(json.dumps(to_state(text))))
@@ -45,6 +45,6 @@ def test_a_text_comes_back_from_json_with_its_time_and_offset() -> None:
         ({"x": datetime(2024, 1, 1, tzinfo=UTC)}, "what JSON can hold"),
     ],
 )
-def test_metadata_that_json_would_change_is_refused(metadata: dict[str, object], complaint: str) -> None:
+def test_metadata_that_json_would_change_is_rejected(metadata: dict[str, object], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         make_text(1, "a", [0], metadata, None, None)  # type: ignore[arg-type]

@@ -28,12 +28,12 @@ ALPHABET = st.text(st.sampled_from("ab Zé9\n.,'_-猫が가ไ🙂\u0301"), max_
         ("a_b", 3),
     ],
 )
-def test_short_words_digits_marks_and_cjk_characters_are_one_each(text: str, tokens: int) -> None:
+def test_a_short_word_number_mark_or_cjk_character_is_one_token(text: str, tokens: int) -> None:
     assert estimate_tokens(text) == tokens
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_two_texts_together_are_never_more_than_both(one: str, other: str) -> None:
+def test_joined_texts_have_at_most_the_sum_of_their_tokens(one: str, other: str) -> None:
     assert estimate_tokens(one + other) <= estimate_tokens(one) + estimate_tokens(other)
 
 
@@ -43,7 +43,7 @@ def test_joining_saves_at_most_one_token(one: str, other: str) -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_a_longer_text_is_never_fewer_tokens(one: str, other: str) -> None:
+def test_a_longer_text_never_has_fewer_tokens(one: str, other: str) -> None:
     assert estimate_tokens(one) <= estimate_tokens(one + other)
 
 
@@ -53,11 +53,11 @@ def test_a_space_between_them_makes_the_count_exact(one: str, other: str) -> Non
 
 
 @given(st.integers(1, 100))
-def test_a_long_word_is_a_token_every_few_letters(letters: int) -> None:
+def test_a_long_word_is_one_token_per_few_letters(letters: int) -> None:
     assert estimate_tokens("a" * letters) == -(-letters // LETTERS_PER_TOKEN)
 
 
 @given(st.text(max_size=100))
-def test_every_character_that_shows_costs_something_and_at_most_one(text: str) -> None:
+def test_a_visible_character_costs_at_most_one_token(text: str) -> None:
     assert estimate_tokens(text) <= len(text)
     assert estimate_tokens(text) > 0 or not any(char.isalnum() for char in text)
