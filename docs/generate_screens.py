@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def filled(folder: Path) -> Services:
-    """The engine over a bank in which much was said."""
+    """Open a memory whose bank holds a long conversation."""
     from everthread import factory
     from everthread.chat import character_library
     from everthread.chat.character import Character
@@ -105,7 +105,7 @@ def filled(folder: Path) -> Services:
 
 @contextmanager
 def serving(engine: Services) -> Iterator[str]:
-    """A server over an engine; its address."""
+    """Run a server for a memory, and yield its address."""
     import uvicorn
 
     from everthread.server.app import create
@@ -122,7 +122,7 @@ def serving(engine: Services) -> Iterator[str]:
 
 
 def painted(path: Path, size: int = 256) -> Path:
-    """A lighthouse at dusk."""
+    """Draw a lighthouse at dusk."""
     import png
 
     def colour(x: float, y: float) -> tuple[int, int, int]:
