@@ -79,10 +79,10 @@ def from_card(value: object) -> Character:
         for name in V1_FIELDS:  # often repeated outside, for programs that read V1 only
             if name in outside and outside[name] == data.get(name):
                 del outside[name]
-    return _character(data, outside)
+    return _build_character(data, outside)
 
 
-def _character(data: dict[str, Any], outside: dict[str, Any]) -> Character:
+def _build_character(data: dict[str, Any], outside: dict[str, Any]) -> Character:
     """Build the character from the fields of "data", which is emptied, and the fields outside it."""
     if data.get("name") is None:
         raise BadInput('it has no "name"; a card of a character names it')
@@ -168,7 +168,7 @@ def read(path: str | Path) -> Character:
             path, where, "the file is empty", "give a card's JSON in UTF-8, or a PNG picture that holds one"
         )
     if png_text.is_png(text):
-        text, where = _read_picture(text, path)
+        text, where = _read_picture_card(text, path)
     elif path.suffix.lower() == PNG:
         raise png_text.not_png_error(path)
     try:
@@ -219,7 +219,7 @@ def write(
     raw = png_text.build_plain_picture() if picture is None else read_bytes(Path(picture))
     write_bytes(
         path,
-        png_text.with_texts(raw, _build_texts(character, version), PNG_KEYWORDS.values(), Path(picture or path)),
+        png_text.replace_texts(raw, _build_texts(character, version), PNG_KEYWORDS.values(), Path(picture or path)),
         force,
     )
 
@@ -249,7 +249,7 @@ def write_bytes(path: Path, raw: bytes, force: bool = False) -> None:
     write_atomically(path, raw)
 
 
-def _read_picture(raw: bytes, path: Path) -> tuple[bytes, str]:
+def _read_picture_card(raw: bytes, path: Path) -> tuple[bytes, str]:
     """Return the JSON of the card in a picture, and the name of its chunk."""
     found = png_text.read_texts(raw, path)
     keyword = next((each for each in PNG_KEYWORDS.values() if each in found), None)

@@ -48,14 +48,14 @@ class Character:
         for what in ("name", "person", *(["nickname"] if self.nickname else [])):
             _check_name(what, getattr(self, what))
         for what in ("name", "nickname"):
-            if _same(getattr(self, what), self.person):
+            if _is_same_name(getattr(self, what), self.person):
                 raise BadInput(
                     f"{what} {getattr(self, what)!r} is the user's name too, so speakers could not be told apart; "
                     "give the one or the other another name"
                 )
         if not isinstance(self.card, Mapping):
             raise BadInput(f"card must be a mapping, got {shortly(self.card)}")
-        object.__setattr__(self, "card", _copy(self.card))
+        object.__setattr__(self, "card", _copy_json(self.card))
 
     def fill_names(self, text: str) -> str:
         """Fill in the placeholders of a text: {{char}}, <char> and <bot>, {{user}} and <user>, in any case."""
@@ -103,7 +103,7 @@ def _check_name(what: str, name: str) -> None:
         raise BadInput(f"{what} {shortly(name)} has a line break; write it in one line")
 
 
-def _same(name: str, other: str) -> bool:
+def _is_same_name(name: str, other: str) -> bool:
     return name.strip().casefold() == other.strip().casefold()
 
 
@@ -114,16 +114,16 @@ def _check_storable(text: str, what: str) -> str:
     return text
 
 
-def _copy(value: object, depth: int = 0) -> JSONValue:
+def _copy_json(value: object, depth: int = 0) -> JSONValue:
     """Copy a JSON value deeply, with lists for tuples. Raises BadInput if it is not JSON."""
     if depth > MAX_CARD_DEPTH:
         raise BadInput(f"card is nested more than {MAX_CARD_DEPTH} deep; simplify it")
     if isinstance(value, str):
         return _check_storable(value, "card")
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {_check_storable(key, "card"): _copy(each, depth + 1) for key, each in value.items()}
+        return {_check_storable(key, "card"): _copy_json(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_copy(each, depth + 1) for each in value]
+        return [_copy_json(each, depth + 1) for each in value]
     if value is None or (isinstance(value, int) and value.bit_length() <= MAX_NUMBER_BITS):
         return value
     if isinstance(value, float) and isfinite(value):

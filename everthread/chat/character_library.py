@@ -23,8 +23,8 @@ from everthread.types import JSONValue
 MAX_STEM_BYTES = 200  # of a file's name, without its ending; the usual limit is 255
 DIGEST_CHARS = 32  # of the SHA-256 of a longer name, after its beginning and a ~
 MAX_LISTED = 20  # names in a message: enough to find a mistyped one
-_CUT = re.compile(rf"~[0-9a-f]{{{DIGEST_CHARS}}}\Z")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\Z")  # reserved device names on Windows
+_DIGEST_SUFFIX = re.compile(rf"~[0-9a-f]{{{DIGEST_CHARS}}}\Z")
+_DEVICE_NAMES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\Z")  # reserved device names on Windows
 
 
 def library_folder() -> Path:
@@ -36,8 +36,8 @@ def list_names() -> list[str]:
     """List the names of the characters in the folder. Raises BadFile."""
     if not library_folder().is_dir():
         return []
-    named = ((path, _name(path)) for path in library_folder().iterdir() if path.suffix in (card.JSON, card.PNG))
-    return sorted({name for path, name in named if path.stem == _stem(name)})
+    named = ((path, _read_name(path)) for path in library_folder().iterdir() if path.suffix in (card.JSON, card.PNG))
+    return sorted({name for path, name in named if path.stem == _file_stem(name)})
 
 
 def open_character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
@@ -73,7 +73,7 @@ def load(name: str | Path) -> Character:
         NotFound: there is no such character.
         BadFile: the card can't be read.
     """
-    return card.read(_source(name))
+    return card.read(_find_source(name))
 
 
 def save(character: Character, *, picture: str | Path | None = None, force: bool = False) -> Path:
@@ -81,7 +81,7 @@ def save(character: Character, *, picture: str | Path | None = None, force: bool
 
     Raises BadInput if there is one of that name, unless force; and as `card.write`.
     """
-    there = _existing(character.name, force)
+    there = _check_replaceable(character.name, force)
     kind = card.PNG if picture is not None else card.JSON if there is None else there.suffix
     file = _target_path(character.name, kind)
     card.write(character, file, picture=picture, force=True)
@@ -92,7 +92,7 @@ def add(path: str | Path, *, force: bool = False) -> Character:
     """Keep the character of a card's file in the folder: a picture as it came, JSON as a V3 card. Raises as `save`,
     and BadFile."""
     character, raw = card.read(path), card.read_bytes(Path(path))
-    there = _existing(character.name, force)
+    there = _check_replaceable(character.name, force)
     if png_text.is_png(raw):
         file = _target_path(character.name, card.PNG)
         card.write_bytes(file, raw, force=True)
@@ -115,7 +115,7 @@ def add_all(paths: Sequence[Path], *, force: bool = False) -> list[Character]:
         name = card.read(path).name
         if name in names:
             raise BadInput(f"{names[name]} and {path} are both of {name!r}; import one of them")
-        _existing(name, force)
+        _check_replaceable(name, force)
         names[name] = path
     return [add(path, force=force) for path in paths]
 
@@ -125,7 +125,7 @@ def export(
 ) -> None:
     """Write the card of a character, as `load` finds it, to a .json or .png file; a .png in its own picture if it has
     one and no other is given. Raises as `load` and `card.write`."""
-    source = _source(name)
+    source = _find_source(name)
     if picture is None and {source.suffix.lower(), Path(path).suffix.lower()} == {card.PNG}:
         picture = source
     card.write(card.read(source), path, version=version, picture=picture, force=force)
@@ -133,73 +133,73 @@ def export(
 
 def has_picture(name: str) -> bool:
     """Return whether the character of this name in the folder has a picture."""
-    file = _file(name)
+    file = _find_file(name)
     return file is not None and file.suffix == card.PNG
 
 
 def read_picture(name: str) -> bytes:
     """Return the picture of the character of this name, without its card. Raises NotFound and BadFile."""
-    file = _file(name)
+    file = _find_file(name)
     if file is None or file.suffix != card.PNG:
         raise NotFound(f"the character {name!r} has no picture")
-    return png_text.with_texts(card.read_bytes(file), {}, card.PNG_KEYWORDS.values(), file)
+    return png_text.replace_texts(card.read_bytes(file), {}, card.PNG_KEYWORDS.values(), file)
 
 
-def file_of(name: str) -> Path:
+def get_file(name: str) -> Path:
     """Return the file of the character of this name in the folder.
 
     Raises:
         NotFound: if no character has it.
     """
-    if (file := _file(name)) is None:
+    if (file := _find_file(name)) is None:
         raise _not_found(name)
     return file
 
 
 def remove(name: str) -> None:
     """Take a character out of the folder for good. Its banks stay. Raises NotFound."""
-    file_of(name).unlink()
+    get_file(name).unlink()
 
 
-def _stem(name: str) -> str:
+def _file_stem(name: str) -> str:
     """Return the name of a character's file, without its ending."""
-    escaped = "".join(c if re.match(r"[a-z0-9_-]", c) else _escaped(c) for c in name)
-    if _DEVICES.match(escaped):
-        return _escaped(escaped[0]) + escaped[1:]
+    escaped = "".join(c if re.match(r"[a-z0-9_-]", c) else _escape(c) for c in name)
+    if _DEVICE_NAMES.match(escaped):
+        return _escape(escaped[0]) + escaped[1:]
     if len(escaped) <= MAX_STEM_BYTES:
         return escaped
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
     return f"{escaped[: MAX_STEM_BYTES - DIGEST_CHARS - 1]}~{digest}"
 
 
-def _escaped(c: str) -> str:
+def _escape(c: str) -> str:
     return "".join(f"%{byte:02X}" for byte in c.encode("utf-8", "surrogatepass"))
 
 
-def _name(path: Path) -> str:
-    """Undo `_stem`; a shortened name is read from the card."""
-    return card.read(path).name if _CUT.search(path.stem) else unquote(path.stem)
+def _read_name(path: Path) -> str:
+    """Undo `_file_stem`; a shortened name is read from the card."""
+    return card.read(path).name if _DIGEST_SUFFIX.search(path.stem) else unquote(path.stem)
 
 
-def _file(name: str) -> Path | None:
+def _find_file(name: str) -> Path | None:
     """Return the file of the character of this name; else None."""
-    files = (library_folder() / (_stem(name) + kind) for kind in (card.PNG, card.JSON))
+    files = (library_folder() / (_file_stem(name) + kind) for kind in (card.PNG, card.JSON))
     return next((file for file in files if file.exists()), None)
 
 
-def _source(name: str | Path) -> Path:
+def _find_source(name: str | Path) -> Path:
     """Return the file of a character, by its name in the folder, else by its path."""
     if isinstance(name, str):
-        if (file := _file(name)) is not None:
+        if (file := _find_file(name)) is not None:
             return file
         if Path(name).suffix.lower() not in (card.JSON, card.PNG):
             raise _not_found(name)
     return Path(name)
 
 
-def _existing(name: str, force: bool) -> Path | None:
+def _check_replaceable(name: str, force: bool) -> Path | None:
     """Return the file that will be replaced; else None."""
-    file = _file(name)
+    file = _find_file(name)
     if file is not None and not force:
         remedy = "edit it, remove it, or replace it with {option}"
         raise BadInput(f"there is a character {name!r} already", remedy=remedy, option="force")
@@ -214,7 +214,7 @@ def _target_path(name: str, kind: str) -> Path:
         raise StoreUnavailable(
             f"{library_folder()} can't be made ({error.strerror}); make it a folder of yours"
         ) from error
-    return library_folder() / (_stem(name) + kind)
+    return library_folder() / (_file_stem(name) + kind)
 
 
 def _remove_previous(file: Path, before: Path | None) -> Path:

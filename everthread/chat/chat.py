@@ -171,12 +171,12 @@ class Chat:
             BadQuery: the character alone is too long for the model. Nothing is saved.
         """
         self.refresh()
-        if (closing := self._closing_reply(text, key)) is not None:
+        if (closing := self._reply_to_goodbye(text, key)) is not None:
             return closing
         self.responder.check_fits()
-        said = replace(self._line(text, self.character.person, "user"), key=key)
+        said = replace(self._build_line(text, self.character.person, "user"), key=key)
         clean_line(said, self._now())
-        self._greet(said)
+        self._save_greeting(said)
         self._conversation.add(said, defer_embedding=True)
         return self._answer(replaces=None)
 
@@ -201,7 +201,7 @@ class Chat:
         """Save a line without answering it, for instance one by another character (`of_character`) of a group."""
         self.refresh()
         role: Role = "assistant" if of_character else "user"
-        return self._conversation.add(self._line(text, speaker, role, {META_HEARD: True} if of_character else {}))
+        return self._conversation.add(self._build_line(text, speaker, role, {META_HEARD: True} if of_character else {}))
 
     def edit(self, seq: int, text: str) -> Reply | None:
         """Replace the text of a line, and discard the lines after it.
@@ -404,7 +404,7 @@ class Chat:
         at, policy = self._now(), remember_policy(self.memory.settings())
         private = private or policy is False
         self._conversation, previous = open_session(self.memory, session, at, private=private, resume=resume)
-        self.responder.join(self._conversation, self._scribe_worker, previous.last_at if previous else None)
+        self.responder.attach(self._conversation, self._scribe_worker, previous.last_at if previous else None)
         if private:
             return
         if previous and previous.id != self.session and is_abandoned(previous, at):
@@ -413,7 +413,7 @@ class Chat:
 
     # ---------------------------------------------------------------------- replies
 
-    def _closing_reply(self, text: str, key: str | None) -> Reply | None:
+    def _reply_to_goodbye(self, text: str, key: str | None) -> Reply | None:
         """Return the reply to a goodbye, or to an answer to the question after it; None for any other text."""
         step = next_step(
             text,
@@ -428,7 +428,7 @@ class Chat:
             return build_ending_reply(self.end(step == "remember"))
         if step not in ("ask", "part"):
             return None if step == "go on" else build_consent_question(self.session, None)
-        said = replace(self._line(text, self.character.person, "user"), key=key)
+        said = replace(self._build_line(text, self.character.person, "user"), key=key)
         line = self._conversation.add(said, defer_embedding=True)
         if step == "part":
             return build_ending_reply(self.end(True), line, "Goodbye!")
@@ -449,11 +449,11 @@ class Chat:
             raise BadInput(f"invalid clock: got {at!r}, expected a time with a UTC offset; return datetime.now(UTC)")
         return at
 
-    def _greet(self, said: NewLine) -> None:
+    def _save_greeting(self, said: NewLine) -> None:
         """Save the greeting before the user's first line."""
         if text := self.greeting:
-            greeting = self._line(text, self.character.name, "assistant", {META_GREETING: True})
+            greeting = self._build_line(text, self.character.name, "assistant", {META_GREETING: True})
             self._conversation.add(replace(greeting, said_at=said.said_at), defer_embedding=True)
 
-    def _line(self, text: str, speaker: str, role: Role, metadata: dict[str, JSONValue] | None = None) -> NewLine:
+    def _build_line(self, text: str, speaker: str, role: Role, metadata: dict[str, JSONValue] | None = None) -> NewLine:
         return self._conversation.new_line(text, speaker, role, self._now(), metadata or {})

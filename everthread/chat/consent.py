@@ -37,7 +37,7 @@ class _Phrase:
     flips_after_no: bool = False  # "no forget" may be meant as "don't forget"
 
 
-_KINDS = {  # the kinds of phrases in the file; where two kinds share a phrase, the later one holds
+_PHRASE_KINDS = {  # the kinds of phrases in the file; where two kinds share a phrase, the later one holds
     "yes": _Phrase(True),
     "no": _Phrase(False),
     "do": _Phrase(True, commands=True),
@@ -55,13 +55,13 @@ _UNCLEAR_ANSWER = (*_REMEMBER_QUESTION, "hesitation")
 
 def parse_consent(answer: str) -> bool | None:
     """Read an answer to "Shall I remember this?": True for yes, False for no, None if it is unclear."""
-    return _parse(answer, _REMEMBER_QUESTION)
+    return _parse_answer(answer, _REMEMBER_QUESTION)
 
 
 def parse_yes_no(answer: str) -> bool | None:
     """Read an answer to any other question. To "Shall I forget this?", neither "remember it" nor "forget it" is a
     yes."""
-    return _parse(answer, _ANY_QUESTION)
+    return _parse_answer(answer, _ANY_QUESTION)
 
 
 def is_unclear(answer: str) -> bool:
@@ -72,8 +72,8 @@ def is_unclear(answer: str) -> bool:
     """
     if len(answer) > MAX_ANSWER_CHARS:
         return False
-    known = _phrases(_UNCLEAR_ANSWER)
-    clauses = [found for words in _clauses(answer) if (found := list(_match(words, known)))]
+    known = _load_phrases(_UNCLEAR_ANSWER)
+    clauses = [found for words in _split_clauses(answer) if (found := list(_match_phrases(words, known)))]
     phrases = [phrase for clause in clauses for phrase in clause]
     if not phrases or len(phrases) > MAX_UNCLEAR_WORDS:
         return False
@@ -84,27 +84,30 @@ def is_unclear(answer: str) -> bool:
 
 
 @cache
-def _phrases(kinds: tuple[str, ...]) -> Mapping[str, _Phrase]:
+def _load_phrases(kinds: tuple[str, ...]) -> Mapping[str, _Phrase]:
     """Return the phrases of these kinds in all languages."""
     languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8")).values()
     return {
-        text.casefold(): _KINDS[kind] for kind in kinds for language in languages for text in language.get(kind, ())
+        text.casefold(): _PHRASE_KINDS[kind]
+        for kind in kinds
+        for language in languages
+        for text in language.get(kind, ())
     }
 
 
-def _clauses(answer: str) -> Iterator[list[str]]:
+def _split_clauses(answer: str) -> Iterator[list[str]]:
     """Yield the words of each clause, between punctuation marks."""
     text = _EMOJI_VARIANTS.sub("", _APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
     for clause in _CLAUSE_MARKS.split(text):
         yield _UNSPACED_PHRASES.sub(r" \1 ", clause).replace("dont", "don't").split()
 
 
-def _parse(answer: str, kinds: tuple[str, ...]) -> bool | None:
+def _parse_answer(answer: str, kinds: tuple[str, ...]) -> bool | None:
     if len(answer) > MAX_ANSWER_CHARS or _QUESTION_MARK.search(answer):
         return None
     answers: set[bool | None] = set()
-    for words in _clauses(answer):
-        found = list(_match(words, _phrases(kinds)))
+    for words in _split_clauses(answer):
+        found = list(_match_phrases(words, _load_phrases(kinds)))
         if not _is_unambiguous(found):
             return None
         answers |= {phrase.answer for phrase in found if phrase}
@@ -112,7 +115,7 @@ def _parse(answer: str, kinds: tuple[str, ...]) -> bool | None:
     return sides.pop() if len(sides) == 1 else None
 
 
-def _match(words: list[str], known: Mapping[str, _Phrase]) -> Iterator[_Phrase | None]:
+def _match_phrases(words: list[str], known: Mapping[str, _Phrase]) -> Iterator[_Phrase | None]:
     """Yield the phrases of a clause, the longest match first; None for a word that belongs to none."""
     while words:
         size = next((size for size in range(MAX_PHRASE_WORDS, 0, -1) if " ".join(words[:size]) in known), 1)

@@ -85,10 +85,10 @@ def parse_event(line: Line) -> Event | None:
     for sentence in _SENTENCE.split(line.text):
         what = " ".join(sentence.split())
         folded = normalize(what)
-        if _OPEN.search(folded):
+        if _UNCERTAIN.search(folded):
             continue
         for part in (folded, *_CLAUSE.split(folded)):
-            if _announces(part) and (days := _days(part, line.said_at.date())):
+            if _is_own_plan(part) and (days := _find_days(part, line.said_at.date())):
                 return Event(line, *days, what)
     return None
 
@@ -100,16 +100,16 @@ def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> l
     """
     today, spoke = now.date(), last_seen.astimezone(now.tzinfo).date()
 
-    def apart(event: Event) -> timedelta:
+    def distance(event: Event) -> timedelta:
         return max(today - event.last_day, event.first_day - today, timedelta(0))
 
-    def concerns(event: Event) -> bool:
+    def is_due(event: Event) -> bool:
         passed = spoke <= event.last_day < today and today - event.last_day <= MAX_EVENT_AGE
         return passed or (event.last_day >= today and event.first_day <= today + DAY)
 
     return sorted(
-        filter(concerns, events),
-        key=lambda event: (not _OCCASION.search(normalize(event.sentence)), apart(event), -event.line.seq),
+        filter(is_due, events),
+        key=lambda event: (not _OCCASION.search(normalize(event.sentence)), distance(event), -event.line.seq),
     )
 
 
@@ -132,46 +132,48 @@ def phrase(found: Event | Hit, now: datetime) -> str:
     said = found.sentence if isinstance(found, Event) else " ".join(line.text.split())
     said = said if len(said) <= MAX_PHRASE_CHARS else f"{said[:MAX_PHRASE_CHARS].rstrip()}…"
     ago = format_relative_time(line.said_at, now)
-    text = f'On {_written(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{said}"'
-    return f"{text} That was for {_named(found, now)}." if isinstance(found, Event) else text
+    text = f'On {_format_date(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{said}"'
+    return f"{text} That was for {_format_event_days(found, now)}." if isinstance(found, Event) else text
 
 
-def _named(event: Event, now: datetime) -> str:
+def _format_event_days(event: Event, now: datetime) -> str:
     if event.first_day != event.last_day:
-        return f"the days from {_written(event.first_day)} to {_written(event.last_day)}"
+        return f"the days from {_format_date(event.first_day)} to {_format_date(event.last_day)}"
     away = (event.first_day - now.date()).days
-    if away in _NEAR:
-        return _NEAR[away]
-    return f"{_written(event.first_day)} ({format_relative_time(datetime.combine(event.first_day, now.timetz()), now)})"
+    if away in _NEAR_DAYS:
+        return _NEAR_DAYS[away]
+    relative = format_relative_time(datetime.combine(event.first_day, now.timetz()), now)
+    return f"{_format_date(event.first_day)} ({relative})"
 
 
-def _written(day: date) -> str:
+def _format_date(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1].title()} {day.year:04d}"
 
 
-def _announces(folded: str) -> bool:
+def _is_own_plan(folded: str) -> bool:
     """Return whether a sentence or clause is about a plan or occasion of the speaker's own."""
-    own = _OWN.search(folded) and (_OCCASION.search(folded) or _DOES.search(folded))
-    return bool(own and not _DENIES.search(folded))
+    own = _OWN.search(folded) and (_OCCASION.search(folded) or _OWN_ACTION.search(folded))
+    return bool(own and not _NEGATION.search(folded))
 
 
-def _days(folded: str, today: date) -> tuple[date, date] | None:
+def _find_days(folded: str, today: date) -> tuple[date, date] | None:
     """Return the first and last future day that a sentence names."""
     for pattern, read in _RULES:
         if found := pattern.search(folded):
             return read(found, today)
-    if _BYGONE.search(folded):
+    if _PAST.search(folded):
         return None
     for pattern, read in _VAGUE_RULES:
         if found := pattern.search(folded):
             return read(found, today)
     day = next(
-        (day for time in find_absolute_times(folded)[0] if isinstance(time, Date) and (day := _date(time, today))), None
+        (day for time in find_absolute_times(folded)[0] if isinstance(time, Date) and (day := _next_date(time, today))),
+        None,
     )
     return (day, day) if day else None
 
 
-def _date(named: Date, today: date) -> date | None:
+def _next_date(named: Date, today: date) -> date | None:
     """Return the next such date."""
     years = (named.year,) if named.year is not None else range(today.year, today.year + 5)  # a 29 February
     for year in years:
@@ -194,77 +196,78 @@ def _rule(pattern: str, read: Callable[[re.Match[str], date], _Days]) -> _Rule:
     return re.compile(pattern), read
 
 
-def _in(today: date, days: int) -> _Days:
+def _single_day(today: date, days: int) -> _Days:
     return today + days * DAY, today + days * DAY
 
 
-def _week(today: date, weeks: int) -> _Days:
+def _week_days(today: date, weeks: int) -> _Days:
     """Return Monday and Sunday of the week `weeks` after this one."""
     monday = today - today.weekday() * DAY + weeks * WEEK
     return monday, monday + 6 * DAY
 
 
-def _weekend(today: date, weeks: int) -> _Days:
-    sunday = _week(today, weeks)[1]
+def _weekend_days(today: date, weeks: int) -> _Days:
+    sunday = _week_days(today, weeks)[1]
     return max(sunday - DAY, today), sunday
 
 
-def _month(today: date) -> _Days:
+def _next_month_days(today: date) -> _Days:
     """Return the first and the last day of the next month."""
     first = (today.replace(day=1) + 31 * DAY).replace(day=1)
     return first, (first + 31 * DAY).replace(day=1) - DAY
 
 
-def _weekday(today: date, weekday: int) -> _Days:
-    """Return the next such weekday after today."""
-    return _in(today, (weekday - today.weekday() - 1) % 7 + 1)
-
-
 def _next_weekday(today: date, weekday: int) -> _Days:
+    """Return the next such weekday after today."""
+    return _single_day(today, (weekday - today.weekday() - 1) % 7 + 1)
+
+
+def _weekday_of_next_week(today: date, weekday: int) -> _Days:
     """Return that day of the next week."""
-    return _in(_week(today, 1)[0], weekday)
+    return _single_day(_week_days(today, 1)[0], weekday)
 
 
-def _nth(today: date, day: int) -> _Days:
+def _next_day_of_month(today: date, day: int) -> _Days:
     """Return the next `day` of a month, 1 to 31; one of the next two months has it."""
-    return next(_in(today, days) for days in range(1, 63) if (today + days * DAY).day == day)
+    return next(_single_day(today, days) for days in range(1, 63) if (today + days * DAY).day == day)
 
 
-def _after(today: date, count: str, unit: str) -> _Days:
+def _days_after(today: date, count: str, unit: str) -> _Days:
     """Return the days after `count` units; weeks and months are approximate, as people mean them."""
     number = read_count(count)
-    days, apart = _UNITS[unit]
-    return today + (number * days - apart) * DAY, today + (number * days + apart) * DAY
+    days, tolerance = _UNITS[unit]
+    return today + (number * days - tolerance) * DAY, today + (number * days + tolerance) * DAY
 
 
-_NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
+_NEAR_DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 # The days of each unit, and the tolerance in days.
 _UNITS = {"day": (1, 0), "week": (7, 1), "month": (30, 4), "天": (1, 0), "周": (7, 1), "星期": (7, 1), "个月": (30, 4)}
 
 _RULES = (
-    _rule(r"\b(?:the )?day after tomorrow\b|(?<!大)后天", lambda m, today: _in(today, 2)),
-    _rule(r"\btomorrow\b|明[天早晚日]", lambda m, today: _in(today, 1)),
+    _rule(r"\b(?:the )?day after tomorrow\b|(?<!大)后天", lambda m, today: _single_day(today, 2)),
+    _rule(r"\btomorrow\b|明[天早晚日]", lambda m, today: _single_day(today, 1)),
     _rule(
-        r"\b(?:tonight|this (?:afternoon|evening)|later today)\b|今晚|今天(?:下午|晚上)", lambda m, today: _in(today, 0)
+        r"\b(?:tonight|this (?:afternoon|evening)|later today)\b|今晚|今天(?:下午|晚上)",
+        lambda m, today: _single_day(today, 0),
     ),
-    _rule(rf"\bnext {WEEKDAY}\b", lambda m, today: _next_weekday(today, read_weekday(m[1]))),
-    _rule(rf"下个?(?:周|星期|礼拜){HAN_WEEKDAY}", lambda m, today: _next_weekday(today, read_weekday(m[1]))),
-    _rule(r"\bnext weekend\b|下个?周末", lambda m, today: _weekend(today, 1)),
-    _rule(r"\bnext week\b|下个?(?:周|星期|礼拜)", lambda m, today: _week(today, 1)),
-    _rule(r"\bnext month\b|下个?月", lambda m, today: _month(today)),
-    _rule(rf"\bin {COUNT} (day|week|month)s?(?:'s? time)?\b", lambda m, today: _after(today, m[1], m[2])),
-    _rule(rf"{HAN_COUNT} ?(天|周|个月|星期)(?:之|以)?后", lambda m, today: _after(today, m[1], m[2])),
+    _rule(rf"\bnext {WEEKDAY}\b", lambda m, today: _weekday_of_next_week(today, read_weekday(m[1]))),
+    _rule(rf"下个?(?:周|星期|礼拜){HAN_WEEKDAY}", lambda m, today: _weekday_of_next_week(today, read_weekday(m[1]))),
+    _rule(r"\bnext weekend\b|下个?周末", lambda m, today: _weekend_days(today, 1)),
+    _rule(r"\bnext week\b|下个?(?:周|星期|礼拜)", lambda m, today: _week_days(today, 1)),
+    _rule(r"\bnext month\b|下个?月", lambda m, today: _next_month_days(today)),
+    _rule(rf"\bin {COUNT} (day|week|month)s?(?:'s? time)?\b", lambda m, today: _days_after(today, m[1], m[2])),
+    _rule(rf"{HAN_COUNT} ?(天|周|个月|星期)(?:之|以)?后", lambda m, today: _days_after(today, m[1], m[2])),
 )
 # Days that may be past or future; in a sentence about the past they are past.
 _VAGUE_RULES = (
-    _rule(r"\b(?:this|on the|at the|the) weekend\b|(?<!上)(?<!个)周末", lambda m, today: _weekend(today, 0)),
-    _rule(rf"(?<!last )(?<!every )\b{WEEKDAY}\b(?!')", lambda m, today: _weekday(today, read_weekday(m[1]))),
-    _rule(rf"(?<!每)(?<!上)(?:周|星期|礼拜){HAN_WEEKDAY}", lambda m, today: _weekday(today, read_weekday(m[1]))),
+    _rule(r"\b(?:this|on the|at the|the) weekend\b|(?<!上)(?<!个)周末", lambda m, today: _weekend_days(today, 0)),
+    _rule(rf"(?<!last )(?<!every )\b{WEEKDAY}\b(?!')", lambda m, today: _next_weekday(today, read_weekday(m[1]))),
+    _rule(rf"(?<!每)(?<!上)(?:周|星期|礼拜){HAN_WEEKDAY}", lambda m, today: _next_weekday(today, read_weekday(m[1]))),
     _rule(
         rf"\bon the ([12]?[1-9]|10|20|3[01])(?:st|nd|rd|th)\b(?! of| (?:{'|'.join(MONTHS)}))",
-        lambda m, today: _nth(today, int(m[1])),
+        lambda m, today: _next_day_of_month(today, int(m[1])),
     ),
-    _rule(r"(?<![月\d])([12]?[1-9]|10|20|3[01])号", lambda m, today: _nth(today, int(m[1]))),
+    _rule(r"(?<![月\d])([12]?[1-9]|10|20|3[01])号", lambda m, today: _next_day_of_month(today, int(m[1]))),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _CLAUSE = re.compile(r"[,;:—]|\b(?:but|because|and (?=i\b|we\b))\b")
@@ -288,20 +291,20 @@ _DOING = (
     r"|celebrating|graduating|retiring|returning|turning|signing|taking|seeing|having|off to|picking up|playing)\b"
 )
 _OTHERS_DO = r"(?:(?:is|are) )?(?:(?:com|visit|arriv|start|turn)(?:e|s|es|ing)?|get(?:s|ting) married)\b"
-_DOES = re.compile(
+_OWN_ACTION = re.compile(
     rf"\b(?:i|we) (?:(?:will|shall|have to|need to|must|plan to) )?{_DO}|\b(?:i'll|we'll|i've got to) {_DO}"
     rf"|\b(?:i'm|we're|i am|we are) (?:\w+ly )?{_DOING}|\b(?:my|our) (?:\w+ ){{1,3}}?{_OTHERS_DO}"
     r"|我们?[^,.;!]{0,8}(?:要|去|飞|搬|见|回|开始|参加|出发|结婚|上班|陪)"
 )
-_OPEN = re.compile(  # asks, quotes, or leaves it open whether it will happen
+_UNCERTAIN = re.compile(  # asks, quotes, or leaves it open whether it will happen
     r"[?\"“”„«»「」『』]|\b(?:if|unless|whether|would|i wish|might|maybe|perhaps|could|dreamt|dreamed)\b"
     r"|[吗呢]|如果|要是|可能|也许|说不定"
 )
-_DENIES = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not|never|no|cancel\w*|called off|aren't|isn't|won't|can't|cannot|don't|doesn't)\b"
     r"|\b(?:see|talk to|tell) you\b|\blet you know\b|[不没别]|取消"
 )
-_BYGONE = re.compile(  # "I was", "we finished"; but "I'm excited", "it is scheduled", "they moved it to Friday"
+_PAST = re.compile(  # "I was", "we finished"; but "I'm excited", "it is scheduled", "they moved it to Friday"
     r"\b(?:was|were|had|went|did|(?<!'ve )got|took|met|came|saw|left|flew|been|ran|won|lost|last|ago|yesterday)\b"
     r"|\b(?!(?:moved|postponed) (?:\w+ ){1,3}to\b|(?:excited|scared|worried|terrified|stressed|scheduled|booked|planned"
     r"|invited|need|wed|bed|red|supposed|married|engaged|called|named|hundred|indeed|speed)\b)\w{2,}ed\b|[了过]|上周|上个"

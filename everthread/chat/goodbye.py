@@ -22,10 +22,10 @@ PHRASES_FILE = Path(__file__).with_name("goodbyes.toml")
 Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
 
 _APOSTROPHE = re.compile("[’ʼ`´]")
-_CLAUSES = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+")
+_CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+")
 _UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # kana and Chinese characters
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_]+)*")
-_ASKS = re.compile("[?？¿؟]")
+_QUESTION_MARK = re.compile("[?？¿؟]")
 
 Tokens = tuple[str, ...]
 
@@ -53,50 +53,50 @@ def next_step(
         "remember" or "forget" for an answer, "ask" for a goodbye after which the question is asked, "part" for one
         after which the setting decides, "ask again" for an unclear answer, and "go on" for anything else.
     """
-    if question_pending and (agreed := _consent(text, name)) is not None:
+    if question_pending and (agreed := _parse_consent_with_goodbye(text, name)) is not None:
         return "remember" if agreed else "forget"
     if ends_conversation and (has_spoken or policy is False) and is_goodbye(text, name):
         return "ask" if policy is None else "part"
     return "ask again" if question_pending and is_unclear(text) else "go on"
 
 
-def _consent(said: str, name: str) -> bool | None:
+def _parse_consent_with_goodbye(said: str, name: str) -> bool | None:
     """Return the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
-    if len(said) > MAX_GOODBYE_CHARS or _ASKS.search(said) or parse_consent(said) is not None:
+    if len(said) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(said) or parse_consent(said) is not None:
         return parse_consent(said)
-    goodbyes, _ = _phrases()
-    beside = _silent() | _names(name)
-    rest = [clause for clause in _CLAUSES.split(said) if not _covered(_tokens(clause), goodbyes, beside)]
+    goodbyes, _ = _load_phrases()
+    fillers = _load_neutral_phrases() | _name_phrases(name)
+    rest = [clause for clause in _CLAUSE_MARKS.split(said) if not _has_goodbye(_tokenize(clause), goodbyes, fillers)]
     return parse_consent(", ".join(rest))
 
 
 def is_goodbye(text: str, name: str = "") -> bool:
     """Return whether a text is a goodbye and nothing else. name is that of the character it is said to."""
-    if len(text) > MAX_GOODBYE_CHARS or _ASKS.search(text):
+    if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text):
         return False
-    goodbyes, beside = _phrases()
-    names = _names(name)
-    parted = False
-    for clause in filter(str.strip, _CLAUSES.split(text)):
-        words = _tokens(clause)
-        covered = _covered(words, goodbyes, beside | names)
+    goodbyes, fillers = _load_phrases()
+    names = _name_phrases(name)
+    goodbye_found = False
+    for clause in filter(str.strip, _CLAUSE_MARKS.split(text)):
+        words = _tokenize(clause)
+        covered = _has_goodbye(words, goodbyes, fillers | names)
         if covered is None and not _may_be_name(clause):
             return False
-        parted = parted or bool(covered)
-    return parted
+        goodbye_found = goodbye_found or bool(covered)
+    return goodbye_found
 
 
-def _covered(words: Tokens, goodbyes: frozenset[Tokens], beside: frozenset[Tokens]) -> bool | None:
+def _has_goodbye(words: Tokens, goodbyes: frozenset[Tokens], fillers: frozenset[Tokens]) -> bool | None:
     """Return whether phrases that cover all of the words include a goodbye; None if nothing covers them."""
     reached: list[bool | None] = [False, *[None] * len(words)]  # by the number of words covered
     for start in range(len(words)):
         if (before := reached[start]) is None:
             continue
-        for end in range(start + 1, min(start + _longest(), len(words)) + 1):
+        for end in range(start + 1, min(start + _max_phrase_words(), len(words)) + 1):
             phrase = words[start:end]
             if phrase in goodbyes:
                 reached[end] = True
-            elif phrase in beside:
+            elif phrase in fillers:
                 reached[end] = reached[end] or before
     return reached[-1]
 
@@ -107,32 +107,32 @@ def _may_be_name(clause: str) -> bool:
     )
 
 
-def _names(name: str) -> frozenset[Tokens]:
-    return frozenset((token,) for token in _tokens(name))
+def _name_phrases(name: str) -> frozenset[Tokens]:
+    return frozenset((token,) for token in _tokenize(name))
 
 
-def _tokens(text: str) -> Tokens:
+def _tokenize(text: str) -> Tokens:
     """Split a text into words in small letters; of Chinese and Japanese into single characters."""
     return tuple(_TOKEN.findall(_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
 
 
 @cache
-def _phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
+def _load_phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
     languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8")).values()
-    goodbyes, beside = (
-        frozenset(_tokens(phrase) for language in languages for phrase in language[kind])
+    goodbyes, fillers = (
+        frozenset(_tokenize(phrase) for language in languages for phrase in language[kind])
         for kind in ("goodbye", "beside")
     )
-    return goodbyes, beside
+    return goodbyes, fillers
 
 
 @cache
-def _silent() -> frozenset[Tokens]:
+def _load_neutral_phrases() -> frozenset[Tokens]:
     """Return what may accompany a goodbye and neither agrees nor refuses."""
-    return frozenset(phrase for phrase in _phrases()[1] if parse_consent(" ".join(phrase)) is None)
+    return frozenset(phrase for phrase in _load_phrases()[1] if parse_consent(" ".join(phrase)) is None)
 
 
 @cache
-def _longest() -> int:
+def _max_phrase_words() -> int:
     """Return the number of words of the longest phrase."""
-    return max(len(phrase) for phrases in _phrases() for phrase in phrases)
+    return max(len(phrase) for phrases in _load_phrases() for phrase in phrases)

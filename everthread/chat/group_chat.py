@@ -39,7 +39,9 @@ class GroupChat:
         """Add a character, which gets all lines from now on. Raises BadInput if its name or bank is present already."""
         for other in self._present:
             for one, two in ((chat, other), (other, chat)):
-                if _same(one.character.name, two.character.name) or _same(one.character.name, two.character.person):
+                if _is_same_name(one.character.name, two.character.name) or _is_same_name(
+                    one.character.name, two.character.person
+                ):
                     raise BadInput(f"there are two called {one.character.name!r}; give one of them another name")
             if (other.memory.bank, other.memory.store.location) == (chat.memory.bank, chat.memory.store.location):
                 raise BadInput(
@@ -84,12 +86,12 @@ class GroupChat:
             return min(found, key=lambda name: found[name])
         if not self._present:
             raise NotFound("no character is present to answer; let one enter")
-        return max(self._present, key=_turns_silent).character.name
+        return max(self._present, key=_count_lines_since_spoken).character.name
 
     def chat(self, name: str) -> Chat:
         """Return the chat of a character. Raises NotFound if it is not present."""
         for chat in self._present:
-            if _same(chat.character.name, name):
+            if _is_same_name(chat.character.name, name):
                 return chat
         there = ", ".join(self.names) or "none"
         raise NotFound(f"{name!r} is not there; present are: {there}")
@@ -108,7 +110,7 @@ def _broadcast(chats: Iterable[Chat], add: Callable[[Chat], Line]) -> list[Line]
     return lines
 
 
-def _same(name: str, other: str) -> bool:
+def _is_same_name(name: str, other: str) -> bool:
     return name.strip().casefold() == other.strip().casefold()
 
 
@@ -118,7 +120,7 @@ def _find_name(name: str, text: str) -> re.Match[str] | None:
     return re.search(word, text, re.IGNORECASE)
 
 
-def _turns_silent(chat: Chat) -> int:
+def _count_lines_since_spoken(chat: Chat) -> int:
     """Count the lines since the character spoke last, or entered."""
     spoken = [place for place, line in enumerate(chat.lines) if line.speaker == chat.character.name]
     return len(chat.lines) - (spoken[-1] if spoken else -1)

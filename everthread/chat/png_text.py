@@ -34,13 +34,13 @@ def not_png_error(path: Path) -> BadFile:
 def read_texts(raw: bytes, path: Path) -> dict[str, bytes]:
     """Return the texts of a picture by their lower-case keywords; the first of several. `path` is for messages."""
     found: dict[str, bytes] = {}
-    for kind, data in _chunks(raw, path)[0]:
+    for kind, data in _read_chunks(raw, path)[0]:
         if kind == TEXT:
-            found.setdefault(_keyword(data), data.partition(b"\0")[2])
+            found.setdefault(_parse_keyword(data), data.partition(b"\0")[2])
     return found
 
 
-def with_texts(raw: bytes, new: Mapping[str, bytes], remove: Collection[str], path: Path) -> bytes:
+def replace_texts(raw: bytes, new: Mapping[str, bytes], remove: Collection[str], path: Path) -> bytes:
     """Return the picture with new texts at its end, and without those of the removed keywords.
 
     The rest stays the same, byte for byte, including data after the end of the picture.
@@ -51,8 +51,8 @@ def with_texts(raw: bytes, new: Mapping[str, bytes], remove: Collection[str], pa
         remove: lower-case keywords.
         path: of the picture, for messages.
     """
-    chunks, rest = _chunks(raw, path)
-    kept = [chunk for chunk in chunks if chunk[0] != TEXT or _keyword(chunk[1]) not in remove]
+    chunks, rest = _read_chunks(raw, path)
+    kept = [chunk for chunk in chunks if chunk[0] != TEXT or _parse_keyword(chunk[1]) not in remove]
     added = [(TEXT, keyword.encode("latin-1") + b"\0" + text) for keyword, text in new.items()]
     out = BytesIO()
     png.write_chunks(out, [*kept[:-1], *added, kept[-1]])  # the last chunk ends the picture
@@ -68,11 +68,11 @@ def build_plain_picture() -> bytes:
     return out.getvalue()
 
 
-def _keyword(data: bytes) -> str:
+def _parse_keyword(data: bytes) -> str:
     return data.partition(b"\0")[0].decode("latin-1").lower()
 
 
-def _chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
+def _read_chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
     """Return the chunks of the picture, and the data after its end."""
     if not is_png(raw):
         raise not_png_error(path)

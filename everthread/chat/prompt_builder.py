@@ -78,7 +78,7 @@ class LineFormatter:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PromptParts:
     """The parts of a prompt, except the character."""
 
     window: Sequence[Line]  # the lines before the newest, oldest first
@@ -104,15 +104,17 @@ class Prompt:
     cut: tuple[str, ...] = ()
 
 
-def build_prompt(character: Character, turn: Turn, budget: int, count: TokenCounter = estimate_tokens) -> Prompt:
+def build_prompt(
+    character: Character, parts: PromptParts, budget: int, count: TokenCounter = estimate_tokens
+) -> Prompt:
     """Build the prompt of a turn in at most `budget` tokens. Raises BadQuery if the character alone is longer."""
     cut: list[str] = []
     while True:
-        messages = _messages(character, turn)
+        messages = _build_messages(character, parts)
         tokens = count_tokens(messages, count)
         if tokens <= budget:
             return Prompt(tuple(messages), tokens, tuple(dict.fromkeys(cut)))
-        part, character, turn = _trim(character, turn, tokens - budget, count)
+        part, character, parts = _trim(character, parts, tokens - budget, count)
         if not part:
             raise BadQuery(
                 f"{character.name}'s description and instructions take {tokens} tokens, and the model's context leaves "
@@ -124,7 +126,7 @@ def build_prompt(character: Character, turn: Turn, budget: int, count: TokenCoun
 def check_fits(character: Character, budget: int, now: datetime, count: TokenCounter) -> None:
     """Raise BadQuery if a character leaves no room for a short line in `budget` tokens."""
     line = Line(0, "", "user", character.person, "…" * MIN_USER_CHARS, now)
-    build_prompt(character, Turn((), line, now), budget, count)
+    build_prompt(character, PromptParts((), line, now), budget, count)
 
 
 def count_tokens(messages: Sequence[Message], count: TokenCounter) -> int:
@@ -134,18 +136,18 @@ def count_tokens(messages: Sequence[Message], count: TokenCounter) -> int:
 
 def shared_prefix_ratio(before: Prompt, after: Prompt, count: TokenCounter = estimate_tokens) -> float:
     """Return the share (0..1) of a prompt's tokens that begin the one before verbatim: what a prompt cache saves."""
-    same = 0
+    shared = 0
     for old, new in zip(before.messages, after.messages, strict=False):
         if old == new:
-            same += count(new.content) + MESSAGE_OVERHEAD_TOKENS
+            shared += count(new.content) + MESSAGE_OVERHEAD_TOKENS
             continue
         if old.role == new.role:
-            same += count(_common(old.content, new.content))
+            shared += count(_common_prefix(old.content, new.content))
         break
-    return same / after.tokens
+    return shared / after.tokens
 
 
-def _common(one: str, other: str) -> str:
+def _common_prefix(one: str, other: str) -> str:
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one[:at]
 
@@ -153,17 +155,17 @@ def _common(one: str, other: str) -> str:
 # -------------------------------------------------------------------- messages
 
 
-def _messages(character: Character, turn: Turn) -> list[Message]:
+def _build_messages(character: Character, parts: PromptParts) -> list[Message]:
     """Build all messages. Consecutive lines of one side form one message, since many models expect the sides to
     alternate, the user first and last."""
-    lines = [*turn.window, *([turn.newest] if turn.newest and is_character_line(turn.newest) else [])]
-    said = [("user", OPENING_MESSAGE)] if lines and is_character_line(lines[0]) else []
-    said += [(_role(line), turn.format_line(line)) for line in lines]
-    said.append(("user", build_last_message(character, turn)))
-    sides = [
-        Message(role, "\n\n".join(text for _, text in texts)) for role, texts in groupby(said, lambda each: each[0])
+    lines = [*parts.window, *([parts.newest] if parts.newest and is_character_line(parts.newest) else [])]
+    texts = [("user", OPENING_MESSAGE)] if lines and is_character_line(lines[0]) else []
+    texts += [(_role(line), parts.format_line(line)) for line in lines]
+    texts.append(("user", build_last_message(character, parts)))
+    messages = [
+        Message(role, "\n\n".join(text for _, text in group)) for role, group in groupby(texts, lambda each: each[0])
     ]
-    return [Message("system", build_prefix(character, turn.sample, turn.pinned, turn.rules)), *sides]
+    return [Message("system", build_prefix(character, parts.sample, parts.pinned, parts.rules)), *messages]
 
 
 def _role(line: Line) -> Literal["user", "assistant"]:
@@ -186,22 +188,22 @@ def build_prefix(character: Character, sample: str = "", pinned: str = "", rules
     )
 
 
-def build_last_message(character: Character, turn: Turn) -> str:
+def build_last_message(character: Character, parts: PromptParts) -> str:
     """Build the last message: the parts that change every turn, and the newest line."""
-    name, at = character.name, turn.now
+    name, at = character.name, parts.now
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
     return _join(
-        _quoted_section(f"{name}'s notes", turn.notes),
-        "" if turn.memories_last else build_memory_section(turn, name),
-        format_part(f"What {name} could bring up, if the moment is right", turn.offer),
+        _quoted_section(f"{name}'s notes", parts.notes),
+        "" if parts.memories_last else build_memory_section(parts, name),
+        format_part(f"What {name} could bring up, if the moment is right", parts.offer),
         f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
         character.fill_names(character.reminder),
-        _newest_line(character, turn.newest),
-        build_memory_section(turn, name) if turn.memories_last else "",
+        _format_newest_line(character, parts.newest),
+        build_memory_section(parts, name) if parts.memories_last else "",
     )
 
 
-def _newest_line(character: Character, line: Line | None) -> str:
+def _format_newest_line(character: Character, line: Line | None) -> str:
     """Render the newest line, unless the character said it; then it is a message of its own."""
     if line is None:
         return "(Nobody has said anything yet: begin the conversation.)"
@@ -210,14 +212,16 @@ def _newest_line(character: Character, line: Line | None) -> str:
     return format_line(line)
 
 
-def build_memory_section(turn: Turn, name: str) -> str:
+def build_memory_section(parts: PromptParts, name: str) -> str:
     """Build the section of memories, rendered by the recipe."""
-    if not turn.context or not turn.context.text:
+    if not parts.context or not parts.context.text:
         return ""
-    told, others = turn.render_memories or render_lines, turn.context.others
-    ours = told(turn.context, name, turn.now) if turn.context.sources or not others else ""
-    parts = [f"[Said to {name} by others, in the bank {each.bank}]\n{told(each, name, turn.now)}" for each in others]
-    return _join(ours, *parts)
+    render, others = parts.render_memories or render_lines, parts.context.others
+    own = render(parts.context, name, parts.now) if parts.context.sources or not others else ""
+    sections = [
+        f"[Said to {name} by others, in the bank {other.bank}]\n{render(other, name, parts.now)}" for other in others
+    ]
+    return _join(own, *sections)
 
 
 def _quoted_section(title: str, text: str) -> str:
@@ -233,36 +237,38 @@ def _join(*parts: str) -> str:
 # --------------------------------------------------------------------- cutting
 
 
-def _trim(character: Character, turn: Turn, over: int, count: TokenCounter) -> tuple[str, Character, Turn]:
+def _trim(
+    character: Character, parts: PromptParts, over: int, count: TokenCounter
+) -> tuple[str, Character, PromptParts]:
     """Cut one part, and return its name and the rest; "" if nothing may be cut any more."""
-    if turn.offer:
-        return "offer", character, replace(turn, offer="")
-    if len(turn.window) > PROTECTED_LINES:
-        return "window", character, _drop_oldest(turn, over, PROTECTED_LINES, count)
-    if turn.context and turn.context.text:
-        return "remembered", character, replace(turn, context=_shrink_memories(turn.context, over, count))
-    if turn.notes:
-        return "notes", character, replace(turn, notes="")
-    if turn.window:
-        return "window", character, _drop_oldest(turn, over, 0, count)
+    if parts.offer:
+        return "offer", character, replace(parts, offer="")
+    if len(parts.window) > PROTECTED_LINES:
+        return "window", character, _drop_oldest(parts, over, PROTECTED_LINES, count)
+    if parts.context and parts.context.text:
+        return "remembered", character, replace(parts, context=_shrink_memories(parts.context, over, count))
+    if parts.notes:
+        return "notes", character, replace(parts, notes="")
+    if parts.window:
+        return "window", character, _drop_oldest(parts, over, 0, count)
     if character.examples:
-        return "examples", replace(character, examples=""), turn
-    if turn.sample:
-        return "sample", character, replace(turn, sample="")
-    if turn.pinned:
-        return "pinned", character, replace(turn, pinned="")
-    if turn.newest and len(turn.newest.text) > 2 * len(ELLIPSIS):
-        return "newest line", character, replace(turn, newest=_shorten(turn.newest, over, count))
-    return "", character, turn
+        return "examples", replace(character, examples=""), parts
+    if parts.sample:
+        return "sample", character, replace(parts, sample="")
+    if parts.pinned:
+        return "pinned", character, replace(parts, pinned="")
+    if parts.newest and len(parts.newest.text) > 2 * len(ELLIPSIS):
+        return "newest line", character, replace(parts, newest=_shorten(parts.newest, over, count))
+    return "", character, parts
 
 
-def _drop_oldest(turn: Turn, over: int, spared: int, count: TokenCounter) -> Turn:
+def _drop_oldest(parts: PromptParts, over: int, spared: int, count: TokenCounter) -> PromptParts:
     """Drop the oldest lines, to save `over` tokens; keep the last `spared`."""
     gone = 0
-    while over > 0 and len(turn.window) - gone > spared:
-        over -= count_line_tokens(turn.window[gone], count)
+    while over > 0 and len(parts.window) - gone > spared:
+        over -= count_line_tokens(parts.window[gone], count)
         gone += 1
-    return replace(turn, window=turn.window[gone:])
+    return replace(parts, window=parts.window[gone:])
 
 
 def _shrink_memories(context: Context, over: int, count: TokenCounter) -> Context:

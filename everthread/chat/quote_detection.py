@@ -26,11 +26,11 @@ Spans = list[tuple[int, int]]  # [start, end) in characters
 
 # A character of a script without spaces counts as half a word, as Chinese words have two of them on average.
 _WORD = re.compile(rf"(?![\u3000-\u3004\u3007-\u3030])[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’][^\W_{UNSPACED}]+)*")
-_HALF = re.compile(f"[{UNSPACED}]")
+_UNSPACED_WORD = re.compile(f"[{UNSPACED}]")
 _QUOTES = "\"'“”„‘’«»‹›「」『』"
 _OPENING = "\"'“„‘«‹「『【〈《([{*_~¿¡"
 _CLOSING = "\"'”’»›」』】〉》)]}*_~.,!?…;:。，！？；：、"
-_MARKS = 8  # on either side of a span that are included in it at most
+_MAX_MARKS = 8  # on either side of a span that are included in it at most
 
 
 class QuoteIndex:
@@ -49,14 +49,14 @@ class QuoteIndex:
             if key in self._texts:  # recalled again: now the latest
                 self._texts[key] = self._texts.pop(key)
                 continue
-            words = [word for word, _ in _words(text)]
-            if _weight(words) < MIN_QUOTE_WORDS:
+            words = [word for word, _ in _split_words(text)]
+            if _count_words(words) < MIN_QUOTE_WORDS:
                 continue
-            self._texts[key] = runs = _runs(words)
+            self._texts[key] = runs = _hash_runs(words)
             self._words += len(runs)
             for run in runs:
                 self._runs.setdefault(run, set()).add(key)
-            if _weight(words) < MIN_RUN_WORDS and len(set(words) - STOP_WORDS - SMALL_TALK) >= MIN_CONTENT_WORDS:
+            if _count_words(words) < MIN_RUN_WORDS and len(set(words) - STOP_WORDS - SMALL_TALK) >= MIN_CONTENT_WORDS:
                 self._quotable[key] = hash(tuple(words))
             while len(self._texts) > MAX_TEXTS or (self._words > MAX_RUNS and len(self._texts) > 1):
                 self._forget(next(iter(self._texts)))
@@ -72,41 +72,41 @@ class QuoteIndex:
         They are runs of at least MIN_RUN_WORDS words of one text, and whole shorter texts in quotation marks; adjacent
         punctuation and quotation marks are included.
         """
-        found = list(_words(reply))
+        found = list(_split_words(reply))
         words, at = [word for word, _ in found], [at for _, at in found]
-        repeated = [*self._repeated(words), *self._quotes(reply, words, at)]
+        repeated = [*self._find_repeated_runs(words), *self._find_quotes(reply, words, at)]
         spans: Spans = []
         for first, last in sorted(repeated):
-            start, end = _with_marks(reply, at[first][0], at[last][1])
+            start, end = _extend_over_marks(reply, at[first][0], at[last][1])
             if spans and start < spans[-1][1]:
                 spans[-1] = (min(spans[-1][0], start), max(spans[-1][1], end))
             else:
                 spans.append((start, end))
         return spans
 
-    def _repeated(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    def _find_repeated_runs(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield the first and last word of each run that occurs in one text."""
         open_runs: dict[int, int] = {}  # text: where the run of its words begins
-        for at, run in enumerate([*_runs(words), None]):
+        for at, run in enumerate([*_hash_runs(words), None]):
             texts = tuple(self._runs.get(run, ())) if run is not None else ()  # another thread may add to them
             for text in open_runs.keys() - texts:
                 first, last = open_runs.pop(text), at + MIN_RUN_WORDS - 2
-                if _weight(words[first : last + 1]) >= MIN_RUN_WORDS:
+                if _count_words(words[first : last + 1]) >= MIN_RUN_WORDS:
                     yield first, last
             for text in texts:
                 open_runs.setdefault(text, at)
 
-    def _quotes(self, reply: str, words: Sequence[str], at: Spans) -> Iterator[tuple[int, int]]:
+    def _find_quotes(self, reply: str, words: Sequence[str], at: Spans) -> Iterator[tuple[int, int]]:
         """Yield the first and last word of each quoted short text."""
         quotable = set(self._quotable.values())
         if not quotable:
             return
         for first in range(len(words)):
-            start, _ = _with_marks(reply, *at[first])
+            start, _ = _extend_over_marks(reply, *at[first])
             if not any(char in _QUOTES for char in reply[start : at[first][0]]):
                 continue
             for last in range(first + MIN_QUOTE_WORDS - 1, min(first + 2 * MIN_RUN_WORDS, len(words))):
-                end = _with_marks(reply, *at[last])[1]
+                end = _extend_over_marks(reply, *at[last])[1]
                 closed = any(char in _QUOTES for char in reply[at[last][1] : end])
                 if closed and hash(tuple(words[first : last + 1])) in quotable:
                     yield first, last
@@ -133,23 +133,23 @@ def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return left.strip()
 
 
-def _words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def _split_words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the normalized words of a text, and their spans."""
     for found in _WORD.finditer(text):
         yield normalize(found[0]), found.span()
 
 
-def _weight(words: Sequence[str]) -> float:
+def _count_words(words: Sequence[str]) -> float:
     """Return how many words these count as."""
-    return len(words) - sum(1 for word in words if _HALF.match(word)) / 2
+    return len(words) - sum(1 for word in words if _UNSPACED_WORD.match(word)) / 2
 
 
-def _runs(words: Sequence[str]) -> list[int]:
+def _hash_runs(words: Sequence[str]) -> list[int]:
     """Return the hash of each run of MIN_RUN_WORDS words."""
     return [hash(run) for run in zip(*(words[start:] for start in range(MIN_RUN_WORDS)), strict=False)]
 
 
-def _with_marks(text: str, start: int, end: int) -> tuple[int, int]:
+def _extend_over_marks(text: str, start: int, end: int) -> tuple[int, int]:
     """Extend a span by the punctuation directly around it."""
-    before, after = text[max(0, start - _MARKS) : start], text[end : end + _MARKS]
+    before, after = text[max(0, start - _MAX_MARKS) : start], text[end : end + _MAX_MARKS]
     return start - len(before) + len(before.rstrip(_OPENING)), end + len(after) - len(after.lstrip(_CLOSING))

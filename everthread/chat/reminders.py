@@ -37,7 +37,7 @@ class Reminders:
         kept = memory.settings().get(SETTING_OFFERS)
         self._seqs = (ReminderHistory.from_json(kept) if kept else ReminderHistory()).seqs
 
-    def next(
+    def choose(
         self,
         lines: Sequence[Line],
         context: Context,
@@ -55,40 +55,40 @@ class Reminders:
             replaces: the reply to be replaced; what it was offered may be offered again.
         """
         spoken = [line for line in lines if is_character_line(line)]
-        if not spoken and (event := self.next_event(last_seen, now, replaces)) is not None:
+        if not spoken and (event := self.find_event(last_seen, now, replaces)) is not None:
             return event
         hit = best_old_hit(context.hits, now)
-        if hit is None or not self._recent(spoken, replaces).allows(hit.line.seq):
+        if hit is None or not self._load_history(spoken, replaces).allows(hit.line.seq):
             return None
         return hit.line.seq, phrase(hit, now)
 
-    def next_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
+    def find_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
         """Return an event that the user announced and that happened since `last_seen`, or is about to happen."""
         if last_seen is None:
             return None
         last = self._memory.store.corpus_stats(self._memory.bank).last_seq
         recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
         events = [event for line in recent if (event := parse_event(line)) is not None]
-        made = self._history_without(replaces)
+        made = self._offered_without(replaces)
         fresh = [event for event in due_events(events, now, last_seen) if event.line.seq not in made]
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
-    def _history_without(self, *gone: Line | None) -> tuple[int, ...]:
+    def _offered_without(self, *gone: Line | None) -> tuple[int, ...]:
         """Return the offered lines, without those offered to these replies."""
         removed = {_offered_seq(line) for line in gone if line is not None}
         return tuple(seq for seq in self._seqs if seq not in removed)
 
-    def _recent(self, spoken: Sequence[Line], replaces: Line | None) -> ReminderHistory:
+    def _load_history(self, spoken: Sequence[Line], replaces: Line | None) -> ReminderHistory:
         """Return the offered lines, and how many replies ago the last offer was."""
         turns = next(
             (turns for turns, line in enumerate(reversed(spoken), 1) if _offered_seq(line) is not None),
             MIN_TURNS_BETWEEN,
         )
-        return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._history_without(replaces))
+        return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._offered_without(replaces))
 
     def record(self, added: Sequence[Line], removed: Sequence[Line]) -> None:
         """Save what added replies were offered, and drop what removed ones were."""
-        seqs = list(self._history_without(*removed))
+        seqs = list(self._offered_without(*removed))
         seqs += [seq for line in added if (seq := _offered_seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:
             offers = ReminderHistory(0, tuple(seqs)[-MAX_OFFERED_LINES:])

@@ -39,10 +39,10 @@ _DECORATION = frozenset("*_`\"'").union(_CLOSING, _CLOSING.values())
 _AROUND = "".join(_DECORATION) + " \t\u00a0\u3000\u200b\u200e\u200f\u2060\ufeff"
 _LINE_END = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"  # as str.splitlines has them
 _STOP = re.compile(f"(?P<line>{_LINE_END})|" + "|".join(map(re.escape, TEMPLATE_MARKS)), re.IGNORECASE | re.ASCII)
-_WHY = {mark.lower(): why for mark, why in TEMPLATE_MARKS.items()}
-_MARK_PARTS = frozenset(mark[:size] for mark in _WHY for size in range(1, len(mark)))
+_STOP_REASONS = {mark.lower(): why for mark, why in TEMPLATE_MARKS.items()}
+_MARK_PARTS = frozenset(mark[:size] for mark in _STOP_REASONS for size in range(1, len(mark)))
 _TAG_PARTS = frozenset(tag[:size] for tag in THINKING_TAGS for size in range(1, len(tag)))
-_SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}  # str.lower may lengthen a text
+_LOWER_CASE = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}  # str.lower may lengthen a text
 
 
 class ReplyFilter:
@@ -75,22 +75,22 @@ class ReplyFilter:
         self._labels = _Labels(speaker, others)
         self._read_chars = 0
         self._shown_chars = 0
-        self._held = ""  # what may still become a label or a mark
+        self._pending = ""  # what may still become a label or a mark
         self._blanks: list[str] = []  # spaces between what was shown and what follows
         self._blank_chars = 0
-        self._begins = True  # a line begins, so a label may follow
-        self._bare = False  # a label was dropped; so are the spaces after it
-        self._thought = ""  # the tag that ends the current block of thoughts
+        self._at_line_start = True  # a line begins, so a label may follow
+        self._label_dropped = False  # a label was dropped; so are the spaces after it
+        self._thought_end = ""  # the tag that ends the current block of thoughts
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the stream; return what to show now."""
         shown: list[str] = []
-        for part in _parts(piece):
+        for part in _split_piece(piece):
             if self.is_over:
                 break
             part = part[: MAX_READ_FACTOR * self._max_chars - self._read_chars]
             self._read_chars += len(part)
-            self._held += part
+            self._pending += part
             shown += self._release(last=False)
             if self._read_chars == MAX_READ_FACTOR * self._max_chars:
                 self._stop("long")
@@ -103,67 +103,67 @@ class ReplyFilter:
     def _release(self, last: bool) -> Iterator[str]:
         """Yield what to show of the held text, as far as that is decided; to its end, if it is the last."""
         going = True
-        while going and self._held and not self.is_over:
-            if self._thought:
-                going = self._think()
-            elif self._begins:
-                going = self._begin(last)
+        while going and self._pending and not self.is_over:
+            if self._thought_end:
+                going = self._skip_thoughts()
+            elif self._at_line_start:
+                going = self._begin_line(last)
             else:
-                text, going = self._go_on(last)
+                text, going = self._continue_line(last)
                 yield text
 
-    def _think(self) -> bool:
+    def _skip_thoughts(self) -> bool:
         """Drop thoughts; return whether they have ended."""
-        end = self._held.translate(_SMALL).find(self._thought)
+        end = self._pending.translate(_LOWER_CASE).find(self._thought_end)
         if end < 0:
-            self._held = self._held[-len(self._thought) :]
+            self._pending = self._pending[-len(self._thought_end) :]
             return False
-        self._held = self._held[end + len(self._thought) :]
-        self._thought = ""
+        self._pending = self._pending[end + len(self._thought_end) :]
+        self._thought_end = ""
         return True
 
-    def _begin(self, last: bool) -> bool:
+    def _begin_line(self, last: bool) -> bool:
         """Begin a line, and drop what is no speech; return whether that is decided."""
-        text = self._held.lstrip()
-        self._wait(self._held[: len(self._held) - len(text)])
+        text = self._pending.lstrip()
+        self._hold_blanks(self._pending[: len(self._pending) - len(text)])
         if self.is_over:
             return False
-        self._held = text
+        self._pending = text
         if not self._shown_chars:
-            if tag := next((tag for tag in THINKING_TAGS if text[: len(tag)].translate(_SMALL) == tag), None):
-                self._thought, self._held = f"</{tag[1:]}", text[len(tag) :]
+            if tag := next((tag for tag in THINKING_TAGS if text[: len(tag)].translate(_LOWER_CASE) == tag), None):
+                self._thought_end, self._pending = f"</{tag[1:]}", text[len(tag) :]
                 return True
-            if text.translate(_SMALL) in _TAG_PARTS and not last:
+            if text.translate(_LOWER_CASE) in _TAG_PARTS and not last:
                 return False
         match self._labels.read(text, last):
             case "maybe":
                 return False
             case None:
-                self._begins = self._bare = False
+                self._at_line_start = self._label_dropped = False
             case _Label(own=True, rest=rest):
-                self._held, self._bare = rest, True
+                self._pending, self._label_dropped = rest, True
             case _Label():
                 self._stop("person")
         return not self.is_over
 
-    def _go_on(self, last: bool) -> tuple[str, bool]:
+    def _continue_line(self, last: bool) -> tuple[str, bool]:
         """Read to the end of the line; return what to show of it, and whether its end was found."""
-        stop = _STOP.search(self._held)
+        stop = _STOP.search(self._pending)
         if stop is None:
-            return self._show(len(self._held) - (0 if last else _part(self._held))), False
+            return self._show(len(self._pending) - (0 if last else _mark_prefix_chars(self._pending))), False
         if stop["line"]:
-            self._begins = True
+            self._at_line_start = True
             return self._show(stop.end()), True
         text = self._show(stop.start())
-        self._stop(_WHY[stop[0].translate(_SMALL)])
+        self._stop(_STOP_REASONS[stop[0].translate(_LOWER_CASE)])
         return text, False
 
     def _show(self, size: int) -> str:
         """Return `size` characters of the held text, with the spaces before and without those at the end."""
-        text, self._held = self._held[:size], self._held[size:]
+        text, self._pending = self._pending[:size], self._pending[size:]
         spoken = text.rstrip()
         if not spoken:
-            self._wait(text)
+            self._hold_blanks(text)
             return ""
         shown = "".join([*self._blanks, spoken])
         self._blanks, self._blank_chars = [], 0
@@ -171,12 +171,12 @@ class ReplyFilter:
             shown = shown[: self._max_chars - self._shown_chars].rstrip()
             self._stop("long")
         self._shown_chars += len(shown)
-        self._wait(text[len(spoken) :])
+        self._hold_blanks(text[len(spoken) :])
         return shown
 
-    def _wait(self, blanks: str) -> None:
+    def _hold_blanks(self, blanks: str) -> None:
         """Hold spaces back until text follows them."""
-        if self._shown_chars and not self._bare and not self.is_over:
+        if self._shown_chars and not self._label_dropped and not self.is_over:
             self._blanks.append(blanks)
             self._blank_chars += len(blanks)
             if self._blank_chars > self._max_chars - self._shown_chars:
@@ -186,10 +186,10 @@ class ReplyFilter:
         """Read and show nothing more."""
         if not self.is_over:
             self.is_over, self.stop_reason = True, why
-        self._held, self._blanks, self._blank_chars = "", [], 0
+        self._pending, self._blanks, self._blank_chars = "", [], 0
 
 
-def _parts(piece: str) -> list[str]:
+def _split_piece(piece: str) -> list[str]:
     """Split a piece by lines and MAX_PART_CHARS, since the held text is copied at each label."""
     lines = piece.splitlines(keepends=True)
     return [line[at : at + MAX_PART_CHARS] for line in lines for at in range(0, len(line), MAX_PART_CHARS)]
@@ -215,19 +215,19 @@ class _Labels:
             ([*_first_and_last_names([speaker]), *ASSISTANT_LABELS], True),
         ):
             for name in names:
-                letters = _letters(name.strip(_AROUND))
+                letters = _fold_letters(name.strip(_AROUND))
                 if letters and all(letters != known for known, _ in self._names):
                     self._names.append((letters, own))
         self._longest = max(len(letters) for letters, _ in self._names)
 
     def read(self, text: str, last: bool) -> _Label | Literal["maybe"] | None:
         """Return the label that a line begins with; "maybe" while later text decides, else None."""
-        start = _around(text, 0)
-        head = _letters(text[start : start + self._longest])
+        start = _skip_decoration(text, 0)
+        head = _fold_letters(text[start : start + self._longest])
         maybe = False
         for name, own in self._names:
             letters = head[: len(name)]
-            colon = _around(text, start + len(name))
+            colon = _skip_decoration(text, start + len(name))
             if letters != name[: len(letters)]:
                 continue
             if colon >= len(text):
@@ -235,12 +235,12 @@ class _Labels:
             elif text[colon] in ":：":
                 opened = [char for char in text[:start] if char in _DECORATION]
                 closed = [char for char in text[start + len(name) : colon] if char in _DECORATION]
-                rest = _rest(opened, closed, text[colon + 1 :], last) if own else ""
+                rest = _strip_decoration(opened, closed, text[colon + 1 :], last) if own else ""
                 return "maybe" if rest is None else _Label(own, rest)
         return "maybe" if maybe and not last else None
 
 
-def _rest(opened: list[str], closed: list[str], text: str, last: bool) -> str | None:
+def _strip_decoration(opened: list[str], closed: list[str], text: str, last: bool) -> str | None:
     """Return the text after a label, without what closes its decoration ("**Nemo:** Yes").
 
     If the decoration is closed later ("“Nemo: Yes.”"), the text begins with what opened it. None if later text decides.
@@ -254,7 +254,7 @@ def _rest(opened: list[str], closed: list[str], text: str, last: bool) -> str | 
     return "".join(opened[: len(left)]) + text.removeprefix(" ")
 
 
-def _around(text: str, start: int) -> int:
+def _skip_decoration(text: str, start: int) -> int:
     """Return the end of a name's decoration that begins at `start`."""
     end = start
     while end < min(len(text), start + MAX_DECORATION_CHARS) and text[end] in _AROUND:
@@ -262,13 +262,13 @@ def _around(text: str, start: int) -> int:
     return end
 
 
-def _part(text: str) -> int:
+def _mark_prefix_chars(text: str) -> int:
     """Return how many characters at the end of a text may begin a mark."""
-    end = text[-max(map(len, _WHY)) :].translate(_SMALL)
+    end = text[-max(map(len, _STOP_REASONS)) :].translate(_LOWER_CASE)
     return next((len(end) - at for at in range(len(end)) if end[at:] in _MARK_PARTS), 0)
 
 
-def _letters(name: str) -> list[str]:
+def _fold_letters(name: str) -> list[str]:
     """Split a name into case-folded letters, one for each character, for a folded text may be longer."""
     return [char.casefold() for char in name]
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from everthread.chat import character_library, offline_reply, pins, style_sample
 from everthread.chat.character import Character
 from everthread.chat.conversation import Conversation
-from everthread.chat.prompt_builder import LineFormatter, Turn, build_prefix, build_prompt, check_fits
+from everthread.chat.prompt_builder import LineFormatter, PromptParts, build_prefix, build_prompt, check_fits
 from everthread.chat.reminders import Reminders
 from everthread.chat.reply import MAX_REPLY_CHARS, Reply, Truncation, reply_metadata
 from everthread.chat.reply_filter import ReplyFilter
@@ -74,7 +74,7 @@ class Responder:
         self._saved_character = self._settings.get(SETTING_CHARACTER)
         self._fitting_character: Character | None = None  # the one that was found to leave room for a conversation
 
-    def join(self, conversation: Conversation, scribe_worker: ScribeWorker, last_seen: datetime | None) -> None:
+    def attach(self, conversation: Conversation, scribe_worker: ScribeWorker, last_seen: datetime | None) -> None:
         """Answer in this conversation from now on. `last_seen` is when the two spoke last before it."""
         self._conversation, self._scribe_worker, self._last_seen = conversation, scribe_worker, last_seen
         self._window = Window(conversation, scribe_worker, self._line_formatter)
@@ -82,7 +82,7 @@ class Responder:
     def use_memory(self, memory: Memory, scribe_worker: ScribeWorker) -> None:
         """Continue in the same bank with another recipe."""
         self._memory, self._reminders = memory, Reminders(memory)
-        self.join(self._conversation, scribe_worker, self._last_seen)
+        self.attach(self._conversation, scribe_worker, self._last_seen)
 
     def refresh(self, settings: Mapping[str, JSONValue]) -> None:
         """Load the character if another process changed it; `settings` are the bank's current ones."""
@@ -122,7 +122,7 @@ class Responder:
         """Return an event that the character could ask about as the conversation begins; else empty."""
         if self._conversation.lines or not self._memory.recipe.offers:
             return ""
-        found = self._reminders.next_event(self._last_seen, self._now())
+        found = self._reminders.find_event(self._last_seen, self._now())
         return found[1] if found else ""
 
     def check_fits(self) -> None:
@@ -169,7 +169,7 @@ class Responder:
         context = self._recall(newest, seen, notes, self._tokens.memories)
         sample = self.find_sample(replaces)
         offered, offer = self._find_offer(context, replaces)
-        turn = Turn(
+        parts = PromptParts(
             window=window,
             newest=newest,
             now=self._now(),
@@ -183,7 +183,7 @@ class Responder:
             rules=recipe.rules,
             format_line=self._line_formatter.format,
         )
-        prompt, sampling = build_prompt(character, turn, self._tokens.prompt, self._count), self._sampling
+        prompt, sampling = build_prompt(character, parts, self._tokens.prompt, self._count), self._sampling
         reader = self._memory.reader
         others = {*self.participants, character.person, *(line.speaker for line in self._conversation.lines)}
 
@@ -198,7 +198,7 @@ class Responder:
             save,
             lambda said: is_refusal(said, reader.refusal_words),
         )
-        reply.offer, reply.notes = turn.offer, turn.notes
+        reply.offer, reply.notes = parts.offer, parts.notes
         return reply
 
     def _respond_offline(self, newest: Line | None) -> Reply:
@@ -239,7 +239,7 @@ class Responder:
         if self._conversation.private or not self._memory.recipe.offers:
             return None, ""
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
-        return self._reminders.next(lines, context, self._last_seen, self._now(), replaces) or (None, "")
+        return self._reminders.choose(lines, context, self._last_seen, self._now(), replaces) or (None, "")
 
     # ----------------------------------------------------------------------- saving
 

@@ -108,7 +108,7 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
     changes = _given(texts)
     if not changes and picture is None:
         raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
-    file = character_library.file_of(name)
+    file = character_library.get_file(name)
     character = character_library.load(name).with_changes(**changes)
     if character.name != name:  # by hand
         raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
@@ -122,7 +122,7 @@ def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) ->
 @json_option
 def remove_(name: str, yes: bool, as_json: bool) -> None:
     """Remove a character permanently. Its banks stay; `everthread forget` removes them."""
-    character_library.file_of(name)
+    character_library.get_file(name)
     if as_json and not yes:
         raise BadInput(f"with --json nothing is asked; give --yes, too, to remove {name!r} for good")
     if not yes:

@@ -1,4 +1,4 @@
-"""The characters on a server, with the functions that `everthread.chat.character_library` has for this machine."""
+"""The characters on a server. `everthread.chat.character_library` has the same functions for this machine."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from everthread.chat import card, png_text
 from everthread.chat.character import Character
 from everthread.client.connection import JSON_TYPE, Connection, FileBody, build_path
 
-PNG = "image/png"
+PNG_TYPE = "image/png"
 
 
 class RemoteCharacters:
     """The server's folder of characters, which all its banks share; changing it needs a key for every bank.
 
-    Characters are named, never files. Methods raise as `Client`, and NotFound for an unknown name.
+    Characters are addressed by name, never by file. Methods raise as `Client`, and NotFound for an unknown name.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def listed(self) -> list[str]:
-        """Return the names of the characters, sorted, with the default one, which has no file."""
-        return [told["name"] for told in self._connection.list_items("characters")]
+    def list_names(self) -> list[str]:
+        """List the names of the characters, sorted, including the default one, which has no file."""
+        return [each["name"] for each in self._connection.list_items("characters")]
 
     def load(self, name: str) -> Character:
         """Load a character. Raises BadFile if its card is damaged."""
@@ -35,10 +35,10 @@ class RemoteCharacters:
 
         Args:
             character: the character.
-            force: whether to replace one of the same name.
+            force: replace a character of the same name.
 
         Raises:
-            BadInput: if there is one of the same name, unless force.
+            BadInput: there is a character of the same name, and `force` is not set.
         """
         if force:
             self._connection.request("PUT", build_path("characters", character.name), character.to_json())
@@ -46,16 +46,16 @@ class RemoteCharacters:
             self.add(json.dumps(card.to_card(character)).encode())
 
     def add(self, content: bytes, *, force: bool = False) -> Character:
-        """Store the character of a card, given as the file's bytes, JSON or PNG. Raises as `save`, and BadFile."""
-        file = FileBody(content)
-        file = replace(file, kind=PNG if png_text.is_png(content) else JSON_TYPE)
-        told = self._connection.request("POST", "characters", file, replace=force)
-        return Character.from_json(told)
+        """Store the character of a card, given as the bytes of a JSON or PNG file. Raises as `save`, and BadFile."""
+        file = FileBody(content)  # raises BadInput before the bytes are looked at
+        file = replace(file, media_type=PNG_TYPE if png_text.is_png(content) else JSON_TYPE)
+        data = self._connection.request("POST", "characters", file, replace=force)
+        return Character.from_json(data)
 
     def export(self, name: str, format: Literal["json", "png"] = "json") -> bytes:
-        """Return the card of a character, as a file for other programs.
+        """Return the card of a character, as the bytes of a file for other programs.
 
-        It contains all fields, including your name and the location. Raises BadFile if the card is damaged.
+        The card contains all fields, including the user's name and the location. Raises BadFile if the card is damaged.
         """
         return self._connection.download(build_path("characters", name, "card"), format=format)
 

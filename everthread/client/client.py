@@ -1,7 +1,7 @@
 """A bank on a server, with the methods of `Memory`.
 
-They take the same arguments, return the same types and raise the same errors, so that a program can use either. A write
-is done once, even if its response was lost and it is repeated.
+The methods take the same arguments, return the same types and raise the same errors, so that a program can use either.
+A write is performed once, even if its response is lost and the request is repeated.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ class Client:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
             print(memory.context("Where does Mia live?").text)
 
-    The bank is made by the first line. `characters` are the server's, of all its banks. Every method raises
-    StoreUnavailable where no server answers, ConfigError where it wants a key, or another one, and NotFound for a bank
-    that is not there.
+    The first line creates the bank. `characters` are those of the server, which all its banks share. Every method
+    raises StoreUnavailable if no server answers, ConfigError if a key is missing or invalid, and NotFound if the bank
+    doesn't exist.
     """
 
     def __init__(self, url: str = DEFAULT_URL, bank: str = "default", key: str | None = None) -> None:
         """Prepare the connection; nothing is sent yet.
 
         Args:
-            url: of the server.
-            bank: its id.
-            key: made by `everthread keys`; not needed on the server's own machine.
+            url: the server's URL.
+            bank: the bank's id.
+            key: an API key, from `everthread keys`; not needed on the server's own machine.
 
         Raises:
-            BadBankId: for an invalid id.
-            ConfigError: for an invalid URL or key.
+            BadBankId: the bank's id is invalid.
+            ConfigError: the URL or the key is invalid.
         """
         self.bank = check_bank_id(bank)
         self._connection = Connection(url, key)
@@ -90,7 +90,7 @@ class Client:
     ) -> Line:
         """Store one line; when this returns it is durable and can be recalled. Raises as `Memory.observe`."""
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
-        return decode.line(self._ask("POST", "lines", body=decode.encode_line(new)))
+        return decode.line(self._request("POST", "lines", body=decode.encode_line(new)))
 
     def observe_many(self, lines: Iterable[NewLine], progress: Callable[[int], None] | None = None) -> list[Line]:
         """Store several lines, in batches. Raises as `Memory.observe_many`.
@@ -102,17 +102,17 @@ class Client:
         Returns:
             The stored lines.
         """
-        told = iter([decode.encode_line(line) for line in lines])
+        encoded = iter([decode.encode_line(line) for line in lines])
         stored: list[Line] = []
-        while batch := list(islice(told, BATCH_LINES)):
-            stored += decode.lines(self._ask("POST", "lines", "batch", body={"lines": batch})["items"])
+        while batch := list(islice(encoded, BATCH_LINES)):
+            stored += decode.lines(self._request("POST", "lines", "batch", body={"lines": batch})["items"])
             if progress is not None:
                 progress(len(stored))
         return stored
 
     def correct(self, seq: int, text: str) -> Line:
         """Replace the text of a line. Raises as `Memory.correct`."""
-        return decode.line(self._ask("PATCH", "lines", validation.check_seq(seq, self.bank), body={"text": text}))
+        return decode.line(self._request("PATCH", "lines", validation.check_seq(seq, self.bank), body={"text": text}))
 
     # ------------------------------------------------------------------- recall
 
@@ -128,9 +128,9 @@ class Client:
     ) -> list[Hit]:
         """Return the k lines most relevant to the query, best first. As `Memory.recall`."""
         validation.check_positive(k, "k")
-        named = {} if banks is None else {"banks": list(banks)}
-        told = self._ask("POST", "recall", body={**self._asked(query, where, as_of, exclude), "k": k, **named})
-        return [decode.hit(each) for each in told["items"]]
+        body = {**self._encode_query(query, where, as_of, exclude), "k": k}
+        body |= {} if banks is None else {"banks": list(banks)}
+        return [decode.hit(each) for each in self._request("POST", "recall", body=body)["items"]]
 
     def context(
         self,
@@ -148,12 +148,12 @@ class Client:
         """Return what is relevant to the query, formatted for a prompt. As `Memory.context`, with the server's count of
         tokens."""
         validation.check_positive(budget, "budget")
-        asked = self._asked(query, where, as_of, exclude)
-        named = {} if banks is None else {"banks": list(banks)}
-        more = {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance, **named}
-        return decode.context(self._ask("POST", "context", body={**asked, **more}))
+        body = self._encode_query(query, where, as_of, exclude)
+        body |= {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance}
+        body |= {} if banks is None else {"banks": list(banks)}
+        return decode.context(self._request("POST", "context", body=body))
 
-    def _asked(
+    def _encode_query(
         self, query: str, where: Filter | None, as_of: datetime | None, exclude: Collection[int]
     ) -> dict[str, Any]:
         seqs = sorted(validation.check_seqs(exclude))
@@ -177,14 +177,14 @@ class Client:
         budget: int | None = None,
         banks: Collection[str] = (),
     ) -> RemoteReply:
-        """Store what the person says, and reply as the bank's character. Raises as `Chat.reply`.
+        """Store what the user says, and reply as the bank's character. Raises as `Chat.reply`.
 
         Args:
-            text: what the person says; it is on disk when this returns.
-            session: a session of the bank, or the one that goes on.
-            model: another language model of the server's.
-            recipe: another recipe, which the bank then keeps.
-            sampling: options of the model.
+            text: the user's words; they are on disk when this returns.
+            session: a session of the bank; default: the current one.
+            model: another of the server's language models.
+            recipe: another recipe, which is then saved with the bank.
+            sampling: sampling parameters of the model.
             budget: tokens of recalled text.
             banks: further banks to recall from.
 
@@ -196,17 +196,17 @@ class Client:
 
     def end(self, session: str = "current", remember: bool | None = None) -> EndResult:
         """End a conversation: it is summarised and remembered, or forgotten. As `Chat.end`, for any session."""
-        return decode.ending(self._ask("POST", "chat", session, "end", body={"remember": remember}))
+        return decode.end_result(self._request("POST", "chat", session, "end", body={"remember": remember}))
 
     def character(self) -> Character:
         """Return the character of the bank: its own, or the default one."""
-        return Character.from_json(self._ask("GET", "character"))
+        return Character.from_json(self._request("GET", "character"))
 
     def set_character(self, character: Character) -> None:
         """Set the character of the bank. Raises NotFound before the bank has its first line."""
-        self._ask("PUT", "character", body=character.to_json())
+        self._request("PUT", "character", body=character.to_json())
 
-    # ------------------------------------------------------- what is remembered
+    # -------------------------------------------------------------------- reading
 
     def lines(
         self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
@@ -224,25 +224,25 @@ class Client:
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
         query = {**decode.encode_list_filter(where), "retracted": retracted, "after_seq": min(max(after, 0), MAX_SEQ)}
-        return islice(map(decode.line, self._pages("lines", **query)), limit)
+        return islice(map(decode.line, self._list_items("lines", **query)), limit)
 
     def sessions(self) -> list[Session]:
         """Return the conversations in the order of their beginnings."""
-        found = map(decode.session, self._pages("sessions"))
+        found = map(decode.session, self._list_items("sessions"))
         return sorted(found, key=lambda each: (each.started_at, each.first_seq))
 
     def stats(self) -> Stats:
         """Return the counts of the bank."""
-        return decode.stats(self._ask("GET"))
+        return decode.stats(self._request("GET"))
 
     def banks(self) -> list[str]:
         """Return the ids of the banks that the key may read, sorted."""
-        return [told["id"] for told in self._connection.list_items("banks")]
+        return [each["id"] for each in self._connection.list_items("banks")]
 
     def export(self, *, retracted: bool = False) -> Iterator[str]:
         """Yield all lines as rows of JSON Lines, which `everthread import` reads."""
-        with self._connection.stream("GET", build_path("banks", self.bank, "export"), retracted=retracted) as answer:
-            yield from iter_rows(answer)
+        with self._connection.stream("GET", build_path("banks", self.bank, "export"), retracted=retracted) as response:
+            yield from iter_rows(response)
 
     def import_file(
         self,
@@ -253,88 +253,97 @@ class Client:
         assistant: Collection[str] = (),
         tz: str | None = None,
     ) -> ImportResult:
-        """Keep the lines of a file of conversations: all of them, or none where anything in it is wrong. Those that the
-        bank has already are not added again.
+        """Store the lines of a file of conversations: all of them, or none if any part of the file is invalid.
 
-        name is what the file is called, by which its format is found and its sessions are named; format, assistant
-        and tz are as for `everthread import`. Raises BadFile, BadInput for what is not the bytes of a file, BadQuery
-        for a name that can be none, and ConfigError for an unknown format or zone and for an option that means nothing
-        to the format.
+        Lines that the bank has already are skipped.
+
+        Args:
+            content: the file's bytes.
+            name: the file's name, from which its format and the names of its sessions are derived.
+            format: as for `everthread import`.
+            assistant: as for `everthread import`.
+            tz: as for `everthread import`.
+
+        Raises:
+            BadFile: the file can't be read in its format.
+            BadInput: `content` is not bytes.
+            BadQuery: a name is invalid.
+            ConfigError: the format or the zone is unknown, or the format has no such option.
         """
-        for what, said in (("name", name), ("format", format), ("tz", tz)):
-            if said is not None:
-                validation.check_filter_name(said, what)
+        for option, value in (("name", name), ("format", format), ("tz", tz)):
+            if value is not None:
+                validation.check_filter_name(value, option)
         names = [
             validation.check_filter_name(each, "assistant")
             for each in ([assistant] if isinstance(assistant, str) else assistant)
         ]
         file = FileBody(content, TYPE_BY_SUFFIX.get(PurePath(name or "").suffix.lower(), OCTET_STREAM))
-        place = build_path("banks", self.bank, "import")
-        told = self._connection.request("POST", place, file, name=name, format=format, assistant=names, tz=tz)
-        return ImportResult(**told)
+        path = build_path("banks", self.bank, "import")
+        result = self._connection.request("POST", path, file, name=name, format=format, assistant=names, tz=tz)
+        return ImportResult(**result)
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall for good. Raises as `Memory.retract`."""
-        return decode.line(self._ask("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
+        return decode.line(self._request("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
 
     def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
         """Remove a line, a session, or the whole bank, for good: exactly one of them. Raises as `Memory.forget`."""
         if (seq is not None) + (session is not None) + everything != 1:
             raise BadQuery("forget takes exactly one of seq, session, everything=True")
-        what: tuple[str | int, ...] = ()
+        scope: tuple[str | int, ...] = ()
         if seq is not None:
-            what = "lines", validation.check_seq(seq, self.bank)
+            scope = "lines", validation.check_seq(seq, self.bank)
         elif session is not None:
-            what = "sessions", validation.check_filter_name(session, "session")
-        return decode.receipt(self._ask("DELETE", *what))
+            scope = "sessions", validation.check_filter_name(session, "session")
+        return decode.receipt(self._request("DELETE", *scope))
 
-    # -------------------------------------------------------- what is written of it
+    # ----------------------------------------------------------------------- units
 
     def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
         """Return the units that are not retracted, by kind and id. As `Memory.units`."""
-        told = self._pages("units", kind=kind, current=current, category=category)
-        found = [decode.unit(each) for each in told]
+        found = map(decode.unit, self._list_items("units", kind=kind, current=current, category=category))
         return sorted(found, key=lambda unit: (unit.kind, unit.id))
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
         """Replace the text of a current unit. Raises as `Memory.edit_unit`."""
-        return decode.unit(self._ask("PATCH", "units", kind, number, body={"text": text}))
+        return decode.unit(self._request("PATCH", "units", kind, number, body={"text": text}))
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
         """Remove a unit and those that it superseded, for good; return their ids. Raises as `Memory.forget_unit`."""
-        told = self._ask("DELETE", "units", kind, number)
-        return [told["id"], *told["earlier"]]
+        removed = self._request("DELETE", "units", kind, number)
+        return [removed["id"], *removed["earlier"]]
 
     def set_notes(self, text: str) -> Unit:
         """Replace the notes by hand. Raises as `Memory.set_notes`."""
         if not isinstance(text, str) or not text.strip():  # the server would empty them
             raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")
-        told = self._ask("PUT", "notes", body={"text": text})
-        return next(unit for unit in self.units("note") if unit.id == told["id"])
+        saved = self._request("PUT", "notes", body={"text": text})
+        return next(unit for unit in self.units("note") if unit.id == saved["id"])
 
     def settings(self) -> dict[str, JSONValue]:
         """Return the bank's settings: whether it remembers conversations, and its scribe's model if that is set."""
-        return dict(self._ask("GET", "settings"))
+        return dict(self._request("GET", "settings"))
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
         """Change a setting.
 
         Args:
             name: `remember`: whether conversations are remembered; `scribe`: the model that writes notes and summaries.
-            value: always, ask or never (None: ask); or the model's name, none, or None for the server's.
+            value: for `remember` "always", "ask" or "never" (None: "ask"); for `scribe` a model's name, "none", or
+                None for the server's model.
 
         Raises:
-            BadQuery: for another name or value.
-            ConfigError: for a model that the server doesn't have.
+            BadQuery: the name or the value is invalid.
+            ConfigError: the server has no such model.
         """
         if name == SETTING_SCRIBE and isinstance(value, str | None):
-            self._ask("PATCH", "settings", body={SETTING_SCRIBE: value})
+            self._request("PATCH", "settings", body={SETTING_SCRIBE: value})
             return
         if name != SETTING_REMEMBER or (value is not None and value not in REMEMBER_POLICIES):
             raise BadQuery(f"{name!r} can't be set to {value!r} here; remember can, to {', '.join(REMEMBER_POLICIES)}")
-        self._ask("PATCH", "settings", body={SETTING_REMEMBER: value or "ask"})
+        self._request("PATCH", "settings", body={SETTING_REMEMBER: value or "ask"})
 
-    # ------------------------------------------------------------------ its recipe
+    # ---------------------------------------------------------------------- recipe
 
     def recipes(self) -> list[dict[str, Any]]:
         """List the server's recipes with their options: type, limits, meaning and value of each."""
@@ -342,35 +351,35 @@ class Client:
 
     def recipe(self) -> dict[str, Any]:
         """Show the bank's recipe with the values of its options."""
-        return dict(self._ask("GET", "recipe"))
+        return dict(self._request("GET", "recipe"))
 
     def set_recipe(self, name: str | None = None, options: Mapping[str, JSONValue] | None = None) -> dict[str, Any]:
         """Set the bank's recipe with these options.
 
         Args:
-            name: one of `recipes`; None leaves the recipe to the server.
-            options: values by the options' names; missing ones are the server's.
+            name: one of `recipes`; None: the server's default recipe.
+            options: values by name; the others have the server's defaults.
 
         Returns:
             The bank's recipe, as `recipe`.
 
         Raises:
-            ConfigError: for an unknown recipe.
-            BadInput: for an unknown option or a value outside its limits.
+            ConfigError: the recipe is unknown.
+            BadInput: an option is unknown, or its value is outside its limits.
         """
-        return dict(self._ask("PUT", "recipe", body={"name": name, "options": dict(options or {})}))
+        return dict(self._request("PUT", "recipe", body={"name": name, "options": dict(options or {})}))
 
     def set_options(self, options: Mapping[str, JSONValue]) -> dict[str, Any]:
         """Change some options of the bank's recipe. Raises BadInput."""
-        return dict(self._ask("PATCH", "recipe", body={"options": dict(options)}))
+        return dict(self._request("PATCH", "recipe", body={"options": dict(options)}))
 
-    # -------------------------------------------------------------- the connection
+    # ------------------------------------------------------------------ connection
 
-    def _ask(self, method: str, *what: str | int, body: object = None) -> Any:
-        return self._connection.request(method, build_path("banks", self.bank, *what), body)
+    def _request(self, method: str, *names: str | int, body: object = None) -> Any:
+        return self._connection.request(method, build_path("banks", self.bank, *names), body)
 
-    def _pages(self, what: str, **query: object) -> Iterator[Any]:
-        return self._connection.list_items(build_path("banks", self.bank, what), **query)
+    def _list_items(self, name: str, **query: object) -> Iterator[Any]:
+        return self._connection.list_items(build_path("banks", self.bank, name), **query)
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,5 +1,4 @@
-"""The connection to a server: requests that are retried where that is safe, and problem documents as the library's
-errors."""
+"""The connection to a server: sends requests, retries them if that is safe, and raises the errors that it reports."""
 
 from __future__ import annotations
 
@@ -22,18 +21,16 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 READ_TIMEOUT_S = 60.0  # without a byte; the server sends at least a comment every 15 s
-UPLOAD_TIMEOUT_S = (
-    600.0  # seconds until a file is answered: 100 MB have some 690,000 lines, of which 2,000 a second are kept
-)
+UPLOAD_TIMEOUT_S = 600.0  # until a file is stored: 100 MB have some 690,000 lines, at 2,000 a second
 CONNECT_TIMEOUT_S = 5.0
 RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # four seconds in all, as long as a restart takes
 MAX_RETRY_AFTER_S = 30.0
 RETRYABLE_STATUSES = {429, 502, 503, 504}
 URN_PREFIX = "urn:everthread:"
-PAGE_SIZE = 500  # items
+PAGE_ITEMS = 500
 JSON_TYPE, OCTET_STREAM = "application/json", "application/octet-stream"
 
-ERRORS_BY_NAME: dict[str, type[EverthreadError]] = {  # by their names in lower case
+ERRORS_BY_NAME: dict[str, type[EverthreadError]] = {  # names are in lower case
     name.lower(): kind for name, kind in vars(errors).items() if isinstance(kind, type)
 }
 ERRORS_BY_STATUS: dict[int, type[EverthreadError]] = {
@@ -46,10 +43,10 @@ ERRORS_BY_STATUS: dict[int, type[EverthreadError]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileBody:
-    """A request body that is sent as it is, with its Content-Type. Raises BadInput unless the content is bytes."""
+    """A request body that is sent unchanged, with its Content-Type. Raises BadInput unless the content is bytes."""
 
     content: bytes
-    kind: str = OCTET_STREAM
+    media_type: str = OCTET_STREAM
 
     def __post_init__(self) -> None:
         if type(self.content) is not bytes:
@@ -61,17 +58,19 @@ class Connection:
     """Sends requests to one server. Thread-safe."""
 
     def __init__(self, url: str, key: str | None) -> None:
-        """Args:
-            url: of the server.
-            key: et_…; not needed on the server's own machine.
+        """Prepare the connection; nothing is sent yet.
+
+        Args:
+            url: the server's URL.
+            key: an API key, et_…; not needed on the server's own machine.
 
         Raises:
-            ConfigError: for an invalid URL or key.
+            ConfigError: the URL or the key is invalid.
         """
         import httpx  # here, so that programs without a server don't load a web client
 
         if not url.startswith(("http://", "https://")):
-            raise ConfigError(f"invalid url: got {url!r}, expected a server's such as http://127.0.0.1:7391")
+            raise ConfigError(f"invalid url: got {url!r}, expected that of a server, such as http://127.0.0.1:7391")
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
             raise ConfigError(
                 "invalid API key: it contains whitespace or non-ASCII characters; paste the key exactly as issued"
@@ -87,76 +86,80 @@ class Connection:
     def request(self, method: str, path: str, body: object = None, **query: object) -> Any:
         """Send a request and return the parsed response, or None if it is empty.
 
-        A write has an idempotency key of its own, so that it is done once however often it is repeated.
+        A write has an idempotency key, so it is performed once even if the request is repeated.
 
         Args:
-            method: of HTTP.
-            path: below /api/v1.
+            method: the HTTP method.
+            path: the path below /api/v1.
             body: a JSON value or a FileBody.
-            **query: parameters; those that are None are left out.
+            **query: query parameters; those that are None are left out.
 
         Raises:
-            EverthreadError: what the server reports.
-            StoreUnavailable: if no server responds.
-            ConfigError: if a key is missing or invalid, or the server isn't one of Everthread.
+            EverthreadError: the server reports an error.
+            StoreUnavailable: no server responds.
+            ConfigError: a key is missing or invalid, or the server is not an Everthread server.
         """
-        answer = self._tried(self._request(method, path, body, query, uuid.uuid4().hex))
-        return _parsed(answer.content, self.url) if answer.content else None
+        response = self._send(self._build_request(method, path, body, query, uuid.uuid4().hex))
+        return _parse_json(response.content, self.url) if response.content else None
 
     def list_items(self, path: str, **query: object) -> Iterator[Any]:
         """Yield the items of a list, fetched a page at a time. Raises as `request`."""
         after = None
         while True:
-            page = self.request("GET", path, limit=PAGE_SIZE, after=after, **query)
+            page = self.request("GET", path, limit=PAGE_ITEMS, after=after, **query)
             yield from page["items"]
             if (after := page["next"]) is None:
                 return
 
     def download(self, path: str, **query: object) -> bytes:
-        """Return a file as it is. Raises as `request`."""
-        return self._tried(self._request("GET", path, None, query, "")).content
+        """Return the bytes of a file. Raises as `request`."""
+        return self._send(self._build_request("GET", path, None, query, "")).content
 
     @contextmanager
     def stream(
-        self, method: str, path: str, body: object = None, *, name: str | None = None, **query: object
+        self, method: str, path: str, body: object = None, *, idempotency_key: str | None = None, **query: object
     ) -> Iterator[httpx.Response]:
         """Send a request, and yield the response to be read as it arrives. Raises as `request`.
 
         Args:
-            method: of HTTP.
-            path: below /api/v1.
+            method: the HTTP method.
+            path: the path below /api/v1.
             body: a JSON value or a FileBody.
-            name: the idempotency key, if the request may be repeated.
-            **query: parameters.
+            idempotency_key: given if the request may be repeated.
+            **query: query parameters.
         """
         import httpx
 
-        response = self._tried(self._request(method, path, body, query, name or uuid.uuid4().hex), stream=True)
+        response = self._send(
+            self._build_request(method, path, body, query, idempotency_key or uuid.uuid4().hex), stream=True
+        )
         try:
             yield response
         except httpx.TransportError as error:
-            raise StoreUnavailable(f"the answer of {self.url} was cut off: {_told(error)}") from error
+            raise StoreUnavailable(f"the response of {self.url} was cut off: {_describe(error)}") from error
         finally:
             response.close()
 
-    def _request(self, method: str, path: str, body: object, query: Mapping[str, object], name: str) -> httpx.Request:
+    def _build_request(
+        self, method: str, path: str, body: object, query: Mapping[str, object], idempotency_key: str
+    ) -> httpx.Request:
         import httpx
 
-        headers = {} if method == "GET" else {"Idempotency-Key": name}
-        params: Any = {each: value for each, value in query.items() if value is not None}
-        if (file := _file(body)) is not None:
-            headers["Content-Type"] = file.kind
-        silence = UPLOAD_TIMEOUT_S if isinstance(body, FileBody) else READ_TIMEOUT_S
+        headers = {} if method == "GET" else {"Idempotency-Key": idempotency_key}
+        params: Any = {name: value for name, value in query.items() if value is not None}
+        if (file := _encode_body(body)) is not None:
+            headers["Content-Type"] = file.media_type
+        read_timeout_s = UPLOAD_TIMEOUT_S if isinstance(body, FileBody) else READ_TIMEOUT_S
         return self._http.build_request(
             method,
             f"{self.url}{API}/{path}",
             params=params,
             headers=headers,
             content=file.content if file else None,
-            timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, read=silence),
+            timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S, read=read_timeout_s),
         )
 
-    def _tried(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+    def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
         """Return a successful response; retry if the connection breaks or the server is temporarily overloaded."""
         import httpx
 
@@ -170,56 +173,56 @@ class Connection:
                 response.close()
             except httpx.TransportError as error:
                 if (isinstance(error, httpx.ConnectError) and not attempt) or not retries.wait():
-                    raise self._unreached(error) from error
+                    raise self._unreachable_error(error) from error
                 continue
-            found = _document(response)
-            busy = response.status_code in RETRYABLE_STATUSES or found.get("type") == f"{URN_PREFIX}in-progress"
+            document = _parse_document(response)
+            busy = response.status_code in RETRYABLE_STATUSES or document.get("type") == f"{URN_PREFIX}in-progress"
             requested_s = parse_retry_after(response.headers.get("Retry-After", ""))
             if not busy or not retries.wait(min(requested_s, MAX_RETRY_AFTER_S)):
-                raise build_error(response.status_code, found, self.url)
-        raise AssertionError("the last try answers or raises")
+                raise build_error(response.status_code, document, self.url)
+        raise AssertionError("the last attempt returns or raises")
 
-    def _unreached(self, error: httpx.TransportError) -> StoreUnavailable:
-        remedy = "start one with `everthread serve`, or give the url of one that runs"
-        return StoreUnavailable(f"no server answers at {self.url} ({_told(error)}); {remedy}")
+    def _unreachable_error(self, error: httpx.TransportError) -> StoreUnavailable:
+        remedy = "start one with `everthread serve`, or give the url of a running one"
+        return StoreUnavailable(f"no server answers at {self.url} ({_describe(error)}); {remedy}")
 
 
-def iter_rows(answer: httpx.Response) -> Iterator[str]:
+def iter_rows(response: httpx.Response) -> Iterator[str]:
     """Yield the rows of a response as they arrive.
 
     Rows end with a line feed only: lines of a conversation may contain other line breaks of Unicode.
     """
     rest = b""
-    for part in answer.iter_bytes():
-        *whole, rest = (rest + part).split(b"\n")
-        yield from (row.decode() for row in whole)
+    for part in response.iter_bytes():
+        *rows, rest = (rest + part).split(b"\n")
+        yield from (row.decode() for row in rows)
     if rest:
         yield rest.decode()
 
 
 def build_path(*names: str | int) -> str:
-    """Return a path of these names, each one segment.
+    """Build a path in which each name is one segment.
 
     Raises:
-        BadQuery: for a name that can't be a segment; `..` would name the parent, such as a bank instead of its session.
+        BadQuery: a name can't be a segment; `..` would address the parent, such as a bank instead of its session.
     """
-    return "/".join(map(_segment, names))
+    return "/".join(map(_quote_segment, names))
 
 
-def _segment(name: str | int) -> str:
-    if (said := str(name)) in ("", ".", ".."):
-        raise BadQuery(f"{name!r} can't be named to a server, for no address holds it; see to it where the banks are")
-    return quote(check_storable(said, "a name"), safe="")
+def _quote_segment(name: str | int) -> str:
+    if (text := str(name)) in ("", ".", ".."):
+        raise BadQuery(f"{name!r} can't be part of a url; use the command line on the machine that stores the banks")
+    return quote(check_storable(text, "a name"), safe="")
 
 
 def build_error(status: int, document: Mapping[str, Any], url: str) -> EverthreadError:
-    """Return what a server reports as the error that the library itself would raise."""
+    """Build the error that the library itself would raise from a server's problem document."""
     detail = document.get("detail")
     if not isinstance(detail, str) or not str(document.get("type")).startswith(URN_PREFIX):
         return ConfigError(f"{url} responded with {status} and is not an Everthread server; check the url")
     named = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
-    usual = BadInput if status < 500 else StoreError
-    kind = named or ERRORS_BY_STATUS.get(status, usual)
+    default = BadInput if status < 500 else StoreError
+    kind = named or ERRORS_BY_STATUS.get(status, default)
     if issubclass(kind, errors.ModelError) or not isinstance(document.get("message"), str):
         return kind(detail)
     parts = {name: str(document.get(name) or "") for name in ("where", "remedy", "option")}
@@ -227,25 +230,25 @@ def build_error(status: int, document: Mapping[str, Any], url: str) -> Everthrea
     return kind(document["message"], path=None if path is None else str(path), **parts)
 
 
-def _file(body: object) -> FileBody | None:
-    """Return a body as it is sent."""
+def _encode_body(body: object) -> FileBody | None:
+    """Encode a body as JSON, unless it is a file or None."""
     return body if body is None or isinstance(body, FileBody) else FileBody(json.dumps(body).encode(), JSON_TYPE)
 
 
-def _document(response: httpx.Response) -> Mapping[str, Any]:
+def _parse_document(response: httpx.Response) -> Mapping[str, Any]:
     try:
-        found = response.json()
+        document = response.json()
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
-def _parsed(content: bytes, url: str) -> Any:
+def _parse_json(content: bytes, url: str) -> Any:
     try:
         return json.loads(content)
     except ValueError:
         raise ConfigError(f"{url} did not return JSON; check that the url is that of an Everthread server") from None
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) or type(error).__name__

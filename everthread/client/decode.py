@@ -26,99 +26,97 @@ from everthread.types import (
 Json = Mapping[str, Any]
 
 
-def parse_time(said: str | None) -> datetime | None:
-    """Parse a time."""
-    return None if said is None else datetime.fromisoformat(said)
+def parse_time(text: str | None) -> datetime | None:
+    """Parse a time in ISO format; None stays None."""
+    return None if text is None else datetime.fromisoformat(text)
 
 
-def _at(said: str) -> datetime:
-    return datetime.fromisoformat(said)
-
-
-def line(told: Json) -> Line:
+def line(data: Json) -> Line:
     """Decode a line."""
-    return Line(**{**told, "said_at": _at(told["said_at"]), "retracted_at": parse_time(told["retracted_at"])})
+    return Line(
+        **{**data, "said_at": datetime.fromisoformat(data["said_at"]), "retracted_at": parse_time(data["retracted_at"])}
+    )
 
 
-def lines(told: list[Json]) -> tuple[Line, ...]:
+def lines(data: list[Json]) -> tuple[Line, ...]:
     """Decode lines."""
-    return tuple(map(line, told))
+    return tuple(map(line, data))
 
 
-def hit(told: Json) -> Hit:
+def hit(data: Json) -> Hit:
     """Decode a hit."""
-    source = found_unit(told["unit"]) if "unit" in told else line(told["line"])
-    score = told["score"], told["relevance"], told["signals"]
-    return Hit(source, *score, lines(told["passage"]), told["bank"])
+    source = found_unit(data["unit"]) if "unit" in data else line(data["line"])
+    scores = data["score"], data["relevance"], data["signals"]
+    return Hit(source, *scores, lines(data["passage"]), data["bank"])
 
 
-def found_unit(told: Json) -> FoundUnit:
+def found_unit(data: Json) -> FoundUnit:
     """Decode a unit that a query found."""
-    own = {name: value for name, value in told.items() if name not in ("session", "speaker")}
-    return FoundUnit(unit(own), told["session"], told["speaker"])
+    own = {name: value for name, value in data.items() if name not in ("session", "speaker")}
+    return FoundUnit(unit(own), data["session"], data["speaker"])
 
 
-def context(told: Json) -> Context:
+def context(data: Json) -> Context:
     """Decode a context; that of a reply doesn't list the hits that were cut."""
-    found = {name: tuple(map(hit, told.get(name, ()))) for name in ("hits", "cut")}
-    others = tuple(map(context, told.get("others", ())))
-    sources: tuple[Line | FoundUnit, ...] = (*lines(told["lines"]), *map(found_unit, told["units"]))
-    size, relevance = (told["text"], told["tokens"]), told["relevance"]
-    return Context(*size, sources, found["hits"], found["cut"], relevance, told.get("bank", ""), others)
+    found = {name: tuple(map(hit, data.get(name, ()))) for name in ("hits", "cut")}
+    others = tuple(map(context, data.get("others", ())))
+    sources: tuple[Line | FoundUnit, ...] = (*lines(data["lines"]), *map(found_unit, data["units"]))
+    size, relevance = (data["text"], data["tokens"]), data["relevance"]
+    return Context(*size, sources, found["hits"], found["cut"], relevance, data.get("bank", ""), others)
 
 
-def session(told: Json) -> Session:
+def session(data: Json) -> Session:
     """Decode a session, without the fields that only lists have."""
-    began, last = _at(told["started_at"]), _at(told["last_at"])
-    spans = told["first_seq"], told["last_seq"], told["lines"]
-    return Session(told["id"], began, last, *spans, parse_time(told["ended_at"]))
+    started, last = datetime.fromisoformat(data["started_at"]), datetime.fromisoformat(data["last_at"])
+    spans = data["first_seq"], data["last_seq"], data["lines"]
+    return Session(data["id"], started, last, *spans, parse_time(data["ended_at"]))
 
 
-def unit(told: Json) -> Unit:
+def unit(data: Json) -> Unit:
     """Decode a unit; retracted ones are never sent."""
-    times = {name: parse_time(told[name]) for name in ("said_at", "valid_from", "valid_to")}
-    return Unit(**{**told, **times})
+    times = {name: parse_time(data[name]) for name in ("said_at", "valid_from", "valid_to")}
+    return Unit(**{**data, **times})
 
 
-def stats(told: Json) -> Stats:
+def stats(data: Json) -> Stats:
     """Decode the counts of a bank."""
-    times = {name: parse_time(told[name]) for name in ("first_said_at", "last_said_at")}
-    return Stats(**{**told, **times, "speakers": tuple(told["speakers"])})
+    times = {name: parse_time(data[name]) for name in ("first_said_at", "last_said_at")}
+    return Stats(**{**data, **times, "speakers": tuple(data["speakers"])})
 
 
-def receipt(told: Json) -> Receipt:
+def receipt(data: Json) -> Receipt:
     """Decode a receipt."""
-    spans = tuple((first, last) for first, last in told["seqs"])
-    return Receipt(told["bank"], told["scope"], spans, told["lines"], _at(told["forgotten_at"]))
+    spans = tuple((first, last) for first, last in data["seqs"])
+    return Receipt(data["bank"], data["scope"], spans, data["lines"], datetime.fromisoformat(data["forgotten_at"]))
 
 
-def ending(told: Json) -> EndResult:
+def end_result(data: Json) -> EndResult:
     """Decode the result of ending a conversation."""
-    proof = receipt(told["receipt"]) if told["receipt"] else None
-    return EndResult(told["session"], told["remembered"], told["question"], proof)
+    proof = receipt(data["receipt"]) if data["receipt"] else None
+    return EndResult(data["session"], data["remembered"], data["question"], proof)
 
 
-def usage(told: Json) -> Usage:
+def usage(data: Json) -> Usage:
     """Decode counts of tokens."""
-    return Usage(**told)
+    return Usage(**data)
 
 
-# --------------------------------------------------------------------- what is sent
+# -------------------------------------------------------------------- encoding
 
 
 def encode_line(new: object) -> dict[str, Any]:
     """Encode a line to store.
 
     Raises:
-        BadLine: if it isn't a NewLine, or was retracted elsewhere.
+        BadLine: the line isn't a NewLine, or was retracted elsewhere.
     """
     if not isinstance(new, NewLine):
         raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
     if new.retracted_at is not None:
-        raise BadLine("a line that was retracted elsewhere can't be sent; keep it, then retract it")
-    told = {"text": new.text, "speaker": new.speaker, "role": new.role, "metadata": dict(new.metadata)}
+        raise BadLine("a line that was retracted elsewhere can't be sent; store it, then retract it")
+    data = {"text": new.text, "speaker": new.speaker, "role": new.role, "metadata": dict(new.metadata)}
     named = {"said_at": encode_time(new.said_at, BadLine), "session": new.session, "parent": new.parent, "key": new.key}
-    return {**told, **{name: value for name, value in named.items() if value is not None}}
+    return {**data, **{name: value for name, value in named.items() if value is not None}}
 
 
 def encode_time(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
@@ -126,10 +124,10 @@ def encode_time(at: datetime | None, error: type[BadInput] = BadQuery) -> str | 
 
     Args:
         at: a time with an offset, or None.
-        error: what to raise.
+        error: the class of the error to raise.
 
     Raises:
-        BadQuery: or `error`, for another value.
+        BadQuery: or `error`, if the time is invalid.
     """
     if at is None:
         return None
@@ -138,35 +136,35 @@ def encode_time(at: datetime | None, error: type[BadInput] = BadQuery) -> str | 
     return at.isoformat()
 
 
-def encode_filter(given: Filter | None) -> dict[str, Any] | None:
+def encode_filter(where: Filter | None) -> dict[str, Any] | None:
     """Encode a filter."""
-    if given is None:
+    if where is None:
         return None
-    told: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for name in ("session", "speaker", "role", "kind", "category"):
-        if (value := getattr(given, name)) is not None:
-            told[name] = list(value) if isinstance(value, tuple) else value
-    times = {"since": encode_time(given.since), "until": encode_time(given.until)}
-    return {**told, **{name: at for name, at in times.items() if at is not None}, "metadata": dict(given.metadata)}
+        if (value := getattr(where, name)) is not None:
+            data[name] = list(value) if isinstance(value, tuple) else value
+    times = {"since": encode_time(where.since), "until": encode_time(where.until)}
+    return {**data, **{name: at for name, at in times.items() if at is not None}, "metadata": dict(where.metadata)}
 
 
-def encode_list_filter(given: Filter | None) -> dict[str, Any]:
+def encode_list_filter(where: Filter | None) -> dict[str, Any]:
     """Encode a filter of a list of lines.
 
     Raises:
-        BadQuery: if it filters by anything but session, speaker, role and time.
+        BadQuery: the filter has conditions other than session, speaker, role and time.
     """
-    if given is not None and (given.kind is not None or given.category is not None or given.metadata):
+    if where is not None and (where.kind is not None or where.category is not None or where.metadata):
         raise BadQuery(
             "lines can be listed by session, speaker, role and time; kind, category and metadata are for recall"
         )
-    told = encode_filter(given) or {}
-    told.pop("metadata", None)
-    return told
+    data = encode_filter(where) or {}
+    data.pop("metadata", None)
+    return data
 
 
 def encode_options(sampling: Sampling | None, **more: object) -> dict[str, Any]:
     """Encode the options of a reply; None leaves an option to the server."""
     names = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
-    told = {name: getattr(sampling, name) for name in names} if sampling else {}
-    return {name: value for name, value in {**told, **more}.items() if value is not None}
+    data = {name: getattr(sampling, name) for name in names} if sampling else {}
+    return {name: value for name, value in {**data, **more}.items() if value is not None}

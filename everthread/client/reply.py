@@ -27,12 +27,12 @@ class RemoteReply(Iterator[str]):
     """
 
     def __init__(self, connection: Connection, bank: str, session: str, text: str, options: dict[str, Any]) -> None:
-        """Send a text to be stored and replied to. Raises what the server reports; then nothing was stored."""
-        self._connection, self._place = connection, ("banks", bank, "chat")
-        self._asked, self._name = build_path(*self._place, session, "reply"), uuid.uuid4().hex
+        """Send a text to be stored and replied to. Raises the error that the server reports; then nothing is stored."""
+        self._connection, self._chat_path = connection, ("banks", bank, "chat")
+        self._path, self._idempotency_key = build_path(*self._chat_path, session, "reply"), uuid.uuid4().hex
         self._body = {"text": text, "options": options}
         self.text = ""
-        self.said: Line | None = None  # the person's line, as it was stored
+        self.user_line: Line | None = None  # the user's line, as it was stored
         self.line: Line | None = None
         self.context = Context("", 0, (), (), (), 0.0)  # recalled for the reply
         self.offer = self.notes = ""
@@ -42,13 +42,13 @@ class RemoteReply(Iterator[str]):
         self._lock = threading.RLock()  # held while an event is awaited
         self._ended = threading.Event()
         self._events = self._read_events()
-        self._unread = self._until_recalled()
+        self._unread_text = self._read_context()
 
     def __next__(self) -> str:
         with self._lock:
-            piece, self._unread = self._unread, ""
+            piece, self._unread_text = self._unread_text, ""
             while not piece and not self._ended.is_set():
-                piece = self._next()
+                piece = self._read_next()
             if not piece:
                 raise StopIteration
             return piece
@@ -57,83 +57,85 @@ class RemoteReply(Iterator[str]):
         """Stop the reply; when this returns, what has arrived is stored."""
         if self._ended.is_set():
             return
-        session = self.said.session if self.said else "current"
-        self._connection.request("POST", build_path(*self._place, session, "stop"))
+        session = self.user_line.session if self.user_line else "current"
+        self._connection.request("POST", build_path(*self._chat_path, session, "stop"))
         with self._lock:
             while not self._ended.is_set():
-                self._next()
-            self._unread = ""
+                self._read_next()
+            self._unread_text = ""
 
-    def _until_recalled(self) -> str:
-        """Read until it is known what was recalled. Return what is to be shown already."""
+    def _read_context(self) -> str:
+        """Read events until the recalled context has arrived; return the text to show so far."""
         for event in self._events:
             shown = self._apply(*event)
             if event[0] in ("context", "piece", "question", "ended", "done"):
                 return shown
-        return self._cut()
+        return self._fail_incomplete()
 
-    def _next(self) -> str:
-        """Return what the next event shows."""
+    def _read_next(self) -> str:
+        """Apply the next event; return the text to show."""
         event = next(self._events, None)
-        return self._cut() if event is None else self._apply(*event)
+        return self._fail_incomplete() if event is None else self._apply(*event)
 
-    def _cut(self) -> str:
+    def _fail_incomplete(self) -> str:
         self._ended.set()
         raise LLMUnavailable("the stream ended before the reply was complete; what has arrived is stored")
 
-    def _apply(self, kind: str, told: dict[str, Any]) -> str:
-        """Apply an event, and return what it shows."""
+    def _apply(self, kind: str, data: dict[str, Any]) -> str:
+        """Apply an event; return the text to show."""
         if kind == "line":
-            self.said = decode.line(told["line"])
+            self.user_line = decode.line(data["line"])
         elif kind == "context":
-            self.context, self.offer, self.notes = decode.context(told), told["offer"], told["notes"]
+            self.context, self.offer, self.notes = decode.context(data), data["offer"], data["notes"]
         elif kind == "question":
-            self.ending = EndResult(self.said.session if self.said else "", None, told["question"])
+            self.ending = EndResult(self.user_line.session if self.user_line else "", None, data["question"])
         elif kind == "ended":
-            self.ending = decode.ending(told)
+            self.ending = decode.end_result(data)
         elif kind == "piece":
-            return self._append(self.text + told["text"])
+            return self._append_text(self.text + data["text"])
         elif kind == "done":
-            return self._done(told)
+            return self._finish(data)
         elif kind == "error":
             self._ended.set()
-            self.line = decode.line(told["line"]) if told.get("line") else None
+            self.line = decode.line(data["line"]) if data.get("line") else None
             self.partial = self.line is not None
-            raise build_error(told["status"], told, self._connection.url)
+            raise build_error(data["status"], data, self._connection.url)
         return ""
 
-    def _append(self, text: str) -> str:
+    def _append_text(self, text: str) -> str:
         new, self.text = text[len(self.text) :], text
         return new
 
-    def _done(self, told: dict[str, Any]) -> str:
+    def _finish(self, data: dict[str, Any]) -> str:
         self._ended.set()
-        self.line = decode.line(told["line"]) if told["line"] else None
-        self.partial, self.refused = told["partial"], told["refused"]
-        self.usage = decode.usage(told["usage"])
-        missed = told["text"] if told["text"].startswith(self.text) else ""
-        return self._append(missed or self.text)
+        self.line = decode.line(data["line"]) if data["line"] else None
+        self.partial, self.refused = data["partial"], data["refused"]
+        self.usage = decode.usage(data["usage"])
+        full_text = data["text"] if data["text"].startswith(self.text) else ""
+        return self._append_text(full_text or self.text)
 
     def _read_events(self) -> Iterator[Event]:
-        """Yield the events. If the connection breaks they are read again from the beginning, without what was shown."""
-        for tried in range(MAX_ATTEMPTS):
-            come = ""
+        """Yield the events. If the connection breaks, read them again from the start, without the text shown before."""
+        for attempt in range(MAX_ATTEMPTS):
+            streamed = ""
             try:
-                with self._connection.stream("POST", self._asked, self._body, name=self._name) as answer:
-                    for kind, told in _events(iter_rows(answer)):
+                with self._connection.stream(
+                    "POST", self._path, self._body, idempotency_key=self._idempotency_key
+                ) as response:
+                    for kind, data in _parse_events(iter_rows(response)):
                         if kind == "piece":
-                            come += told["text"]
-                            told = {"text": come[len(self.text) :]}
-                        if kind != "piece" or told["text"]:
-                            yield kind, told
+                            streamed += data["text"]
+                            data = {"text": streamed[len(self.text) :]}
+                        if kind != "piece" or data["text"]:
+                            yield kind, data
                 return
             except StoreUnavailable:
-                if tried == MAX_ATTEMPTS - 1:
+                if attempt == MAX_ATTEMPTS - 1:
                     raise
 
 
-def _events(rows: Iterator[str]) -> Iterator[Event]:
-    """Parse server-sent events, whose data is one line of JSON; comments are skipped."""
+def _parse_events(rows: Iterator[str]) -> Iterator[Event]:
+    """Yield server-sent events, whose data is one line of JSON; skip comments."""
     kind = ""
     for row in rows:
         name, _, value = row.partition(": ")

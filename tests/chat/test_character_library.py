@@ -44,7 +44,9 @@ def error(*arguments: str | Path, status: int = 2) -> str:
 
 def pictured(path: Path, character: Character) -> Path:
     """A picture of the character that no other is like."""
-    path.write_bytes(png_text.with_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path))
+    path.write_bytes(
+        png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
+    )
     card.write(character, path, force=True)
     return path
 
@@ -95,7 +97,7 @@ def test_names_too_long_for_a_file_are_kept_apart_and_listed_whole() -> None:
 
 @given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
 def test_every_name_has_a_file_of_its_own(one: str, other: str) -> None:
-    stems = [character_library._stem(name).lower() for name in (one, other)]
+    stems = [character_library._file_stem(name).lower() for name in (one, other)]
     assert (stems[0] == stems[1]) == (one == other)
     assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-%~") for stem in stems)
 

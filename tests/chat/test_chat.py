@@ -10,7 +10,7 @@ from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.chat.chat import Chat
 from everthread.chat.end_dialogue import QUESTION
 from everthread.chat.offline_reply import LABEL
-from everthread.chat.prompt_builder import Turn, build_prompt, shared_prefix_ratio
+from everthread.chat.prompt_builder import PromptParts, build_prompt, shared_prefix_ratio
 from everthread.common.keys import META_ECHO
 from everthread.errors import BadInput, BadLine, BadQuery, LLMUnavailable, NotFound, StoreUnavailable
 from everthread.factory import RECIPES
@@ -1233,8 +1233,8 @@ def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Me
     memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
     context = memory.context("ferry to Capri", banks=["alice", "bob"], gate=False, min_relevance=0.0)
     newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
-    whole = build_prompt(CAPTAIN, Turn((), newest, NOON, context=context), 8192)
-    less = build_prompt(CAPTAIN, Turn((), newest, NOON, context=context), whole.tokens - 5)
+    whole = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), 8192)
+    less = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), whole.tokens - 5)
     assert less.cut == ("remembered",)
     assert "in the bank bob" in whole.messages[-1].content
     assert "in the bank bob" not in less.messages[-1].content

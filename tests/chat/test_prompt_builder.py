@@ -13,7 +13,7 @@ from everthread.chat.prompt_builder import (
     OPENING_MESSAGE,
     PROTECTED_LINES,
     Prompt,
-    Turn,
+    PromptParts,
     build_prompt,
     count_tokens,
     format_line,
@@ -55,7 +55,7 @@ def whole(prompt: Prompt) -> str:
 
 def test_the_character_comes_first_then_the_window_then_what_changes_and_the_newest_line_last() -> None:
     window = [line(1, "Is the sloop ready?"), line(2, "Aye, she is.", "Captain")]
-    turn = Turn(
+    turn = PromptParts(
         window, line(3, "Then let us go."), NOW, "We sail at dawn.", remembered(line(9, "I fear storms.", days=3))
     )
     prompt = build_prompt(CAPTAIN, turn, 4000)
@@ -82,40 +82,40 @@ def test_the_character_comes_first_then_the_window_then_what_changes_and_the_new
 
 
 def test_what_is_remembered_says_when_and_how_long_ago_it_was() -> None:
-    turn = Turn([], line(3, "Go."), NOW, context=remembered(line(9, "I fear storms.", days=3)))
+    turn = PromptParts([], line(3, "Go."), NOW, context=remembered(line(9, "I fear storms.", days=3)))
     assert "[Wednesday, 18 November 2026, 09:30, 3 days ago]\nNora: I fear storms." in whole(
         build_prompt(CAPTAIN, turn, 4000)
     )
 
 
 def test_what_was_remembered_for_a_turn_is_not_sent_again_at_the_next() -> None:
-    first = Turn(
+    first = PromptParts(
         [], line(1, "Storms?"), NOW, "notes", remembered(line(9, "I fear storms.", days=3)), offer="the interview"
     )
-    second = Turn([line(1, "Storms?"), line(2, "Aye.", "Captain")], line(3, "Go."), NOW)
+    second = PromptParts([line(1, "Storms?"), line(2, "Aye.", "Captain")], line(3, "Go."), NOW)
     text = whole(build_prompt(CAPTAIN, second, 4000))
     assert "fear storms" in whole(build_prompt(CAPTAIN, first, 4000))
     assert not any(part in text for part in ("fear storms", "the interview", "notes]"))
 
 
 def test_the_prefix_is_the_same_whatever_the_turn_brings() -> None:
-    one = build_prompt(CAPTAIN, Turn([], line(1, "a"), NOW, "n"), 4000)
+    one = build_prompt(CAPTAIN, PromptParts([], line(1, "a"), NOW, "n"), 4000)
     other = build_prompt(
-        CAPTAIN, Turn(talk(4), line(5, "b"), NOW + timedelta(days=1), context=remembered(line(9, "x"))), 4000
+        CAPTAIN, PromptParts(talk(4), line(5, "b"), NOW + timedelta(days=1), context=remembered(line(9, "x"))), 4000
     )
     assert one.messages[0] == other.messages[0]
 
 
 def test_sides_take_turns_and_the_person_speaks_first() -> None:
     window = [line(1, "Ahoy!", "Captain"), line(2, "Hello."), line(3, "You there?"), line(4, "Arr", "Parrot")]
-    prompt = build_prompt(CAPTAIN, Turn(window, line(5, "Well?"), NOW), 4000)
+    prompt = build_prompt(CAPTAIN, PromptParts(window, line(5, "Well?"), NOW), 4000)
     assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
     assert prompt.messages[1].content == OPENING_MESSAGE
     assert prompt.messages[3].content.startswith("Nora: Hello.\n\nNora: You there?\n\nParrot: Arr\n\n")
 
 
 def test_memories_and_lines_are_never_filled_in_with_names() -> None:
-    turn = Turn(
+    turn = PromptParts(
         [line(1, "what is {{char}}?")],
         line(2, "and {{user}}?"),
         NOW,
@@ -127,26 +127,26 @@ def test_memories_and_lines_are_never_filled_in_with_names() -> None:
 
 
 def test_a_cards_instructions_stand_in_place_of_ours_or_around_them() -> None:
-    own = build_prompt(replace(CAPTAIN, instructions="Talk like {{char}}."), Turn([], line(1, "a"), NOW), 4000)
+    own = build_prompt(replace(CAPTAIN, instructions="Talk like {{char}}."), PromptParts([], line(1, "a"), NOW), 4000)
     assert own.messages[0].content.startswith("Talk like Captain.")
     assert "You are Captain, talking" not in whole(own)
-    both = build_prompt(replace(CAPTAIN, instructions="First. {{original}}"), Turn([], line(1, "a"), NOW), 4000)
+    both = build_prompt(replace(CAPTAIN, instructions="First. {{original}}"), PromptParts([], line(1, "a"), NOW), 4000)
     assert both.messages[0].content.startswith("First. You are Captain, talking with Nora.")
 
 
 def test_a_cards_reminder_stands_behind_the_conversation() -> None:
-    prompt = build_prompt(replace(CAPTAIN, reminder="Stay {{char}}."), Turn(talk(2), line(3, "a"), NOW), 4000)
+    prompt = build_prompt(replace(CAPTAIN, reminder="Stay {{char}}."), PromptParts(talk(2), line(3, "a"), NOW), 4000)
     assert prompt.messages[-1].content.endswith("Stay Captain.\n\nNora: a")
 
 
 def test_the_sample_of_style_stands_in_the_prefix() -> None:
-    prompt = build_prompt(CAPTAIN, Turn([], line(1, "a"), NOW, sample="Arr, what be ye after?"), 4000)
+    prompt = build_prompt(CAPTAIN, PromptParts([], line(1, "a"), NOW, sample="Arr, what be ye after?"), 4000)
     assert "Arr, what be ye after?" in prompt.messages[0].content
 
 
 # ------------------------------------------------------------------------ budget
 
-FULL = Turn(
+FULL = PromptParts(
     talk(20),
     line(21, "And now?"),
     NOW,
@@ -160,7 +160,7 @@ FULL = Turn(
 @pytest.mark.slow
 def test_over_the_budget_things_are_cut_in_the_documented_order() -> None:
     everything = build_prompt(CAPTAIN, FULL, 100_000).tokens
-    bare = build_prompt(replace(CAPTAIN, examples=""), Turn([], line(21, "And now?"), NOW), 100_000).tokens
+    bare = build_prompt(replace(CAPTAIN, examples=""), PromptParts([], line(21, "And now?"), NOW), 100_000).tokens
     order: list[str] = []
     for budget in range(everything, bare - 1, -1):
         order += [what for what in build_prompt(CAPTAIN, FULL, budget).cut if what not in order]
@@ -179,7 +179,7 @@ def test_the_last_lines_of_the_window_outlast_what_is_remembered() -> None:
 
 def test_of_what_is_remembered_the_least_relevant_goes_first() -> None:
     many = remembered(*(line(90 + n, f"thing{n} " * 10, days=n + 1) for n in range(8)))
-    turn = Turn([], line(1, "a"), NOW, context=many)
+    turn = PromptParts([], line(1, "a"), NOW, context=many)
     prompt = build_prompt(CAPTAIN, turn, build_prompt(CAPTAIN, turn, 100_000).tokens - 60)
     assert prompt.cut == ("remembered",)
     assert "thing0" in whole(prompt)
@@ -188,7 +188,7 @@ def test_of_what_is_remembered_the_least_relevant_goes_first() -> None:
 
 def test_a_line_longer_than_the_budget_loses_its_middle() -> None:
     long = line(1, "BEGIN " + "middle " * 5000 + "END")
-    prompt = build_prompt(CAPTAIN, Turn([], long, NOW), 1000)
+    prompt = build_prompt(CAPTAIN, PromptParts([], long, NOW), 1000)
     assert prompt.tokens <= 1000
     assert prompt.cut == ("examples", "newest line")
     assert "Nora: BEGIN" in whole(prompt)
@@ -209,7 +209,9 @@ def test_a_prompt_is_never_larger_than_its_budget_and_always_ends_in_the_newest_
     lines: int, words: int, hits: int, budget: int, notes: bool, text: str
 ) -> None:
     context = remembered(*(line(900 + n, f"h{n} " * words, days=n + 1) for n in range(hits))) if hits else None
-    turn = Turn(talk(lines), line(99, f"x{text}x"), NOW, "note " * 150 * notes, context, "offer " * 10, "sample " * 60)
+    turn = PromptParts(
+        talk(lines), line(99, f"x{text}x"), NOW, "note " * 150 * notes, context, "offer " * 10, "sample " * 60
+    )
     prompt = build_prompt(CAPTAIN, turn, budget)
     assert prompt.tokens == count_tokens(prompt.messages, estimate_tokens) <= budget
     assert prompt.messages[0].content.startswith("You are Captain")
@@ -248,8 +250,8 @@ def test_prompts_share_what_stands_the_same_at_their_beginning() -> None:
 
 def test_a_growing_window_keeps_the_cache() -> None:
     window = talk(60)
-    before = build_prompt(CAPTAIN, Turn(window[:50], window[50], NOW, "n"), 8000)
-    after = build_prompt(CAPTAIN, Turn(window[:52], window[52], NOW, "m"), 8000)
+    before = build_prompt(CAPTAIN, PromptParts(window[:50], window[50], NOW, "n"), 8000)
+    after = build_prompt(CAPTAIN, PromptParts(window[:52], window[52], NOW, "m"), 8000)
     assert shared_prefix_ratio(before, after) > 0.9
 
 
@@ -262,37 +264,39 @@ def test_the_rules_name_nobody_before_they_are_filled_in() -> None:
 
 
 def test_a_characters_own_line_is_its_own_also_as_the_newest() -> None:
-    prompt = build_prompt(CAPTAIN, Turn([line(1, "Where to?")], line(2, "North.", "Captain"), NOW), 4000)
+    prompt = build_prompt(CAPTAIN, PromptParts([line(1, "Where to?")], line(2, "North.", "Captain"), NOW), 4000)
     assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
     assert prompt.messages[2].content == "Captain: North."
     assert prompt.messages[3].content.endswith("(Nobody has answered yet: go on.)")
-    alone = build_prompt(CAPTAIN, Turn([], line(1, "Ahoy!", "Captain"), NOW), 4000)
+    alone = build_prompt(CAPTAIN, PromptParts([], line(1, "Ahoy!", "Captain"), NOW), 4000)
     assert [message.content for message in alone.messages[1:3]] == [OPENING_MESSAGE, "Captain: Ahoy!"]
 
 
 def test_a_character_that_speaks_unasked_is_asked_to_begin() -> None:
-    prompt = build_prompt(CAPTAIN, Turn([], None, NOW), 4000)
+    prompt = build_prompt(CAPTAIN, PromptParts([], None, NOW), 4000)
     assert [message.role for message in prompt.messages] == ["system", "user"]
     assert prompt.messages[1].content.endswith("(Nobody has said anything yet: begin the conversation.)")
 
 
 @pytest.mark.parametrize("instructions", ["{{original}}", "  ", "", " {{original}}\n"])
 def test_instructions_that_say_nothing_of_their_own_are_ours(instructions: str) -> None:
-    prompt = build_prompt(replace(CAPTAIN, instructions=instructions), Turn([], line(1, "a"), NOW), 4000)
-    assert prompt == build_prompt(CAPTAIN, Turn([], line(1, "a"), NOW), 4000)
+    prompt = build_prompt(replace(CAPTAIN, instructions=instructions), PromptParts([], line(1, "a"), NOW), 4000)
+    assert prompt == build_prompt(CAPTAIN, PromptParts([], line(1, "a"), NOW), 4000)
 
 
 @pytest.mark.parametrize("name", ["{{char}}", "{{user}}", "{{original}}", r"\1", "%s"])
 def test_a_name_is_a_name_whatever_stands_in_it(name: str) -> None:
     odd = Character(name, "{{char}} sails with {{user}}.", person="{{char}} the second")
-    text = whole(build_prompt(odd, Turn([line(1, "Ready?")], line(2, "Well?"), NOW), 4000))
+    text = whole(build_prompt(odd, PromptParts([line(1, "Ready?")], line(2, "Well?"), NOW), 4000))
     assert f"You are {name}, talking with {{{{char}}}} the second." in text
     assert f"[About {name}]\n{name} sails with {{{{char}}}} the second." in text
 
 
 def test_empty_parts_are_left_out() -> None:
     bare = Character("Captain", " \n", examples="\t", person="Nora", reminder=" ", scenario="")
-    text = whole(build_prompt(bare, Turn([line(1, "")], line(2, "."), NOW, notes=" \n", offer=" ", sample=" "), 4000))
+    text = whole(
+        build_prompt(bare, PromptParts([line(1, "")], line(2, "."), NOW, notes=" \n", offer=" ", sample=" "), 4000)
+    )
     assert "[" not in text
     assert "\n\n\n" not in text
     assert "Nora: \n\n(It is" in text
@@ -305,8 +309,8 @@ def test_empty_parts_are_left_out() -> None:
 )
 def test_in_every_script_and_by_every_counter_the_budget_holds(text: str, room: int, count: TokenCounter) -> None:
     window = [line(n, text[n * 9 :] + str(n), "Captain" if n % 3 else "Nora") for n in range(1, 9)]
-    turn = Turn(window, line(99, f"{text}!"), NOW, text, remembered(line(90, text + ".")), sample=text)
-    least = build_prompt(replace(CAPTAIN, examples=""), Turn([], line(99, "!"), NOW), 10**9, count).tokens
+    turn = PromptParts(window, line(99, f"{text}!"), NOW, text, remembered(line(90, text + ".")), sample=text)
+    least = build_prompt(replace(CAPTAIN, examples=""), PromptParts([], line(99, "!"), NOW), 10**9, count).tokens
     prompt = build_prompt(CAPTAIN, turn, least + room // 9, count)
     assert prompt.tokens == count_tokens(prompt.messages, count) <= least + room // 9
     assert prompt.messages[-1].content.endswith("!")
@@ -325,7 +329,7 @@ def test_a_window_of_thousands_of_lines_is_cut_without_being_counted_over_and_ov
         counted += len(text)
         return estimate_tokens(text)
 
-    prompt = build_prompt(CAPTAIN, Turn(window, line(10_001, "Well?"), NOW), budget, count)
+    prompt = build_prompt(CAPTAIN, PromptParts(window, line(10_001, "Well?"), NOW), budget, count)
     assert prompt.tokens <= budget
     assert counted < 6 * sum(len(format_line(each)) for each in window)
 
@@ -339,6 +343,6 @@ def test_the_middle_that_a_line_loses_is_found_without_trying_every_length() -> 
         calls += 1
         return estimate_tokens(text)
 
-    prompt = build_prompt(CAPTAIN, Turn([], line(1, text), NOW), 1000, count)
+    prompt = build_prompt(CAPTAIN, PromptParts([], line(1, text), NOW), 1000, count)
     assert prompt.tokens <= 1000
     assert calls < 100

@@ -29,7 +29,7 @@ def repeated(reply: str, *texts: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    return [word for word, _ in quote_detection._words(text)]
+    return [word for word, _ in quote_detection._split_words(text)]
 
 
 # ------------------------------------------------------------------- always
@@ -48,7 +48,7 @@ def test_spans_are_inside_ascending_and_apart(texts: list[str], reply: str) -> N
 def test_a_text_that_is_long_enough_is_covered_wherever_it_is_embedded(
     others: list[str], text: str, before: str, after: str
 ) -> None:
-    assume(quote_detection._weight(words(text)) >= MIN_RUN_WORDS)
+    assume(quote_detection._count_words(words(text)) >= MIN_RUN_WORDS)
     reply = f"{before} {text} {after}"
     start, end = len(before) + 1, len(before) + 1 + len(text)
     covered = [at for span in recalled(*others, text).find_spans(reply) for at in range(*span)]

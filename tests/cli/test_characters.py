@@ -40,7 +40,9 @@ def error(*arguments: str | Path, status: int = 2) -> str:
 
 def pictured(path: Path, character: Character) -> Path:
     """A picture of the character that no other is like."""
-    path.write_bytes(png_text.with_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path))
+    path.write_bytes(
+        png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
+    )
     card.write(character, path, force=True)
     return path
 

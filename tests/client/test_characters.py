@@ -54,12 +54,12 @@ def there(url: str) -> Iterator[RemoteCharacters]:
 
 
 def test_a_character_is_kept_loaded_and_removed(there: RemoteCharacters) -> None:
-    assert there.listed() == [DEFAULT_CHARACTER.name]
+    assert there.list_names() == [DEFAULT_CHARACTER.name]
     there.save(NORA)
-    assert there.listed() == [DEFAULT_CHARACTER.name, NORA.name]
+    assert there.list_names() == [DEFAULT_CHARACTER.name, NORA.name]
     assert there.load(NORA.name) == NORA == character_library.load(NORA.name)
     there.remove(NORA.name)
-    assert there.listed() == [DEFAULT_CHARACTER.name]
+    assert there.list_names() == [DEFAULT_CHARACTER.name]
     assert there.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER
 
 
@@ -97,11 +97,11 @@ def test_a_picture_stays_where_its_character_is_changed(there: RemoteCharacters)
 
 
 def test_there_may_be_more_than_come_at_a_time(there: RemoteCharacters, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.client.connection.PAGE_SIZE", 2)
+    monkeypatch.setattr("everthread.client.connection.PAGE_ITEMS", 2)
     names = [f"Nora {n}" for n in range(5)]
     for name in names:
         there.save(Character(name))
-    assert there.listed() == [DEFAULT_CHARACTER.name, *names]
+    assert there.list_names() == [DEFAULT_CHARACTER.name, *names]
 
 
 def test_one_that_is_not_there_is_not_found(there: RemoteCharacters) -> None:
@@ -123,7 +123,7 @@ def test_a_name_that_no_address_holds_is_told(there: RemoteCharacters, name: str
 def test_what_is_no_card_is_told(there: RemoteCharacters, content: bytes) -> None:
     with pytest.raises(BadFile):
         there.add(content)
-    assert there.listed() == [DEFAULT_CHARACTER.name]
+    assert there.list_names() == [DEFAULT_CHARACTER.name]
 
 
 def test_what_is_too_large_and_what_is_not_bytes_is_told(there: RemoteCharacters, tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
 
 
 def test_long_lists_come_page_by_page_and_whole(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("everthread.client.connection.PAGE_SIZE", 7)
+    monkeypatch.setattr("everthread.client.connection.PAGE_ITEMS", 7)
     monkeypatch.setattr("everthread.client.client.BATCH_LINES", 10)
     done: list[int] = []
     client.observe_many([NewLine(f"Line {n}", session=f"s{n % 20}") for n in range(40)], done.append)
@@ -259,21 +259,21 @@ def test_a_goodbye_is_answered_with_the_question_and_a_no_with_a_receipt(client:
     assert "".join(asked) == "Goodbye! Shall I remember this conversation?"
     assert asked.ending is not None
     assert (asked.ending.remembered, asked.ending.question) == (None, "Shall I remember this conversation?")
-    assert asked.said is not None
+    assert asked.user_line is not None
     answered = client.reply("no", recipe="packabby")
     assert "".join(answered) == "Nothing of it is left."
     assert answered.ending is not None
     assert answered.ending.receipt is not None
-    assert answered.ending.session == asked.said.session
+    assert answered.ending.session == asked.user_line.session
     assert list(client.lines()) == []
 
 
 def test_a_name_that_would_lead_elsewhere_costs_no_more_than_is_named(client: Client) -> None:
     client.observe("Hello.", session="one")
     for session in ("..", "."):
-        with pytest.raises(BadQuery, match="can't be named to a server"):
+        with pytest.raises(BadQuery, match="can't be part of a url"):
             client.forget(session=session)
-        with pytest.raises(BadQuery, match="can't be named to a server"):
+        with pytest.raises(BadQuery, match="can't be part of a url"):
             client.end(session)
     with pytest.raises(BadQuery, match="half a surrogate pair"):
         client.edit_unit("\ud800", 1, "x")
@@ -370,14 +370,14 @@ def test_a_reply_comes_piece_by_piece_and_is_kept(store: SQLiteStore) -> None:
             "My sister Mia moved to Lisbon.", session="before", said_at=datetime.now(UTC) - timedelta(days=2)
         )
         reply = client.reply("Where does my sister Mia live?", sampling=Sampling(temperature=0.5))
-        assert reply.said is not None
+        assert reply.user_line is not None
         assert "Lisbon" in reply.context.text
         pieces = list(reply)
         assert len(pieces) > 1
         assert "".join(pieces) == reply.text == "She lives in Lisbon."
         assert isinstance(reply.line, Line)
         assert list(client.lines())[-1] == reply.line
-        assert reply.line.parent == reply.said.seq
+        assert reply.line.parent == reply.user_line.seq
         assert (reply.usage.prompt, reply.usage.completion, reply.partial, reply.refused) == (50, 5, False, False)
         assert list(reply) == []
 
@@ -593,7 +593,7 @@ def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteSto
 
 
 def test_what_is_no_address_no_bank_and_no_key_is_told() -> None:
-    with pytest.raises(ConfigError, match="invalid url: got 'localhost:7391', expected a server"):
+    with pytest.raises(ConfigError, match="invalid url: got 'localhost:7391', expected that of a server"):
         Client("localhost:7391")
     with pytest.raises(BadBankId):
         Client(bank=" ")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everthread.chat.character import Character
 from everthread.chat.events import phrase
-from everthread.chat.prompt_builder import Prompt, Turn, build_prompt
+from everthread.chat.prompt_builder import Prompt, PromptParts, build_prompt
 from everthread.common.keys import META_HEARD
 from everthread.recall.context_packing import fill_context
 from everthread.recipes.base import Recipe
@@ -60,12 +60,12 @@ def recalled(*lines: Line) -> Context:
     return fill_context([Hit(each, 1.0, 0.9, {}, (each,)) for each in lines], (), 100_000, estimate_tokens, 0.9)
 
 
-def turn(text: str) -> Turn:
+def turn(text: str) -> PromptParts:
     """Return a turn with this text in every field that a chat, an import or a model's reply can fill."""
     window = [line(1, text), line(2, text, "Captain"), line(3, text, "Bob"), line(4, text, "Ann", heard=True)]
     past = [line(5, text, days=9), line(6, text, "Captain", days=8)]
     offer = phrase(Hit(past[0], 1.0, 0.9, {}, (past[0],)), NOW)
-    return Turn(window, line(9, text), NOW, text, recalled(*past), offer, text, pinned=format_lines(past))
+    return PromptParts(window, line(9, text), NOW, text, recalled(*past), offer, text, pinned=format_lines(past))
 
 
 def margin(message: Message) -> list[str]:
