@@ -615,7 +615,7 @@ def test_only_whether_it_remembers_is_set_here(client: Client, name: str, value:
 def test_lists_know_no_metadata_and_retracted_lines_are_not_sent(client: Client) -> None:
     with pytest.raises(BadQuery, match="kind, category and metadata are for recall"):
         client.lines(Filter(metadata={"n": 1}))
-    with pytest.raises(BadLine, match="keep it, then retract it"):
+    with pytest.raises(BadLine, match="store it, then retract it"):
         client.observe_many([NewLine("x", retracted_at=DAY)])
 
 
