@@ -108,10 +108,10 @@ def serving(engine: Services) -> Iterator[str]:
     """Run a server for a memory, and yield its address."""
     import uvicorn
 
-    from everthread.server.app import create
+    from everthread.server.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        server = uvicorn.Server(uvicorn.Config(create(engine), log_level="warning", lifespan="on"))
+        server = uvicorn.Server(uvicorn.Config(create_app(engine), log_level="warning", lifespan="on"))
         running = threading.Thread(target=server.run, args=([taken],))
         running.start()
         try:

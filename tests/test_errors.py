@@ -9,7 +9,7 @@ from everthread import errors
 from everthread.cli.common import to_flag
 from everthread.client.connection import build_error
 from everthread.errors import BadFile, BadInput, ConfigError, EverthreadError, NotFound
-from everthread.server.problems import from_error
+from everthread.server.problems import build_error_document
 
 CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each)}
 
@@ -54,21 +54,21 @@ FORMATLESS = ConfigError(
 def test_each_face_writes_path_and_option_in_its_own_way() -> None:
     assert str(FORMATLESS) == "in/a.txt: this looks like JSON; name it with format= (b)"
     assert FORMATLESS.render(to_flag) == "in/a.txt: this looks like JSON; name it with --format (b)"
-    assert from_error(FORMATLESS)["detail"] == "a.txt: this looks like JSON; name it with ?format= (b)"
+    assert build_error_document(FORMATLESS)["detail"] == "a.txt: this looks like JSON; name it with ?format= (b)"
 
 
 def test_an_option_that_is_on_or_off_is_written_as_it_is_given() -> None:
     there = BadInput("it is there", remedy="replace it with {option}", option="force")
     assert str(there) == "it is there; replace it with force=True"
     assert there.render(to_flag) == "it is there; replace it with --force"
-    assert from_error(there)["detail"] == "it is there; replace it with ?replace=true"
+    assert build_error_document(there)["detail"] == "it is there; replace it with ?replace=true"
 
 
 def test_an_error_is_the_same_after_a_trip_through_a_server() -> None:
     error = BadFile("not JSON", path="a.txt", where="line 3", remedy="correct it")
     assert str(error) == "a.txt, line 3: not JSON; correct it"
     for each in (error, FORMATLESS, NotFound("no such bank")):
-        back = build_error(422, from_error(each), "http://localhost")
+        back = build_error(422, build_error_document(each), "http://localhost")
         assert (type(back), back.message, back.remedy) == (type(each), each.message, each.remedy)
         assert (back.where, back.option) == (each.where, each.option)
 

@@ -71,7 +71,7 @@ def serve(
             greet = partial(_greet, _greeting(engine, url), url, opens)
             logs.install(level)
             if workers == 1:
-                runner.run(lambda: app.create(engine, settings, closes=True), taken, on_listening=greet)
+                runner.run(lambda: app.create_app(engine, settings, closes=True), taken, on_listening=greet)
                 return
         runner.run(given, taken, workers=workers, on_listening=greet)  # each opens an engine of its own
 

@@ -51,7 +51,7 @@ SILENT: TelemetryConfig = {  # FastAPI would send bodies and errors to any OpenT
 }
 
 
-def create(services: Services, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
+def create_app(services: Services, settings: Settings | None = None, *, closes: bool = False) -> FastAPI:
     """Build the server's app.
 
     Args:
@@ -135,7 +135,7 @@ def _ready(app: FastAPI) -> None:
     In a process that only serves, objects that exist by then are excluded from garbage collection, which saves pauses
     of 0.2 s.
     """
-    uploads.sweep()
+    uploads.remove_stale_uploads()
     app.state.services.warm_up()
     if app.state.closes_store:
         gc.freeze()

@@ -1,4 +1,4 @@
-"""Authentication: finds the API key of a request. `auth` decides what the key allows, `keys` stores it."""
+"""Authentication: finds the API key of a request. `permissions` decides what the key allows, `keys` stores it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Authenticator:
         Raises:
             Problem: 401 if a needed key is missing, or the key is invalid.
         """
-        shown = request.headers.get("authorization")
-        if (key := self.find_key(shown)) is not None:
+        authorization = request.headers.get("authorization")
+        if (key := self.find_key(authorization)) is not None:
             return key
-        if shown is not None or self.key_required or any(name in request.headers for name in PROXY_HEADERS):
-            what = "the key is unknown, or was revoked" if shown else "a key is needed: Authorization: Bearer et_…"
+        if authorization is not None or self.key_required or any(name in request.headers for name in PROXY_HEADERS):
+            what = "unknown or revoked key" if authorization else "a key is required: send Authorization: Bearer et_…"
             remedy = "make one with `everthread keys new` where the server runs"
             raise Problem(401, "unauthorized", f"{what}; {remedy}", {"WWW-Authenticate": "Bearer"})
         return None

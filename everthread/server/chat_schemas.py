@@ -59,7 +59,7 @@ class AskBody(RequestBody):
 
 
 class ReplyBody(AskBody):
-    """What the person says."""
+    """A message from the person."""
 
     text: str
 
@@ -77,13 +77,13 @@ class BranchBody(RequestBody):
 
 
 class IncognitoBody(RequestBody):
-    """Whether incognito is on."""
+    """The new state of incognito."""
 
     on: bool
 
 
 class EndBody(RequestBody):
-    """Whether the conversation is remembered; null asks the person, unless the bank is set to always."""
+    """How a conversation ends: remembered or forgotten; null asks the person, unless the bank is set to always."""
 
     remember: bool | None = None
 
@@ -195,16 +195,16 @@ def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, objec
 
     `kind` says what the text is, and `body` is the text without the label of a recall-only reply.
     """
-    told = line.metadata if line else {}
+    metadata = line.metadata if line else {}
     kind, text = _kind(reply), reply.text.strip() if reply else line.text if line else ""
     return {
         "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
         "text": text,
         "body": without_label(text) if kind == "recall_only" else text,
-        "partial": reply.partial if reply else bool(told.get("partial")),
-        "refused": reply.refused if reply else bool(told.get("refused")),
-        "model": told.get("model") or None,
+        "partial": reply.partial if reply else bool(metadata.get("partial")),
+        "refused": reply.refused if reply else bool(metadata.get("refused")),
+        "model": metadata.get("model") or None,
         "usage": UsageView.model_validate(reply.usage if reply else Usage()).model_dump(),
         "labelled": kind == "recall_only",
     }

@@ -44,29 +44,29 @@ class TimeoutProtocol(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         self.limits = limits
         self._waiting = waiting  # idle connections, the oldest first
-        self._begun = False  # whether a request's head is incomplete
-        self._head: asyncio.TimerHandle | None = None
-        self._stall: asyncio.TimerHandle | None = None
+        self._is_head_pending = False  # whether a request's head is incomplete
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being answered."""
+        """True while a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        _without_delay(transport)
+        _disable_nagle(transport)
         if len(self.connections) > self.limits.max_connections and self._waiting:
             next(iter(self._waiting)).transport.abort()
         self._waiting[self] = None
-        self._begin()
+        self._start_head_timer()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.is_answering:
-            self._end()
-        elif not self._begun:
-            self._begin()
+            self._cancel_head_timer()
+        elif not self._is_head_pending:
+            self._start_head_timer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()  # this may start the next request
@@ -74,47 +74,47 @@ class TimeoutProtocol(H11Protocol):
             self._waiting[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end()
+        self._cancel_head_timer()
         self.resume_writing()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stall = self.loop.call_later(self.limits.write_timeout_s, self.transport.abort)
+        self._write_timer = self.loop.call_later(self.limits.write_timeout_s, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
-    def _begin(self) -> None:
-        self._begun = True
-        self._head = self.loop.call_later(self.limits.head_timeout_s, self._too_slow)
+    def _start_head_timer(self) -> None:
+        self._is_head_pending = True
+        self._head_timer = self.loop.call_later(self.limits.head_timeout_s, self._abort_if_head_pending)
 
-    def _end(self) -> None:
+    def _cancel_head_timer(self) -> None:
         self._waiting.pop(self, None)
-        self._begun = False
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
+        self._is_head_pending = False
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    def _too_slow(self) -> None:
+    def _abort_if_head_pending(self) -> None:
         if not self.is_answering:
             self.transport.abort()
 
 
-def _without_delay(transport: asyncio.Transport) -> None:
+def _disable_nagle(transport: asyncio.Transport) -> None:
     """Send each write at once.
 
     A response's head and body are two writes, and the second would wait until the client has acknowledged the first, 40
     ms on Linux (Nagle's algorithm, RFC 896; delayed acknowledgements, RFC 1122). asyncio does this itself, but only for
     sockets that declare TCP as their protocol, and those that Python creates declare none.
     """
-    taken = transport.get_extra_info("socket")
-    if taken is not None and taken.family in (socket.AF_INET, socket.AF_INET6):
-        with suppress(OSError):  # it is gone already
-            taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock = transport.get_extra_info("socket")
+    if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError):  # the connection is closed already
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 class ProtocolFactory:

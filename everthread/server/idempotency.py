@@ -34,8 +34,8 @@ MAX_REQUEST_S = 600.0  # a request without an outcome after this time has ended 
 class IdempotencyStore:
     """Recent requests with a key, and their outcomes."""
 
-    def __init__(self, beside: ServerDatabase, clock: Callable[[], float] = time.time) -> None:
-        self._beside, self._clock = beside, clock
+    def __init__(self, database: ServerDatabase, clock: Callable[[], float] = time.time) -> None:
+        self._database, self._clock = database, clock
 
     def begin(self, name: str, request: str, safe: bool) -> tuple[Any] | None:
         """Record that a request begins.
@@ -52,7 +52,7 @@ class IdempotencyStore:
             Problem: 422 if the key belongs to another request, 409 if a copy is in progress.
         """
         at = self._clock()
-        with self._beside.write() as db:
+        with self._database.write() as db:
             db.execute("DELETE FROM once WHERE begun_at < ?", (at - RECORD_LIFETIME_S,))
             row = db.execute("SELECT request, begun_at, outcome FROM once WHERE name = ?", (name,)).fetchone()
             if row is not None and row[0] != request:
@@ -60,29 +60,35 @@ class IdempotencyStore:
             if row is not None and row[2] is not None:
                 return (json.loads(row[2]),)
             if row is not None and not safe and abs(at - row[1]) < MAX_REQUEST_S:  # the clock may have been set back
-                raise Problem(409, "in-progress", "the first request with this Idempotency-Key is in progress; wait")
+                raise Problem(
+                    409,
+                    "in-progress",
+                    "the first request with this Idempotency-Key is in progress; wait for it to finish",
+                )
             db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, at))
         return None
 
     def complete(self, name: str, outcome: Any) -> None:
         """Record the outcome of a request."""
-        with self._beside.write() as db:
+        with self._database.write() as db:
             db.execute("UPDATE once SET outcome = ? WHERE name = ?", (json.dumps(outcome), name))
 
     def discard(self, name: str) -> None:
         """Remove the record of a request that failed, so that it can be repeated."""
-        with self._beside.write() as db:
+        with self._database.write() as db:
             db.execute("DELETE FROM once WHERE name = ? AND outcome IS NULL", (name,))
 
     def close(self) -> None:
         """Close the file."""
-        self._beside.close()
+        self._database.close()
 
 
 def key_conflict() -> Problem:
     """Return the problem of a key that was used for another request."""
     return Problem(
-        422, "idempotency-conflict", "this Idempotency-Key was used for another request; take a new key for a new one"
+        422,
+        "idempotency-conflict",
+        "this Idempotency-Key was used for another request; use a new key for a new request",
     )
 
 
@@ -131,12 +137,12 @@ class IdempotentRequest:
         if found is not None:
             return from_outcome(*found)
         try:
-            made = do()
+            result = do()
         except BaseException:
             self.records.discard(self.name)
             raise
-        self.records.complete(self.name, to_outcome(made))
-        return made
+        self.records.complete(self.name, to_outcome(result))
+        return result
 
 
 IdempotencyKey = Annotated[

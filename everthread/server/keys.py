@@ -37,7 +37,7 @@ SCHEMA = """CREATE TABLE IF NOT EXISTS key (
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What a key allows. banks are ids, `alice/*` for all below alice, or `*` for all."""
+    """The permissions of a key. banks are ids, `alice/*` for all below alice, or `*` for all."""
 
     name: str
     banks: tuple[str, ...]
@@ -55,7 +55,7 @@ class ApiKey:
 
 
 class KeyStore:
-    """The keys of a server. Keys that one process creates or revokes, the others see at their next request."""
+    """The keys of a server. A process sees at its next request which keys others have created or revoked."""
 
     def __init__(self, file: Path) -> None:
         self._file = ServerDatabase(file, SCHEMA)
@@ -83,7 +83,7 @@ class KeyStore:
         if not verbs or not banks:
             raise BadInput(f"key {name!r} would allow nothing; name at least one bank and one verb")
         secret = KEY_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
-        scopes = json.dumps(sorted({_scope(bank) for bank in banks}))
+        scopes = json.dumps(sorted({_check_scope(bank) for bank in banks}))
         row = (_hash(secret), name, scopes, json.dumps([verb for verb in VERBS if verb in verbs]), _today())
         with self._file.write() as db:
             if db.execute("SELECT 1 FROM key WHERE name = ?", (name,)).fetchone():
@@ -95,7 +95,7 @@ class KeyStore:
         """List the valid keys by name."""
         with self._file.read() as db:
             rows = db.execute("SELECT * FROM key ORDER BY name").fetchall() if db else []
-        return [_key(row) for row in rows]
+        return [_parse_row(row) for row in rows]
 
     def revoke(self, name: str) -> None:
         """Revoke a key.
@@ -115,15 +115,15 @@ class KeyStore:
         if row is None or not hmac.compare_digest(row[0], wanted):
             return None
         if row[5] != _today():
-            self._used(wanted)
-        return _key(row)
+            self._record_use(wanted)
+        return _parse_row(row)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def _used(self, wanted: bytes) -> None:
-        with suppress(StoreUnavailable), self._file.read() as db:  # a full disk locks nobody out
+    def _record_use(self, wanted: bytes) -> None:
+        with suppress(StoreUnavailable), self._file.read() as db:  # a key stays valid even if the disk is full
             if db:
                 db.execute("UPDATE key SET used_on = ? WHERE hash = ?", (_today(), wanted))
 
@@ -132,7 +132,7 @@ def _covers(scope: str, bank: str) -> bool:
     return scope in (ALL_BANKS, bank) or (scope.endswith(SUBTREE_SUFFIX) and bank.startswith(scope[:-1]))
 
 
-def _scope(bank: str) -> str:
+def _check_scope(bank: str) -> str:
     """Check a scope. Raises BadInput for one that would not mean what it looks like."""
     if bank == ALL_BANKS:
         return bank
@@ -142,9 +142,9 @@ def _scope(bank: str) -> str:
     return bank
 
 
-def _key(row: tuple[bytes, str, str, str, str, str | None]) -> ApiKey:
-    _, name, banks, verbs, made, used = row
-    days = date.fromisoformat(made), date.fromisoformat(used) if used else None
+def _parse_row(row: tuple[bytes, str, str, str, str, str | None]) -> ApiKey:
+    _, name, banks, verbs, made_on_text, used_on_text = row
+    days = date.fromisoformat(made_on_text), date.fromisoformat(used_on_text) if used_on_text else None
     return ApiKey(name, tuple(json.loads(banks)), tuple(json.loads(verbs)), *days)
 
 

@@ -23,7 +23,7 @@ access_log = logging.getLogger("everthread.access")
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-NO_ROUTE = "-"  # the label of unknown paths, so that clients can't create labels
+UNKNOWN_ROUTE = "-"  # the label of unknown paths, so that clients can't create labels
 
 
 class JSONFormatter(logging.Formatter):
@@ -69,7 +69,7 @@ class AccessLogMiddleware:
             return
         began, status, streams = time.perf_counter(), 500, False
 
-        async def seen(message: Message) -> None:
+        async def observe_and_send(message: Message) -> None:
             nonlocal status, streams
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -80,14 +80,14 @@ class AccessLogMiddleware:
             await send(message)
 
         try:
-            await self.app(scope, receive, seen)
+            await self.app(scope, receive, observe_and_send)
         finally:
             self.metrics.streams.dec(streams)
             self._record_request(scope, status, time.perf_counter() - began)
 
     def _record_request(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_template(scope)
-        method = scope["method"] if scope["method"] in METHODS else NO_ROUTE
+        method = scope["method"] if scope["method"] in METHODS else UNKNOWN_ROUTE
         self.metrics.requests.labels(route, method, status).inc()
         self.metrics.durations.labels(route, method).observe(seconds)
         fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
@@ -98,7 +98,7 @@ class AccessLogMiddleware:
 
 def route_template(scope: Scope) -> str:
     """Return the route of a request as it is declared: /api/v1/banks/{bank}/lines."""
-    route = str(getattr(scope.get("route"), "path", NO_ROUTE))
+    route = str(getattr(scope.get("route"), "path", UNKNOWN_ROUTE))
     within = (
         scope["path"].startswith(f"{path_segments.API_PREFIX}/")
         and route.startswith("/")

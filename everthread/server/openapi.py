@@ -49,26 +49,26 @@ def install(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
     @cache
-    def rendered() -> StaticFile:
+    def render_document() -> StaticFile:
         return StaticFile.from_bytes("application/json", json.dumps(app.openapi()).encode(), compress=True)
 
     @app.get(f"{API_PREFIX}/openapi.json", include_in_schema=False)
-    def served(request: Request) -> Response:
-        """The description of the API."""
-        return rendered().response(request)
+    def serve(request: Request) -> Response:
+        """Serve the OpenAPI document."""
+        return render_document().response(request)
 
 
 def build_document(app: FastAPI) -> dict[str, Any]:
     """Build the document."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    for dropped in REMOVED_SCHEMAS:
-        schemas.pop(dropped, None)
+    for name in REMOVED_SCHEMAS:
+        schemas.pop(name, None)
     schemas["Problem"] = ProblemView.model_json_schema()
     problem = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for operations in document["paths"].values():
         for method, operation in operations.items():
             errors = COMMON_ERRORS | (WRITE_ERRORS if method in WRITE_METHODS else {})
-            told = {status: {"description": words, "content": problem} for status, words in errors.items()}
-            operation["responses"] = {**operation["responses"], **told}
+            responses = {status: {"description": words, "content": problem} for status, words in errors.items()}
+            operation["responses"] = {**operation["responses"], **responses}
     return document

@@ -14,17 +14,17 @@ from everthread.errors import BadQuery
 
 Item = TypeVar("Item")
 
-MOST, DEFAULT_LIMIT = 500, 50  # items of a page
-Limit = Annotated[int, Query(ge=1, le=MOST, description="Items of a page.")]
-After = Annotated[str | None, Query(max_length=1000, description="Where the page before ended: its `next`.")]
+MAX_LIMIT, DEFAULT_LIMIT = 500, 50  # items of a page
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Items of a page.")]
+After = Annotated[str | None, Query(max_length=1000, description="The `next` of the previous page.")]
 
 
-def cursor(place: list[Any]) -> str:
-    """Encode a place in a list as the cursor of the next page."""
-    return urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+def encode_cursor(position: list[Any]) -> str:
+    """Encode a position in a list as the cursor of the next page."""
+    return urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
-def place(after: str | None, kinds: tuple[type, ...]) -> list[Any] | None:
+def decode_cursor(after: str | None, kinds: tuple[type, ...]) -> list[Any] | None:
     """Decode a cursor.
 
     Args:
@@ -32,7 +32,7 @@ def place(after: str | None, kinds: tuple[type, ...]) -> list[Any] | None:
         kinds: the types of its parts.
 
     Raises:
-        BadQuery: if it is no cursor of this list.
+        BadQuery: if it is not a cursor of this list.
     """
     if after is None:
         return None
@@ -41,12 +41,12 @@ def place(after: str | None, kinds: tuple[type, ...]) -> list[Any] | None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or [type(each) for each in found] != list(kinds):
-        raise BadQuery(f"after={after[:40]!r} is no cursor of this list; give the `next` of the page before")
+        raise BadQuery(f"invalid after: got {after[:40]!r}, expected the `next` of the previous page of this list")
     return found
 
 
-def page(items: Iterable[Item], limit: int, key: Callable[[Item], list[Any]]) -> dict[str, Any]:
+def build_page(items: Iterable[Item], limit: int, get_position: Callable[[Item], list[Any]]) -> dict[str, Any]:
     """Return the first `limit` items, and the cursor of the next page if there are more."""
     found = list(islice(items, limit + 1))
-    more = cursor(key(found[limit - 1])) if len(found) > limit else None
-    return {"items": found[:limit], "next": more}
+    next_cursor = encode_cursor(get_position(found[limit - 1])) if len(found) > limit else None
+    return {"items": found[:limit], "next": next_cursor}

@@ -22,7 +22,7 @@ from everthread.server.services import Services
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
 # The same for every bank and verb, so that it reveals nothing.
-FORBIDDEN_DETAIL = "this key is not for that; `everthread keys list` shows what it is for"
+FORBIDDEN_DETAIL = "this key does not permit the request; `everthread keys list` shows what each key permits"
 
 
 def get_services(request: Request) -> Services:
@@ -118,7 +118,7 @@ class LazyMemory:
         """Return the memory of an existing bank.
 
         Raises:
-            NotFound: if there is none.
+            NotFound: if the bank does not exist.
         """
         return self.services.get_memory(self.bank)
 

@@ -21,7 +21,7 @@ from everthread.server.logs import route_template
 log = logging.getLogger("everthread.server")
 
 MEDIA_TYPE = "application/problem+json"
-UNKNOWN_ADDRESS = "there is nothing at this address; the API is below /api/v1, and /api/v1/openapi.json describes it"
+UNKNOWN_ADDRESS = "unknown address; the API is below /api/v1, and /api/v1/openapi.json describes it"
 CLIENT_CLOSED_STATUS = 499  # in logs and metrics: the client disconnected while it sent the body
 RETRY_AFTER_S = 2
 
@@ -88,7 +88,7 @@ def build_response(
     return JSONResponse(build_document(status, name, detail, **more), status, headers, media_type=MEDIA_TYPE)
 
 
-def from_error(error: errors.EverthreadError) -> dict[str, object]:
+def build_error_document(error: errors.EverthreadError) -> dict[str, object]:
     """Build the problem document of an error of the library, without the location of files or model servers."""
     name = to_kebab_case(type(error).__name__)
     hidden = next((words + DOCTOR_HINT for kind, words in PUBLIC_DETAILS.items() if isinstance(error, kind)), None)
@@ -99,10 +99,10 @@ def from_error(error: errors.EverthreadError) -> dict[str, object]:
     fields = {"path": None if error.path is None else to_file_name(error.path), "where": error.where}
     fields |= {"message": error.message, "remedy": error.remedy, "option": error.option}
     given = {field: value for field, value in fields.items() if value} if error.path or error.option else {}
-    return build_document(get_status(error), name, error.render(to_parameter, to_file_name), **given)
+    return build_document(get_status(error), name, error.render(render_parameter, to_file_name), **given)
 
 
-def to_parameter(option: str) -> str:
+def render_parameter(option: str) -> str:
     """Write an option as a request's parameter: `?format=`."""
     return PARAMETERS.get(option, f"?{option}=")
 
@@ -135,7 +135,7 @@ def install(app: FastAPI) -> None:
         if number == 500:
             log.error("%s %s: %s", request.method, request.scope["route"].path, type(error).__name__)
         headers = {"Retry-After": str(RETRY_AFTER_S)} if number == 503 else None
-        return JSONResponse(from_error(error), number, headers, media_type=MEDIA_TYPE)
+        return JSONResponse(build_error_document(error), number, headers, media_type=MEDIA_TYPE)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -174,8 +174,8 @@ def incognito_lost() -> Problem:
     return Problem(
         409,
         "not-incognito",
-        "this conversation is not in incognito any more, so what is said would be written down; nothing was. The "
-        "server was restarted, or it was switched off elsewhere: switch it on again, or say it openly",
+        "this conversation is no longer in incognito, so the text would be stored; nothing was stored. The server was "
+        "restarted, or incognito was switched off elsewhere: switch it on again, or send the text without incognito",
     )
 
 
@@ -184,5 +184,5 @@ def one_process_required() -> Problem:
     return Problem(
         409,
         "one-process",
-        "in incognito the lines are nowhere but in one process, and several serve this store; run one worker",
+        "incognito lines exist in one process only, and several processes serve this store; run a single worker",
     )

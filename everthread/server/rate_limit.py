@@ -18,8 +18,8 @@ class RateLimiter:
     def __init__(self, requests_per_minute: int) -> None:
         """Args:
         requests_per_minute: the size of a bucket."""
-        self._a_minute = requests_per_minute
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when they were counted
+        self._requests_per_minute = requests_per_minute
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and when they were counted
 
     def acquire(self, caller: str, at: float) -> int:
         """Take a token from a caller's bucket.
@@ -31,21 +31,21 @@ class RateLimiter:
         Returns:
             0, or if the bucket is empty the seconds until it has a token.
         """
-        left, then = self._left.pop(caller, (float(self._a_minute), at))
-        left = min(left + (at - then) * self._a_minute / MINUTE_S, self._a_minute)
-        allowed = left >= 1
-        self._left[caller] = (left - allowed, at)
-        if len(self._left) > MAX_CALLERS:
-            self._left.popitem(last=False)
-        return 0 if allowed else math.ceil((1 - left) * MINUTE_S / self._a_minute)
+        tokens, counted_at = self._buckets.pop(caller, (float(self._requests_per_minute), at))
+        tokens = min(tokens + (at - counted_at) * self._requests_per_minute / MINUTE_S, self._requests_per_minute)
+        allowed = tokens >= 1
+        self._buckets[caller] = (tokens - allowed, at)
+        if len(self._buckets) > MAX_CALLERS:
+            self._buckets.popitem(last=False)
+        return 0 if allowed else math.ceil((1 - tokens) * MINUTE_S / self._requests_per_minute)
 
 
 def client_address(scope: Mapping[str, object]) -> str:
     """Return the address that requests are limited by: IPv6 addresses by their /64 prefix."""
     client = scope.get("client")
-    said = str(client[0]) if isinstance(client, tuple | list) else ""
+    address = str(client[0]) if isinstance(client, tuple | list) else ""
     try:
-        known = ipaddress.ip_address(said)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
-        return said
-    return str(ipaddress.ip_network((int(known), IPV6_PREFIX_BITS), strict=False)) if known.version == 6 else said
+        return address
+    return str(ipaddress.ip_network((int(parsed), IPV6_PREFIX_BITS), strict=False)) if parsed.version == 6 else address

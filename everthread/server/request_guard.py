@@ -53,18 +53,17 @@ class BodyLimits(NamedTuple):
     max_bytes: int | None
 
 
-FILE_ROUTES: dict[
-    re.Pattern[str], BodyLimits
-] = {  # paths as they are sent that take something else than JSON of the usual size
+# Paths, as sent, that accept more than JSON of the usual size.
+FILE_ROUTES: dict[re.Pattern[str], BodyLimits] = {
     re.compile(r"/api/v1/characters"): BodyLimits(JSON_TYPES | {"image/png", "application/octet-stream"}, 8_000_000),
     re.compile(r"/api/v1/banks/[^/]+/import"): BodyLimits(
         JSON_TYPES | {"application/octet-stream", "application/x-ndjson"}, 100_000_000
     ),
-    # Twilio's have some 500 bytes, and 1,600 characters in %-escapes at most 20,000
+    # Twilio's have some 500 bytes; 1,600 characters in %-escapes take at most 20,000.
     re.compile(r"/sms(/.*)?"): BodyLimits(frozenset({"application/x-www-form-urlencoded"}), 64_000),
 }
 DEFAULT_BODY_LIMITS = BodyLimits(JSON_TYPES, None)
-MAX_FILE_BYTES = max(takes.max_bytes or 0 for takes in FILE_ROUTES.values())
+MAX_FILE_BYTES = max(limits.max_bytes or 0 for limits in FILE_ROUTES.values())
 
 
 class RequestGuard:
@@ -118,8 +117,8 @@ class RequestGuard:
             raise Problem(
                 400, "bad-host", f"invalid Host: got {said[:100]!r}, expected the name at which the server is reached"
             )
-        arrived = (scope.get("server") or ("", 0))[0]
-        if found[1] not in self.known_hosts and found[1].strip("[]") != arrived:
+        local_address = (scope.get("server") or ("", 0))[0]
+        if found[1] not in self.known_hosts and found[1].strip("[]") != local_address:
             what = f"this server is not reached as {found[1][:100]!r}"
             raise Problem(421, "wrong-host", f"{what}; to allow the name, add it to server_hosts in the configuration")
         return said
@@ -128,7 +127,7 @@ class RequestGuard:
         """Reject requests from pages of other sites, which browsers name in Origin."""
         for origin in headers.getlist("origin"):
             if not self._is_own_origin(origin.lower(), host):
-                raise Problem(403, "foreign-origin", f"requests of pages at {origin[:100]!r} are not answered here")
+                raise Problem(403, "foreign-origin", f"requests from pages at {origin[:100]!r} are refused")
 
     def _is_own_origin(self, origin: str, host: str) -> bool:
         scheme, _, place = origin.partition("://")
@@ -138,9 +137,7 @@ class RequestGuard:
         usual = DEFAULT_PORTS[scheme]
         port = int(found[2] or usual)
         same = found[1] == asked[1] and port == int(asked[2] or usual)
-        return same or (
-            found[1] in self.proxied_hosts and port == usual
-        )  # a proxy may put its own Host in place of theirs
+        return same or (found[1] in self.proxied_hosts and port == usual)  # a proxy may replace Host by its own
 
     def _check_fetch_site(self, headers: Headers, scope: Scope) -> None:
         """Reject requests without an Origin that another site's page caused, such as an image or a form; links are
@@ -149,7 +146,7 @@ class RequestGuard:
             return
         link = scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
         if not link or headers.get("sec-fetch-dest") != "document" or scope["path"].startswith(API):
-            raise Problem(403, "foreign-origin", "requests of another site's pages are not answered here")
+            raise Problem(403, "foreign-origin", "requests from pages of other sites are refused")
 
     def _check_rate(self, headers: Headers, scope: Scope) -> None:
         if not self.settings.requests_per_minute:
@@ -164,20 +161,22 @@ class RequestGuard:
 
     def _check_body(self, headers: Headers, scope: Scope) -> int:
         check_framing(headers)
-        asked = raw_path(scope).partition(b"?")[0].decode("latin-1")
-        takes = next((takes for of, takes in FILE_ROUTES.items() if of.fullmatch(asked)), DEFAULT_BODY_LIMITS)
-        most = self.settings.max_body_bytes if takes.max_bytes is None else takes.max_bytes
+        path = raw_path(scope).partition(b"?")[0].decode("latin-1")
+        limits = next(
+            (limits for pattern, limits in FILE_ROUTES.items() if pattern.fullmatch(path)), DEFAULT_BODY_LIMITS
+        )
+        max_bytes = self.settings.max_body_bytes if limits.max_bytes is None else limits.max_bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal():
             raise Problem(400, "bad-length", f"invalid Content-Length: got {length[:40]!r}, expected a number of bytes")
-        if int(length) > most:
-            raise body_too_large(most)
+        if int(length) > max_bytes:
+            raise body_too_large(max_bytes)
         if scope["method"] in METHODS_WITH_BODY and (int(length) or "transfer-encoding" in headers):
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind not in takes.types:
-                wanted = " or ".join(sorted(takes.types))
+            if kind not in limits.types:
+                wanted = " or ".join(sorted(limits.types))
                 raise Problem(415, "wrong-type", f"invalid Content-Type: got {kind[:100]!r}, expected {wanted}")
-        return most
+        return max_bytes
 
 
 def check_framing(headers: Headers) -> None:
@@ -221,15 +220,15 @@ def check_path(scope: Mapping[str, object]) -> None:
             raise Problem(400, "bad-path", "the path is not UTF-8; escape its bytes as in %C3%A9") from None
 
 
-def body_too_large(most: int) -> Problem:
+def body_too_large(max_bytes: int) -> Problem:
     """Return the problem of a body of more than `most` bytes."""
-    return Problem(413, "too-large", f"the body has more than {most:,} bytes; send less, or in parts")
+    return Problem(413, "too-large", f"the body has more than {max_bytes:,} bytes; send less, or in parts")
 
 
 def with_security_headers(send: Send) -> Send:
     """Return a `send` that adds headers for the browser to every response."""
 
-    async def sent(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in SECURITY_HEADERS.items():
@@ -237,7 +236,7 @@ def with_security_headers(send: Send) -> Send:
             headers.setdefault("Cache-Control", "no-store")
         await send(message)
 
-    return sent
+    return send_with_headers
 
 
 def with_body_limit(receive: Receive, max_bytes: int, timeout_s: float) -> Receive:
@@ -251,23 +250,23 @@ def with_body_limit(receive: Receive, max_bytes: int, timeout_s: float) -> Recei
     Raises:
         Problem: 413 or 408, from the returned function.
     """
-    took, whole, began = 0, False, 0.0
+    received_bytes, is_complete, started_at = 0, False, 0.0
 
-    async def within() -> Message:
-        nonlocal took, whole, began
-        if whole:
+    async def receive_limited() -> Message:
+        nonlocal received_bytes, is_complete, started_at
+        if is_complete:
             return await receive()
-        began = began or time.monotonic()
+        started_at = started_at or time.monotonic()
         try:
-            with anyio.fail_after(began + timeout_s + took / MIN_BODY_BYTES_PER_S - time.monotonic()):
+            with anyio.fail_after(started_at + timeout_s + received_bytes / MIN_BODY_BYTES_PER_S - time.monotonic()):
                 message = await receive()
         except TimeoutError:
-            detail = f"the body did not come within {timeout_s:g} s; send it again"
+            detail = f"the body did not arrive within {timeout_s:g} s; send it again"
             raise Problem(408, "too-slow", detail, {"Connection": "close"}) from None
-        took += len(message.get("body", b""))
-        if took > max_bytes:
+        received_bytes += len(message.get("body", b""))
+        if received_bytes > max_bytes:
             raise body_too_large(max_bytes)
-        whole = not message.get("more_body", False)
+        is_complete = not message.get("more_body", False)
         return message
 
-    return within
+    return receive_limited

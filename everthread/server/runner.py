@@ -50,7 +50,7 @@ POLL_INTERVAL_S = 0.05
 TRUSTED_PROXIES = "127.0.0.1,::1"  # may name their clients: proxies on this machine
 KEY_REQUIRED_MESSAGE = (
     "{} can be reached from other machines, and there is no key: make one with `everthread keys new`, or serve at "
-    "127.0.0.1, where none is needed"
+    "127.0.0.1, where no key is needed"
 )
 
 
@@ -74,7 +74,7 @@ class AppFactory:
         logs.install(self.log_level)
         if self.multi_process:
             _exit_with_parent()
-        return app.create(self.build_services(), self.settings, closes=True)
+        return app.create_app(self.build_services(), self.settings, closes=True)
 
     def build_services(self) -> Services:
         """Build the services of one process. Raises ConfigError for an unknown name."""
@@ -230,7 +230,7 @@ def build_config(create_app: Callable[[], ASGIApp], limits: ConnectionLimits, wo
 class WorkerEventLoop(asyncio.SelectorEventLoop):
     """The event loop of one of several workers.
 
-    Where the system balances connections among sockets of one address, the worker listens with a socket of its own;
+    If the system balances connections among sockets of one address, the worker listens with a socket of its own;
     with a shared one, the first worker to wake would get most of them. Other workers reach it at another socket, until
     its last request is done.
     """
@@ -266,7 +266,7 @@ class LoggingSupervisor(Multiprocess):
 
 
 class GracefulServer(uvicorn.Server):
-    """uvicorn's server; it tells a person at a terminal what the shutdown waits for."""
+    """uvicorn's server; on a terminal it reports what the shutdown waits for."""
 
     def request_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal before uvicorn does: stop as soon as the server has started.

@@ -142,7 +142,7 @@ class UnitHitView(View):
 
 
 class ContextView(View):
-    """What is remembered for a query, as text for a prompt. cut: hits left out for want of room."""
+    """The memories recalled for a query, as text for a prompt. cut: hits left out because they exceeded the budget."""
 
     text: str
     tokens: int
@@ -305,7 +305,7 @@ class RequestBody(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_unknown(cls, given: Any) -> Any:
+    def _keep_one_unknown(cls, given: Any) -> Any:
         """Keep only one of many unknown fields: a million of them would make as many errors."""
         if not isinstance(given, dict) or len(given) <= len(cls.model_fields):
             return given
@@ -446,7 +446,7 @@ class QueryBody(RequestBody):
     exclude: Annotated[list[int], Field(fail_fast=True)] = Field(default_factory=list)
 
     def to_filter(self) -> Filter | None:
-        """Convert to a filter, or None if there is none."""
+        """Convert to a filter; None without one."""
         return None if self.where is None else self.where.to_filter()
 
 

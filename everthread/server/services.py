@@ -112,22 +112,22 @@ class Services:
         Raises:
             ConfigError: for an unknown name.
         """
-        kept = SavedRecipe.of(self.store, bank)
+        saved = SavedRecipe.of(self.store, bank)
         if name is None:
-            name = kept.name if kept else self.recipe.name
-        usual = self.get_recipe(name)
-        return kept.apply(usual) if kept and kept.name == name else usual
+            name = saved.name if saved else self.recipe.name
+        server_recipe = self.get_recipe(name)
+        return saved.apply(server_recipe) if saved and saved.name == name else server_recipe
 
     def save_recipe(self, bank: str, recipe: Recipe | None) -> None:
         """Save a bank's recipe; None: use the server's. Raises as `Store.set_setting`."""
         save_recipe(self.store, bank, recipe, None if recipe is None else self.get_recipe(recipe.name))
 
-    def _get_open(self, at: tuple[object, ...]) -> Memory | None:
+    def _get_open(self, key: tuple[object, ...]) -> Memory | None:
         with self._lock:
-            held = self._memories.get(at)
-            if held is not None:
-                self._memories.move_to_end(at)
-            return held
+            memory = self._memories.get(key)
+            if memory is not None:
+                self._memories.move_to_end(key)
+            return memory
 
     def get_memory(self, bank: str, *, create: bool = False, recipe: str | None = None) -> Memory:
         """Return the memory of a bank.
@@ -144,14 +144,14 @@ class Services:
         """
         if not create and not self.store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
-        way = self.get_bank_recipe(bank, recipe)
-        at = bank, identity(way)
-        held = self._get_open(at)
-        if held is None:
-            held = Memory(bank, self.store, self.embedder, way)
-            held.count = self.count
+        bank_recipe = self.get_bank_recipe(bank, recipe)
+        key = bank, identity(bank_recipe)
+        memory = self._get_open(key)
+        if memory is None:
+            memory = Memory(bank, self.store, self.embedder, bank_recipe)
+            memory.count = self.count
             with self._lock:
-                held = self._memories.setdefault(at, held)
+                memory = self._memories.setdefault(key, memory)
                 while len(self._memories) > MAX_OPEN_MEMORIES:
                     self._memories.popitem(last=False)
-        return held
+        return memory

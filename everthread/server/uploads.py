@@ -1,6 +1,6 @@
-"""What is sent as the bytes of a file: written, as it comes, to a file of its own that goes when it was answered.
+"""Uploads: writes the body of a request to a temporary file, which is removed when the request has been answered.
 
-The file is in a temporary folder that is locked meanwhile. A folder that is not locked was left by a process that was
+The file is in a temporary folder that is locked until then. A folder that is not locked was left by a process that was
 killed; the next server removes it when it starts.
 """
 
@@ -27,24 +27,24 @@ try:
 except ImportError:  # Windows, which removes no files that are open
     fcntl = None  # type: ignore[assignment]
 
-PREFIX = "everthread-upload-"  # of the folders' names
-LOCK = ".lock"
-LONGEST = 60  # characters of a file's name that are kept: sessions are named after it
-RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+FOLDER_PREFIX = "everthread-upload-"  # of the folders' names
+LOCK_NAME = ".lock"
+MAX_STEM_CHARS = 60  # characters of a file's name without its extension; sessions are named after it
+RAW_CONTENT = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that was sent, where it is now, and the SHA-256 of what is in it."""
+    """An uploaded file: where it is stored, and the SHA-256 of its content."""
 
     path: Path
     digest: str
 
 
 @asynccontextmanager
-async def received(request: Request, name: str) -> AsyncIterator[Upload]:
-    """The body of a request as a file called nearly so. How large it may be, `guard` knows."""
-    with _locked() as folder:
+async def receive_upload(request: Request, name: str) -> AsyncIterator[Upload]:
+    """Write the body of a request to a file of a similar name. `request_guard` limits its size."""
+    with _locked_folder() as folder:
         path, digest = folder / safe_filename(name), hashlib.sha256()
         with path.open("wb") as file:
             async for part in request.stream():
@@ -54,26 +54,26 @@ async def received(request: Request, name: str) -> AsyncIterator[Upload]:
 
 
 @contextmanager
-def _locked() -> Iterator[Path]:
-    """A folder that is locked while it is used, and removed afterwards."""
+def _locked_folder() -> Iterator[Path]:
+    """Yield a new folder that is locked during the block, and removed afterwards."""
     while True:
-        with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder:
-            lock = os.open(Path(folder, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+        with TemporaryDirectory(prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as folder:
+            lock = os.open(Path(folder, LOCK_NAME), os.O_CREAT | os.O_RDWR, 0o600)
             try:
                 if fcntl is not None:
                     fcntl.flock(lock, fcntl.LOCK_EX)
-                if Path(folder, LOCK).exists():  # `sweep` may have come between the two
+                if Path(folder, LOCK_NAME).exists():  # otherwise `remove_stale_uploads` removed it before it was locked
                     yield Path(folder)
                     return
             finally:
                 os.close(lock)
 
 
-def sweep() -> None:
-    """Removes the folders of uploads that killed processes of this user have left."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError):  # it is another user's, in use, or gone by now
-            lock = os.open(folder / LOCK, os.O_RDWR)
+def remove_stale_uploads() -> None:
+    """Remove the folders of uploads that killed processes of this user have left."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError):  # it belongs to another user, is in use, or was removed
+            lock = os.open(folder / LOCK_NAME, os.O_RDWR)
             try:
                 if fcntl is not None and folder.lstat().st_uid == os.getuid():
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,16 +83,16 @@ def sweep() -> None:
 
 
 def safe_filename(name: str) -> str:
-    """A name from outside as that of a file in a folder of its own: letters, digits and a known ending, no path."""
+    """Return a safe file name for a name that a client sent: letters, digits and a plain extension, without a path."""
     stem, dot, ending = name.rpartition(".")
-    plain = re.sub(r"[^\w-]+", "_", (stem if dot else name).rpartition("/")[2])[:LONGEST].strip("_")
+    plain = re.sub(r"[^\w-]+", "_", (stem if dot else name).rpartition("/")[2])[:MAX_STEM_CHARS].strip("_")
     known = ending.lower() if dot and re.fullmatch(r"[A-Za-z]{1,8}", ending) else "txt"
     return f"{plain.encode()[:200].decode(errors='ignore') or 'file'}.{known}"
 
 
 @contextmanager
-def naming(path: Path, name: str) -> Iterator[None]:
-    """Name an uploaded file in errors as its sender knows it."""
+def name_in_errors(path: Path, name: str) -> Iterator[None]:
+    """Replace the path of an uploaded file in errors by the name that the client gave it."""
     try:
         yield
     except EverthreadError as error:

@@ -17,7 +17,7 @@ from everthread.chat.character import DEFAULT_CHARACTER
 from everthread.client.characters import RemoteCharacters
 from everthread.recipes.default import Default
 from everthread.server import server_db
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
@@ -43,7 +43,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SQLiteSto
 
 @pytest.fixture
 def url(store: SQLiteStore) -> Iterator[str]:
-    with serving(create(Services(store, HashEmbedder(64), None, Default()))) as url:
+    with serving(create_app(Services(store, HashEmbedder(64), None, Default()))) as url:
         yield url
 
 
@@ -139,7 +139,7 @@ def test_a_key_for_one_bank_is_not_for_them(store: SQLiteStore, url: str) -> Non
         secret = keys.create("alice's", ["alice"], ["read", "write", "chat", "forget"])
     with Client(url, "alice", secret) as client:
         assert client.characters.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER  # whoever may talk sees them
-        with pytest.raises(ConfigError, match="this key is not for that"):
+        with pytest.raises(ConfigError, match="this key does not permit the request"):
             client.characters.save(NORA)
-        with pytest.raises(ConfigError, match="this key is not for that"):
+        with pytest.raises(ConfigError, match="this key does not permit the request"):
             client.characters.remove(DEFAULT_CHARACTER.name)

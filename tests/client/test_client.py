@@ -44,7 +44,7 @@ from everthread.client import connection
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
 from everthread.server.services import Services
 from everthread.server.settings import Settings
@@ -83,7 +83,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 @pytest.fixture
 def url(store: SQLiteStore) -> Iterator[str]:
-    with serving(create(Services(store, HashEmbedder(64), None, Default()))) as url:
+    with serving(create_app(Services(store, HashEmbedder(64), None, Default()))) as url:
         yield url
 
 
@@ -360,7 +360,7 @@ def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
 def talking(store: SQLiteStore, *told: llm.Told) -> Iterator[Client]:
     with llm.llm_server(*told) as server:
         engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
-        with serving(create(engine)) as url, Client(url, BANK) as client:
+        with serving(create_app(engine)) as url, Client(url, BANK) as client:
             yield client
 
 
@@ -383,10 +383,10 @@ def test_a_reply_comes_piece_by_piece_and_is_kept(store: SQLiteStore) -> None:
 
 
 def test_an_address_behind_which_there_is_nothing_is_told(store: SQLiteStore) -> None:
-    app = create(Services(store, HashEmbedder(64), None, Default()))
+    app = create_app(Services(store, HashEmbedder(64), None, Default()))
     with serving(app) as url, Client(f"{url}/nope", bank="alice") as lost, pytest.raises(NotFound) as told:
         lost.stats()
-    assert str(told.value).startswith("there is nothing at this address; the API is below /api/v1")
+    assert str(told.value).startswith("unknown address; the API is below /api/v1")
 
 
 def test_a_reply_that_is_stopped_is_kept_as_far_as_it_came(store: SQLiteStore) -> None:
@@ -575,15 +575,18 @@ def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteSto
     with closing(KeyStore(server_db.get_path(store))) as keys:
         secret = keys.create("alice's", [BANK], ["read", "write"])
     engine = Services(store, HashEmbedder(64), None, Default())
-    with serving(create(engine, Settings(key_required=True))) as url:
+    with serving(create_app(engine, Settings(key_required=True))) as url:
         with Client(url, BANK, secret) as client:
             client.observe("Hello.")
             assert client.banks() == [BANK]
-            with pytest.raises(ConfigError, match="this key is not for that"):
+            with pytest.raises(ConfigError, match="this key does not permit the request"):
                 client.forget(everything=True)
-        with Client(url, "bob", secret) as client, pytest.raises(ConfigError, match="this key is not for that"):
+        with (
+            Client(url, "bob", secret) as client,
+            pytest.raises(ConfigError, match="this key does not permit the request"),
+        ):
             client.stats()
-        with Client(url, BANK) as client, pytest.raises(ConfigError, match="a key is needed"):
+        with Client(url, BANK) as client, pytest.raises(ConfigError, match="a key is required"):
             client.stats()
         with Client(url, BANK, "et_wrong") as client, pytest.raises(ConfigError, match="the key is unknown"):
             client.stats()

@@ -20,7 +20,7 @@ from starlette.responses import StreamingResponse
 
 from everthread.recipes.default import Default
 from everthread.server import logs, runner
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.http_protocol import ConnectionLimits
 from everthread.server.services import Services
 from everthread.server.settings import Settings
@@ -34,7 +34,7 @@ PATIENCE = 120.0  # seconds; a busy machine is slow
 def made(folder: str, settings: Settings) -> FastAPI:
     """The app, and routes to try it: `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more
     than any socket holds, `/sleep` holds a thread, and `/most` tells how many were held at a time."""
-    app = create(Services(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
+    app = create_app(Services(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
 
     @app.get("/slow")
     async def slow() -> StreamingResponse:

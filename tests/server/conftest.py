@@ -17,7 +17,7 @@ from hardship.loopback import serving
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -37,7 +37,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 def api(services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A client of the app, whose characters are this test's own."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    app = create(services)
+    app = create_app(services)
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
         yield client
     app.state.idempotency.close()
@@ -64,7 +64,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as told:
         services = Services(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
-        with serving(create(services)) as url:
+        with serving(create_app(services)) as url:
             yield url
     store.close()
 
@@ -72,7 +72,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
-    with serving(create(Services(store, HashEmbedder(512), None, Default()))) as url:
+    with serving(create_app(Services(store, HashEmbedder(512), None, Default()))) as url:
         yield url
     store.close()
 

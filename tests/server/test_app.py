@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from opentelemetry import trace
 from everthread.testing import HashEmbedder
 from everthread.recipes.default import Default
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 
@@ -24,7 +24,7 @@ class Watching(trace.TracerProvider):
 
 trace.set_tracer_provider(Watching())
 store = SQLiteStore(Path(sys.argv[1]))
-with TestClient(create(Services(store, HashEmbedder(64), None, Default())), base_url="http://127.0.0.1") as client:
+with TestClient(create_app(Services(store, HashEmbedder(64), None, Default())), base_url="http://127.0.0.1") as client:
     assert client.post("/api/v1/banks/alice/lines", json={"text": "a secret"}).status_code == 201
 store.close()
 sys.exit(len(asked))
@@ -46,13 +46,13 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 from everthread.testing import HashEmbedder
 from everthread.recipes.default import Default
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 
 for closes in (False, True):
     services = Services(SQLiteStore(Path(sys.argv[1])), HashEmbedder(64), None, Default())
-    with TestClient(create(services, closes=closes), base_url="http://127.0.0.1") as client:
+    with TestClient(create_app(services, closes=closes), base_url="http://127.0.0.1") as client:
         assert client.get("/healthz").status_code == 200
     services.store.close()
     print(gc.get_freeze_count() > 10_000)

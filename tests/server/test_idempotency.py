@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.idempotency import MAX_REQUEST_S, RECORD_LIFETIME_S, SCHEMA, IdempotencyStore
 from everthread.server.problems import Problem
 from everthread.server.server_db import ServerDatabase
@@ -42,7 +42,7 @@ def test_a_batch_and_a_correction_are_kept_once(told: TestClient) -> None:
 
 def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, services: Services, tmp_path: Path) -> None:
     first = told.post(LINES, json={"text": "Once."}, headers=KEY)
-    app = create(services)
+    app = create_app(services)
     app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.post(LINES, json={"text": "Once."}, headers=KEY).json() == first.json()
@@ -166,7 +166,7 @@ def test_a_correction_of_a_line_with_a_key_is_made_once_where_the_record_is_gone
 ) -> None:
     told.post(LINES, json={"text": "Porto.", "key": "k"})
     first = told.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
-    app = create(services)
+    app = create_app(services)
     app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
         assert other.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY).json() == first.json()

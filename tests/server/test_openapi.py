@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.path_segments import API_PREFIX
 from everthread.server.services import Services
 
@@ -82,7 +82,7 @@ def test_no_request_is_answered_otherwise_than_it_is_told(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    app = create(services)
+    app = create_app(services)
     schema = schemathesis.openapi.from_asgi(f"{API_PREFIX}/openapi.json", app)
     asked = 0
     for found in schema.get_all_operations():

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -61,14 +61,14 @@ def test_text_typed_in_incognito_is_not_sent_after_its_end_until_the_person_choo
     expect(tab.locator(".line")).to_have_count(0)
     check_accessibility(tab)
     tab.locator("#message").press("Enter")
-    expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
+    expect(tab.locator("#notices")).to_contain_text("no longer in incognito")
     expect(tab.locator("#message")).to_have_value(SECRET)
     tab.locator("#notices").get_by_label("Dismiss").click()
     tab.reload()  # which changes nothing about it
     tab.wait_for_selector("html[data-ready]")
     expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
     tab.locator("#message").press("Enter")
-    expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
+    expect(tab.locator("#notices")).to_contain_text("no longer in incognito")
     expect(tab.locator("#message")).to_have_value(SECRET)
     assert lines(url, bank) == []
     tab.get_by_role("button", name=chosen).click()
@@ -88,7 +88,7 @@ def test_a_restarted_server_accepts_nothing_that_was_typed_in_incognito(
         def started() -> Services:
             return Services(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
 
-        with serving(create(started())) as first, serving(create(started())) as second:
+        with serving(create_app(started())) as first, serving(create_app(started())) as second:
             enter_incognito(tab, first, "restarted")
             tab.fill("#message", SECRET)
 
@@ -102,7 +102,7 @@ def test_a_restarted_server_accepts_nothing_that_was_typed_in_incognito(
             tab.evaluate(FOCUS)
             expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
             tab.locator("#message").press("Enter")
-            expect(tab.locator("#notices")).to_contain_text("not in incognito any more")
+            expect(tab.locator("#notices")).to_contain_text("no longer in incognito")
             assert lines(second, "restarted") == []
             tab.unroute_all(behavior="wait")
     store.close()
@@ -199,7 +199,7 @@ def test_a_lost_incognito_is_reported_before_anything_is_saved(browser: Browser,
     of = f"{url}/api/v1/banks/unmasked"
     web.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
     say(page, "My word is periwinkle.")
-    expect(page.locator("#notices")).to_contain_text("not in incognito any more")
+    expect(page.locator("#notices")).to_contain_text("no longer in incognito")
     expect(page.locator("#incognito")).to_contain_text("Incognito has ended")
     expect(page.locator("#message")).to_have_value("My word is periwinkle.")
     assert web.get(f"{of}/lines").json()["items"] == []

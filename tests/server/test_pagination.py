@@ -5,15 +5,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from everthread.errors import BadQuery
-from everthread.server.pagination import cursor, page, place
+from everthread.server.pagination import build_page, decode_cursor, encode_cursor
 
 
 @given(st.lists(st.integers(0, 99), unique=True), st.integers(1, 10))
 def test_pages_together_are_the_list(items: list[int], limit: int) -> None:
     items, found, after = sorted(items), [], None
     while True:
-        behind = place(after, (int,))
-        told = page((each for each in items if not behind or each > behind[0]), limit, lambda each: [each])
+        behind = decode_cursor(after, (int,))
+        told = build_page((each for each in items if not behind or each > behind[0]), limit, lambda each: [each])
         found += told["items"]
         assert len(told["items"]) <= limit
         if (after := told["next"]) is None:
@@ -23,7 +23,7 @@ def test_pages_together_are_the_list(items: list[int], limit: int) -> None:
 
 @given(st.text(max_size=50), st.integers())
 def test_a_cursor_is_read_as_it_was_written(text: str, number: int) -> None:
-    assert place(cursor([text, number]), (str, int)) == [text, number]
+    assert decode_cursor(encode_cursor([text, number]), (str, int)) == [text, number]
 
 
 @given(st.text(max_size=50))
@@ -31,4 +31,4 @@ def test_a_cursor_is_read_as_it_was_written(text: str, number: int) -> None:
 @example("W3RydWVd")
 def test_what_is_no_cursor_is_refused(text: str) -> None:
     with pytest.raises(BadQuery, match="no cursor"):
-        place(text, (int, str))
+        decode_cursor(text, (int, str))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from everthread.recipes.default import Default
 from everthread.server import server_db
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
 from everthread.server.permissions import (
     ChatAnyServices,
@@ -37,7 +37,7 @@ class House:
 
     def __init__(self, folder: Path, required: bool = True) -> None:
         self.store = SQLiteStore(folder)
-        self.app = create(Services(self.store, HashEmbedder(64), None, Default()), Settings(key_required=required))
+        self.app = create_app(Services(self.store, HashEmbedder(64), None, Default()), Settings(key_required=required))
         self.keys = KeyStore(server_db.get_path(self.store))
         self.owner = self.client(self.keys.create("owner"))
         for bank in ("mine", "secret"):

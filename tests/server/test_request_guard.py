@@ -17,7 +17,7 @@ from starlette.datastructures import Headers
 
 from everthread.recipes.default import Default
 from everthread.server import logs, request_guard, server_db
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.keys import KeyStore
 from everthread.server.problems import Problem
 from everthread.server.rate_limit import MAX_CALLERS, RateLimiter, client_address
@@ -32,7 +32,7 @@ SAID = {"text": "My sister Mia moved to Lisbon."}
 
 def app(folder: Path, **given: Any) -> FastAPI:
     services = Services(SQLiteStore(folder), HashEmbedder(64), None, Default())
-    return create(services, Settings(**given), closes=True)
+    return create_app(services, Settings(**given), closes=True)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_of_callers_only_so_many_are_remembered() -> None:
     rates = RateLimiter(1)
     for number in range(MAX_CALLERS + 100):
         rates.acquire(str(number), 0.0)
-    assert len(rates._left) == MAX_CALLERS
+    assert len(rates._buckets) == MAX_CALLERS
 
 
 def test_all_addresses_of_one_subscriber_are_one_caller() -> None:

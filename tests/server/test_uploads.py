@@ -10,7 +10,7 @@ from hardship.served import Served, served, wait_until
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from everthread.server.uploads import PREFIX, safe_filename
+from everthread.server.uploads import FOLDER_PREFIX, safe_filename
 
 
 @given(st.text(max_size=300))
@@ -51,13 +51,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def begun(server: Served, temporary: Path) -> socket.socket:
     """An upload of which half has arrived."""
-    before = set(temporary.glob(f"{PREFIX}*/*.txt"))
+    before = set(temporary.glob(f"{FOLDER_PREFIX}*/*.txt"))
     raw = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
     raw.sendall(
         f"POST {IMPORT} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\n"
         f"Content-Length: 26\r\nConnection: close\r\n\r\nAnn: Hello.\n".encode()
     )
-    wait_until(lambda: set(temporary.glob(f"{PREFIX}*/*.txt")) > before)
+    wait_until(lambda: set(temporary.glob(f"{FOLDER_PREFIX}*/*.txt")) > before)
     return raw
 
 
@@ -67,9 +67,9 @@ def test_what_a_server_that_was_killed_left_of_an_upload_is_removed_by_the_next(
     with served(tmp_path / "banks") as killed, begun(killed, temporary):
         killed.process.kill()
         killed.process.wait()
-    assert list(temporary.glob(f"{PREFIX}*"))
+    assert list(temporary.glob(f"{FOLDER_PREFIX}*"))
     with served(tmp_path / "banks"):
-        wait_until(lambda: not list(temporary.glob(f"{PREFIX}*")))
+        wait_until(lambda: not list(temporary.glob(f"{FOLDER_PREFIX}*")))
 
 
 def test_an_upload_that_is_on_its_way_is_left_alone_by_another_server(tmp_path: Path, temporary: Path) -> None:
@@ -80,7 +80,7 @@ def test_an_upload_that_is_on_its_way_is_left_alone_by_another_server(tmp_path: 
         answer = b"".join(iter(lambda: raw.recv(65_536), b""))
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert b'"added":2' in answer
-    assert not list(temporary.glob(f"{PREFIX}*"))
+    assert not list(temporary.glob(f"{FOLDER_PREFIX}*"))
 
 
 @pytest.mark.parametrize("path", [IMPORT, "/api/v1/banks/alice/lines"])
@@ -97,4 +97,4 @@ def test_a_client_that_hangs_up_while_it_sends_is_no_error_of_the_server(
         assert 'status="500"' not in httpx.get(f"{running.url}/metrics", timeout=PATIENCE).text
         assert running.stop() == 0
     assert not [row for row in running.log if row["level"] != "info"]
-    assert not list(temporary.glob(f"{PREFIX}*"))
+    assert not list(temporary.glob(f"{FOLDER_PREFIX}*"))

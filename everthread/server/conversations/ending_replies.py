@@ -13,7 +13,7 @@ MAX_SAVED = 256  # ended conversations whose last reply can be repeated under it
 
 
 class EndingReplies:
-    """Emits such replies. The answer that ends a conversation is not a line, so its key is stored only here."""
+    """Emits replies that end a conversation. The answer that ends one is not a line, so its key is stored only here."""
 
     def __init__(self) -> None:
         self._by_key = OrderedDict[str, ReplyStream]()
@@ -27,7 +27,7 @@ class EndingReplies:
         found = None if key is None else self._by_key.get(key)
         return found if found is None or found.user_text == said else raise_key_conflict()
 
-    def emit(self, running: ReplyStream, reply: Reply, echo_user_line: bool) -> bool:
+    def emit(self, stream: ReplyStream, reply: Reply, echo_user_line: bool) -> bool:
         """Emit all events of a reply.
 
         Args:
@@ -36,16 +36,16 @@ class EndingReplies:
             echo_user_line: whether the goodbye, if it was stored, is the first event.
 
         Returns:
-            Whether the conversation has ended.
+            True if the conversation has ended.
         """
         if echo_user_line and reply.goodbye is not None:
-            running.emit("line", line_event(reply.goodbye))
+            stream.emit("line", line_event(reply.goodbye))
         name, data = ending_event(reply)
-        running.emit(name, data)
+        stream.emit(name, data)
         deque(reply, 0).clear()
-        running.finish("done", done_event(None, reply))
-        if name == "ended" and running.key is not None and reply.goodbye is None:
-            self._by_key[running.key] = running
+        stream.finish("done", done_event(None, reply))
+        if name == "ended" and stream.key is not None and reply.goodbye is None:
+            self._by_key[stream.key] = stream
             while len(self._by_key) > MAX_SAVED:
                 self._by_key.popitem(last=False)
         return name == "ended"
@@ -54,5 +54,5 @@ class EndingReplies:
 def raise_key_conflict() -> ReplyStream:
     """Raise the problem that the key belongs to another text."""
     raise Problem(
-        422, "idempotency-conflict", "another text was sent with this Idempotency-Key; take a new key for a new one"
+        422, "idempotency-conflict", "another text was sent with this Idempotency-Key; use a new key for a new text"
     )

@@ -33,7 +33,7 @@ class OpenConversation:
 
     @property
     def is_replying(self) -> bool:
-        """Whether a reply is in progress."""
+        """True while a reply is in progress."""
         return (stream := self.stream) is not None and not stream.is_finished
 
     def forget_reply(self) -> None:

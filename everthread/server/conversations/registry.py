@@ -56,7 +56,7 @@ class ConversationRegistry:
 
     def __init__(self, services: Services, max_replies: int = 256, leases: BankLeases | None = None) -> None:
         self.services, self.max_replies, self.leases = services, max_replies, leases or BankLeases()
-        # Whether other processes serve the store and can't be reached.
+        # True if other processes serve the store, and requests can't be forwarded to them.
         self.isolated = services.multi_process and self.leases.own_socket is None
         self.start_limiter = StartLimiter()
         self._lock = threading.Lock()
@@ -181,7 +181,7 @@ class ConversationRegistry:
         """Return the reply in progress.
 
         Raises:
-            Problem: 404 if there is none.
+            Problem: 404 if no reply is in progress.
         """
         with self._use(memory, session, while_replying=True) as conversation:
             if (stream := conversation.stream) is None or stream.is_finished:

@@ -142,7 +142,7 @@ class ReplyRunner:
             conversation: of the reply.
             stream: of the reply.
             reply: the reply.
-            end: reads the rest of it, or stops it. What it raises becomes an `error` event.
+            end: reads the rest of it, or stops it. An exception that it raises becomes an `error` event.
         """
         last: tuple[str, dict[str, object]] = ("error", problems.build_document(500, "internal", "the reply failed"))
         try:
@@ -150,10 +150,10 @@ class ReplyRunner:
             last = "done", done_event(reply.line, reply)
         except EverthreadError as error:
             saved = {"line": lines_to_json([reply.line])[0]} if reply.line else {}
-            last = "error", {**problems.from_error(error), **saved}
+            last = "error", {**problems.build_error_document(error), **saved}
             log.warning("a reply failed: %s", error if isinstance(error, ModelError) else type(error).__name__)
         finally:
-            if stream.claim_end():
+            if stream.try_claim_end():
                 conversation.usage += reply.usage
                 if self._leases.own_socket is not None and not conversation.chat.incognito:
                     conversation.forget_reply()  # what another worker then forgets would still be shown here

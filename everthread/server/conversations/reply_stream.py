@@ -80,13 +80,13 @@ class ReplyStream:
         self._events: list[bytes] = []
         self._waiting: list[tuple[Waker, Future]] = []
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._finished = threading.Event()
         self._claimed = False
 
     @property
     def is_finished(self) -> bool:
-        """Whether the reply is saved and its last event was emitted."""
-        return self._over.is_set()
+        """True once the reply is saved and its last event was emitted."""
+        return self._finished.is_set()
 
     @property
     def other_banks(self) -> list[str]:
@@ -95,15 +95,15 @@ class ReplyStream:
 
     def emit(self, name: str, data: Mapping[str, object]) -> None:
         """Emit an event, unless the last one was emitted."""
-        told = encode_event(name, data)
+        event = encode_event(name, data)
 
         def add() -> None:
             if not self.is_finished:
-                self._events.append(told)
+                self._events.append(event)
 
         self._change(add)
 
-    def claim_end(self) -> bool:
+    def try_claim_end(self) -> bool:
         """Claim the right to end the stream. Return whether the caller has it."""
         with self._lock:
             claimed, self._claimed = self._claimed, True
@@ -111,24 +111,24 @@ class ReplyStream:
 
     def finish(self, name: str, data: Mapping[str, object]) -> None:
         """Emit the last event."""
-        told = encode_event(name, data)
+        event = encode_event(name, data)
 
         def add() -> None:
-            self._events.append(told)
-            self._over.set()
+            self._events.append(event)
+            self._finished.set()
 
         self._change(add)
 
     def wait(self, timeout: float) -> bool:
         """Wait up to `timeout` seconds until the stream is finished. Return whether it is."""
-        return self._over.wait(timeout)
+        return self._finished.wait(timeout)
 
     def _change(self, change: Callable[[], None]) -> None:
         with self._lock:
             change()
             waiting, self._waiting = self._waiting, []
-        for bell, future in waiting:
-            bell.wake(future)
+        for waker, future in waiting:
+            waker.wake(future)
 
     async def read_events(self, keep_alive: float = KEEP_ALIVE_S) -> AsyncIterator[bytes]:
         """Yield the events from the first one on, as they arrive.
@@ -136,23 +136,23 @@ class ReplyStream:
         Args:
             keep_alive: seconds without an event after which a comment is sent.
         """
-        told = 0
+        sent = 0
         while True:
-            if told < len(self._events):
-                new = self._events[told:]
-                told += len(new)
+            if sent < len(self._events):
+                new = self._events[sent:]
+                sent += len(new)
                 yield b"".join(new)
-            elif self.is_finished and told == len(self._events):
+            elif self.is_finished and sent == len(self._events):
                 return
-            elif not await self._more(told, keep_alive):
+            elif not await self._wait_for_more(sent, keep_alive):
                 yield COMMENT
 
-    async def _more(self, told: int, timeout: float) -> bool:
+    async def _wait_for_more(self, sent: int, timeout: float) -> bool:
         """Wait up to `timeout` seconds for further events. Return whether there are any."""
         loop = asyncio.get_running_loop()
         future: Future = loop.create_future()
         with self._lock:
-            if told < len(self._events) or self.is_finished:
+            if sent < len(self._events) or self.is_finished:
                 return True
             self._waiting.append((Waker.for_loop(loop), future))
         timer = loop.call_later(timeout, _wake, future)
@@ -162,7 +162,7 @@ class ReplyStream:
             timer.cancel()
             with self._lock:
                 self._waiting = [each for each in self._waiting if each[1] is not future]
-        return told < len(self._events) or self.is_finished
+        return sent < len(self._events) or self.is_finished
 
 
 def _wake(future: Future) -> None:

@@ -34,8 +34,8 @@ class ScribeWorkers:
                 worker = self._workers[at] = ScribeWorker(
                     memory,
                     scribe,
-                    scribe_slot=lambda: self._leases.try_holding(memory.bank, self._slots),
-                    background_slot=lambda: self._leases.try_holding(memory.bank, self._priority.background()),
+                    scribe_slot=lambda: self._leases.hold_if_free(memory.bank, self._slots),
+                    background_slot=lambda: self._leases.hold_if_free(memory.bank, self._priority.background()),
                 )
             worker.scribe = scribe
             return worker

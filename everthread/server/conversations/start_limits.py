@@ -17,15 +17,15 @@ MAX_STARTING = 16  # threads; more would mostly wait for each other
 class StartLimiter:
     """The limits of one event loop: one request a bank at a time, and MAX_STARTING in all.
 
-    What a bank's requests wait for (the end of a deletion, another worker) doesn't delay other banks.
+    A request that waits, for the end of a deletion or for another worker, doesn't delay other banks.
     """
 
     def __init__(self) -> None:
         self.threads = CapacityLimiter(MAX_STARTING)
-        self._own: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
+        self._by_bank: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
     async def run(self, bank: str, begin: Callable[[], Result]) -> Result:
         """Run `begin` in a thread, as soon as the limits allow, and return its result."""
-        own = self._own.setdefault(bank, CapacityLimiter(1))
-        async with own:
+        limiter = self._by_bank.setdefault(bank, CapacityLimiter(1))
+        async with limiter:
             return await run_sync(begin, limiter=self.threads)

@@ -35,10 +35,10 @@ class ModelView(BaseModel):
 
 
 class AboutView(BaseModel):
-    """What the server is.
+    """Information about the server.
 
-    model is null if there is none, and for callers that lack a needed key. incognito: whether conversations can be had
-    that are not stored, which needs all requests of one to reach the process that holds it.
+    model is null if no model is configured, and for callers that lack a required key. incognito: whether the server
+    offers conversations that are not stored; all requests of one must reach the process that holds it.
     """
 
     version: str
@@ -59,7 +59,7 @@ class ModelsView(BaseModel):
 
 @router.get("/about")
 def about(request: Request, services: SharedServices) -> AboutView:
-    """What the server is. Needs no key, and says whether one is needed."""
+    """Describe the server. Needs no key, and says whether other requests need one."""
     known = has_valid_key(request)
     llm = services.llm if known else None
     return AboutView(
@@ -97,7 +97,7 @@ def readyz(request: Request, services: SharedServices) -> PlainTextResponse:
 
 
 @health.get("/metrics")
-def numbers(request: Request, _: ReadAllServices) -> Response:
+def prometheus_metrics(request: Request, _: ReadAllServices) -> Response:
     """Return the metrics, for Prometheus."""
     return Response(metrics.get_metrics(request).render(), media_type=PROMETHEUS)
 

@@ -16,7 +16,7 @@ from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BankDamaged, BankTooNew
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest
-from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import (
     BankId,
     Conversations,
@@ -30,7 +30,7 @@ from everthread.server.permissions import (
     require,
 )
 from everthread.server.request_body import AuthFirstRoute
-from everthread.server.routes.receipts import forgotten
+from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import (
     BankView,
     CharacterBody,
@@ -59,13 +59,13 @@ def banks(
     request: Request, services: ReadAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT
 ) -> dict[str, Any]:
     """List the banks that the key may read, by id."""
-    behind = place(after, (str,))
+    previous = decode_cursor(after, (str,))
     ids = sorted(permitted_banks(request, "read", services.store.banks()))
-    there = (bank for bank in ids if behind is None or bank > behind[0])
-    return page(_short(services.store, there, services.embedder.name), limit, lambda item: [item.bank])
+    following = (bank for bank in ids if previous is None or bank > previous[0])
+    return build_page(_list_stats(services.store, following, services.embedder.name), limit, lambda item: [item.bank])
 
 
-def _short(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
+def _list_stats(store: Store, banks: Iterable[str], model: str) -> Iterator[Stats]:
     """Yield counts of banks, except those that were forgotten in the meantime or can't be read."""
     for bank in banks:
         if store.exists(bank):
@@ -103,7 +103,7 @@ def forget_everything(
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
     require(request, "forget", bank)  # not by `ForgetMemory`: a repeated request finds no bank
-    return forgotten(once, conversations, bank, lambda: services.get_memory(bank).forget(everything=True), close=True)
+    return forget_once(once, conversations, bank, lambda: services.get_memory(bank).forget(everything=True), close=True)
 
 
 @router.get("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
@@ -149,14 +149,14 @@ def bank_character(memory: ReadMemory) -> dict[str, Any]:
 @router.put("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def set_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterBody) -> dict[str, Any]:
     """Set the character of the bank."""
-    return _set(memory, once, "character", Character(**body.model_dump()).to_json(), _character)
+    return _set_once(memory, once, "character", Character(**body.model_dump()).to_json(), _character)
 
 
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def change_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterChanges) -> dict[str, Any]:
     """Change some fields of the bank's character: its description, where you are, your name."""
     changed = open_character(None, memory.settings()).with_changes(**body.get_changes())
-    return _set(memory, once, "character", changed.to_json(), _character)
+    return _set_once(memory, once, "character", changed.to_json(), _character)
 
 
 def _character(kept: Settings) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _character(kept: Settings) -> dict[str, Any]:
     return dict(open_character(None, kept).to_json())
 
 
-def _set(
+def _set_once(
     memory: Memory, once: IdempotentRequest, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
 ) -> dict[str, Any]:
     """Save a setting once, and return its current state."""

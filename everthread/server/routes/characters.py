@@ -16,62 +16,62 @@ from everthread.chat.character import DEFAULT_CHARACTER, Character
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.server import path_segments
 from everthread.server.idempotency import Idempotency, StreamedIdempotency
-from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import ChatAnyServices, ForgetAllServices, WriteAllServices
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import CharacterBody, CharacterItem, CharacterView, Page
-from everthread.server.uploads import RAW, Upload, naming, received
+from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 
 router = APIRouter(prefix="/characters", tags=["characters"], route_class=AuthFirstRoute)
 
 MAX_DESCRIPTION_CHARS = 200  # in the list
 PNG: dict[str, Any] = {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 Name = Annotated[path_segments.PathSegment, InPath(description="A character's name; a / in it is written %2F.")]
-CARD = {"required": True, "content": {**RAW, **PNG, "application/json": {"schema": {"type": "object"}}}}
+CARD = {"required": True, "content": {**RAW_CONTENT, **PNG, "application/json": {"schema": {"type": "object"}}}}
 
 
-def _known(name: str) -> str:
+def _check_exists(name: str) -> str:
     """Return the name if the folder has this character; `load` would accept a path as well."""
     if name not in character_library.list_names():
         raise NotFound(f"there is no character {name!r}; GET /api/v1/characters lists all")
     return name
 
 
-def _loaded(name: str) -> Character:
+def _load(name: str) -> Character:
     """Load a character of the folder, or the default one."""
     if name == DEFAULT_CHARACTER.name and name not in character_library.list_names():
         return DEFAULT_CHARACTER
-    return character_library.load(_known(name))
+    return character_library.load(_check_exists(name))
 
 
 @router.get("", response_model=Page[CharacterItem])
 def characters(services: ChatAnyServices, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the characters."""
-    behind = place(after, (str,))
+    previous = decode_cursor(after, (str,))
     names = sorted({*character_library.list_names(), DEFAULT_CHARACTER.name})
-    found = (_item(name) for name in names if behind is None or name > behind[0])
-    return page((each for each in found if each), limit, lambda item: [item["name"]])
+    found = (_item(name) for name in names if previous is None or name > previous[0])
+    return build_page((each for each in found if each), limit, lambda item: [item["name"]])
 
 
 def _item(name: str) -> dict[str, Any] | None:
     """Return a character in short; None if its file is no longer a card."""
     try:
-        description = _loaded(name).description[:MAX_DESCRIPTION_CHARS]
+        description = _load(name).description[:MAX_DESCRIPTION_CHARS]
     except (BadFile, NotFound):
         return None
-    there = name in character_library.list_names()
+    is_stored = name in character_library.list_names()
     return {
         "name": name,
         "description": description,
         "has_picture": character_library.has_picture(name),
-        "builtin": not there,
+        "builtin": not is_stored,
     }
 
 
 @router.get("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
 def character(services: ChatAnyServices, name: Name) -> dict[str, Any]:
     """Get a character."""
-    return dict(_loaded(name).to_json())
+    return dict(_load(name).to_json())
 
 
 @router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
@@ -85,18 +85,18 @@ def put_character(services: WriteAllServices, once: Idempotency, name: Name, bod
         character_library.save(made, force=True)
 
     once.run_once(save, lambda _: True, lambda _: None)
-    return dict(_loaded(name).to_json())
+    return dict(_load(name).to_json())
 
 
 @router.delete("/{name}", status_code=204)
 def remove_character(services: ForgetAllServices, once: Idempotency, name: Name) -> None:
     """Remove a character for good. Its conversations remain in their banks."""
-    once.run_once(lambda: character_library.remove(_known(name)), lambda _: True, lambda _: None)
+    once.run_once(lambda: character_library.remove(_check_exists(name)), lambda _: True, lambda _: None)
 
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
     """Receive a card."""
-    async with received(request, "card.json") as file:
+    async with receive_upload(request, "card.json") as file:
         yield file
 
 
@@ -116,11 +116,11 @@ def import_character(
     """Store the character of a card: its bytes, JSON or PNG (V1, V2, V3)."""
 
     def add() -> Character:
-        with naming(file.path, "the card"):
+        with name_in_errors(file.path, "the card"):
             return character_library.add(file.path, force=replace)
 
     def again(_: Any) -> Character:
-        with naming(file.path, "the card"):
+        with name_in_errors(file.path, "the card"):
             return card.read(file.path)
 
     return dict(once.with_body_digest(file.digest).run_once(add, lambda _: True, again).to_json())
@@ -129,7 +129,7 @@ def import_character(
 @router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})
 def character_card(services: ChatAnyServices, name: Name, format: Literal["png", "json"] = "json") -> Response:
     """Export a character as a card for other programs. It contains all fields, including your name and the location."""
-    character = _loaded(name)
+    character = _load(name)
     with TemporaryDirectory(prefix="everthread-") as place:
         file = Path(place, f"card.{format}")
         if name in character_library.list_names():
@@ -145,4 +145,4 @@ def character_card(services: ChatAnyServices, name: Name, format: Literal["png",
 @router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})
 def character_picture(services: ChatAnyServices, name: Name) -> Response:
     """Get the picture of a character, without its card."""
-    return Response(character_library.read_picture(_known(name)), media_type="image/png")
+    return Response(character_library.read_picture(_check_exists(name)), media_type="image/png")

@@ -44,13 +44,13 @@ Session = Annotated[
 ]
 
 
-class Events(StreamingResponse):
-    """The events of a reply, from the first on."""
+class EventResponse(StreamingResponse):
+    """A response that streams the events of a reply, from the first on."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, running: ReplyStream) -> None:
-        super().__init__(running.read_events(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    def __init__(self, reply_stream: ReplyStream) -> None:
+        super().__init__(reply_stream.read_events(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
 @router.get("", response_model=StateView)
@@ -59,7 +59,7 @@ def state(memory: ChatMemory, session: Session, conversations: Conversations) ->
     return conversations.get_state(memory, session)
 
 
-@router.post("/reply", status_code=200, response_class=Events, responses=STREAM)
+@router.post("/reply", status_code=200, response_class=EventResponse, responses=STREAM)
 async def reply(
     request: Request,
     new: ChatLazyMemory,
@@ -67,7 +67,7 @@ async def reply(
     conversations: Conversations,
     body: ReplyBody,
     once: Idempotency,
-) -> Events:
+) -> EventResponse:
     """Say something and get a reply. The line is stored before the response begins.
 
     If the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or no
@@ -89,10 +89,10 @@ async def reply(
             may_forget=may_forget,
         )
 
-    return Events(await conversations.start_limiter.run(new.bank, begin))
+    return EventResponse(await conversations.start_limiter.run(new.bank, begin))
 
 
-@router.post("/regenerate", status_code=200, response_class=Events, responses=STREAM)
+@router.post("/regenerate", status_code=200, response_class=EventResponse, responses=STREAM)
 def regenerate(
     request: Request,
     memory: ChatMemory,
@@ -100,12 +100,12 @@ def regenerate(
     conversations: Conversations,
     once: Idempotency,
     body: AskBody | None = None,
-) -> Events:
+) -> EventResponse:
     """Generate the last reply again. The earlier one becomes a swipe when the new one is stored."""
     return _start_once(request, memory, session, conversations, once, lambda chat: chat.regenerate(), body or AskBody())
 
 
-@router.post("/answer", status_code=200, response_class=Events, responses=STREAM)
+@router.post("/answer", status_code=200, response_class=EventResponse, responses=STREAM)
 def answer(
     request: Request,
     memory: ChatMemory,
@@ -113,12 +113,12 @@ def answer(
     conversations: Conversations,
     once: Idempotency,
     body: AskBody | None = None,
-) -> Events:
+) -> EventResponse:
     """Reply to the conversation as it is, if the last line has no reply."""
     return _start_once(request, memory, session, conversations, once, lambda chat: chat.answer(), body or AskBody())
 
 
-@router.post("/edit", status_code=200, response_class=Events, responses=STREAM)
+@router.post("/edit", status_code=200, response_class=EventResponse, responses=STREAM)
 def edit(
     request: Request,
     memory: ChatMemory,
@@ -126,7 +126,7 @@ def edit(
     conversations: Conversations,
     once: Idempotency,
     body: EditBody,
-) -> Events:
+) -> EventResponse:
     """Replace the text of a line, and discard the lines after it.
 
     A line of the person's gets a new reply; for one of the character's the only event is `done`.
@@ -161,32 +161,32 @@ def _start_once(
     body: AskBody,
     *,
     echo_user_line: bool = False,
-) -> Events:
+) -> EventResponse:
     """Start a reply to the conversation as it is, once."""
     _check_permissions(request, body)
-    running = once.run_once(
+    reply_stream = once.run_once(
         lambda: conversations.start_reply(
             memory, session, act, body.options, echo_user_line=echo_user_line, key=once.name, incognito=body.incognito
         ),
         lambda _: True,
         lambda _: conversations.find_reply(memory, session, once.name),
     )
-    return Events(running)
+    return EventResponse(reply_stream)
 
 
-@router.get("/stream", status_code=200, response_class=Events, responses=STREAM)
-def stream(request: Request, memory: ChatMemory, session: Session, conversations: Conversations) -> Events:
+@router.get("/stream", status_code=200, response_class=EventResponse, responses=STREAM)
+def stream(request: Request, memory: ChatMemory, session: Session, conversations: Conversations) -> EventResponse:
     """Follow the reply in progress, from its beginning. If it draws on other banks, the key must be allowed to read
     them."""
-    running = conversations.get_running(memory, session)
-    for bank in running.other_banks:
+    reply_stream = conversations.get_running(memory, session)
+    for bank in reply_stream.other_banks:
         require(request, "read", bank)
-    return Events(running)
+    return EventResponse(reply_stream)
 
 
 @router.post("/stop", response_model=StateView)
 def stop(memory: ChatMemory, session: Session, conversations: Conversations, once: Idempotency) -> StateView:
-    """Stop the reply in progress. What has arrived of it is stored, marked as partial."""
+    """Stop the reply in progress. The part that has arrived is stored, marked as partial."""
     return _change_once(memory, session, conversations, once, lambda: conversations.stop(memory, session))
 
 
@@ -257,7 +257,7 @@ def end(
             conversations.drop_events(memory.bank)
         return ending, first
 
-    return once.run_once(act, _ending_outcome, lambda told: _restore_ending(memory, session, told))[0]
+    return once.run_once(act, _ending_outcome, lambda outcome: _restore_ending(memory, session, outcome))[0]
 
 
 def _ending_outcome(ended: tuple[EndingView, int]) -> dict[str, Any]:
@@ -265,8 +265,8 @@ def _ending_outcome(ended: tuple[EndingView, int]) -> dict[str, Any]:
     return {"ending": ended[0].model_dump(mode="json", exclude={"session"}), "first": ended[1]}
 
 
-def _restore_ending(memory: Memory, session: str, told: dict[str, Any]) -> tuple[EndingView, int]:
+def _restore_ending(memory: Memory, session: str, outcome: dict[str, Any]) -> tuple[EndingView, int]:
     """Restore an ending. A forgotten conversation is named as in the path."""
-    first = told["first"]
+    first = outcome["first"]
     name = next((each.id for each in memory.sessions() if each.first_seq == first), session)
-    return EndingView.model_validate({**told["ending"], "session": name}), first
+    return EndingView.model_validate({**outcome["ending"], "session": name}), first

@@ -15,7 +15,7 @@ from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest, key_conflict
 from everthread.server.metrics import Metrics, RequestMetrics
-from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import (
     Conversations,
     ForgetMemory,
@@ -25,7 +25,7 @@ from everthread.server.permissions import (
     WriteMemory,
 )
 from everthread.server.request_body import AuthFirstRoute
-from everthread.server.routes.receipts import forgotten
+from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.limits import MAX_SEQ
@@ -37,18 +37,18 @@ Name = TypeVar("Name", bound=str)
 
 
 @router.post("", status_code=201, response_model=LineView)
-def observe(new: WriteLazyMemory, once: Idempotency, counted: RequestMetrics, body: LineBody) -> Line:
+def observe(new: WriteLazyMemory, once: Idempotency, metrics: RequestMetrics, body: LineBody) -> Line:
     """Store one line. It is on disk when this returns."""
-    return _store_once(new, once, counted, [body.to_new_line()])[0]
+    return _store_once(new, once, metrics, [body.to_new_line()])[0]
 
 
 @router.post("/batch", status_code=201, response_model=ItemList[LineView])
-def observe_many(new: WriteLazyMemory, once: Idempotency, counted: RequestMetrics, body: LinesBody) -> dict[str, Any]:
+def observe_many(new: WriteLazyMemory, once: Idempotency, metrics: RequestMetrics, body: LinesBody) -> dict[str, Any]:
     """Store several lines in order. Lines with keys that the bank knows are not stored again."""
-    return {"items": _store_once(new, once, counted, [line.to_new_line() for line in body.lines])}
+    return {"items": _store_once(new, once, metrics, [line.to_new_line() for line in body.lines])}
 
 
-def _store_once(new: LazyMemory, once: IdempotentRequest, counted: Metrics, lines: Sequence[NewLine]) -> list[Line]:
+def _store_once(new: LazyMemory, once: IdempotentRequest, metrics: Metrics, lines: Sequence[NewLine]) -> list[Line]:
     """Store lines once: each has a key, so that the store itself prevents copies."""
     named = [replace(line, key=line.key or once.line_key(number)) for number, line in enumerate(lines)]
 
@@ -58,7 +58,7 @@ def _store_once(new: LazyMemory, once: IdempotentRequest, counted: Metrics, line
         said = [new for new in lines if new.key is None and once.name is not None]
         if any(line.text != replace_unstorable(new.text)[0] for line, new in zip(ours, said, strict=True)):
             raise key_conflict()  # for a key whose record is gone
-        counted.lines.inc(len(kept))
+        metrics.lines.inc(len(kept))
         return kept
 
     return once.run_once(do, _seqs, lambda seqs: _get_lines(new.get_existing(), seqs), safe=True)
@@ -106,18 +106,18 @@ def lines(
 ) -> dict[str, Any]:
     """List lines in order; or `limit` lines around one, within its session and without cursors."""
     if around is not None:
-        return {"items": _around(memory, around, limit, retracted), "next": None}
-    where = Filter(_any(session), _any(speaker), _any(role), since=since, until=until)
-    previous = place(after, (int,)) or [0]
+        return {"items": _lines_around(memory, around, limit, retracted), "next": None}
+    where = Filter(_as_tuple(session), _as_tuple(speaker), _as_tuple(role), since=since, until=until)
+    previous = decode_cursor(after, (int,)) or [0]
     found = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, retracted=retracted)
-    return page(found, limit, lambda line: [line.seq])
+    return build_page(found, limit, lambda line: [line.seq])
 
 
-def _any(given: list[Name] | None) -> tuple[Name, ...] | None:
+def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:
     return None if given is None else tuple(given)
 
 
-def _around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]:
+def _lines_around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]:
     """Return the lines around one, which is in the middle if there are enough on either side."""
     middle = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
     if middle is None or middle.seq != seq:
@@ -161,4 +161,4 @@ def retract(memory: WriteMemory, once: Idempotency, seq: PathSeq) -> Line:
 @router.delete("/{seq}", response_model=ReceiptView)
 def forget(memory: ForgetMemory, once: Idempotency, conversations: Conversations, seq: PathSeq) -> ReceiptView:
     """Forget a line for good, with its earlier versions."""
-    return forgotten(once, conversations, memory.bank, lambda: memory.forget(seq=seq))
+    return forget_once(once, conversations, memory.bank, lambda: memory.forget(seq=seq))

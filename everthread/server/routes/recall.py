@@ -16,21 +16,21 @@ router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirs
 
 
 @router.post("/recall", response_model=ItemList[HitView | UnitHitView])
-def recall(request: Request, memory: ReadMemory, counted: RequestMetrics, body: RecallBody) -> dict[str, Any]:
+def recall(request: Request, memory: ReadMemory, metrics: RequestMetrics, body: RecallBody) -> dict[str, Any]:
     """Find the lines most relevant to a query, best first, each with its neighbours."""
     for bank in body.banks or ():
         require(request, "read", bank)
-    counted.recalls.inc()
-    asked: dict[str, Any] = {"where": body.to_filter(), "as_of": body.as_of, "exclude": body.exclude}
-    return {"items": memory.recall(body.query, body.k, banks=body.banks, **asked)}
+    metrics.recalls.inc()
+    arguments: dict[str, Any] = {"where": body.to_filter(), "as_of": body.as_of, "exclude": body.exclude}
+    return {"items": memory.recall(body.query, body.k, banks=body.banks, **arguments)}
 
 
 @router.post("/context", response_model=ContextView)
-def context(request: Request, memory: ReadMemory, counted: RequestMetrics, body: ContextBody) -> Context:
+def context(request: Request, memory: ReadMemory, metrics: RequestMetrics, body: ContextBody) -> Context:
     """Format what is relevant to a query as text for a prompt; empty if nothing is relevant."""
     for bank in body.banks or ():
         require(request, "read", bank)
-    counted.recalls.inc()
+    metrics.recalls.inc()
     return memory.context(
         body.query,
         body.budget,

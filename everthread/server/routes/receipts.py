@@ -10,7 +10,7 @@ from everthread.server.schemas import ReceiptView
 from everthread.types import Receipt
 
 
-def forgotten(
+def forget_once(
     once: IdempotentRequest,
     conversations: ConversationRegistry,
     bank: str,

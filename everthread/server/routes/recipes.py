@@ -71,7 +71,7 @@ def recipes(services: ReadAnyServices) -> dict[str, Any]:
 def bank_recipe(services: Reading, bank: BankId) -> dict[str, Any]:
     """Get the recipe of a bank, and the values of its options."""
     _require_bank(services, bank)
-    return _shown(services, bank)
+    return _bank_view(services, bank)
 
 
 @router.put("/banks/{bank}/recipe", response_model=RecipeView)
@@ -81,17 +81,17 @@ def set_recipe(services: Changing, bank: BankId, once: Idempotency, body: Recipe
     _require_bank(services, bank)
     usual = services.get_recipe(body.name or services.recipe.name)
     check_remote(usual, body.options)
-    way = None if body.name is None and not body.options else with_options(usual, body.options)
-    return _save_once(services, bank, once, way)
+    recipe = None if body.name is None and not body.options else with_options(usual, body.options)
+    return _save_once(services, bank, once, recipe)
 
 
 @router.patch("/banks/{bank}/recipe", response_model=RecipeView)
 def change_recipe(services: Changing, bank: BankId, once: Idempotency, body: RecipeBody) -> dict[str, Any]:
     """Change some options of the bank's recipe, or the recipe."""
     _require_bank(services, bank)
-    way = services.get_bank_recipe(bank, body.name)
-    check_remote(services.get_recipe(way.name), body.options)
-    return _save_once(services, bank, once, with_options(way, body.options))
+    recipe = services.get_bank_recipe(bank, body.name)
+    check_remote(services.get_recipe(recipe.name), body.options)
+    return _save_once(services, bank, once, with_options(recipe, body.options))
 
 
 def _require_bank(services: Services, bank: str) -> None:
@@ -100,14 +100,14 @@ def _require_bank(services: Services, bank: str) -> None:
         raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
 
 
-def _save_once(services: Services, bank: str, once: IdempotentRequest, way: Recipe | None) -> dict[str, Any]:
-    once.run_once(lambda: services.save_recipe(bank, way), lambda _: True, lambda _: None)
-    return _shown(services, bank)
+def _save_once(services: Services, bank: str, once: IdempotentRequest, recipe: Recipe | None) -> dict[str, Any]:
+    once.run_once(lambda: services.save_recipe(bank, recipe), lambda _: True, lambda _: None)
+    return _bank_view(services, bank)
 
 
-def _shown(services: Services, bank: str) -> dict[str, Any]:
-    way = services.get_bank_recipe(bank)
-    return _view(way, services.get_recipe(way.name), SavedRecipe.of(services.store, bank) is not None)
+def _bank_view(services: Services, bank: str) -> dict[str, Any]:
+    recipe = services.get_bank_recipe(bank)
+    return _view(recipe, services.get_recipe(recipe.name), SavedRecipe.of(services.store, bank) is not None)
 
 
 def _view(recipe: Recipe, usual: Recipe, kept: bool) -> dict[str, Any]:

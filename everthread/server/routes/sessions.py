@@ -15,10 +15,10 @@ from everthread.memory import Memory
 from everthread.recall.relevance_buffer import MAX_PASSAGE_LINES
 from everthread.server import path_segments
 from everthread.server.idempotency import Idempotency
-from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory
 from everthread.server.request_body import AuthFirstRoute
-from everthread.server.routes.receipts import forgotten
+from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import BufferBody, ItemList, Page, PassageView, ReceiptView, SessionView
 from everthread.types import Filter, Session
 
@@ -31,12 +31,14 @@ Name = Annotated[path_segments.PathSegment, Path(description="A session's name; 
 @router.get("", response_model=Page[SessionView])
 def sessions(memory: ReadMemory, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the conversations, the latest first."""
-    behind = place(after, (int, int))
-    every = sorted(memory.sessions(), key=_order, reverse=True)
-    return page(_told(memory, (each for each in every if not behind or _order(each) < behind)), limit, _cursor)
+    previous = decode_cursor(after, (int, int))
+    every = sorted(memory.sessions(), key=_sort_key, reverse=True)
+    return build_page(
+        _views(memory, (each for each in every if not previous or _sort_key(each) < previous)), limit, _cursor
+    )
 
 
-def _order(session: Session) -> list[Any]:
+def _sort_key(session: Session) -> list[Any]:
     return [to_micros(session.last_at), session.first_seq]
 
 
@@ -44,7 +46,7 @@ def _cursor(item: dict[str, Any]) -> list[Any]:
     return [to_micros(item["last_at"]), item["first_seq"]]
 
 
-def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
+def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
     """Yield sessions with their opening and summary."""
     summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", current=True)}
     for each in sessions:
@@ -56,10 +58,10 @@ def _told(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any
 @router.get("/{session}", response_model=SessionView)
 def session_of(memory: ReadMemory, session: Name) -> dict[str, Any]:
     """Get a conversation."""
-    return next(_told(memory, [_found(memory, session)]))
+    return next(_views(memory, [_find_session(memory, session)]))
 
 
-def _found(memory: Memory, name: str) -> Session:
+def _find_session(memory: Memory, name: str) -> Session:
     for each in memory.sessions():
         if each.id == name:
             return each
@@ -69,13 +71,13 @@ def _found(memory: Memory, name: str) -> Session:
 @router.delete("/{session}", response_model=ReceiptView)
 def forget_session(memory: ForgetMemory, once: Idempotency, conversations: Conversations, session: Name) -> ReceiptView:
     """Forget a conversation, for good."""
-    return forgotten(once, conversations, memory.bank, lambda: memory.forget(session=session))
+    return forget_once(once, conversations, memory.bank, lambda: memory.forget(session=session))
 
 
 @router.get("/{session}/buffer", response_model=ItemList[PassageView])
 def buffer(memory: ReadMemory, session: Name) -> dict[str, Any]:
     """Get the passages that were recalled lately in a conversation and stay in view, the oldest first."""
-    _found(memory, session)
+    _find_session(memory, session)
     spans = memory.store.buffer(memory.bank, session)
     return {"items": [_passage(memory, first, last) for first, last in spans]}
 
@@ -88,7 +90,7 @@ def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
 @router.put("/{session}/buffer", response_model=ItemList[PassageView])
 def set_buffer(memory: WriteMemory, once: Idempotency, session: Name, body: BufferBody) -> dict[str, Any]:
     """Set the passages that stay in view in a conversation."""
-    _found(memory, session)
+    _find_session(memory, session)
     spans = [(first, last) for first, last in body.spans]
     for first, last in spans:
         if not first <= last < first + MAX_PASSAGE_LINES:

@@ -14,7 +14,7 @@ from everthread.server.idempotency import StreamedIdempotency
 from everthread.server.permissions import ReadMemory, WriteLazyMemory
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import ImportView
-from everthread.server.uploads import RAW, Upload, naming, received
+from everthread.server.uploads import RAW_CONTENT, Upload, name_in_errors, receive_upload
 from everthread.transfer import importing, jsonl
 from everthread.transfer.dates import parse_zone
 from everthread.transfer.formats import FORMATS
@@ -24,46 +24,48 @@ router = APIRouter(prefix="/banks/{bank}", tags=["transfer"], route_class=AuthFi
 NDJSON = "application/x-ndjson"
 CHUNK_LINES = 200  # of an export
 
-ENDINGS = {"application/json": "json", NDJSON: "jsonl"}
-Name = Annotated[str | None, Query(min_length=1, max_length=200, description="The file's name.")]
+SUFFIXES = {"application/json": "json", NDJSON: "jsonl"}
+FileNameQuery = Annotated[str | None, Query(min_length=1, max_length=200, description="The file's name.")]
 
 
-async def called(request: Request, name: Name = None) -> str:
+async def get_file_name(request: Request, name: FileNameQuery = None) -> str:
     """Return the file's name, or one with an extension for its Content-Type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return name or f"file.{ENDINGS.get(kind, 'txt')}"
+    return name or f"file.{SUFFIXES.get(kind, 'txt')}"
 
 
-Called = Annotated[str, Depends(called)]
+FileName = Annotated[str, Depends(get_file_name)]
 
 
-async def upload(request: Request, name: Called) -> AsyncIterator[Upload]:
+async def upload(request: Request, name: FileName) -> AsyncIterator[Upload]:
     """Receive a file."""
-    async with received(request, name) as file:
+    async with receive_upload(request, name) as file:
         yield file
 
 
-@router.post("/import", response_model=ImportView, openapi_extra={"requestBody": {"required": True, "content": RAW}})
+@router.post(
+    "/import", response_model=ImportView, openapi_extra={"requestBody": {"required": True, "content": RAW_CONTENT}}
+)
 def import_file(
     new: WriteLazyMemory,
     once: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
-    name: Called,
+    name: FileName,
     format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Else by the file.")] = None,
     assistant: Annotated[list[str] | None, Query(description="A name of the bot's; repeatable.")] = None,
     tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None,
 ) -> dict[str, Any]:
     """Store the lines of a file of conversations. The whole file is checked first; importing it again adds nothing."""
 
-    def bring() -> dict[str, Any]:
-        with naming(file.path, name):
+    def import_all() -> dict[str, Any]:
+        with name_in_errors(file.path, name):
             options = {"assistant": assistant or (), "tz": None if tz is None else parse_zone(tz)}
             source = importing.check_file(file.path, format, **options)
             memory = new(lambda: None)
             importing.check_compatible(memory, source)
             return importing.import_lines(memory, source)
 
-    return once.with_body_digest(file.digest).run_once(bring, dict, dict)
+    return once.with_body_digest(file.digest).run_once(import_all, dict, dict)
 
 
 @router.get(
@@ -73,10 +75,10 @@ def export(
     memory: ReadMemory, retracted: Annotated[bool, Query(description="Include retracted lines.")] = False
 ) -> StreamingResponse:
     """Export all lines as JSON Lines, which `import` reads."""
-    return StreamingResponse(_pieces(memory, retracted), media_type=NDJSON)
+    return StreamingResponse(_export_lines(memory, retracted), media_type=NDJSON)
 
 
-def _pieces(memory: Memory, retracted: bool) -> Iterator[str]:
+def _export_lines(memory: Memory, retracted: bool) -> Iterator[str]:
     lines = memory.lines(retracted=retracted)
     while some := list(islice(lines, CHUNK_LINES)):
         yield "".join(map(jsonl.format_line, some))

@@ -11,7 +11,7 @@ from everthread.memory import Memory
 from everthread.server import path_segments
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.idempotency import Idempotency
-from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, page, place
+from everthread.server.pagination import DEFAULT_LIMIT, After, Limit, build_page, decode_cursor
 from everthread.server.permissions import Conversations, ForgetMemory, ReadMemory, WriteMemory, require
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.schemas import NotesBody, NotesView, Page, TextBody, UnitReceiptView, UnitView
@@ -34,9 +34,9 @@ def units(
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
     """List units by kind and number."""
-    behind = place(after, (str, int))
+    behind = decode_cursor(after, (str, int))
     found = sorted(memory.units(kind, current=current, category=category), key=_place)
-    return page((unit for unit in found if behind is None or _place(unit) > behind), limit, _place)
+    return build_page((unit for unit in found if behind is None or _place(unit) > behind), limit, _place)
 
 
 def _place(unit: Unit) -> list[Any]:

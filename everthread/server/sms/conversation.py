@@ -63,7 +63,7 @@ class SmsMessage:
 
 @dataclass(frozen=True, slots=True)
 class PersonState:
-    """What is pending with a person, stored in their bank under these names.
+    """The pending questions and parts of a person, stored in their bank under these names.
 
     ask: the question that was asked, about `session`, `times` times. owed: parts that could not be sent in time.
     settled: the last line of the sessions about which nothing will be asked.
@@ -102,9 +102,9 @@ class SmsConversation:
     """The conversations by text message. The caller answers one message of a person at a time."""
 
     def __init__(
-        self, conversations: ConversationRegistry, record: SmsStore, clock: Callable[[], datetime] | None = None
+        self, conversations: ConversationRegistry, store: SmsStore, clock: Callable[[], datetime] | None = None
     ) -> None:
-        self.services, self.conversations, self.store = conversations.services, conversations, record
+        self.services, self.conversations, self.store = conversations.services, conversations, store
         self._clock = clock
         self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank; their lines exist nowhere else
         self._unwritten: OrderedDict[int, tuple[str, str]] = OrderedDict()  # by number: the bank, and the text
@@ -158,7 +158,7 @@ class SmsConversation:
         return () if already or message.answered_by_twilio else (("stopped", 0),)
 
     def _memory(self, person: str) -> Memory | None:
-        """Return the memory of the person's bank, or None if there is none."""
+        """Return the memory of the person's bank, or None if it does not exist."""
         bank = f"{BANK_PREFIX}{person}"
         return self.services.get_memory(bank) if self.services.store.exists(bank) else None
 
@@ -186,7 +186,7 @@ class SmsConversation:
         state = PersonState.load(memory)
         session = next((each for each in memory.sessions() if each.id == state.session), None)
         state.without_question(session.last_seq if session else 0).save(memory)
-        if session is None:  # it was forgotten already
+        if session is None:  # it has been forgotten
             return (("dropped", 0),)
         with nullcontext() if remember else self.conversations.pause_bank(memory.bank, timeout_s=SMS_LEASE_TIMEOUT_S):
             ending = self._chat(memory, session.id).end(remember)

@@ -56,15 +56,15 @@ def find_forget_request(text: str) -> ForgetRequest | None:
         "me" for an unambiguous request, "everything" for one that may also answer a question of the bot's, None for any
         other message.
     """
-    said = _strip_courtesies(_normalize(text))
-    return "me" if said in FORGET_ME else "everything" if said in FORGET_EVERYTHING else None
+    text = _strip_courtesies(_normalize(text))
+    return "me" if text in FORGET_ME else "everything" if text in FORGET_EVERYTHING else None
 
 
-def _strip_courtesies(said: str) -> str:
+def _strip_courtesies(text: str) -> str:
     for _ in range(MAX_COURTESIES):
         for word in COURTESIES:
-            said = said.removeprefix(f"{word} ").removesuffix(f" {word}")
-    return said
+            text = text.removeprefix(f"{word} ").removesuffix(f" {word}")
+    return text
 
 
 def render_text(name: str, lines: int) -> str:

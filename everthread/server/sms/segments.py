@@ -36,10 +36,10 @@ def count_segments(text: str) -> int:
     """Return how many segments a text takes as one message."""
     wide = not is_gsm(text)
     total = sum(_width(c, wide) for c in text)
-    return 1 if total <= SINGLE_SEGMENT_UNITS[wide] else _joined(text, wide)
+    return 1 if total <= SINGLE_SEGMENT_UNITS[wide] else _count_joined(text, wide)
 
 
-def _joined(text: str, wide: bool) -> int:
+def _count_joined(text: str, wide: bool) -> int:
     """Count the segments of a text that takes several."""
     count, room = 0, 0
     for c in text:
@@ -61,7 +61,7 @@ def split(text: str) -> list[str]:
     """
     parts = []
     while text:
-        at = _parting(text, _fitting(text))
+        at = _find_split(text, _count_fitting(text))
         parts.append(text[:at])
         text = text[at:]
     return parts
@@ -74,11 +74,11 @@ def split_reply(text: str) -> list[str]:
         return parts
     last = parts[MAX_MESSAGES - 1]
     while count_segments(f"{last} ...") > MAX_SEGMENTS:
-        last = last[: _parting(last, len(last) - 1)].rstrip()
+        last = last[: _find_split(last, len(last) - 1)].rstrip()
     return [*parts[: MAX_MESSAGES - 1], f"{last} ..."]
 
 
-def _fitting(text: str) -> int:
+def _count_fitting(text: str) -> int:
     """Return how many of the first characters fit into one message."""
     used, room, wide = [0, 0], [0, 0], False  # segments, and the free units of the last one
     for at, c in enumerate(text):
@@ -92,7 +92,7 @@ def _fitting(text: str) -> int:
     return len(text)
 
 
-def _parting(text: str, most: int) -> int:
+def _find_split(text: str, most: int) -> int:
     """Return where to split a text of which `most` characters fit.
 
     After a word, otherwise after a punctuation mark, otherwise within a word, but not within a sign that is made of
@@ -103,16 +103,16 @@ def _parting(text: str, most: int) -> int:
     rules: tuple[Callable[[int], bool], ...] = (
         lambda at: text[at - 1].isspace(),
         lambda at: text[at - 1] in _STOPS,
-        lambda at: not _together(text[at - 1], text[at]),
+        lambda at: not _is_one_sign(text[at - 1], text[at]),
     )
-    for may in rules:
+    for allows in rules:
         for at in range(most, most // 2, -1):
-            if may(at):
+            if allows(at):
                 return at
     return most
 
 
-def _together(c: str, following: str) -> bool:
+def _is_one_sign(c: str, following: str) -> bool:
     """Return whether two characters are, or may be, parts of one sign."""
     joined = c == "\u200d" or following in _JOINERS or unicodedata.category(following) in ("Mn", "Me", "Mc")
     return joined or "\U0001f3fb" <= following <= "\U0001f3ff"  # skin tones

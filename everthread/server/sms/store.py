@@ -1,7 +1,7 @@
 """The state of text messages in server.sqlite, without any text or telephone number.
 
 It records which messages were answered (by a hash of Twilio's id) and the parts of the answers: lines of the bank, by
-their numbers, and phrases of ours; and who has said STOP, by a hash of their number. The key of that hash is in a file
+their numbers, and texts of the bot; and who has opted out, by a hash of their number. The key of that hash is in a file
 of its own, which only its owner can read.
 """
 
@@ -42,18 +42,18 @@ class SmsStore:
         Raises:
             ConfigError: if the key can't be created.
         """
-        self._beside = ServerDatabase(file, _SCHEMA)
+        self._database = ServerDatabase(file, _SCHEMA)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._secret = _secret(file.with_name(KEY_FILE))
+            self._load_secret = _load_secret(file.with_name(KEY_FILE))
         except OSError as error:
             raise ConfigError(f"text messages need a key in {file.parent}, which can't be used: {error}") from error
 
     def hash_number(self, number: str) -> str:
         """Return the id of a person: HMAC-SHA256 of the telephone number, which can't be guessed without the key."""
-        return hmac.digest(self._secret, number.strip().encode(), "sha256").hex()[:40]
+        return hmac.digest(self._load_secret, number.strip().encode(), "sha256").hex()[:40]
 
-    # -------------------------------------------------------------- answered once
+    # ------------------------------------------------------------------- answers
 
     def lease(self, message: str) -> AnswerParts | bool:
         """Lease a message to be answered.
@@ -65,7 +65,7 @@ class SmsStore:
             StoreUnavailable: if the file can't be written.
         """
         name, at = _digest(message), time.time()
-        with self._beside.write() as db:
+        with self._database.write() as db:
             db.execute("DELETE FROM sms_answered WHERE at < ?", (at - ANSWER_LIFETIME_S,))
             row = db.execute("SELECT parts, at FROM sms_answered WHERE message = ?", (name,)).fetchone()
             if row is not None and row[0] is not None:
@@ -77,38 +77,40 @@ class SmsStore:
 
     def save_answer(self, message: str, parts: Sequence[AnswerPart]) -> None:
         """Save the parts of the answer to a message. Raises StoreUnavailable."""
-        with self._beside.write() as db:
-            told = json.dumps([list(part) for part in parts])
-            db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, ?, ?)", (_digest(message), told, time.time()))
+        with self._database.write() as db:
+            parts_json = json.dumps([list(part) for part in parts])
+            db.execute(
+                "INSERT OR REPLACE INTO sms_answered VALUES (?, ?, ?)", (_digest(message), parts_json, time.time())
+            )
 
-    # ------------------------------------------------------------------ left alone
+    # ------------------------------------------------------------------- opt-outs
 
     def opt_out(self, person: str) -> None:
         """Record that a person wants no more messages. Raises StoreUnavailable."""
-        with self._beside.write() as db:
+        with self._database.write() as db:
             db.execute("INSERT OR REPLACE INTO sms_stopped VALUES (?, ?)", (person, time.time()))
 
     def opt_in(self, person: str) -> None:
         """Record that a person wants messages again. Raises StoreUnavailable."""
-        with self._beside.write() as db:
+        with self._database.write() as db:
             db.execute("DELETE FROM sms_stopped WHERE person = ?", (person,))
 
     def has_opted_out(self, person: str) -> bool:
         """Return whether a person wants no messages. Raises StoreUnavailable."""
-        with self._beside.read() as db:
+        with self._database.read() as db:
             asked = "SELECT 1 FROM sms_stopped WHERE person = ?"
             return db is not None and db.execute(asked, (person,)).fetchone() is not None
 
     def close(self) -> None:
         """Close the file."""
-        self._beside.close()
+        self._database.close()
 
 
 def _digest(message: str) -> str:
     return hashlib.sha256(message.encode()).hexdigest()
 
 
-def _secret(path: Path) -> bytes:
+def _load_secret(path: Path) -> bytes:
     """Read the key from a file, which is created atomically if it is missing."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")

@@ -47,11 +47,11 @@ def is_signed(token: str, url: str, fields: FormFields, given: str) -> bool:
     fragment.
     """
     # All variants are compared, each in constant time.
-    fits = [
+    matches = [
         hmac.compare_digest(compute_signature(token, each, fields).encode(), given.encode())
         for each in _url_variants(url)
     ]
-    return any(fits)
+    return any(matches)
 
 
 def get_host(url: str) -> str:
@@ -105,31 +105,31 @@ class TwilioSender:
             sender: the number to send from.
 
         Returns:
-            Whether Twilio accepted all of them.
+            True if Twilio accepted all of them.
 
         Raises:
             RecipientOptedOut: if the person has said STOP.
         """
         with httpx.Client(auth=self._auth, timeout=TIMEOUT_S) as client:
-            return all(self._sent(client, {"To": to, "From": sender, "Body": each}) for each in messages)
+            return all(self._send_one(client, {"To": to, "From": sender, "Body": each}) for each in messages)
 
-    def _sent(self, client: httpx.Client, message: dict[str, str]) -> bool:
+    def _send_one(self, client: httpx.Client, message: dict[str, str]) -> bool:
         retries = Retries(RETRY_DELAYS_S)
         while True:
             try:
-                answer = client.post(self._url, data=message)
+                response = client.post(self._url, data=message)
             except httpx.ConnectError as error:
                 told = type(error).__name__
             except httpx.HTTPError as error:
                 log.warning("Twilio did not confirm a late reply: %s", type(error).__name__)
                 return True
             else:
-                told = str(answer.status_code)
-                if answer.is_success:
+                told = str(response.status_code)
+                if response.is_success:
                     return True
-                if _number(answer) == UNSUBSCRIBED_CODE:
+                if _error_code(response) == UNSUBSCRIBED_CODE:
                     raise RecipientOptedOut
-                if answer.status_code != 429 and answer.status_code < 500:
+                if response.status_code != 429 and response.status_code < 500:
                     break
             if not retries.wait():
                 break
@@ -137,10 +137,10 @@ class TwilioSender:
         return False
 
 
-def _number(answer: httpx.Response) -> int | None:
+def _error_code(response: httpx.Response) -> int | None:
     """Return the error code in Twilio's response, or None."""
     try:
-        told = answer.json()
+        told = response.json()
     except ValueError:
         return None
     number = told.get("code") if isinstance(told, dict) else None

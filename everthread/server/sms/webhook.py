@@ -96,8 +96,8 @@ class SmsService:
         get_host(settings.sms_url)
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = TwilioSender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
-        self.record = SmsStore(file)
-        self.talk = SmsConversation(conversations, self.record, clock)
+        self.store = SmsStore(file)
+        self.conversation = SmsConversation(conversations, self.store, clock)
         self._timeout_s = timeout_s
         self._pool = ThreadPoolExecutor(MAX_CONCURRENT, "everthread sms")
         self._waiting: dict[str, deque[PendingMessage]] = {}  # by person: one message after the other is answered
@@ -119,18 +119,18 @@ class SmsService:
         """
         turn = self._read_message(body, given)
         parts = await self._get_answer(turn)
-        return render_twiml(await run_in_threadpool(self.talk.render_messages, turn.message.person, parts))
+        return render_twiml(await run_in_threadpool(self.conversation.render_messages, turn.message.person, parts))
 
     def _read_message(self, body: bytes, given: str) -> PendingMessage:
         """Read the message of a request."""
-        fields = _fields(body)
+        fields = _parse_form(body)
         if not is_signed(self._token, self._url, fields, given):
             raise Problem(403, "bad-signature", "this request was not signed by Twilio for this address; see sms_url")
         said = dict(fields)
         number, sid = said.get("From", ""), said.get("MessageSid") or said.get("SmsSid", "")
         if not sid or not _NUMBER.fullmatch(number):
             raise Problem(400, "no-message", "invalid message: expected a MessageSid, and a number in From")
-        person, pictures = self.record.hash_number(number), said.get("NumMedia", "0") not in ("", "0")
+        person, pictures = self.store.hash_number(number), said.get("NumMedia", "0") not in ("", "0")
         message = SmsMessage(sid, person, said.get("Body", ""), pictures, bool(said.get("OptOutType")))
         return PendingMessage(message, number, self._from or said.get("To", ""))
 
@@ -139,22 +139,22 @@ class SmsService:
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting)
         self._pool.shutdown()
-        self.record.close()
+        self.store.close()
 
     # ----------------------------------------------------------------- answering
 
     async def _get_answer(self, turn: PendingMessage) -> AnswerParts:
         """Return the answer to a message, which is created once, or what is said if it is late."""
         until = time.monotonic() + self._timeout_s
-        while not isinstance(claimed := await run_in_threadpool(self.record.lease, turn.message.sid), tuple):
-            if claimed:
+        while not isinstance(lease := await run_in_threadpool(self.store.lease, turn.message.sid), tuple):
+            if lease:
                 self._enqueue(turn)
                 await asyncio.wait([asyncio.wrap_future(turn.done)], timeout=max(until - time.monotonic(), 0))
                 return await run_in_threadpool(self._get_or_postpone, turn)
             if time.monotonic() > until:
                 return ()  # the other one sends it later
             await asyncio.sleep(POLL_INTERVAL_S)
-        return claimed
+        return lease
 
     def _get_or_postpone(self, turn: PendingMessage) -> AnswerParts:
         """Return the answer, or what is said if it is late from now on."""
@@ -162,9 +162,9 @@ class SmsService:
             if turn.done.done():
                 return turn.parts
             turn.late = True
-            told: AnswerParts = () if self._sender else (("moment", 0),)
-            self.record.save_answer(turn.message.sid, told)
-            return told
+            parts: AnswerParts = () if self._sender else (("moment", 0),)
+            self.store.save_answer(turn.message.sid, parts)
+            return parts
 
     def _enqueue(self, turn: PendingMessage) -> None:
         """Queue the message after the person's other ones; a keyword is not queued."""
@@ -197,8 +197,8 @@ class SmsService:
     def _answer(self, turn: PendingMessage) -> None:
         """Create the answer, in a thread of its own."""
         try:
-            turn.parts = self.talk.answer(turn.message)
-            if _is_conversation(turn.message) and self.record.has_opted_out(turn.message.person):
+            turn.parts = self.conversation.answer(turn.message)
+            if _is_conversation(turn.message) and self.store.has_opted_out(turn.message.person):
                 turn.parts = ()
         except (EverthreadError, Problem) as error:
             log.error("a text message could not be answered: %s", type(error).__name__)
@@ -212,16 +212,16 @@ class SmsService:
         with turn.lock:
             if not turn.late:
                 turn.done.set_result(None)
-                self.record.save_answer(turn.message.sid, turn.parts)
+                self.store.save_answer(turn.message.sid, turn.parts)
 
     def _send(self, turn: PendingMessage) -> None:
         """Send a late answer, or save that it is owed."""
-        person, texts = turn.message.person, self.talk.render_messages(turn.message.person, turn.parts)
+        person, texts = turn.message.person, self.conversation.render_messages(turn.message.person, turn.parts)
         try:
             if self._sender is None or not self._sender.send(texts, to=turn.number, sender=turn.sender):
-                self.talk.save_owed(person, turn.parts)
+                self.conversation.save_owed(person, turn.parts)
         except RecipientOptedOut:
-            self.record.opt_out(person)
+            self.store.opt_out(person)
 
 
 def _is_conversation(message: SmsMessage) -> bool:
@@ -235,7 +235,7 @@ def _log_error(done: Future[None]) -> None:
         log.error("a text message could not be answered: %s", type(error).__name__)
 
 
-def _fields(body: bytes) -> FormFields:
+def _parse_form(body: bytes) -> FormFields:
     """Return the fields of a form. Raises Problem 400 if it isn't one."""
     try:
         return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)

@@ -40,18 +40,18 @@ def create_socket_folder(folder: str) -> None:
     """
     if fcntl is None or not hasattr(socket, "AF_UNIX"):
         return
-    within = Path(folder, SOCKET_DIR)
-    if len(os.fsencode(within / "1234567890")) > MAX_SOCKET_PATH_BYTES:
+    folder_path = Path(folder, SOCKET_DIR)
+    if len(os.fsencode(folder_path / "1234567890")) > MAX_SOCKET_PATH_BYTES:
         raise ConfigError(
             f"the path {folder} is too long for a socket in it; set TMPDIR to a shorter one, such as /tmp"
         )
-    within.mkdir(mode=0o700)
+    folder_path.mkdir(mode=0o700)
 
 
 def get_socket_path() -> Path | None:
     """Return the path of this process's socket, or None if it is the only process."""
-    within = Path(os.environ.get(MULTIPROC_DIR_VARIABLE, ""), SOCKET_DIR)
-    return within / str(os.getpid()) if MULTIPROC_DIR_VARIABLE in os.environ and within.is_dir() else None
+    folder_path = Path(os.environ.get(MULTIPROC_DIR_VARIABLE, ""), SOCKET_DIR)
+    return folder_path / str(os.getpid()) if MULTIPROC_DIR_VARIABLE in os.environ and folder_path.is_dir() else None
 
 
 class BankLeases:
@@ -64,8 +64,8 @@ class BankLeases:
         self._held: dict[str, set[Hashable]] = {}  # the holders, by bank
         self._lock = threading.Lock()
         if own_socket is not None:
-            self._alive = os.open(_file(own_socket), os.O_CREAT | os.O_RDWR, 0o600)  # until the process ends
-            fcntl.flock(self._alive, fcntl.LOCK_EX)
+            self._lock_fd = os.open(_lock_file(own_socket), os.O_CREAT | os.O_RDWR, 0o600)  # until the process ends
+            fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
 
     def find_owner(self, bank: str) -> Path | None:
         """Return the socket of the other worker that holds a bank, or None."""
@@ -76,7 +76,7 @@ class BankLeases:
             else self.own_socket.with_name(name)
         )
 
-    def acquire(self, bank: str, by: Hashable, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
+    def acquire(self, bank: str, holder: Hashable, timeout_s: float = ACQUIRE_TIMEOUT_S) -> bool:
         """Hold a bank in this worker until `release`, for one of possibly several holders.
 
         Args:
@@ -85,10 +85,10 @@ class BankLeases:
             timeout_s: how long to wait if another worker holds the bank.
 
         Returns:
-            Whether this worker holds the bank.
+            True if this worker holds the bank.
         """
         until = time.monotonic() + timeout_s
-        while not self._try_acquire(bank, by):
+        while not self._try_acquire(bank, holder):
             if (owner := self.find_owner(bank)) is None or self.reclaim(bank, owner):
                 continue
             if time.monotonic() >= until:
@@ -96,11 +96,11 @@ class BankLeases:
             time.sleep(RETRY_DELAY_S)
         return True
 
-    def release(self, bank: str, by: Hashable) -> None:
+    def release(self, bank: str, holder: Hashable) -> None:
         """End a holder's hold of a bank; the bank is free after the last one."""
         with self._lock:
             held = self._held.get(bank, set())
-            held.discard(by)
+            held.discard(holder)
             if self.own_socket is not None and bank in self._held and not held:
                 del self._held[bank]
                 with suppress(FileNotFoundError):  # the folder is removed when the server ends
@@ -118,29 +118,29 @@ class BankLeases:
         Raises:
             Problem: 409 if another worker holds the bank for longer.
         """
-        by = object()
-        if not self.acquire(bank, by, timeout_s):
+        holder = object()
+        if not self.acquire(bank, holder, timeout_s):
             raise reply_in_progress()
         try:
             yield
         finally:
-            self.release(bank, by)
+            self.release(bank, holder)
 
     @contextmanager
-    def try_holding(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
+    def hold_if_free(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
         """Take a turn of background work, and hold the bank if no other worker does."""
-        by = object()
+        holder = object()
         with turn:
-            self.acquire(bank, by, 0)
+            self.acquire(bank, holder, 0)
             try:
                 yield
             finally:
-                self.release(bank, by)
+                self.release(bank, holder)
 
     def reclaim(self, bank: str, owner: Path) -> bool:
         """Remove a lease of a worker that has ended. Return whether it had."""
         try:
-            file = os.open(_file(owner), os.O_RDWR)  # a missing file is no evidence
+            file = os.open(_lock_file(owner), os.O_RDWR)  # a missing file is no evidence
         except OSError:
             return False
         try:
@@ -153,7 +153,7 @@ class BankLeases:
             os.close(file)
         return True
 
-    def _try_acquire(self, bank: str, by: Hashable) -> bool:
+    def _try_acquire(self, bank: str, holder: Hashable) -> bool:
         if self.own_socket is None:
             return True
         with self._lock:
@@ -166,7 +166,7 @@ class BankLeases:
                     ):  # the link may be that of an earlier process with the same number
                         return False
                 self._held[bank] = set()
-            self._held[bank].add(by)
+            self._held[bank].add(holder)
         return True
 
     def _owner_name(self, bank: str) -> str | None:
@@ -186,6 +186,6 @@ def reply_in_progress() -> Problem:
     )
 
 
-def _file(socket: Path) -> Path:
-    """The file that a worker locks."""
+def _lock_file(socket: Path) -> Path:
+    """Return the file that a worker locks."""
     return socket.with_suffix(".alive")

@@ -65,12 +65,12 @@ class WorkerProxyMiddleware:
         if (scope.get("server") or ("",))[0] == str(self.leases.own_socket):
             _apply_forwarded(scope)
         try:
-            passed = await self._forward(scope, receive, send)
+            was_forwarded = await self._forward(scope, receive, send)
         except Problem as problem:
             log.warning("a request was not forwarded: %s", problem.name)
             await problem.response()(scope, receive, with_security_headers(send))
         else:
-            if not passed:
+            if not was_forwarded:
                 await self.app(scope, receive, send)
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> bool:
@@ -100,20 +100,20 @@ class WorkerProxyMiddleware:
         Raises:
             httpx.ConnectError: if the owner can't be reached; nothing of the request was read.
         """
-        body, failed = ForwardedBody(with_body_limit(receive, MAX_FILE_BYTES, self.body_timeout_s)), list[Exception]()
+        body, errors = ForwardedBody(with_body_limit(receive, MAX_FILE_BYTES, self.body_timeout_s)), list[Exception]()
         async with anyio.create_task_group() as both:
 
             async def answer() -> None:
                 try:
                     await self._answer(owner, scope, body, send)
                 except (httpx.ConnectError, Problem, ClientDisconnected) as error:
-                    failed.append(error)
+                    errors.append(error)
                 both.cancel_scope.cancel()
 
             both.start_soon(answer)
             await body.wait_until_disconnect()
             both.cancel_scope.cancel()
-        for error in failed:
+        for error in errors:
             if not isinstance(error, ClientDisconnected):
                 raise error
 
@@ -123,7 +123,9 @@ class WorkerProxyMiddleware:
         except httpx.ConnectError:
             raise
         except httpx.TransportError:
-            raise _unavailable("the worker that was doing this has ended; see what was saved, and try again") from None
+            raise _unavailable(
+                "the worker that handled this request has ended; check what was saved, and try again"
+            ) from None
         assert isinstance(response.stream, httpx.AsyncByteStream)
         try:
             headers = [each for each in response.headers.raw if each[0].lower() not in RESPONSE_HOP_BY_HOP_HEADERS]
@@ -149,7 +151,7 @@ class ForwardedBody(httpx.AsyncByteStream):
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._whole = anyio.Event()
+        self._completed = anyio.Event()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         more = True
@@ -158,11 +160,11 @@ class ForwardedBody(httpx.AsyncByteStream):
             more = message.get("more_body", False)
             if piece := message.get("body", b""):
                 yield piece
-        self._whole.set()
+        self._completed.set()
 
     async def wait_until_disconnect(self) -> None:
         """Wait until the body is complete and the client has disconnected."""
-        await self._whole.wait()
+        await self._completed.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -191,8 +193,8 @@ def _apply_forwarded(scope: Scope) -> None:
     """Restore the client that a forwarded request names."""
     for name, value in scope["headers"]:
         if name == FORWARDED_HEADER:
-            told = json.loads(value)
-            scope.update({each: tuple(of) if isinstance(of := told[each], list) else of for each in FORWARDED_FIELDS})
+            fields = json.loads(value)
+            scope.update({each: tuple(of) if isinstance(of := fields[each], list) else of for each in FORWARDED_FIELDS})
     scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HEADER]
 
 

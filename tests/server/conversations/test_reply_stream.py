@@ -43,7 +43,7 @@ def test_a_reader_that_has_left_is_not_woken() -> None:
 
 def test_only_one_caller_ends_a_stream_and_no_event_follows_the_end() -> None:
     running = ReplyStream()
-    assert (running.claim_end(), running.claim_end()) == (True, False)
+    assert (running.try_claim_end(), running.try_claim_end()) == (True, False)
     running.finish("done", {})
     running.emit("piece", {"text": "late"})
 

@@ -21,7 +21,7 @@ from everthread.common.keys import META_CORRECTS, META_REPEATS
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.server import server_db
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.conversations.registry import ConversationRegistry
 from everthread.server.keys import KeyStore
 from everthread.server.services import Services
@@ -122,7 +122,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
             server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None
             model = OpenAICompatible(server.url, "m", timeout=PATIENCE, retries=retries) if server else None
             services = Services(store, HashEmbedder(64), model, Default(), multi_process=several)
-            client = stack.enter_context(TestClient(create(services, Settings(max_replies=max_replies)), HERE))
+            client = stack.enter_context(TestClient(create_app(services, Settings(max_replies=max_replies)), HERE))
             store.create("alice")
             return Site(client, store, server)
 
@@ -378,7 +378,7 @@ def test_a_request_repeated_after_the_model_failed_gets_a_reply_and_keeps_nothin
     site = begin(Status(500), "Now.", "And then.")
     body = {"text": "Try."}
     assert site.ask("reply", body, **{"Idempotency-Key": "k"})[-1][0] == "error"
-    with TestClient(create(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+    with TestClient(create_app(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
         told = events(restarted.post(f"{CHAT}/reply", json=body, headers={"Idempotency-Key": "k"}).text)
     assert text(told) == "Now."
     assert site.kept().count("Try.") == 1
@@ -501,7 +501,7 @@ def test_another_reply_is_begun_once_a_key(begin: Begin, path: str) -> None:
     assert site.ask(path, body, **{"Idempotency-Key": "k"}) == first
     other = site.client.post(f"{CHAT}/answer", json={"options": {"budget": 5}}, headers={"Idempotency-Key": "k"})
     assert (other.status_code, other.json()["type"]) == (422, "urn:everthread:idempotency-conflict")
-    with TestClient(create(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+    with TestClient(create_app(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
         told = events(restarted.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": "k"}).text)
     assert [told[-1][1]["line"], len(told)] == [first[-1][1]["line"], 1]
     assert len(site.model.asked) == 2  # type: ignore[union-attr]
@@ -544,7 +544,7 @@ def test_whoever_takes_it_that_nothing_is_written_is_refused_where_it_would_be(b
     site.post("incognito", {"on": True})
     body = {"text": "A periwinkle.", "incognito": True}
     assert site.ask("reply", body)[0][1]["line"]["seq"] < 0
-    with TestClient(create(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
+    with TestClient(create_app(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
         for path, more in (("reply", body), ("answer", {"incognito": True}), ("edit", {**body, "seq": -1})):
             refused = restarted.post(f"{CHAT}/{path}", json=more)
             assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:not-incognito")

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from everthread.recipes.default import Default
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.base import Store
 from everthread.stores.postgres.store import PostgresStore
@@ -94,7 +94,7 @@ def test_both_stores_answer_alike(stores: list[Store], tmp_path: Path, monkeypat
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     answers: list[list[Any]] = []
     for store in stores:
-        app = create(Services(store, HashEmbedder(64), None, Default()))
+        app = create_app(Services(store, HashEmbedder(64), None, Default()))
         with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
             said = [client.request(method, path, json=body) for method, path, body in ASKED]
         app.state.idempotency.close()

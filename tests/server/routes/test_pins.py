@@ -7,14 +7,16 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 from everthread.recipes.default import Default
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
 
 def test_a_line_is_pinned_listed_and_taken_off(tmp_path: Path) -> None:
-    client = TestClient(create(Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())), "http://127.0.0.1")
+    client = TestClient(
+        create_app(Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())), "http://127.0.0.1"
+    )
     api = "/api/v1/banks/alice"
     client.post(f"{api}/lines", json={"text": "I am allergic to nuts."})
     assert client.put(f"{api}/pins/1").json()["items"][0]["text"] == "I am allergic to nuts."
@@ -26,7 +28,9 @@ def test_a_line_is_pinned_listed_and_taken_off(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_corrected_or_edited_stays_pinned(tmp_path: Path) -> None:
-    client = TestClient(create(Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())), "http://127.0.0.1")
+    client = TestClient(
+        create_app(Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())), "http://127.0.0.1"
+    )
     api = "/api/v1/banks/alice"
     client.post(f"{api}/lines", json={"text": "I am allergic to nuts.", "session": "s"})
     client.post(f"{api}/lines", json={"text": "And to cats.", "session": "s"})

@@ -22,7 +22,7 @@ from everthread.errors import ConfigError
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.default import Default
-from everthread.server.app import create
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.server.settings import Settings
 from everthread.server.sms import store as sms_store
@@ -97,7 +97,7 @@ def bot(
         stack.callback(store.close)
         services = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
         clock = [now()]
-        app = create(services, settings)
+        app = create_app(services, settings)
         service: SmsService = app.state.sms
         service.close()
         app.state.sms = service = SmsService(
@@ -179,7 +179,7 @@ def test_what_is_signed_and_yet_no_message_is_refused(nemo: Bot, change: dict[st
 def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
     services = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     assert (
-        TestClient(create(services), base_url="http://127.0.0.1:7391")
+        TestClient(create_app(services), base_url="http://127.0.0.1:7391")
         .post("/sms", data=twilio.form("Hello", "SM1"))
         .status_code
         == 404
@@ -190,7 +190,7 @@ def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
 def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address: str) -> None:
     services = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     with pytest.raises(ConfigError, match=r"invalid sms_url: got '.*', expected the URL that Twilio calls"):
-        create(services, replace(SETTINGS, sms_url=address))
+        create_app(services, replace(SETTINGS, sms_url=address))
 
 
 def test_twilio_comes_to_the_host_of_the_address_and_shows_no_key(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_people_have_a_bank_each_and_their_numbers_stand_nowhere(
         nemo.phone(ALICE).send("I keep bees.")
         nemo.phone("+442071838750").send("I keep goats.")
         nemo.phone("+442071838750").send("STOP")
-        alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.record.hash_number(ALICE)}")
+        alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.store.hash_number(ALICE)}")
         assert alice.startswith("sms/")
         found = Memory(bob, nemo.store, HashEmbedder(64), Default()).recall("What do I keep?")
         assert "goats" in found[0].line.text
@@ -266,7 +266,7 @@ def test_one_whose_answering_was_cut_off_by_the_end_of_the_process_is_answered_t
     monkeypatch.setattr(sms_store, "LEASE_S", 0.2)
     with bot(tmp_path, "One.") as nemo:
         nemo.phone().send("Hello.")
-        nemo.sms.record.lease("SM2")  # it is taken up, its line is kept, and the process ends
+        nemo.sms.store.lease("SM2")  # it is taken up, its line is kept, and the process ends
         message = sms_store._digest("SM2")
         nemo.memory.observe("I am back.", session=nemo.lines[0].session, key=f"sms:{message}", speaker="user")
     with bot(tmp_path, "Welcome.") as nemo:
@@ -306,8 +306,8 @@ def test_a_long_reply_comes_in_messages_within_the_limits(tmp_path: Path) -> Non
 
 
 def test_the_greeting_comes_first_the_first_time(nemo: Bot) -> None:
-    services = nemo.sms.talk.services
-    memory = services.get_memory(f"sms/{nemo.sms.record.hash_number(ALICE)}", create=True)
+    services = nemo.sms.conversation.services
+    memory = services.get_memory(f"sms/{nemo.sms.store.hash_number(ALICE)}", create=True)
     memory.set_setting("character", Character("Nemo", greeting="Welcome aboard.").to_json())
     assert nemo.phone().send("Hello") == ["Welcome aboard.", "Lisbon suits her."]
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
@@ -580,7 +580,7 @@ def test_who_has_said_stop_to_twilio_is_left_alone(tmp_path: Path) -> None:
     ):
         api.statuses = [(400, 21610)]
         assert nemo.phone().send("Hello") == []
-        until(lambda: nemo.sms.record.has_opted_out(nemo.sms.record.hash_number(ALICE)))
+        until(lambda: nemo.sms.store.has_opted_out(nemo.sms.store.hash_number(ALICE)))
 
 
 def test_what_is_being_answered_is_answered_before_the_server_ends(tmp_path: Path) -> None:
