@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Save bytecode even where PYTHONDONTWRITEBYTECODE is set: each process would spend seconds on compiling the tests.
+unit test: export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: chat serve unit test check docs browser clean
 
 chat: $(VENV)/installed
@@ -12,12 +15,12 @@ chat: $(VENV)/installed
 serve: $(VENV)/installed-server
 	@$(BIN)/everthread serve
 
-# The tests that need neither Postgres, a browser nor another process: a minute on two cores.
+# The tests that need neither Postgres, a browser nor another process. They take less than a minute on two cores.
 unit: $(VENV)/installed-unit
-	$(BIN)/pytest -m unit --hypothesis-profile unit --dist worksteal --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count() or 1, 6))')
+	$(BIN)/pytest -m unit -p no:schemathesis --hypothesis-profile unit --dist worksteal --numprocesses $$($(BIN)/python -c 'import os; print(min(os.cpu_count() or 1, 6))')
 
-# A worker for each core and one more, for many tests wait; six at most (each has a Postgres server of its own). The
-# tests of a file stay together.
+# One worker more than there are cores, because many tests wait; at most six, because each starts a Postgres server. The
+# tests of a file run in one worker.
 test: $(VENV)/installed-test browser check docs
 	$(BIN)/pytest --dist loadfile \
 	  --numprocesses $$($(BIN)/python -c 'import os; print(min((os.cpu_count() or 1) + 1, 6))')
@@ -28,7 +31,7 @@ check: $(VENV)/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-# The documentation as a site, in site/. A link or a reference that leads nowhere is an error.
+# Build the documentation as a site, in site/. A broken link or reference is an error.
 docs: $(VENV)/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
@@ -52,7 +55,7 @@ $(VENV)/installed-test: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@ $(VENV)/installed $(VENV)/installed-server $(VENV)/installed-unit
 
-# The tests of the page drive a Chromium: the system's, else one that is installed here, by Debian or by Playwright.
+# The tests of the page need Chromium: the system's, else one installed here from Debian or by Playwright.
 browser: $(VENV)/installed-test
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null \
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \

@@ -1,5 +1,6 @@
 """Banks for tests: in a temporary folder, embedded by spelling alone; the user's own banks are out of reach."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from needs import module_needs, needs_of
 
 from everthread import Memory
+from everthread.stores.sqlite import bank_file
 from everthread.testing import HashEmbedder
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -34,6 +36,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in (isinstance(item, pytest.Function) and needs_of(item)) or ("unit",):
             item.add_marker(mark)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what collecting made from garbage collection, which some tests ask for."""
+    gc.freeze()
 
 
 def _refuse_processes(event: str, _: tuple[Any, ...]) -> None:
@@ -69,6 +76,13 @@ def _nothing_of_the_user(
     home = str(tmp_path_factory.getbasetemp() / "home")
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, home)
+
+
+@pytest.fixture(autouse=True)
+def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave it to the operating system when to write to the disk: every test would wait for it several times."""
+    monkeypatch.setattr(bank_file, "SYNCHRONOUS", "OFF")
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture

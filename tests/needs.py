@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -52,16 +53,21 @@ def module_needs(path: Path) -> frozenset[str]:
     """Return the marks of what importing a test module needs."""
     todo, files, needs = [path], {path}, set[str]()
     while todo:
-        for name in _imports(todo.pop()):
-            if (mark := PACKAGES.get(name.partition(".")[0])) is not None:
-                needs.add(mark)
-            elif (source := _source(name)) is not None and source not in files:
-                files.add(source)
-                todo.append(source)
+        marks, sources = _direct_needs(todo.pop())
+        needs |= marks
+        todo += sources - files
+        files |= sources
     return frozenset(needs)
 
 
 @cache
+def _direct_needs(file: Path) -> tuple[set[str], set[Path]]:
+    """Return the marks of the packages that a file imports, and the files of the modules that it imports."""
+    names = _imports(file)
+    marks = {mark for name in names if (mark := PACKAGES.get(name.partition(".")[0])) is not None}
+    return marks, {source for name in names if (source := _source(name)) is not None}
+
+
 def _imports(file: Path) -> tuple[str, ...]:
     """Return the modules that a file imports when it is loaded, and the names it takes from them."""
     found: list[str] = []
@@ -101,10 +107,12 @@ def _starts_process(function: object) -> bool:
         each = inspect.unwrap(getattr(getattr(each, "hypothesis", None), "inner_test", each))  # type: ignore[arg-type]
         if isinstance(each, type) and _is_of_tests(inspect.getmodule(each)):
             todo += vars(each).values()
-        if not isinstance(each, FunctionType) or each.__code__ in seen or TESTS not in _file(each).parents:
+        if not isinstance(each, FunctionType) or (code := each.__code__) in seen:
             continue
-        seen.add(each.__code__)
-        used = _names(each.__code__)
+        seen.add(code)
+        if not _is_below_tests(code.co_filename):
+            continue
+        used = _names(code)
         names |= used
         for value in (each.__globals__[name] for name in used if name in each.__globals__):
             todo += [vars(value).get(name) for name in used] if _is_of_tests(value) else [value]
@@ -115,9 +123,9 @@ def _names(code: CodeType) -> set[str]:
     return {*code.co_names}.union(*(_names(each) for each in code.co_consts if isinstance(each, CodeType)))
 
 
-def _file(function: FunctionType) -> Path:
-    return Path(function.__code__.co_filename)
-
-
 def _is_of_tests(value: object) -> bool:
-    return isinstance(value, ModuleType) and TESTS in Path(getattr(value, "__file__", None) or "").parents
+    return isinstance(value, ModuleType) and _is_below_tests(getattr(value, "__file__", None) or "")
+
+
+def _is_below_tests(file: str) -> bool:
+    return file.startswith(f"{TESTS}{os.sep}")

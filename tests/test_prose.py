@@ -54,7 +54,7 @@ def faults(file: str) -> list[str]:
 
 def prose_of(source: str, tree: ast.Module) -> Iterator[str]:
     """Yield docstrings, comments, the texts of errors and of help, and the names of tests."""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline) if "#" in source else ():
         if token.type == tokenize.COMMENT:
             yield token.string.strip("#- ")
     for node in ast.walk(tree):

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from everthread.common.fork_safety import Lock
@@ -33,6 +34,8 @@ from everthread.text.encoding import make_encodable
 from everthread.types import JSONValue, Message, Sampling, Usage
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 
@@ -221,9 +224,18 @@ class OpenAICompatible:
                         "Authorization": f"Bearer {self._key}",
                     },
                     limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
+                    verify=_tls_context(),
                 )
                 close_with_owner(self, opened.aclose)
             return opened
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    """Return the TLS context that all clients share; loading the certificates takes tens of milliseconds."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _checked(key: str) -> str:

@@ -33,6 +33,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailable, ModelError, ModelNotFound
+from everthread.llms import streaming
 from everthread.llms.base import LLM, PushStream, Stream
 from everthread.llms.errors import redact_url
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -157,7 +158,7 @@ def test_a_disconnect_after_the_end_is_ignored() -> None:
     body = event({"content": "Aye."}) + b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: {"us'
     with llm_server(Raw(body), Raw(body, unfinished=True)) as server:
         for _ in range(2):
-            stream = model(server.url, timeout=2.0).stream(ASKED)
+            stream = model(server.url, timeout=0.5).stream(ASKED)
             assert ("".join(stream), stream.finish, stream.usage.estimated) == ("Aye.", "length", True)
 
 
@@ -684,7 +685,8 @@ def test_an_endless_error_body_is_read_only_in_part(stream: bool) -> None:
     assert len(endless.sent) * 65_536 < 400 * MAX_PEEK_BYTES  # the buffers of two connections
 
 
-def test_a_slow_endless_error_body_times_out() -> None:
+def test_a_slow_endless_error_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "MAX_PEEK_S", 0.3)
     with llm_server(endless := Endless(401, rate=100)) as server:
         with pytest.raises(LLMDenied):
             said(model(server.url))

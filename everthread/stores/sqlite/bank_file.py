@@ -30,6 +30,7 @@ except ImportError:  # Windows, where an open file can't be unlinked
 
 BANK_SUFFIX = ".bank"
 MAX_FILE_NAME_BYTES = 240  # bytes of a file name; the usual limit is 255, and SQLite adds "-wal"
+SYNCHRONOUS = "FULL"  # of SQLite: a line is on disk when observe returns
 LOCK_TIMEOUT_S = 60.0  # for other writers; a write takes milliseconds, so only a stuck process exceeds it
 OPEN_TIMEOUT_S = 5.0  # opening a bank waits this long for other processes, to finish an interrupted erasure
 MAX_IDLE_READERS = 4  # open connections per bank
@@ -256,7 +257,7 @@ class BankFile:
                 db.execute("PRAGMA secure_delete = ON")  # deleted bytes are overwritten, in the file and in its log
                 _retry_busy(db, "PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page per word
-                db.execute("PRAGMA synchronous = FULL")  # a line is on disk when observe returns
+                db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
                 found = self.path.stat()
             except BaseException:
                 db.close()

@@ -6,6 +6,7 @@ import itertools
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from hypothesis import strategies as st
 from everthread import Memory, NewLine
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.common.keys import META_REWRITTEN
+from everthread.common.retry import doubling_delays
 from everthread.errors import NotFound
+from everthread.llms import openai_compatible
 from everthread.recipes.goodai import chunk_index
 from everthread.recipes.goodai.query_rewriting import CONTEXT
 from everthread.recipes.goodai.recipe import GoodAI
@@ -133,6 +136,7 @@ def test_a_model_that_is_down_costs_no_line_and_no_chunk_and_is_left_alone(
     with servers.closed_port() as port:
         monkeypatch.setenv("EVERTHREAD_LLM_URL", f"http://127.0.0.1:{port}/v1")
         monkeypatch.setenv("EVERTHREAD_LLM_MODEL", "absent")
+        monkeypatch.setattr(openai_compatible, "doubling_delays", partial(doubling_delays, first_s=0.01))
         recipe = rewriting(None)
         with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(64), recipe=recipe) as memory:
             memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(1, 9)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -67,11 +68,20 @@ def opened(folder: Path | str, recipe: GoodAI | None = None, **options: Any) -> 
     return Memory.open("bank", store=folder, recipe=recipe or goodai(), **options)
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    """The twenty lines, with the shipped model."""
-    with opened(tmp_path) as made:
+@pytest.fixture(scope="module")
+def bank_of_twenty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a bank with the twenty lines, embedded by the shipped model."""
+    folder = tmp_path_factory.mktemp("twenty")
+    with opened(folder) as made:
         made.observe_many(TWENTY)
+    return folder
+
+
+@pytest.fixture
+def memory(tmp_path: Path, bank_of_twenty: Path) -> Iterator[Memory]:
+    """Yield a copy of the bank with the twenty lines."""
+    shutil.copytree(bank_of_twenty, tmp_path, dirs_exist_ok=True)
+    with opened(tmp_path) as made:
         yield made
 
 

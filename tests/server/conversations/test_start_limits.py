@@ -41,6 +41,6 @@ def test_replies_of_many_banks_are_begun_side_by_side_but_no_more_than_there_are
 
 
 def test_a_banks_replies_are_begun_one_at_a_time_and_leave_the_other_places_free() -> None:
-    assert most_at_once(["alice"] * BANKS) == (1, 1)
-    most, of_one = most_at_once(["alice"] * BANKS + ["bob"])
+    assert most_at_once(["alice"] * MAX_STARTING) == (1, 1)
+    most, of_one = most_at_once(["alice"] * MAX_STARTING + ["bob"])
     assert (most, of_one) == (2, 1)

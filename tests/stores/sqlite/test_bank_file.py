@@ -18,6 +18,7 @@ from everthread.stores.sqlite import bank_file as files
 from everthread.stores.sqlite.bank_file import (
     BANK_SUFFIX,
     MAX_FILE_NAME_BYTES,
+    SYNCHRONOUS,
     BankFile,
     bank_id,
     file_name,
@@ -253,6 +254,10 @@ def test_a_file_unlinked_by_another_is_made_anew(tmp_path: Path, first: object) 
     assert "before" not in said(one)
     one.close()
     other.close()
+
+
+def test_a_commit_is_on_disk_when_it_returns() -> None:
+    assert SYNCHRONOUS == "FULL"  # as imported: a fixture turns it off for all tests
 
 
 def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_path: Path) -> None:
