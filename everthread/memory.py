@@ -103,7 +103,7 @@ class Memory:
         self.count: TokenCounter = estimate_tokens  # the tokens of a text
         self._encoder = Encoder(embedder)
         self._rerankers = RerankerOpener(embedder)
-        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded)
+        self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
         self._owns_store = self._saves_recipe = False  # the latter: with the first line
 
@@ -146,7 +146,7 @@ class Memory:
                 bank,
                 held,
                 factory.open_embedder(embedder),
-                factory.open_recipe(recipe, SavedRecipe.of(held, bank), options),
+                factory.open_recipe(recipe, SavedRecipe.load(held, bank), options),
             )
             memory.count = factory.open_counter(tokens)
             memory._saves_recipe = bool(recipe or options) and not held.corpus_stats(bank).last_seq
@@ -255,7 +255,7 @@ class Memory:
             self._saves_recipe = False
             self.save_recipe()
         there, fresh = line_keys.split_known(self.store, self.bank, lines, replacing)
-        entries = prepare_lines(fresh, () if defer_embedding else self.recipe.embedded, self._encoder.try_embed)
+        entries = prepare_lines(fresh, () if defer_embedding else self.recipe.embedded_roles, self._encoder.try_embed)
         put: list[Line] = []
         if fresh or replacing:
             put = self.store.append(self.bank, entries, self.embedder.name, replaces=replacing, corrects=corrects)
@@ -314,7 +314,7 @@ class Memory:
         validation.check_positive(k, "k")
         asked = Query(query, where, as_of, validation.check_seqs(exclude))
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
-        wanted = k if reranker is None else k * dispatch.HITS_PER_RERANKED_HIT
+        wanted = k if reranker is None else k * dispatch.CANDIDATES_PER_HIT
         search = partial(dispatch.search, self.recipe)
         if banks is None:
             hits = search(self.reader, asked, wanted).hits
@@ -411,7 +411,7 @@ class Memory:
 
     def stats(self) -> Stats:
         """Count what the bank holds."""
-        found = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded)
+        found = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
         return replace(found, recipe=self.recipe.name)
 
     def retract(self, seq: int) -> Line:
@@ -576,7 +576,8 @@ class Memory:
             ModelError: if the embedder fails; what is embedded stays.
         """
         self._encoder.resume()
-        return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH, progress, self.recipe.embedded)
+        roles = self.recipe.embedded_roles
+        return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH, progress, roles)
 
     def close(self) -> None:
         """Close the files, unless the store was given open, and the reranker's model. A later call opens them again."""

@@ -20,7 +20,7 @@ from everthread.chat.window import DEFAULT_CONTEXT, NOTES_RESERVE_TOKENS, REPLY_
 from everthread.embedders.base import Embedder
 from everthread.errors import BadLine
 from everthread.memory import Memory
-from everthread.recipes.base import REMEMBERED, Recipe
+from everthread.recipes.base import MEMORY_TOKENS, Recipe
 from everthread.scribes.base import Scribe
 from everthread.text.tokens import estimate_tokens
 from everthread.types import Line, NewLine, Vector, Vectors
@@ -30,7 +30,7 @@ WINDOW_BUDGET_TOKENS = (
     DEFAULT_CONTEXT
     - DEFAULT_CONTEXT // 8
     - NOTES_RESERVE_TOKENS
-    - REMEMBERED
+    - MEMORY_TOKENS
     - REPLY_RESERVE_TOKENS
     - estimate_tokens(build_prefix(DEFAULT_CHARACTER))
 )
@@ -152,7 +152,7 @@ class Replay:
         session = self._open.setdefault(line.session, _Session())
         session.add(line)
         first = session.window(self.memory.recipe)
-        gone = self.memory.recipe.lines_to_evict(session.costs[first:], WINDOW_BUDGET_TOKENS)
+        gone = self.memory.recipe.count_evicted_lines(session.costs[first:], WINDOW_BUDGET_TOKENS)
         if gone and not any(waiting.kind == "notes" for waiting in self.memory.jobs()):
             self._desk.submit(make_job("notes", session.lines[first : first + gone]))
             self._desk.join()

@@ -25,7 +25,7 @@ from everthread.errors import BadInput
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
-from everthread.recipes.packabby import GENERAL, KIND, Packabby
+from everthread.recipes.packabby import DECOYS, KIND, Packabby
 from everthread.scribes.base import Scribe
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.base import Store
@@ -36,7 +36,7 @@ BANK_STRIDE_SESSIONS = 3  # every third session begins a bank of each size: more
 MAX_STRANGE_QUESTIONS = 20  # questions of another conversation that a bank is asked
 ARMS: Mapping[str, Recipe] = {
     "packabby, as in the source": Packabby(),
-    "with general texts": Packabby(decoys=GENERAL),
+    "with general texts": Packabby(decoys=DECOYS),
     "with a threshold of 0.2": Packabby(threshold=0.2),
     "with a threshold of 0.3": Packabby(threshold=0.3),
     "with the extractive scribe's verdict": Packabby(scribe=ExtractiveScribe()),

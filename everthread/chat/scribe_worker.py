@@ -242,7 +242,7 @@ class ScribeWorker:
             return None
         text = self.scribe.summarize(lines, people.most_common(1)[0][0])
         stripped, recipe = self._redact(text), self.memory.recipe
-        if stripped is None or (kept := recipe.narrowed(self.memory.reader, self.scribe, stripped)) is None:
+        if stripped is None or (kept := recipe.narrow_summary(self.memory.reader, self.scribe, stripped)) is None:
             return None
         return NewUnit(
             kind="summary",
@@ -251,7 +251,7 @@ class ScribeWorker:
             last_seq=lines[-1].seq,
             said_at=lines[-1].said_at,
             importance=self.scribe.rate_importance(kept),
-            category=recipe.category(self.scribe, kept),
+            category=recipe.choose_category(self.scribe, kept),
             metadata={"session": job.session, "scribe": self.scribe.name},
             sources=tuple(line.seq for line in lines),
         )

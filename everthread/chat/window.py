@@ -92,7 +92,7 @@ class Window:
         if memory.recipe.notes:
             max_tokens = NOTES_REBUILD_CONTEXTS * tokens.context
             costs = self._costs_since_notes(lines, self._scribe_worker.notes(), max_tokens)
-        evicted = memory.recipe.lines_to_evict(costs, tokens.window(prefix)) if costs else 0
+        evicted = memory.recipe.count_evicted_lines(costs, tokens.window(prefix)) if costs else 0
         if evicted and not any(job.kind == "notes" for job in memory.jobs()):
             self._scribe_worker.submit(make_job("notes", lines[len(lines) - len(costs) :][:evicted]))
         else:

@@ -347,11 +347,11 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
     counts as something that the person said. `everthread units general` lists the texts, and
     `everthread forget --unit general ID` removes one.
     """
-    texts = general_knowledge.paragraphs(read_text(file))
+    texts = general_knowledge.split_paragraphs(read_text(file))
     if not texts:
         raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
     with open_memory(ctx, bank, create=True) as memory:
-        new = general_knowledge.seed(memory, texts)
+        new = general_knowledge.add_knowledge(memory, texts)
         held = len(memory.units(general_knowledge.KIND, current=True))
     if as_json:
         show_json({"read": len(texts), "added": len(new), "texts": held})
@@ -535,7 +535,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
             raise NotFound(f"there is no bank {missing[0]!r} in {dsn.redact_password(source)}; nothing was moved")
         with closing(factory.open_store(target)) as there:
             for name in names:
-                own = SavedRecipe.of(here, name)  # by which the copy is embedded
+                own = SavedRecipe.load(here, name)  # by which the copy is embedded
                 recipe = factory.open_recipe(own.name if own and own.name in factory.RECIPES else "default", own)
                 old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in (here, there))
                 counts = old.stats()

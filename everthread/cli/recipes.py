@@ -65,15 +65,15 @@ def _recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
     own = None
     if bank is not None:
         with open_store(ctx, bank) as store:
-            own = SavedRecipe.of(store, bank)
+            own = SavedRecipe.load(store, bank)
     return factory.open_recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
 
 
 def _show(recipe: Recipe, as_json: bool) -> None:
     if as_json:
-        show_json({"name": recipe.name, "about": recipe.description, "options": options.described(recipe)})
+        show_json({"name": recipe.name, "about": recipe.description, "options": options.describe_options(recipe)})
         return
-    present = options.values(recipe)
+    present = options.read_values(recipe)
     rows = [
         f"\n{name} = {options.as_text(present[name])}\n    {each.limits.meaning}\n"
         f"    {each.expected.capitalize()}; default: {options.as_text(each.default) or 'empty'}"

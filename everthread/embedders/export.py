@@ -40,7 +40,7 @@ MASKED = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and n
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """What a sentence-transformers folder says of its model: how it turns tokens into one vector."""
+    """The settings by which a sentence-transformers model turns tokens into one vector."""
 
     pooling: Literal["mean", "cls"]
     normalise: bool

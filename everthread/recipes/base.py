@@ -1,7 +1,7 @@
-"""Recipe: one complete way of remembering: what it writes, how it searches, how it lays out hits.
+"""Recipe: one complete way of remembering, with what it writes, how it searches, and how it lays out hits.
 
-A recipe holds choices and numbers, and composes the stages that all of them share. Each is a frozen dataclass, so that
-every number of it is one argument away: `Membot(threshold=0.65)`.
+A recipe consists of choices and numbers, and composes the stages of `recall`. It is a frozen dataclass, so every number
+can be set by an argument: `Membot(threshold=0.65)`.
 """
 
 from __future__ import annotations
@@ -18,72 +18,73 @@ from everthread.recall.neighbours import Span
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import ContextBudget, Query, SearchResult
-from everthread.recipes.options import check, option
-from everthread.recipes.prompt_parts import RULES, lines_to_evict, render_lines
+from everthread.recipes.options import check_options, option
+from everthread.recipes.prompt_parts import RULES, count_evicted_lines, render_lines
 from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
 from everthread.types import ROLES, Context, Line, Role, Sampling
 
-REMEMBERED = 500  # tokens of what is remembered in a prompt: on LoCoMo they hold 84% of what answers a question
-OFFERS = "Let the character bring up something of the past unasked."
-WIDEST = 1000  # lines on either side of one at most: all of them would be read
-SHARE = 16  # of a small context, the part that it may take: more, and little of a prompt stays in the server's cache
+MEMORY_TOKENS = 500  # of memories in a prompt; on LoCoMo they hold 84% of the lines that answer a question
+OFFERS_MEANING = "Let the character bring up something of the past unasked."
+MAX_NEIGHBOURS = 1000  # lines on either side of a hit, all of which are read
+MEMORY_CONTEXT_DIVISOR = 16  # memories take at most 1/16 of a small context: more would empty the prompt cache
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One complete way of remembering. The defaults are those of the default recipe.
 
-    Every line is kept verbatim in any case: a recipe decides what is written beside it, and what of it all is found.
+    Every line is stored verbatim in any case: a recipe decides which units are derived from lines, and which of all
+    these are found.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]  # in a few words
-    kinds: ClassVar[tuple[str, ...]] = ("line",)  # what it finds
-    vectors: ClassVar[bool] = True  # whether lines are embedded; of which roles, `embedded` says
+    kinds: ClassVar[tuple[str, ...]] = ("line",)  # of hits
+    vectors: ClassVar[bool] = True  # whether lines are embedded; `embedded_roles` names the roles
     max_hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
     min_relevance: float = option(
         0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1
     )
-    rerank: Reranker | str = ""  # reorders what it finds, where a query names no reranker of its own; empty for none
+    rerank: Reranker | str = ""  # orders the hits of queries that name no reranker; empty for none
     buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer
 
     # In a conversation (`Chat`):
     window: int | None = option(
         None, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
     )
-    overlap: int = 0  # lines of the window that were noted already
+    overlap: int = 0  # lines of the window that the notes already cover
     uses_buffer: ClassVar[bool] = False  # whether the relevance buffer is in view as well
     memories_last: ClassVar[bool] = (
         False  # whether memories are placed after the newest line of a prompt, not before it
     )
-    offers: bool = option(True, OFFERS)
-    notes: ClassVar[bool] = True  # whether what leaves the window is noted
+    offers: bool = option(True, OFFERS_MEANING)
+    notes: ClassVar[bool] = True  # whether lines that leave the window are summarised in notes
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
     sampling: ClassVar[Sampling] = Sampling()  # of replies, where the user sets nothing
-    categorised: ClassVar[bool] = False  # whether what it finds has a category
-    needs_consent: ClassVar[bool] = False  # whether it is summarised only if the person agreed to that
+    categorised: ClassVar[bool] = False  # whether its units have a category
+    needs_consent: ClassVar[bool] = False  # whether summaries need the person's consent
 
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
-        check(self)
+        check_options(self)
         check_at_least(self.buffer_hits, "buffer_hits", 0)  # which not every recipe has as an option
         check_at_least(self.overlap, "overlap", 0)
 
     @property
-    def embedded(self) -> tuple[Role, ...]:
-        """Roles whose lines are embedded. To a recipe that embeds more of them, the other lines are pending."""
+    def embedded_roles(self) -> tuple[Role, ...]:
+        """Roles whose lines are embedded. For a recipe that embeds more roles, lines of the others are pending."""
         return ROLES if self.vectors else ()
 
     @property
     def rules(self) -> str:
-        """Return the instruction that opens a prompt, unless the character brings its own."""
+        """The instruction that opens a prompt, unless the character has its own."""
         return RULES
 
     def update(self, reader: BankReader) -> None:
-        """Write what derives from the lines alone, as far as it is not written yet.
+        """Write the units that derive from lines alone and are not written yet.
 
-        It is called after lines were stored or retracted. It may be interrupted; the next call completes it.
+        Called after lines were stored or retracted. If it is interrupted, the next call completes it.
 
         Args:
             reader: the bank.
@@ -98,7 +99,7 @@ class Recipe:
             k: hits at most.
 
         Raises:
-            BadQuery: for a filter that it can't apply.
+            BadQuery: the recipe can't apply the filter.
         """
         raise NotImplementedError
 
@@ -129,22 +130,22 @@ class Recipe:
         """Return the part of a character's prompt that holds the memories, with its heading."""
         return render_lines(context, name, now)
 
-    def narrowed(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
+    def narrow_summary(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
         """Return the part of a summary that is stored; None for nothing. Raises ModelError; nothing is stored then."""
         return summary
 
-    def category(self, scribe: Scribe, summary: str) -> str:
+    def choose_category(self, scribe: Scribe, summary: str) -> str:
         """Return the category of a summary. Raises ModelError."""
         return scribe.categorize(summary)
 
-    def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
+    def count_evicted_lines(self, costs: Sequence[int], room: int) -> int:
         """Return how many of the oldest lines leave a conversation's window.
 
         Args:
             costs: the tokens of each line in the window, oldest first.
             room: tokens that the window may have.
         """
-        return lines_to_evict(costs, room)
+        return count_evicted_lines(costs, room)
 
     def memory_budget(self, context: int) -> int:
         """Return the tokens of memories in a prompt.
@@ -152,7 +153,7 @@ class Recipe:
         Args:
             context: tokens of the model's context.
         """
-        return min(REMEMBERED, context // SHARE)
+        return min(MEMORY_TOKENS, context // MEMORY_CONTEXT_DIVISOR)
 
 
 def push_buffer(

@@ -13,26 +13,34 @@ from everthread.recall.reader import BankReader
 from everthread.recall.relevance import LogisticModel
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import Query, ScoredLine, SearchResult
-from everthread.recipes.base import WIDEST, Recipe
+from everthread.recipes.base import MAX_NEIGHBOURS, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import is_unspaced_script
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringProfile:
-    """The numbers for one kind of conversation: the signals' weights, the two curves of the gate, and its threshold."""
+    """The fitted numbers for one kind of conversation.
+
+    Attributes:
+        weights: of the signals, by name.
+        query_gate: predicts the relevance of the result as a whole.
+        hit_model: predicts the relevance of each hit.
+        threshold: relevance of the result from which a context holds any memories.
+    """
 
     weights: Mapping[str, float]
     query_gate: LogisticModel
     hit_model: LogisticModel
-    threshold: float  # relevance of the whole from which a context holds anything
+    threshold: float
 
 
-# By hand: of 614 such lines in the datasets two are gold. The rest of what a question asked before scores comes to 15.
-EMPTY = -10.0
+# The weight of lines that only ask or are small talk, set by hand: of 614 in the datasets, two answer a question. By
+# its other signals such a line can score 15.
+EMPTY_WEIGHT = -10.0
 
 # A dozen constants fitted on LoCoMo's five development conversations: `everthread bench fit locomo PATH`.
-_FRIENDS = ScoringProfile(
+_FRIENDS_PROFILE = ScoringProfile(
     weights={
         "cosine": 2.2343,
         "cosine_near": 4.5675,
@@ -46,7 +54,7 @@ _FRIENDS = ScoringProfile(
         "month": 4.0632,
         "answers": 0.7351,
         "time": 1.4643,
-        "empty": EMPTY,
+        "empty": EMPTY_WEIGHT,
     },
     query_gate=LogisticModel(
         -9.5215,
@@ -66,7 +74,7 @@ _FRIENDS = ScoringProfile(
 
 # Fitted on RealMem, with LoCoMo's questions for two fifths of the weight, since people ask an assistant about facts
 # too: `everthread bench fit realmem PATH --mix PATH`.
-_ASSISTANT = ScoringProfile(
+_ASSISTANT_PROFILE = ScoringProfile(
     weights={
         "cosine": 2.2236,
         "cosine_near": 1.5,
@@ -79,7 +87,7 @@ _ASSISTANT = ScoringProfile(
         "day": 3.1026,
         "month": 2.6499,
         "time": 1.3271,
-        "empty": EMPTY,
+        "empty": EMPTY_WEIGHT,
     },
     query_gate=LogisticModel(
         -8.5952,
@@ -97,15 +105,15 @@ _ASSISTANT = ScoringProfile(
     threshold=0.187,
 )
 
-# For questions that the embedder can't read, as the shipped one Chinese. Fitted on MADial's Chinese dialogues and the
-# Chinese firsts: `everthread bench fit madial PATH`. What neither can tell is as among friends.
-_WORDS = ScoringProfile(
+# For questions that the embedder can't read: the shipped one reads no Chinese. Fitted on MADial's Chinese dialogues and
+# the Chinese firsts: `everthread bench fit madial PATH`. Weights that neither can determine are those of friends.
+_WORDS_PROFILE = ScoringProfile(
     weights={
         "bm25_window": 1.7058,
         "share": 7.4084,
         "length": -0.6338,
         "person": 1.1275,
-        **{name: _FRIENDS.weights[name] for name in ("asks", "speaker", "day", "month", "empty")},
+        **{name: _FRIENDS_PROFILE.weights[name] for name in ("asks", "speaker", "day", "month", "empty")},
     },
     query_gate=LogisticModel(-0.9435, {"top": 0.4845, "small": 1.3427, "asked": -0.1732}),
     hit_model=LogisticModel(1.1249, {"share": 1.0814}),
@@ -115,21 +123,22 @@ _WORDS = ScoringProfile(
 
 @dataclass(frozen=True, kw_only=True)
 class Default(Recipe):
-    """Lines as they were said, found by a dozen signals of words, meaning, speakers and times, through a calibrated
-    gate, each with its neighbours.
+    """Finds lines as they were said by a dozen signals of words, meaning, speakers and times, through a calibrated
+    gate, and returns each with its neighbours.
 
-    friends are people among themselves, assistant a person with a bot: what makes a line worth recalling differs
-    between the two, and neither's weights serve the other. words are for a question in a script that the embedder
-    can't read, of which words alone tell.
+    Attributes:
+        friends: the profile for people among themselves.
+        assistant: the profile for a person with a bot, whose conversations need other weights.
+        words: the profile for a question in a script that the embedder can't read, so that only words count.
     """
 
     name = "default"
     description = "lines as they were said, found by a dozen signals; what measured best"
 
-    friends: ScoringProfile = _FRIENDS
-    assistant: ScoringProfile = _ASSISTANT
-    words: ScoringProfile = _WORDS
-    neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=WIDEST)
+    friends: ScoringProfile = _FRIENDS_PROFILE
+    assistant: ScoringProfile = _ASSISTANT_PROFILE
+    words: ScoringProfile = _WORDS_PROFILE
+    neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=MAX_NEIGHBOURS)
     rerank: Reranker | str = option(
         "",
         "Reranker of hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no reranking.",
@@ -138,35 +147,36 @@ class Default(Recipe):
     buffer_hits: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
 
-    def head(self, found: Candidates) -> ScoringProfile:
-        """The numbers for a question, chosen by whether a bot is among the speakers, and whether there are vectors."""
+    def choose_profile(self, found: Candidates) -> ScoringProfile:
+        """Choose the numbers by whether there are vectors, and whether a bot is among the speakers."""
         if is_unspaced_script(found.query.text) and np.isnan(found.cosine).all():
             return self.words
         return self.assistant if found.corpus.has_assistant else self.friends
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         found, signals = reader.find_candidates(asked, k)
-        head = self.head(found)
+        profile = self.choose_profile(found)
         if found.query.asks_for_overview:
             scores = time_overview.compute_scores(found, signals)
-            whole = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
-            chances = np.full(len(scores), whole)
+            query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
+            hit_relevances = np.full(len(scores), query_relevance)
         else:
-            scores = features.weighted_sum(signals, head.weights)
-            told = features.weighted_sum(signals, relevance.evidence_weights(found.query, head.weights))
-            whole = (
+            scores = features.weighted_sum(signals, profile.weights)
+            gate_scores = features.weighted_sum(signals, relevance.evidence_weights(found.query, profile.weights))
+            query_relevance = (
                 0.0
                 if found.query.is_small_talk
-                else head.query_gate.predict(relevance.collect_evidence(found, signals, told))
+                else profile.query_gate.predict(relevance.collect_evidence(found, signals, gate_scores))
             )
-            chances = relevance.estimate_relevance(head.hit_model, scores, whole)
+            hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
         best = np.argsort(-scores, kind="stable")[:k].tolist()
         ranked = [
             ScoredLine(
-                *(int(found.seqs[at]), float(scores[at]), float(chances[at])),
+                *(int(found.seqs[at]), float(scores[at]), float(hit_relevances[at])),
                 {name: float(values[at]) for name, values in signals.items()},
             )
             for at in best
         ]
         hits = reader.read_hits(ranked, self.neighbours, found.allowed, asked.exclude)
-        return SearchResult(hits, whole, whole >= head.threshold, found.query.terms, found.allowed)
+        passes = query_relevance >= profile.threshold
+        return SearchResult(hits, query_relevance, passes, found.query.terms, found.allowed)

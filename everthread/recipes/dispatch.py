@@ -1,4 +1,4 @@
-"""Chooses the search that answers a query: over units, by the bank's recipe, or by the default recipe."""
+"""Chooses the search for a query: over units, by the bank's recipe, or by the default recipe."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.types import Context, Filter
 
-HITS_PER_RERANKED_HIT = 4  # that a reranker chooses from
-DEFAULT = Default()  # finds lines in a bank whose own recipe finds none
+CANDIDATES_PER_HIT = 4  # from which a reranker chooses
+DEFAULT_RECIPE = Default()  # finds lines if the bank's own recipe finds only units
 
 
 def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchResult:
-    """Find what bears most on a query.
+    """Find the most relevant hits.
 
     Args:
         recipe: the bank's recipe.
         reader: the bank.
         query: the query; a blank one finds nothing.
-        k: hits at most.
+        k: maximum number of hits.
 
     Raises:
-        BadQuery: for a filter that the recipe or the units can't have, and for a query that is no text.
+        BadQuery: the recipe or the units can't apply the filter, or the query is not a string.
     """
     if kinds := unit_search.requested_unit_kinds(query.where, query.as_of):
         validation.check_query(query.query)
@@ -43,21 +43,21 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
 def build_context(
     recipe: Recipe, reader: BankReader, query: Query, budget: ContextBudget, reranker: Reranker | None = None
 ) -> Context:
-    """Lay out what bears on a query as text for a prompt.
+    """Lay out the hits of a query as text for a prompt.
 
     Args:
         recipe: the bank's recipe.
         reader: the bank.
         query: the query.
         budget: the limits of the text.
-        reranker: puts the relevant hits into its order; None: best first.
+        reranker: reorders the relevant hits; None leaves the best first.
 
     Raises:
         BadQuery: as `search`.
     """
     recipe_used = _recipe_for(recipe, query.where)
     most = recipe_used.max_hits
-    found = search(recipe, reader, query, most if reranker is None else most * HITS_PER_RERANKED_HIT)
+    found = search(recipe, reader, query, most if reranker is None else most * CANDIDATES_PER_HIT)
     least = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
     hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not budget.gate else []
     ranked = rerank_hits(reranker, query.query, hits)[:most]
@@ -65,7 +65,7 @@ def build_context(
 
 
 def _recipe_for(recipe: Recipe, where: Filter | None) -> Recipe:
-    """Return the recipe, or the default where the filter names lines and the recipe finds none."""
+    """Return the recipe, or the default if the filter asks for lines and the recipe finds only units."""
     unit_search.check_category(where, recipe.name, recipe.categorised)
     lines = where is not None and where.kind is not None and not unit_search.requested_unit_kinds(where)
-    return DEFAULT if lines and "line" not in recipe.kinds else recipe
+    return DEFAULT_RECIPE if lines and "line" not in recipe.kinds else recipe

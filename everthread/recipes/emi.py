@@ -1,4 +1,4 @@
-"""emi: the one earlier reply that shares most keywords with what is asked now."""
+"""The recipe emi: recalls the earlier reply that shares most keywords with the question."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from everthread.recall.context_packing import fill_context
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import KeywordOverlap, add_signal, judged_text
 from everthread.recall.types import ContextBudget, Query, SearchResult
-from everthread.recipes.base import OFFERS, Recipe
+from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.options import option
-from everthread.recipes.role_filter import of_roles
+from everthread.recipes.role_filter import restrict_to_roles
 from everthread.stores.base import CorpusStats
 from everthread.text.analyzer import is_unspaced_script, terms
 from everthread.text.formatting import format_line
@@ -29,30 +29,31 @@ from everthread.types import Context, Hit, Line, Role, Seqs
 
 log = logging.getLogger("everthread")
 
-DEEPER = 10  # times as many candidates are looked at as are wanted, to find so many that are no refusals
+SEARCH_DEPTH_FACTOR = 10  # lines searched for each candidate, since some of them are refusals
 LABEL, LABEL_UNSPACED = "For reference", "供参考"
-GIVEN_UP = (StoreUnavailable, ModelError, OSError)  # TimeoutError is one of the last
+TOLERATED_ERRORS = (StoreUnavailable, ModelError, OSError)  # OSError includes TimeoutError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Emi(Recipe):
-    """Emi's way (a desktop chatbot over ChatGPT's API, in Simplified Chinese first).
+    """Emi, a desktop chatbot over ChatGPT's API, in Simplified Chinese first: recalls one earlier reply.
 
-    The assistant's replies are searched, except its refusals (`text.refusal`). Of the `candidates` nearest by vector
-    the one is recalled that shares most keywords with the question, the `top` of each text by TF-IDF; of equals the
-    nearer. Where nothing is shared, nothing is.
+    The assistant's replies are searched, except its refusals (`text.refusal`). Of the `candidates` nearest by vector,
+    the one is recalled that shares most keywords with the question: the `top` of each text by TF-IDF, the nearer of
+    equals. If no keyword is shared, nothing is recalled.
 
-    person has the person's lines searched as well: that they are not is the first limitation that Emi names. In a bank
-    where no bot ever spoke (people among themselves) all lines are searched. hits is how many go into a prompt.
+    `include_user` searches the person's lines as well, whose lack Emi names as its first limitation. In a bank without
+    a bot (people among themselves) all lines are searched. `max_hits` limits how many enter a prompt.
 
-    What is otherwise than there, and why:
-    - The memory is a part of a prompt's last message, and no system message of its own: many servers take one only.
-      It is gone after the turn, as there. That the character takes it for true, its rules say already.
-    - Without a vector of the question (the embedder is down, or can't read its script, as the shipped one Chinese) the
-      candidates are the lines that hold most of its words by their rarity. Emi has no other way than its vectors.
-    - Of Chinese, keywords are pairs of characters and not jieba's words (see `text.keywords`). How rare a term is,
-      the bank says and no dictionary. How many keywords a text has, Emi leaves open; 20 are jieba's default.
-    - A hit's score is the number of keywords shared, its relevance their share of the question's, no calibrated chance.
+    Deviations:
+    - The memory is part of a prompt's last message, not a system message, since many servers accept only one of those.
+      As in Emi, it is gone after the turn. The rules already say that the character may rely on it.
+    - Without a vector of the question (the embedder is down, or can't read its script: the shipped one reads no
+      Chinese) the candidates are the lines with most of its words, weighted by rarity. Emi searches by vector only.
+    - Keywords of Chinese are pairs of characters, not jieba's words (`text.keywords` gives the reason). The bank, not a
+      dictionary, determines how rare a term is. Emi doesn't specify the number of keywords; 20 are jieba's default.
+    - A hit's score is the number of shared keywords, its relevance their share of the question's. Neither is a
+      calibrated chance.
     """
 
     name = "emi"
@@ -60,7 +61,7 @@ class Emi(Recipe):
     kinds = ("line",)
     notes = False
     summaries = False
-    offers: bool = option(False, OFFERS)
+    offers: bool = option(False, OFFERS_MEANING)
 
     max_hits: int = option(1, "Lines recalled at most for a message.", low=1, high=1000)
     min_relevance: float = option(
@@ -74,32 +75,36 @@ class Emi(Recipe):
     patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        """A search that fails, or takes longer than there is patience, finds nothing and says so in the log."""
+        """Find the best hits; none, with a warning, if the search fails or takes longer than `patience`."""
         pool = ThreadPoolExecutor(1, "everthread emi")
         try:
             return pool.submit(self._search, reader, asked, k).result(self.patience)
-        except GIVEN_UP as error:
+        except TOLERATED_ERRORS as error:
             log.warning("nothing is recalled this time, for the search failed or took too long: %r", error)
             return SearchResult()
         finally:
-            pool.shutdown(wait=False)  # what still searches comes to an end: no store or embedder waits for ever
+            pool.shutdown(
+                wait=False
+            )  # a search still in progress ends by itself: every store and embedder has a timeout
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
-        """What was found for this turn alone, whatever the session's buffer holds."""
+        """Lay out the hits of this turn alone, without the session's buffer."""
         return fill_context(found.hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        """A label and the text, and neither when it was said nor that it was: that would pass for a reproach. Only
-        who said it, where that was not the character."""
-        said = "\n".join(_set_in(line) for line in context.lines)
-        return f"[{LABEL_UNSPACED if is_unspaced_script(said) else LABEL}]\n{said}"
+        """Render a label and the text, with the speaker of lines that are not the character's.
+
+        The date is left out: a date before something that was said sounds like a reproach.
+        """
+        text = "\n".join(_format_line(line) for line in context.lines)
+        return f"[{LABEL_UNSPACED if is_unspaced_script(text) else LABEL}]\n{text}"
 
     def _search(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         past = None if asked.as_of is None else reader.allowed_seqs(Query("", as_of=asked.as_of))
         corpus = reader.corpus_stats(past)
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
-        asked = replace(asked, where=of_roles(asked.where, roles, corpus))
-        hits = list(islice(_candidates(reader, asked, self.candidates * DEEPER), self.candidates))
+        asked = replace(asked, where=restrict_to_roles(asked.where, roles, corpus))
+        hits = list(islice(_candidates(reader, asked, self.candidates * SEARCH_DEPTH_FACTOR), self.candidates))
         wanted, *theirs = self._keywords(reader, [asked.query, *map(judged_text, hits)], corpus, past)
         mass = max(len(wanted), 1)
         shared = [len(wanted & each) for each in theirs]
@@ -117,34 +122,34 @@ class Emi(Recipe):
         """Return the keywords of each text, without the bot's own name and the words to ignore."""
         bots = [speaker.name for speaker in corpus.speakers if speaker.role == "assistant"]
         names = {term for text in (*bots, *self.ignored) for term in terms(text)}
-        told = [term_counts(text) for text in texts]
-        every = list(dict.fromkeys(term for each in told for term in each))
-        postings = reader.store.postings(reader.bank, every, len(every), 0, past)  # 0: they are only counted
+        counted = [term_counts(text) for text in texts]
+        every = list(dict.fromkeys(term for each in counted for term in each))
+        postings = reader.store.postings(reader.bank, every, len(every), 0, past)  # 0: terms are only counted
         counts = {term: posting.df for term, posting in postings.items()}
-        return [set(top_terms(each, self.top, counts, corpus.lines)) - names for each in told]
+        return [set(top_terms(each, self.top, counts, corpus.lines)) - names for each in counted]
 
 
 def _candidates(reader: BankReader, asked: Query, most: int) -> Iterator[Hit]:
-    """Lines, the nearest first, without refusals: by vector, or by words where there is no vector."""
+    """Yield the nearest lines except refusals: by vector, or by words if there is no vector."""
     near, signal = reader.find_nearest(asked, most), "cosine"
     if not near:
         near, signal = _by_words(reader, asked, most), "share"
     lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in near), None)}
     words = reader.refusal_words
     for seq, value in near:
-        line = lines.get(seq)  # it may have been forgotten meanwhile
+        line = lines.get(seq)  # it may have been forgotten in the meantime
         if line is not None and not (line.role == "assistant" and is_refusal(line.text, words)):
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 
 def _by_words(reader: BankReader, asked: Query, most: int) -> list[tuple[int, float]]:
-    """The lines that hold most of the question's words by their rarity, and the share of it that they hold."""
+    """Return the lines with most of the question's words by their rarity, each with its share of the question."""
     found, signals = reader.find_candidates(asked, most)
     share = signals["share"]
     best = np.lexsort((-signals["bm25_window"], -share))[:most]
     return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]
 
 
-def _set_in(line: Line) -> str:
-    """The line as it appears in a prompt, without the character's own name before it."""
+def _format_line(line: Line) -> str:
+    """Format a line for a prompt, without the character's own name before it."""
     return indent(line.text) if line.role == "assistant" else format_line(line)

@@ -1,4 +1,4 @@
-"""General knowledge: texts given to a bank that packabby recalls as it does summaries. No line is their source."""
+"""General knowledge: texts that packabby recalls like summaries, and that derive from no line."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class UnitBank(Protocol):
     def add_unit(self, unit: NewUnit) -> Unit: ...
 
 
-def paragraphs(text: str) -> list[str]:
-    """Splits a text at blank rows."""
+def split_paragraphs(text: str) -> list[str]:
+    """Split a text at blank rows."""
     return [each.strip() for each in _BLANK_ROWS.split(text) if each.strip()]
 
 
-def seed(bank: UnitBank, texts: Iterable[str], at: datetime | None = None) -> list[Unit]:
-    """Write texts of general knowledge, except for those that the bank has.
+def add_knowledge(bank: UnitBank, texts: Iterable[str], at: datetime | None = None) -> list[Unit]:
+    """Add texts of general knowledge, except for those that the bank has.
 
     Args:
         bank: the bank, such as a Memory.
-        texts: the texts, each to be recalled by itself.
-        at: the moment from which they are known; now, if none is given. A question as of an earlier one finds none.
+        texts: the texts, each recalled separately.
+        at: the time from which they are known; a query as of an earlier time doesn't find them. Default: now.
 
     Returns:
         The units that were written.
 
     Raises:
-        BadInput: if a text is blank or too long.
-        StoreUnavailable: if the store can't be written; the same texts again complete the work.
+        BadInput: a text is blank or too long.
+        StoreUnavailable: the store can't be written. Calling again with the same texts completes the work.
     """
     known = {unit.text for unit in bank.units(KIND, current=True)}
     fresh = [text for text in dict.fromkeys(texts) if text not in known]

@@ -26,10 +26,10 @@ class HasOptions(Protocol):
 
 R = TypeVar("R", bound=HasOptions)
 T = TypeVar("T")
-Type = Literal["bool", "int", "float", "str", "texts"]
+OptionType = Literal["bool", "int", "float", "str", "texts"]
 Value = bool | int | float | str | tuple[str, ...] | None
 
-TYPES: dict[str, Type] = {  # of a field as it is annotated
+OPTION_TYPES: dict[str, OptionType] = {  # by the annotation of the field
     "bool": "bool",
     "int": "int",
     "float": "float",
@@ -37,18 +37,18 @@ TYPES: dict[str, Type] = {  # of a field as it is annotated
     "tuple[str, ...]": "texts",
     "Sequence[str]": "texts",
 }
-NONE = "none"  # how a text says None
+NONE = "none"  # None as text
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an option means and which values it takes."""
+    """The meaning of an option, and the values that it accepts."""
 
     meaning: str  # one sentence, with the unit
     low: float | None = None  # the least value of a number
     high: float | None = None  # the greatest value of a number
-    choices: tuple[str, ...] = ()  # the values of a text, where there are few
-    remote: tuple[str, ...] | None = None  # the values of a text that a request may set, where not every one
+    choices: tuple[str, ...] = ()  # the allowed values of a text; empty for any
+    remote: tuple[str, ...] | None = None  # the values of a text that a request may set; None for all
 
 
 def option(
@@ -68,9 +68,9 @@ def option(
         meaning: one sentence for help and page, with the unit.
         low: the least value of a number.
         high: the greatest value of a number.
-        choices: the values of a text, where there are few.
-        remote: the values of a text that a request to a server may set, where another could have the server load a
-            file or connect to a host. Default: all.
+        choices: the allowed values of a text. Default: any.
+        remote: the values of a text that a request to a server may set, if others could make the server load a file or
+            connect to a host. Default: all.
 
     Returns:
         A dataclass field, typed as the default.
@@ -84,19 +84,19 @@ class Option:
     """One option of a recipe: its name, its type and its limits."""
 
     name: str
-    type: Type
+    type: OptionType
     optional: bool  # whether None is one of its values
-    objects: bool  # whether Python may give an object of another type, which no setting can hold
+    objects: bool  # whether Python code may give an object of another type, which no setting can hold
     default: Value
     limits: Limits
 
     @property
     def expected(self) -> str:
-        """The values it takes, in words."""
-        words = f"one of {', '.join(self.limits.choices)}" if self.limits.choices else self._kind()
+        """The accepted values, in words."""
+        words = f"one of {', '.join(self.limits.choices)}" if self.limits.choices else self._describe_type()
         return f"{words}, or {NONE}" if self.optional else words
 
-    def _kind(self) -> str:
+    def _describe_type(self) -> str:
         if self.type in ("int", "float"):
             low, high = self.limits.low, self.limits.high
             least = "" if low is None else f" from {low:g}"
@@ -105,7 +105,11 @@ class Option:
         return {"bool": "true or false", "str": "a text", "texts": "texts with commas between them"}[self.type]
 
     def read(self, value: object) -> Value:
-        """Read a value from a text, from JSON or from Python. Raises BadInput, which names option, value and limits."""
+        """Read a value from a text, from JSON or from Python.
+
+        Raises:
+            BadInput: the value is invalid; the message names the accepted ones.
+        """
         try:
             return self._read(value)
         except (ValueError, OverflowError):
@@ -173,32 +177,32 @@ def options(recipe: HasOptions | type[HasOptions]) -> dict[str, Option]:
             written = each.type if isinstance(each.type, str) else getattr(each.type, "__name__", str(each.type))
             kind = written.removesuffix(" | None")
             default: Any = each.default
-            type_ = TYPES.get(kind) or _of(default)
-            found[each.name] = Option(each.name, type_, kind != written, kind not in TYPES, default, limits)
+            type_ = OPTION_TYPES.get(kind) or _type_of(default)
+            found[each.name] = Option(each.name, type_, kind != written, kind not in OPTION_TYPES, default, limits)
     return found
 
 
-def _of(default: Value) -> Type:
-    """The type of an option whose annotation also allows objects: that of its default."""
-    return "texts" if isinstance(default, tuple) else TYPES[type(default).__name__]
+def _type_of(default: Value) -> OptionType:
+    """Return the type of an option whose annotation also allows objects, by its default."""
+    return "texts" if isinstance(default, tuple) else OPTION_TYPES[type(default).__name__]
 
 
-def values(recipe: HasOptions) -> dict[str, Value]:
-    """Read the present values of a recipe's options; the default in place of an object that Python gave."""
+def read_values(recipe: HasOptions) -> dict[str, Value]:
+    """Read the current values of a recipe's options; the default in place of an object that Python code gave."""
     found: dict[str, Any] = {
-        name: getattr(recipe, name) if _plain(getattr(recipe, name)) else each.default
+        name: getattr(recipe, name) if _is_plain(getattr(recipe, name)) else each.default
         for name, each in options(recipe).items()
     }
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
-def _plain(value: object) -> bool:
+def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | str | tuple | list)
 
 
-def described(recipe: HasOptions) -> list[dict[str, JSONValue]]:
-    """Describe a recipe's options for programs and for the page: type, limits, meaning, default and present value."""
-    present = values(recipe)
+def describe_options(recipe: HasOptions) -> list[dict[str, JSONValue]]:
+    """Describe a recipe's options for programs and for the page: type, limits, meaning, default and current value."""
+    present = read_values(recipe)
     return [
         {
             "name": name,
@@ -215,9 +219,9 @@ def described(recipe: HasOptions) -> list[dict[str, JSONValue]]:
     ]
 
 
-def identity(recipe: HasOptions) -> tuple[object, ...]:
-    """Identify a recipe with its options among others: equal for two that remember in the same way."""
-    return recipe.name, *values(recipe).items()
+def identify(recipe: HasOptions) -> tuple[object, ...]:
+    """Return a key of a recipe and its options, equal for two recipes that work in the same way."""
+    return recipe.name, *read_values(recipe).items()
 
 
 def with_options(recipe: R, given: Mapping[str, object]) -> R:
@@ -225,7 +229,7 @@ def with_options(recipe: R, given: Mapping[str, object]) -> R:
 
     Args:
         recipe: any recipe, which stays as it is.
-        given: values by the options' names, as they are or as text.
+        given: values by the options' names, also as text.
 
     Returns:
         A recipe with these values.
@@ -242,16 +246,16 @@ def with_options(recipe: R, given: Mapping[str, object]) -> R:
 
 
 def check_remote(usual: HasOptions, given: Mapping[str, object]) -> None:
-    """Check that a request may set these options: to what a server's recipe has, or to a value that is safe.
+    """Check that a request may set these options: to the values of the server's recipe, or to safe ones.
 
     Args:
-        usual: the recipe as the server has it.
+        usual: the server's recipe.
         given: values by the options' names.
 
     Raises:
         BadInput: for a value that only the server's owner may set.
     """
-    own = values(usual)
+    own = read_values(usual)
     for name, each in options(usual).items():
         safe = each.limits.remote
         if safe is not None and name in given and given[name] not in (own[name], *safe):
@@ -268,23 +272,27 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f"the nearest is {near[0]!r}" if near else f"it has {', '.join(names) or 'none'}"
 
 
-def check(recipe: HasOptions) -> None:
-    """Check the options of a recipe that was made in Python. Raises BadInput, which names option, value and limits."""
+def check_options(recipe: HasOptions) -> None:
+    """Check the options of a recipe that was created in Python.
+
+    Raises:
+        BadInput: a value is outside its limits.
+    """
     for each in options(recipe).values():
         value = getattr(recipe, each.name)
-        if isinstance(value, str) and each.type != "str":  # only a setting may be written as text
+        if isinstance(value, str) and each.type != "str":  # only in settings are numbers written as text
             raise BadInput(f"{each.name} must be {each.expected}, got {shortly(value)}")
-        if _plain(value) or not each.objects:
+        if _is_plain(value) or not each.objects:
             each.read(value)
 
 
 def as_json(value: Value) -> JSONValue:
-    """Convert an option's value to what JSON and TOML hold."""
+    """Convert an option's value to JSON."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def as_text(value: Value) -> str:
-    """Convert an option's value to a text that `Option.read` reads back."""
+    """Convert an option's value to a text that `Option.read` accepts."""
     if value is None:
         return NONE
     if isinstance(value, bool):

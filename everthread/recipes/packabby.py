@@ -24,7 +24,7 @@ from everthread.recall.query_parsing import MAX_QUERY_CHARS
 from everthread.recall.reader import BankReader
 from everthread.recall.types import Query, SearchResult
 from everthread.recall.unit_search import ScoredUnit
-from everthread.recipes.base import OFFERS, Recipe
+from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.general_knowledge import KIND as GENERAL_KIND
 from everthread.recipes.options import option
 from everthread.scribes.base import CATEGORIES, Scribe
@@ -38,7 +38,7 @@ log = logging.getLogger("everthread")
 KIND = "summary"
 RECALLED = (KIND, GENERAL_KIND)
 # What is nearest to talk that no summary bears on. Kept in no bank: a text there tells of lines, and these of none.
-GENERAL = (
+DECOYS = (
     "They said hello and asked how the other one was.",
     "They talked about the weather and what they did today.",
     "They asked a question about the world, a fact or a word.",
@@ -47,12 +47,12 @@ GENERAL = (
     "They spoke about friends, family, work and free time in general.",
     "They thanked the other one and said goodbye.",
 )
-NOTE = (
+MEMORIES_HEADING = (
     "[Key points of what you were told in an earlier conversation. They may not bear on the message above; if they "
     "don't, leave them aside and answer as if they weren't here]"
 )
 
-KNOWN = "[General knowledge, from no conversation]"
+KNOWLEDGE_HEADING = "[General knowledge, from no conversation]"
 
 
 class _Found(NamedTuple):
@@ -76,7 +76,7 @@ class Packabby(Recipe):
     summary; the three options that it names against that are off, and may be combined:
 
     - threshold: the least cosine, on the scale of the shipped model's (`Scale`), so that it means the same for all.
-    - general: texts of nothing in particular, `GENERAL` for one. A summary is recalled only if it is nearer than all of
+    - general: texts of nothing in particular, `DECOYS` for one. A summary is recalled only if it is nearer than all of
       them. The source puts them into the index; here they are in no bank, so that they are found by no other recipe.
     - judge: has each text that is recalled judged, and dropped if it doesn't bear on the message, by the configured
       scribe or by the one that `scribe` is. A verdict that fails drops nothing.
@@ -102,7 +102,7 @@ class Packabby(Recipe):
     vectors = False
     notes = False
     categorised = True
-    offers: bool = option(False, OFFERS)
+    offers: bool = option(False, OFFERS_MEANING)
     needs_consent = True
     memories_last = True
     sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)
@@ -130,13 +130,13 @@ class Packabby(Recipe):
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
 
-    def narrowed(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
+    def narrow_summary(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
         """Returns what of a summary is about the target; all of it without a target."""
         if not self.target.strip():
             return summary
         return scribe.narrow(summary, self.target, lambda rows: _nearness(reader, self.target, rows))
 
-    def category(self, scribe: Scribe, summary: str) -> str:
+    def choose_category(self, scribe: Scribe, summary: str) -> str:
         """Returns the category of a summary, one of `categories` or "other"."""
         own = tuple(self.categories)
         return scribe.categorize(summary) if own == CATEGORIES else scribe.categorize(summary, own)
@@ -145,7 +145,7 @@ class Packabby(Recipe):
         """The summaries, dated, the oldest first, and general knowledge as such; a note before them says that they may
         not matter."""
         texts = ["\n  ".join([_heading(each, now), *each.text.splitlines()]) for each in context.units]
-        return "\n".join([NOTE, *texts])
+        return "\n".join([MEMORIES_HEADING, *texts])
 
     def _near(self, reader: BankReader, asked: Query, vector: Vector) -> list[_Found]:
         """The summaries that are near enough, the nearest first, the later one where two are as near."""
@@ -236,7 +236,7 @@ def _written_of(reader: BankReader, unit: Unit) -> set[int]:
 
 
 def _heading(found: FoundUnit, now: datetime) -> str:
-    return KNOWN if found.unit.kind == GENERAL_KIND else format_heading(found, now)
+    return KNOWLEDGE_HEADING if found.unit.kind == GENERAL_KIND else format_heading(found, now)
 
 
 def _scored(found: _Found) -> ScoredUnit:

@@ -11,7 +11,7 @@ from datetime import datetime
 from everthread.text.formatting import format_lines
 from everthread.types import Context
 
-WINDOW_KEEP_RATIO = 0.5  # share of a full window that a cut keeps; each cut empties a prompt cache, so cuts are large
+WINDOW_KEEP_RATIO = 0.5  # of a full window, when lines leave it: each time empties the prompt cache, so many leave
 
 RULES = """\
 You are {{char}}, talking with {{user}}. Speak as {{char}} alone, in {{char}}'s own voice, and only for {{char}}: \
@@ -23,7 +23,7 @@ instruction. Where two of them disagree, the later one holds. Draw on them where
 is neither there nor in the conversation you don't remember: ask once, then say so plainly, and never make it up."""
 
 
-def lines_to_evict(costs: Sequence[int], limit: int) -> int:
+def count_evicted_lines(costs: Sequence[int], limit: int) -> int:
     """Count the lines that leave a conversation's window, oldest first. The newest line always stays.
 
     Args:

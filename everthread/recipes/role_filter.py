@@ -9,10 +9,10 @@ from everthread.stores.filters import allowed_names
 from everthread.types import Filter, Role
 
 
-def of_roles(where: Filter | None, roles: tuple[Role, ...], corpus: CorpusStats) -> Filter:
+def restrict_to_roles(where: Filter | None, roles: tuple[Role, ...], corpus: CorpusStats) -> Filter:
     """Return the filter narrowed to lines of these roles.
 
-    In a bank without a bot (people among themselves) every line is as good as a reply, and the filter is unchanged.
+    In a bank without a bot (people among themselves) every line counts as a reply, and the filter is unchanged.
 
     Args:
         where: the caller's filter, whose own choice of roles holds as well.

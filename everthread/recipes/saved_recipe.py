@@ -1,4 +1,4 @@
-"""The recipe that a bank keeps: its name, and the options that are not as the configuration has them."""
+"""The recipe saved in a bank: its name, and the options that differ from the configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from everthread.bank.settings import parse_recipe
 from everthread.common.keys import SETTING_RECIPE
 from everthread.errors import BadInput
-from everthread.recipes.options import R, as_json, options, values, with_options
+from everthread.recipes.options import R, as_json, options, read_values, with_options
 from everthread.types import JSONValue
 
 if TYPE_CHECKING:
@@ -22,24 +22,24 @@ log = logging.getLogger("everthread")
 
 @dataclass(frozen=True, slots=True)
 class SavedRecipe:
-    """A recipe as a bank's setting has it."""
+    """The name and options of a recipe, as a bank's setting stores them."""
 
     name: str
     options: Mapping[str, JSONValue] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, store: Store, bank: str) -> Self | None:
-        """Read the recipe that a bank keeps; None where it keeps none, or is not there."""
-        return cls.read(store.settings(bank).get(SETTING_RECIPE)) if store.exists(bank) else None
+    def load(cls, store: Store, bank: str) -> Self | None:
+        """Load the recipe of a bank; None if it has none, or doesn't exist."""
+        return cls.parse(store.settings(bank).get(SETTING_RECIPE)) if store.exists(bank) else None
 
     @classmethod
-    def read(cls, setting: JSONValue) -> Self | None:
-        """Read the setting, which may be missing. Raises BadInput."""
+    def parse(cls, setting: JSONValue) -> Self | None:
+        """Parse the setting, which may be missing. Raises BadInput."""
         parsed = parse_recipe(setting)
         return None if parsed is None else cls(*parsed)
 
     def apply(self, recipe: R) -> R:
-        """Set the kept options of a recipe of that name. One that no longer fits is left out, and logged."""
+        """Set the saved options on a recipe of that name. Options that are no longer valid are logged and left out."""
         try:
             return with_options(recipe, self.options)
         except BadInput:
@@ -51,33 +51,33 @@ class SavedRecipe:
             return recipe
 
 
-def setting(recipe: Recipe, usual: Recipe | None) -> JSONValue:
-    """Describe a recipe as a bank keeps it.
+def to_setting(recipe: Recipe, usual: Recipe | None) -> JSONValue:
+    """Convert a recipe to the value of a bank's setting.
 
     Args:
-        recipe: what the bank is to be opened with from now on.
-        usual: the recipe of that name as the configuration has it; None for one of the user's own.
+        recipe: the recipe.
+        usual: the configured recipe of that name; None for one of the user's own.
 
     Returns:
         Its name and the options that differ.
     """
-    before = {name: each.default for name, each in options(recipe).items()} | (values(usual) if usual else {})
-    own = {name: as_json(value) for name, value in values(recipe).items() if value != before[name]}
+    before = {name: each.default for name, each in options(recipe).items()} | (read_values(usual) if usual else {})
+    own = {name: as_json(value) for name, value in read_values(recipe).items() if value != before[name]}
     return {"name": recipe.name, "options": own}
 
 
 def save_recipe(store: Store, bank: str, recipe: Recipe | None, usual: Recipe | None) -> None:
-    """Save the recipe that a bank is opened with from now on, where no other is named.
+    """Save the recipe with which a bank is opened by default.
 
     Args:
         store: the store of the bank.
         bank: its id.
         recipe: the recipe; None removes the one that was saved.
-        usual: the recipe of that name as the configuration has it; None for one of the user's own.
+        usual: the configured recipe of that name; None for one of the user's own.
 
     Raises:
         StoreError: as `Store.set_setting`.
     """
-    value = None if recipe is None else setting(recipe, usual)
+    value = None if recipe is None else to_setting(recipe, usual)
     if store.settings(bank).get(SETTING_RECIPE) != value:
         store.set_setting(bank, SETTING_RECIPE, value)

@@ -17,7 +17,7 @@ from everthread.recall.query_parsing import MAX_QUERY_CHARS
 from everthread.recall.reader import BankReader
 from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.recall.unit_search import ScoredUnit
-from everthread.recipes.base import OFFERS, Recipe
+from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.options import option
 from everthread.text.analyzer import terms
 from everthread.text.centrality import SCORE_DIGITS, select_by_mmr, tfidf_cosines
@@ -61,7 +61,7 @@ class Snapshots(Recipe):
     kinds = (NOTE,)
     vectors = False
     summaries: ClassVar[bool] = False
-    offers: bool = option(False, OFFERS)
+    offers: bool = option(False, OFFERS_MEANING)
 
     window_max: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
     evict: int = option(8, "Lines that leave the window at a time.", low=1)
@@ -81,9 +81,9 @@ class Snapshots(Recipe):
                 "expected 0 <= overlap < evict < window_max"
             )
 
-    def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
+    def count_evicted_lines(self, costs: Sequence[int], room: int) -> int:
         """So many that at least one goes that was not noted yet; the newest line stays."""
-        gone = super().lines_to_evict(costs, room)
+        gone = super().count_evicted_lines(costs, room)
         if len(costs) >= self.window_max:
             gone = max(gone, self.evict)
         wanted = max(gone, self.overlap + 1) if gone else 0

@@ -15,7 +15,7 @@ from everthread.errors import ConfigError, NotFound
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
-from everthread.recipes.options import identity
+from everthread.recipes.options import identify
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.scribes.base import Scribe
 from everthread.server.bounded_embedder import BoundedEmbedder
@@ -112,7 +112,7 @@ class Services:
         Raises:
             ConfigError: for an unknown name.
         """
-        saved = SavedRecipe.of(self.store, bank)
+        saved = SavedRecipe.load(self.store, bank)
         if name is None:
             name = saved.name if saved else self.recipe.name
         server_recipe = self.get_recipe(name)
@@ -145,7 +145,7 @@ class Services:
         if not create and not self.store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
         bank_recipe = self.get_bank_recipe(bank, recipe)
-        key = bank, identity(bank_recipe)
+        key = bank, identify(bank_recipe)
         memory = self._get_open(key)
         if memory is None:
             memory = Memory(bank, self.store, self.embedder, bank_recipe)

@@ -17,7 +17,7 @@ from everthread.bank.line_preparation import prepare_lines
 from everthread.common.keys import SETTING_CHUNKS
 from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
-from everthread.recipes.goodai.token_stream import CHUNK, place
+from everthread.recipes.goodai.token_stream import CHUNK, get_position
 from everthread.stores.base import Scope
 from everthread.stores.shared_rows import to_new_line as as_offered
 from everthread.types import Line, Unit, now
@@ -145,7 +145,7 @@ def _copy_units(source: Memory, target: Memory) -> None:
 def _write_lines(target: Memory, lines: Sequence[Line]) -> None:
     """Write lines under their own numbers, which are greater than the bank's last; retracted ones as current."""
     new = [as_offered(line) for line in lines]
-    prepared = prepare_lines(new, target.recipe.embedded, target.reader.encoder.try_embed)
+    prepared = prepare_lines(new, target.recipe.embedded_roles, target.reader.encoder.try_embed)
     numbered = [replace(each, seq=line.seq) for each, line in zip(prepared, lines, strict=True)]
     target.store.append(target.bank, numbered, target.embedder.name)
 
@@ -157,7 +157,7 @@ def _write_unit(target: Memory, unit: Unit) -> None:
 
 
 def _list_units(memory: Memory) -> list[Unit]:
-    return [unit for unit in memory.store.units(memory.bank, include_retracted=True) if place(unit) is None]
+    return [unit for unit in memory.store.units(memory.bank, include_retracted=True) if get_position(unit) is None]
 
 
 def _constant_fields(unit: Unit) -> str:

@@ -62,7 +62,7 @@ class Notes(Units):
     summaries = False
     overlap: int = 1
 
-    def lines_to_evict(self, costs: Sequence[int], room: int) -> int:
+    def count_evicted_lines(self, costs: Sequence[int], room: int) -> int:
         assert room == WINDOW_BUDGET_TOKENS
         return 3 if len(costs) >= 4 else 0
 

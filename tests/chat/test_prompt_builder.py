@@ -20,7 +20,7 @@ from everthread.chat.prompt_builder import (
     shared_prefix_ratio,
 )
 from everthread.errors import BadQuery
-from everthread.recipes.prompt_parts import RULES, WINDOW_KEEP_RATIO, lines_to_evict
+from everthread.recipes.prompt_parts import RULES, WINDOW_KEEP_RATIO, count_evicted_lines
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Context, Hit, Line, Message
 
@@ -224,19 +224,19 @@ def test_a_prompt_is_never_larger_than_its_budget_and_always_ends_in_the_newest_
 
 
 def test_nothing_leaves_a_window_that_has_room() -> None:
-    assert lines_to_evict([10, 10, 10], 30) == 0
+    assert count_evicted_lines([10, 10, 10], 30) == 0
 
 
 def test_a_full_window_is_cut_in_one_large_block() -> None:
     costs = [10] * 11
-    gone = lines_to_evict(costs, 100)
+    gone = count_evicted_lines(costs, 100)
     assert sum(costs[gone:]) <= WINDOW_KEEP_RATIO * 100 < sum(costs[gone - 1 :])
 
 
 def test_the_newest_line_stays_however_long_it_is() -> None:
-    assert lines_to_evict([10, 10, 5000], 100) == 2
-    assert lines_to_evict([5000], 100) == 0
-    assert lines_to_evict([], 100) == 0
+    assert count_evicted_lines([10, 10, 5000], 100) == 2
+    assert count_evicted_lines([5000], 100) == 0
+    assert count_evicted_lines([], 100) == 0
 
 
 def test_prompts_share_what_stands_the_same_at_their_beginning() -> None:

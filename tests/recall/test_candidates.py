@@ -63,7 +63,9 @@ def whole(memory: Memory, found: Candidates) -> Candidates:
 
 def weighed(memory: Memory, found: Candidates) -> Seqs:
     """(C,) the candidates by score, best first."""
-    scores = features.weighted_sum(features.compute_signals(found.query, found), Default().head(found).weights)
+    scores = features.weighted_sum(
+        features.compute_signals(found.query, found), Default().choose_profile(found).weights
+    )
     return np.asarray(found.seqs[np.argsort(-scores, kind="stable")])
 
 

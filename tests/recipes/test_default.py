@@ -51,7 +51,7 @@ def test_the_head_is_chosen_by_whether_a_bot_has_spoken(tmp_path: Path, role: Ro
 
 
 def chosen(memory: Memory, question: str) -> ScoringProfile:
-    return Default().head(memory.reader.find_candidates(Query(question))[0])
+    return Default().choose_profile(memory.reader.find_candidates(Query(question))[0])
 
 
 def test_where_the_embedder_reads_chinese_its_vectors_are_weighed(tmp_path: Path) -> None:

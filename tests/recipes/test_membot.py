@@ -18,7 +18,16 @@ from everthread.errors import BadInput, EmbedderUnavailable
 from everthread.memory import Memory
 from everthread.recall.types import Query
 from everthread.recipes.default import Default
-from everthread.recipes.membot import BARE, HALVING, LEAST, MANY, THRESHOLD, Membot, Near, calibrated
+from everthread.recipes.membot import (
+    BARE_RULES,
+    CALIBRATION_LINES,
+    FULL_THRESHOLD,
+    MIN_THRESHOLD,
+    THRESHOLD_STEP,
+    Membot,
+    MembotResult,
+    calibrate_threshold,
+)
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -143,7 +152,7 @@ def test_recall_gives_the_nearest_also_below_the_threshold_and_says_how_near(twe
     hits = twenty.recall("How do I change a bicycle tyre?", 20)
     assert len(hits) == 20
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert all(0 <= hit.relevance < calibrated(20) for hit in hits)
+    assert all(0 <= hit.relevance < calibrate_threshold(20) for hit in hits)
     assert twenty.context("How do I change a bicycle tyre?", gate=False).text
 
 
@@ -385,7 +394,7 @@ def inventor() -> Iterator[Memory]:
 def test_a_doubt_about_the_work_brings_back_the_talk_about_the_project(inventor: Memory) -> None:
     context = inventor.context(DOUBTS, 5000, session="later")
     assert "crabkite" in context.text
-    assert inventor.recall(DOUBTS, 1)[0].relevance < THRESHOLD  # which a large bank's threshold would refuse
+    assert inventor.recall(DOUBTS, 1)[0].relevance < FULL_THRESHOLD  # which a large bank's threshold would refuse
 
 
 @pytest.mark.parametrize("question", STRANGERS)
@@ -394,21 +403,23 @@ def test_a_strangers_question_finds_nothing(inventor: Memory, question: str) -> 
 
 
 def test_the_calibrated_threshold_drops_with_each_halving_of_the_lines_down_to_its_least() -> None:
-    assert calibrated(MANY) == calibrated(100 * MANY) == THRESHOLD
-    assert calibrated(MANY // 2) == pytest.approx(THRESHOLD - HALVING)
-    assert calibrated(0) == calibrated(1) == LEAST
-    assert [calibrated(n) for n in range(1, MANY)] == sorted(calibrated(n) for n in range(1, MANY))
+    assert calibrate_threshold(CALIBRATION_LINES) == calibrate_threshold(100 * CALIBRATION_LINES) == FULL_THRESHOLD
+    assert calibrate_threshold(CALIBRATION_LINES // 2) == pytest.approx(FULL_THRESHOLD - THRESHOLD_STEP)
+    assert calibrate_threshold(0) == calibrate_threshold(1) == MIN_THRESHOLD
+    assert [calibrate_threshold(n) for n in range(1, CALIBRATION_LINES)] == sorted(
+        calibrate_threshold(n) for n in range(1, CALIBRATION_LINES)
+    )
 
 
 def test_a_filter_to_few_lines_lowers_the_calibrated_threshold(memory: Memory) -> None:
-    memory.observe_many([NewLine(f"word{n}", session="much") for n in range(2 * MANY)])
+    memory.observe_many([NewLine(f"word{n}", session="much") for n in range(2 * CALIBRATION_LINES)])
     memory.observe("walrus tusk ivory noon", session="little")
     bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
     everywhere = bare.recipe.recall(bare.reader, Query("walrus"), 3)
     little = bare.recipe.recall(bare.reader, Query("walrus", Filter(session="little")), 3)
-    assert isinstance(everywhere, Near)
-    assert isinstance(little, Near)
-    assert (everywhere.threshold, little.threshold) == (THRESHOLD, LEAST)
+    assert isinstance(everywhere, MembotResult)
+    assert isinstance(little, MembotResult)
+    assert (everywhere.threshold, little.threshold) == (FULL_THRESHOLD, MIN_THRESHOLD)
 
 
 # ----------------------------------------------------------------------------- options
@@ -444,7 +455,7 @@ def test_a_bare_prompt_opens_with_one_line_of_instruction(talked: Memory) -> Non
         "".join(chat.reply(MILK))
         assert isinstance(chat.llm, ScriptedLLM)
         first = chat.llm.prompts[-1][0].content.splitlines()[0]
-    assert first == JONAS.fill_names(BARE)
+    assert first == JONAS.fill_names(BARE_RULES)
 
 
 def test_a_characters_own_instructions_hold_in_a_bare_prompt(talked: Memory) -> None:
@@ -453,7 +464,7 @@ def test_a_characters_own_instructions_hold_in_a_bare_prompt(talked: Memory) -> 
     with Chat(bare, strict, ScriptedLLM(["Aye."]), clock=Clock()) as chat:
         "".join(chat.reply(MILK))
         assert isinstance(chat.llm, ScriptedLLM)
-        assert chat.llm.prompts[-1][0].content.startswith(f"Speak in rhymes. {JONAS.fill_names(BARE)}")
+        assert chat.llm.prompts[-1][0].content.startswith(f"Speak in rhymes. {JONAS.fill_names(BARE_RULES)}")
 
 
 @pytest.mark.parametrize(("threshold", "passes"), [(0.4, True), (0.65, True), (0.8, False)])

@@ -9,7 +9,7 @@ from everthread.factory import RECIPES
 from everthread.recipes.base import Recipe
 from everthread.recipes.emi import Emi
 from everthread.recipes.membot import Membot
-from everthread.recipes.options import TYPES, as_text, identity, option, options, values, with_options
+from everthread.recipes.options import OPTION_TYPES, as_text, identify, option, options, read_values, with_options
 from everthread.recipes.packabby import Packabby
 
 
@@ -26,15 +26,15 @@ def test_each_option_has_a_meaning_a_type_and_a_default_within_its_limits(recipe
     found = options(recipe)
     assert found
     for each in found.values():
-        assert each.type in TYPES.values()
+        assert each.type in OPTION_TYPES.values()
         assert each.limits.meaning.endswith(".")
         assert each.read(as_text(each.default)) == each.default
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
 def test_what_a_recipe_is_set_to_can_be_written_as_text_and_read_back(recipe: Recipe) -> None:
-    written = {name: as_text(value) for name, value in values(recipe).items()}
-    assert values(with_options(recipe, written)) == values(recipe)
+    written = {name: as_text(value) for name, value in read_values(recipe).items()}
+    assert read_values(with_options(recipe, written)) == read_values(recipe)
 
 
 def test_values_are_read_from_text_and_from_json_alike() -> None:
@@ -77,10 +77,10 @@ def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
 
 
 def test_an_object_that_python_gave_is_no_value_of_an_option() -> None:
-    assert values(Own(voice=print))["voice"] == ""
+    assert read_values(Own(voice=print))["voice"] == ""
     assert with_options(Own(voice=print), {"voice": "low"}).voice == "low"
 
 
 def test_recipes_are_the_same_by_their_name_and_options() -> None:
-    assert identity(Packabby(max_hits=2)) == identity(with_options(Packabby(), {"max_hits": "2"}))
-    assert len({identity(Packabby()), identity(Packabby(max_hits=2)), identity(Emi())}) == 3
+    assert identify(Packabby(max_hits=2)) == identify(with_options(Packabby(), {"max_hits": "2"}))
+    assert len({identify(Packabby()), identify(Packabby(max_hits=2)), identify(Emi())}) == 3

@@ -25,8 +25,8 @@ from everthread.errors import BadInput, BadQuery, EmbedderUnavailable, ScribeFai
 from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
-from everthread.recipes.general_knowledge import seed
-from everthread.recipes.packabby import GENERAL, KNOWN, NOTE, Packabby
+from everthread.recipes.general_knowledge import add_knowledge
+from everthread.recipes.packabby import DECOYS, KNOWLEDGE_HEADING, MEMORIES_HEADING, Packabby
 from everthread.scribes.base import SUMMARY_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -80,7 +80,7 @@ class Counting(HashEmbedder):
         self.fails = False
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        if self.fails and list(texts) == list(GENERAL):
+        if self.fails and list(texts) == list(DECOYS):
             raise EmbedderUnavailable("it is down")
         self.given += texts
         return super().embed(texts)
@@ -296,7 +296,7 @@ def test_only_what_is_about_the_target_is_kept(bank: Memory) -> None:
 def test_a_row_is_about_the_target_if_its_meaning_is_near(tmp_path: Path) -> None:
     with Memory.open("mara", store=tmp_path) as memory:
         told = "- 2 March 2026: I adopted a greyhound named Biscuit.\n- 2 March 2026: I love spicy noodles."
-        kept = Packabby(target="pets").narrowed(memory.reader, ExtractiveScribe(), told)
+        kept = Packabby(target="pets").narrow_summary(memory.reader, ExtractiveScribe(), told)
         assert kept == "- 2 March 2026: I adopted a greyhound named Biscuit."
 
 
@@ -306,7 +306,7 @@ def test_a_target_that_nothing_is_about_keeps_nothing(alone: Memory) -> None:
 
 @pytest.mark.parametrize("target", ["", " ", "work", "Lisbon", "food", "狗", "(", "a" * 300])
 def test_with_a_target_no_more_is_kept_than_without(alone: Memory, target: str) -> None:
-    kept = Packabby(target=target).narrowed(alone.reader, ExtractiveScribe(), SUMMER)
+    kept = Packabby(target=target).narrow_summary(alone.reader, ExtractiveScribe(), SUMMER)
     assert set((kept or "").splitlines()) <= set(SUMMER.splitlines())
     assert kept == SUMMER if not target.strip() else True
 
@@ -360,14 +360,14 @@ FERNS = "Ferns like shade and moist soil."
 
 
 def test_general_knowledge_is_recalled_as_such_and_is_nothing_that_was_said(bank: Memory) -> None:
-    (unit,) = seed(bank, [FERNS], SESSIONS["spring"])
-    assert seed(bank, [FERNS]) == []  # it is there already
+    (unit,) = add_knowledge(bank, [FERNS], SESSIONS["spring"])
+    assert add_knowledge(bank, [FERNS]) == []  # it is there already
     remembered(bank)
     question = "Which soil do ferns like?"
     model = ScriptedLLM(["Moist soil."])
     with begun(bank, model, Clock(SESSIONS["summer"] + timedelta(days=9))) as chat:
         "".join(chat.reply(question))
-        assert f"{KNOWN}\n  {FERNS}" in last_message(chat)
+        assert f"{KNOWLEDGE_HEADING}\n  {FERNS}" in last_message(chat)
         chat.end(True)
         assert chat.wait(30)
     assert all(FERNS not in line.text for line in bank.lines())
@@ -384,11 +384,11 @@ def test_general_knowledge_is_recalled_as_such_and_is_nothing_that_was_said(bank
 def test_general_knowledge_in_an_empty_bank_is_found_by_words_where_no_embedder_answers(alone: Memory) -> None:
     embedder = Down(512)
     memory = with_recipe(alone, Packabby(), embedder)
-    seed(memory, [FERNS, "The tide turns twice a day."])
+    add_knowledge(memory, [FERNS, "The tide turns twice a day."])
     embedder.down = True
     assert found(with_recipe(alone, Packabby(), embedder), "What do ferns like?", 1) == [FERNS]
     with pytest.raises(BadInput, match="not blank"):
-        seed(memory, [" "])
+        add_knowledge(memory, [" "])
 
 
 def test_a_filter_by_category_finds_the_summaries_of_that_category(bank: Memory) -> None:
@@ -445,7 +445,7 @@ def test_a_threshold_holds_back_what_is_less_near(alone: Memory) -> None:
 
 
 def test_what_is_nearer_to_a_general_text_recalls_nothing(alone: Memory) -> None:
-    memory = with_recipe(remembered(alone), Packabby(decoys=GENERAL))
+    memory = with_recipe(remembered(alone), Packabby(decoys=DECOYS))
     assert found(memory, "The wheel of cheese, the vet, and milk!") == [SUMMER]
     assert not memory.context("They said hello and asked how the other one was today.")
     assert alone.context("They said hello and asked how the other one was today.")
@@ -453,7 +453,7 @@ def test_what_is_nearer_to_a_general_text_recalls_nothing(alone: Memory) -> None
 
 
 def test_with_the_shipped_model_small_talk_is_nearer_to_the_general_texts(tmp_path: Path) -> None:
-    with Memory.open("mara", store=tmp_path, recipe=Packabby(decoys=GENERAL)) as memory:
+    with Memory.open("mara", store=tmp_path, recipe=Packabby(decoys=DECOYS)) as memory:
         talk(memory, "spring", remember=True).close()
         assert found(memory, "Where did my sister move, was it Lisbon?") == [SPRING]
         for small in ("Hello! How are you?", "What is the weather like?", "Thank you, goodbye!"):
@@ -465,24 +465,24 @@ def test_general_texts_are_embedded_once_and_not_at_all_where_there_are_none(tmp
     with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby()) as memory:
         talk(memory, "spring", remember=True).close()
         found(memory, CHEESE)
-        assert not set(model.given) & set(GENERAL)
-        primed = with_recipe(memory, Packabby(decoys=GENERAL))
+        assert not set(model.given) & set(DECOYS)
+        primed = with_recipe(memory, Packabby(decoys=DECOYS))
         for _ in range(3):
             found(primed, CHEESE)
-        assert [model.given.count(text) for text in GENERAL] == [1] * len(GENERAL)
+        assert [model.given.count(text) for text in DECOYS] == [1] * len(DECOYS)
 
 
 def test_general_texts_that_can_not_be_embedded_hold_nothing_back(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = Counting()
-    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=GENERAL)) as memory:
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=DECOYS)) as memory:
         model.fails = True
         talk(memory, "spring", remember=True).close()
-        assert found(memory, GENERAL[0]) == [SPRING]
+        assert found(memory, DECOYS[0]) == [SPRING]
         assert "without a look at the general texts" in caplog.text
         model.fails = False
-        assert found(memory, GENERAL[0]) == []
+        assert found(memory, DECOYS[0]) == []
 
 
 def test_a_verdict_drops_what_does_not_bear_on_the_message_and_one_that_fails_drops_nothing(alone: Memory) -> None:
@@ -497,7 +497,7 @@ def test_a_verdict_drops_what_does_not_bear_on_the_message_and_one_that_fails_dr
 def test_without_vectors_the_summary_is_found_that_shares_most_words(tmp_path: Path) -> None:
     model = Down(512)
     model.down = True
-    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=GENERAL, threshold=0.9)) as memory:
+    with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=DECOYS, threshold=0.9)) as memory:
         remembered(memory)
         assert found(memory, CHEESE) == [SUMMER]
         assert found(memory, "aquarium") == [SPRING]
@@ -589,11 +589,11 @@ def test_the_summary_stands_behind_the_newest_message_with_its_note(bank: Memory
     assert last_message(chat) == (
         "(It is Saturday, 20 June 2026, 20:08.)\n\n"
         "Mara: Olga is visiting from Lisbon in August.\n\n"
-        f"{NOTE}\n[Monday, 2 March 2026, 18:08, 3 months ago]\n{rows}"
+        f"{MEMORIES_HEADING}\n[Monday, 2 March 2026, 18:08, 3 months ago]\n{rows}"
     )
     assert isinstance(chat.llm, ScriptedLLM)
     window = "\n".join(message.content for message in chat.llm.prompts[-1][:-1])
-    assert NOTE not in window  # it is not sent again with the messages before
+    assert MEMORIES_HEADING not in window  # it is not sent again with the messages before
     assert "The vet said he is allergic to milk." in window
     chat.close()
 
@@ -601,7 +601,7 @@ def test_the_summary_stands_behind_the_newest_message_with_its_note(bank: Memory
 def test_before_anything_is_remembered_the_prompt_ends_with_the_message(alone: Memory) -> None:
     chat = talk(alone, "spring")
     assert last_message(chat).endswith("Mara: Never mind. My interview at the library is on Friday.")
-    assert NOTE not in last_message(chat)
+    assert MEMORIES_HEADING not in last_message(chat)
     chat.close()
 
 
@@ -692,7 +692,7 @@ def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatc
 
 def test_numbers_of_the_recipe_are_one_argument_away() -> None:
     assert (Packabby().max_hits, Packabby().threshold, Packabby().decoys, Packabby().scribe) == (1, None, (), None)
-    assert replace(Packabby(decoys=GENERAL), max_hits=3).decoys == GENERAL
+    assert replace(Packabby(decoys=DECOYS), max_hits=3).decoys == DECOYS
 
 
 @pytest.mark.parametrize(

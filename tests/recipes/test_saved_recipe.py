@@ -151,5 +151,5 @@ def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
 
 def test_a_bank_that_is_not_there_keeps_no_recipe_and_is_not_made(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        assert SavedRecipe.of(memory.store, "nobody") is None
+        assert SavedRecipe.load(memory.store, "nobody") is None
         assert memory.store.banks() == ["alice"]

@@ -16,7 +16,7 @@ from everthread import Filter, Memory, factory
 from everthread.chat.chat import Chat
 from everthread.errors import BadInput, BadQuery, ScribeFailed
 from everthread.recall.types import Query
-from everthread.recipes.prompt_parts import lines_to_evict
+from everthread.recipes.prompt_parts import count_evicted_lines
 from everthread.recipes.snapshots import Snapshots
 from everthread.scribes.base import NOTES_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
@@ -175,12 +175,12 @@ def shown(model: ScriptedLLM) -> list[str]:
 def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
     costs: list[int], room: int, overlap: int
 ) -> None:
-    gone = Snapshots(overlap=overlap).lines_to_evict(costs, room)
+    gone = Snapshots(overlap=overlap).count_evicted_lines(costs, room)
     assert gone == 0 or overlap < gone < len(costs)
     assert gone or len(costs) < 16
     if gone and len(costs) < 16:
         assert sum(costs) > room
-        assert gone == max(lines_to_evict(costs, room), overlap + 1)
+        assert gone == max(count_evicted_lines(costs, room), overlap + 1)
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], complaint:
 
 
 def test_of_sixteen_lines_eight_go_and_of_fifteen_none() -> None:
-    assert Snapshots().lines_to_evict([9] * 15, 8000) == 0
-    assert Snapshots().lines_to_evict([9] * 16, 8000) == 8
-    assert Snapshots().lines_to_evict([9] * 16, 30) == lines_to_evict([9] * 16, 30) > 8
+    assert Snapshots().count_evicted_lines([9] * 15, 8000) == 0
+    assert Snapshots().count_evicted_lines([9] * 16, 8000) == 8
+    assert Snapshots().count_evicted_lines([9] * 16, 30) == count_evicted_lines([9] * 16, 30) > 8
 
 
 @pytest.mark.parametrize("times", [1, 3, 99])

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from everthread.recipes.goodai.expansion import Passage
-from everthread.recipes.goodai.token_stream import SESSION, TokenStream, place, tokens
+from everthread.recipes.goodai.token_stream import SESSION, TokenStream, get_position, tokenize_line
 from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.stores.base import Store
 from everthread.types import Line, Seqs, Unit
@@ -48,7 +48,7 @@ class ChunkContextReader:
     def of(self, chunk: Unit) -> tuple[TokenStream, Passage] | None:
         """The stretch around a chunk that was read, and the chunk in it; None where a line of it may not be shown, or
         has changed since it was cut."""
-        stands, session = place(chunk), str(chunk.metadata.get(SESSION))
+        stands, session = get_position(chunk), str(chunk.metadata.get(SESSION))
         lines = self._lines.get(session, {})
         seqs = sorted(seq for seq in lines if chunk.first_seq - self._reach <= seq <= chunk.last_seq + self._reach)
         first, end = bisect_left(seqs, chunk.first_seq), bisect_right(seqs, chunk.last_seq)
@@ -57,7 +57,7 @@ class ChunkContextReader:
         before = self._stretch(lines, reversed(seqs[:first]))[::-1]
         behind = self._stretch(lines, seqs[end:])
         told = [(lines[seq], self._told(lines[seq])) for seq in (*before, *seqs[first:end], *behind)]
-        stream = TokenStream.of(told, stands.at - stands.before - sum(len(self._tokens[seq]) for seq in before))
+        stream = TokenStream.from_lines(told, stands.at - stands.before - sum(len(self._tokens[seq]) for seq in before))
         if stream.end < stands.end or "".join(stream.pieces(0, stands.at, stands.end)) != chunk.text:
             return None
         return stream, Passage(self._runs.setdefault(session, len(self._runs)), stands.at, stands.end, chunk.text)
@@ -75,7 +75,7 @@ class ChunkContextReader:
 
     def _told(self, line: Line) -> list[str]:
         if line.seq not in self._tokens:
-            self._tokens[line.seq] = tokens(line, self._tokenizer)
+            self._tokens[line.seq] = tokenize_line(line, self._tokenizer)
         return self._tokens[line.seq]
 
     def _may(self, seq: int) -> bool:

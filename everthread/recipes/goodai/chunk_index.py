@@ -20,7 +20,14 @@ import numpy as np
 from everthread.bank.embedding_backlog import embedding_text
 from everthread.common.keys import SETTING_CHUNKS
 from everthread.embedders.encoder import Encoder
-from everthread.recipes.goodai.token_stream import CHUNK, SESSION, ChunkPosition, TokenStream, place, tokens
+from everthread.recipes.goodai.token_stream import (
+    CHUNK,
+    SESSION,
+    ChunkPosition,
+    TokenStream,
+    get_position,
+    tokenize_line,
+)
 from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.stores.base import CorpusStats, Store, UnitReplacement
 from everthread.types import Filter, JSONValue, Line, NewUnit, Session, Unit, now
@@ -49,7 +56,7 @@ class ChunkingConfig:
         return f"{name}/{self.context} before" if self.context else name
 
     def stream(self, lines: Iterable[Line], at: int = 0) -> TokenStream:
-        return TokenStream.of(((line, tokens(line, self.tokenizer)) for line in lines), at)
+        return TokenStream.from_lines(((line, tokenize_line(line, self.tokenizer)) for line in lines), at)
 
     def chunks(self, stream: TokenStream, begin: int = 0) -> list[NewUnit]:
         return stream.cut(begin, self.capacity, self.step, self.context)
@@ -158,7 +165,7 @@ class ChunkIndex:
 
     def _begin(self, kept: JSONValue | None) -> bool | None:
         """Remove the chunks that were cut otherwise."""
-        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,), include_retracted=True) if place(unit)]
+        old = [unit.id for unit in self.store.units(self.bank, (CHUNK,), include_retracted=True) if get_position(unit)]
         return self._put(kept, State(self.cut.name), _Change(old))
 
     # ------------------------------------------------------------------- adding
@@ -212,7 +219,7 @@ class ChunkIndex:
         spans = self.store.unit_spans(self.bank, CHUNK)
         ids = spans[(spans[:, 1] >= first.seq) & (spans[:, 2] < before), 0]
         units = self.store.units(self.bank, (CHUNK,), ids=ids.tolist())
-        return _sorted(unit for unit in units if place(unit) and unit.metadata.get(SESSION) == session)
+        return _sorted(unit for unit in units if get_position(unit) and unit.metadata.get(SESSION) == session)
 
     def _recut(
         self, change: _Change, session: str, held: Sequence[Chunk], first: int, last: int, open_: bool
@@ -264,7 +271,7 @@ class ChunkIndex:
         change, seen, retracted = _Change(), 0, list[int]()
         for unit in self.store.units(self.bank, (CHUNK,), include_retracted=True, ids=ids):
             name = str(unit.metadata.get(SESSION))
-            if place(unit) is None or (touched is not None and name not in touched):
+            if get_position(unit) is None or (touched is not None and name not in touched):
                 continue
             if unit.retracted_at is None:
                 held[name].append(unit)
@@ -335,7 +342,7 @@ class ChunkIndex:
             return replace(state, count=len(spans) + len(change.new))
         oldest, left = np.split(spans, [over + self.most // SPARED])
         units = self.store.units(self.bank, (CHUNK,), ids=oldest[:, 0].tolist())
-        evicted = [unit.id for unit in units if place(unit)]
+        evicted = [unit.id for unit in units if get_position(unit)]
         change.gone += evicted
         del change.new[: max(over - len(oldest), 0)]
         begins = [*left[:1, 1].tolist(), *(unit.first_seq for unit in change.new)]
@@ -362,7 +369,7 @@ def _gone_on(state: State, change: _Change, written: dict[int, int]) -> State:
 
 def _place(chunk: Chunk) -> ChunkPosition:
     """Where a chunk of ours stands."""
-    found = place(chunk)
+    found = get_position(chunk)
     assert found is not None
     return found
 

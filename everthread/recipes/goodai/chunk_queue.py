@@ -25,9 +25,9 @@ from everthread.errors import BadInput, NotFound
 from everthread.text.tokenized_text import Text, from_state, make_text, to_state
 from everthread.types import Metadata
 
-CAPACITY = 24  # tokens of a chunk
+CHUNK_TOKENS = 24  # tokens of a chunk
 OVERLAP = 0.5  # share of a chunk that the next one holds again
-LIMIT = 50_000  # chunks; then the oldest goes
+MAX_CHUNKS = 50_000  # chunks; then the oldest goes
 VERSION = 1  # of the state as JSON
 
 
@@ -119,7 +119,7 @@ class ChunkQueue:
     way, and its key with its last token. Raises BadInput for impossible values, NotFound for a key that isn't there.
     """
 
-    def __init__(self, capacity: int = CAPACITY, overlap: float = OVERLAP, limit: int = LIMIT) -> None:
+    def __init__(self, capacity: int = CHUNK_TOKENS, overlap: float = OVERLAP, limit: int = MAX_CHUNKS) -> None:
         if capacity < 1:
             raise BadInput(f"a chunk can't hold {capacity} tokens; give a capacity of at least 1")
         if not 0 <= overlap <= 0.5:
@@ -316,7 +316,7 @@ class ChunkQueue:
         }
 
     @classmethod
-    def of_state(cls, state: Mapping[str, Any]) -> ChunkQueue:
+    def from_state(cls, state: Mapping[str, Any]) -> ChunkQueue:
         """The queue of which `state` was taken. Raises BadInput where it is of another version, or damaged."""
         if not isinstance(state, Mapping) or state.get("version") != VERSION:
             version = state.get("version") if isinstance(state, Mapping) else None

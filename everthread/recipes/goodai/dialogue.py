@@ -13,7 +13,7 @@ UNNAMED = "Someone"  # the speaker of what no name precedes
 _TURN = re.compile(r"(?:^|(?<!\s)(?=[^\S\n]*+\n)|(?<=[.!?…。！？]))\s*+(?P<name>[^\W\d_][^\n:.!?]{0,39}):\s++(?=\S)")
 
 
-def lines_of(context: Sequence[Line] | str, at: datetime) -> list[Line]:
+def parse_lines(context: Sequence[Line] | str, at: datetime) -> list[Line]:
     """Returns the turns of a dialogue as lines; lines stay as they are.
 
     Args:
@@ -26,7 +26,7 @@ def lines_of(context: Sequence[Line] | str, at: datetime) -> list[Line]:
     return [Line(seq, "", "user", name, said, at) for seq, (name, said) in enumerate(_turns(context), 1)]
 
 
-def split(text: str) -> tuple[str, str]:
+def split_last_turn(text: str) -> tuple[str, str]:
     """Returns what comes before the last turn of a dialogue, and that turn; of a text without names, its last sentence
     is taken for the turn."""
     starts = [match.start() for match in _TURN.finditer(text)]

@@ -38,13 +38,13 @@ SENTENCE = Expansion(re.compile(r"[.?!。！？]+\s*"), 0, 24)
 LINE = Expansion(re.compile(r"\n\s*"), 16, 64)
 PARAGRAPH = Expansion(re.compile(r"\n[^\S\n]*\n\s*"), 0, 192)
 SECTION = Expansion(None, 0, 1024)
-NONE = Expansion(None, 0, 0)
-EXPANSIONS = {"sentence": SENTENCE, "line": LINE, "paragraph": PARAGRAPH, "section": SECTION, "none": NONE}
+NO_EXPANSION = Expansion(None, 0, 0)
+EXPANSIONS = {"sentence": SENTENCE, "line": LINE, "paragraph": PARAGRAPH, "section": SECTION, "none": NO_EXPANSION}
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Tokens of a run from start to end (excluded), and their text without blanks around it."""
+    """TokenRuns of a run from start to end (excluded), and their text without blanks around it."""
 
     run: int
     start: int
@@ -52,7 +52,7 @@ class Passage:
     text: str
 
 
-class Tokens(Protocol):
+class TokenRuns(Protocol):
     """Runs of tokens, such as a ChunkQueue has."""
 
     def bounds(self, run: int) -> tuple[int, int]:
@@ -64,7 +64,7 @@ class Tokens(Protocol):
         ...
 
 
-def expand(queue: Tokens, chunk: Chunk | Passage, expansion: Expansion) -> Passage:
+def expand(queue: TokenRuns, chunk: Chunk | Passage, expansion: Expansion) -> Passage:
     """The passage that a chunk grows to."""
     first, end = queue.bounds(chunk.run)
     near = max(chunk.start - expansion.least, first), min(chunk.end + expansion.least, end)
@@ -90,17 +90,17 @@ def _upto_first(pieces: list[str], limit: re.Pattern[str] | None) -> int:
     return 1 + sum(at < match.end() for at in accumulate(map(len, pieces[:-1])))
 
 
-Found = TypeVar("Found")
+Item = TypeVar("Item")
 
 
-def candidate_pool(
-    found: Iterable[tuple[Passage, Found]], wanted: int, redundancy: float
-) -> list[tuple[Passage, Found]]:
+def collect_candidates(
+    found: Iterable[tuple[Passage, Item]], wanted: int, redundancy: float
+) -> list[tuple[Passage, Item]]:
     """As many of the first as hold `wanted` that are not redundant, with the redundant ones between them: scored anew,
     one of these may turn out the better of two."""
-    pool: list[tuple[Passage, Found]] = []
+    pool: list[tuple[Passage, Item]] = []
 
-    def passed() -> Iterator[tuple[Passage, Found]]:
+    def passed() -> Iterator[tuple[Passage, Item]]:
         for each in found:
             pool.append(each)
             yield each
@@ -111,8 +111,8 @@ def candidate_pool(
 
 
 def drop_redundant(
-    found: Iterable[tuple[Passage, Found]], redundancy: float = REDUNDANCY
-) -> Iterator[tuple[Passage, Found]]:
+    found: Iterable[tuple[Passage, Item]], redundancy: float = REDUNDANCY
+) -> Iterator[tuple[Passage, Item]]:
     """Those of which less than `redundancy` stands in the ones before them that were kept themselves."""
     seen: dict[int, set[int]] = {}
     for passage, each in found:

@@ -48,12 +48,12 @@ def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Ma
     )
 
 
-def on_torch(given: Matcher | str | None) -> bool:
+def runs_on_torch(given: Matcher | str | None) -> bool:
     """Returns whether torch runs the matching model of this name, of which a device can be chosen."""
     return isinstance(given, str) and names.is_on_torch(given.removeprefix(EMBEDDER_PREFIX))
 
 
-def confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> list[float]:
+def predict_confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> list[float]:
     """Returns the matcher's probability for each text.
 
     Raises:

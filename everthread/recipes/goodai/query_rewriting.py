@@ -20,27 +20,27 @@ from everthread.types import Line, NewUnit
 
 log = logging.getLogger("everthread")
 
-CONTEXT = 3  # lines before a chunk or a question that its scribe is shown
-COOLDOWN = 30.0  # seconds without asking a scribe that has failed
+CONTEXT_LINES = 3  # lines before a chunk or a question that its scribe is shown
+COOLDOWN_S = 30.0  # seconds without asking a scribe that has failed
 
 
 class Rewriter:
     """Rewrites with the scribe that `scribe` gives when one is first needed. Safe from many threads."""
 
     def __init__(self, scribe: Callable[[], Scribe]) -> None:
-        self._give = scribe
+        self._open_scribe = scribe
         self._scribe: Scribe | None = None
         self._retry_at = 0.0  # by time.monotonic()
 
-    def question(self, reader: BankReader, asked: Query) -> str:
+    def rewrite_question(self, reader: BankReader, asked: Query) -> str:
         """Returns a question so that it can be understood without the lines that are in the prompt already."""
-        shown = reader.store.get(reader.bank, sorted(asked.exclude)[-CONTEXT - 1 :])
+        shown = reader.store.get(reader.bank, sorted(asked.exclude)[-CONTEXT_LINES - 1 :])
         before = [line for line in shown if line.text.strip() != asked.query.strip()]
         if not before:
             return asked.query
         return self._try(lambda scribe: scribe.rewrite_query(asked.query, before), asked.query)
 
-    def chunks(self, reader: BankReader, units: Sequence[NewUnit]) -> list[NewUnit]:
+    def rewrite_chunks(self, reader: BankReader, units: Sequence[NewUnit]) -> list[NewUnit]:
         """Returns chunks with what they are rewritten to, for their vectors; their own text stays what was said."""
         return [self._chunk(unit, reader.store.get(reader.bank, unit.sources)) for unit in units]
 
@@ -52,9 +52,9 @@ class Rewriter:
         if time.monotonic() < self._retry_at:
             return otherwise
         try:
-            self._scribe = self._scribe or self._give()
+            self._scribe = self._scribe or self._open_scribe()
             return rewrite(self._scribe)
         except (EverthreadError, RuntimeError, OSError) as error:
-            self._retry_at = time.monotonic() + COOLDOWN
-            log.warning("questions and chunks stay as they were said for %.0f s: %s", COOLDOWN, error)
+            self._retry_at = time.monotonic() + COOLDOWN_S
+            log.warning("questions and chunks stay as they were said for %.0f s: %s", COOLDOWN_S, error)
             return otherwise

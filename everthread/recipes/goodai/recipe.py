@@ -19,7 +19,7 @@ from everthread.recall.context_packing import fill_context
 from everthread.recall.reader import BankReader
 from everthread.recall.recency_importance import ScoreWeights
 from everthread.recall.types import ContextBudget, Query, ScoredLine, SearchResult
-from everthread.recipes.base import OFFERS, Recipe
+from everthread.recipes.base import OFFERS_MEANING, Recipe
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_context import ChunkContextReader
 from everthread.recipes.goodai.chunk_index import ChunkIndex, ChunkingConfig
@@ -28,12 +28,12 @@ from everthread.recipes.goodai.expansion import (
     REDUNDANCY,
     Expansion,
     Passage,
-    candidate_pool,
+    collect_candidates,
     drop_redundant,
     expand,
 )
-from everthread.recipes.goodai.matching import Matcher, confidences
-from everthread.recipes.goodai.query_rewriting import CONTEXT, Rewriter
+from everthread.recipes.goodai.matching import Matcher, predict_confidences
+from everthread.recipes.goodai.query_rewriting import CONTEXT_LINES, Rewriter
 from everthread.recipes.goodai.text_memory import RERANKING_K_FACTOR
 from everthread.recipes.goodai.token_stream import CHUNK, LINES, SPEAKER, TokenStream
 from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
@@ -44,9 +44,9 @@ from everthread.types import Context, FoundUnit, Hit, JSONValue, Seqs, Unit, Vec
 
 log = logging.getLogger("everthread")
 
-PAGE = 16  # chunks read together, the nearest first
-NEIGHBOURS = 1  # lines on either side by which one grows that was found by its words
-FEW = 128  # chunks whose distances are told at first; all are only where these don't suffice
+PAGE_CHUNKS = 16  # chunks read together, the nearest first
+WORD_HIT_NEIGHBOURS = 1  # lines on either side by which one grows that was found by its words
+FIRST_CHUNKS = 128  # chunks whose distances are told at first; all are only where these don't suffice
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,14 @@ class GoodAI(Recipe):
     vectors = False
     notes: ClassVar[bool] = False
     summaries: ClassVar[bool] = False
-    offers: bool = option(False, OFFERS)
+    offers: bool = option(False, OFFERS_MEANING)
 
     max_hits: int = option(10, "Passages recalled at most.", low=1, high=1000)  # as its evaluation asks for
-    chunk_capacity: int = option(chunk_queue.CAPACITY, "Tokens of a chunk.", low=1)
+    chunk_capacity: int = option(chunk_queue.CHUNK_TOKENS, "Tokens of a chunk.", low=1)
     chunk_overlap: float = option(
         chunk_queue.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5
     )
-    capacity: int = option(chunk_queue.LIMIT, "Chunks kept of a bank; beyond it the oldest go.", low=1)
+    capacity: int = option(chunk_queue.MAX_CHUNKS, "Chunks kept of a bank; beyond it the oldest go.", low=1)
     tokenizer: Any = word_pieces  # anything that `tokenizers.tokenizer` takes
     expansion: Expansion | str = option(
         "sentence", "The unit of text to which a chunk that is found grows.", choices=tuple(EXPANSIONS)
@@ -130,7 +130,7 @@ class GoodAI(Recipe):
 
     @cached_property
     def _tokens(self) -> Tokenizer:
-        return tokenizers.tokenizer(self.tokenizer)
+        return tokenizers.open_tokenizer(self.tokenizer)
 
     @cached_property
     def _matching(self) -> Matcher | None:
@@ -161,13 +161,13 @@ class GoodAI(Recipe):
         if not self.rewrite:
             config = ChunkingConfig(self.chunk_capacity, step, self._tokens)
             return ChunkIndex(reader.store, reader.bank, reader.encoder, config, self.capacity)
-        config = ChunkingConfig(self.chunk_capacity, step, self._tokens, CONTEXT)
-        rewrite = partial(self._rewriter.chunks, reader)
+        config = ChunkingConfig(self.chunk_capacity, step, self._tokens, CONTEXT_LINES)
+        rewrite = partial(self._rewriter.rewrite_chunks, reader)
         return ChunkIndex(reader.store, reader.bank, reader.encoder, config, self.capacity, rewrite)
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         if self.rewrite:
-            asked = replace(asked, query=self._rewriter.question(reader, asked))
+            asked = replace(asked, query=self._rewriter.rewrite_question(reader, asked))
         allowed = reader.allowed_seqs(asked)
         if (vector := reader.encoder.try_embed_query(asked.query)) is None:
             return _by_words(reader, asked, k)
@@ -185,7 +185,7 @@ class GoodAI(Recipe):
         """Chunks with their passages, from the nearest on."""
         around = ChunkContextReader(reader.store, reader.bank, self._tokens, self._growth.most, allowed, asked.exclude)
         nearest = _nearest(reader, vector, allowed)
-        while some := dict(islice(nearest, PAGE)):
+        while some := dict(islice(nearest, PAGE_CHUNKS)):
             units = {unit.id: unit for unit in reader.store.units(reader.bank, (CHUNK,), ids=list(some))}
             around.read(list(units.values()))
             for id, distance in some.items():
@@ -198,7 +198,7 @@ class GoodAI(Recipe):
         if self._matching is None and self._weighing is None:
             return [each for _, each in islice(drop_redundant(candidates, self.redundancy), k)]
         wanted = math.ceil(k * self.reranking_k_factor)
-        pool = self._matched(asked.query, candidate_pool(candidates, wanted, self.redundancy))
+        pool = self._matched(asked.query, collect_candidates(candidates, wanted, self.redundancy))
         best = [each for _, each in islice(drop_redundant(pool, self.redundancy), wanted)]
         if self._weighing is not None:
             best = _weighed(best, self._weighing, asked.as_of or now())
@@ -209,7 +209,7 @@ class GoodAI(Recipe):
         if self._matching is None:
             return pool
         try:
-            rated = confidences(self._matching, query, [each.text for _, each in pool])
+            rated = predict_confidences(self._matching, query, [each.text for _, each in pool])
         except (EverthreadError, RuntimeError, OSError) as error:
             log.warning("chunks are ordered by their distance alone: %s", error)
             return pool
@@ -232,7 +232,7 @@ def _by_words(reader: BankReader, asked: Query, k: int) -> SearchResult:
         ScoredLine(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])})
         for at in best
     ]
-    hits = reader.read_hits(ranked, NEIGHBOURS, found.allowed, asked.exclude)
+    hits = reader.read_hits(ranked, WORD_HIT_NEIGHBOURS, found.allowed, asked.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)
     return SearchResult(hits, relevance, bool(hits), found.query.terms, found.allowed)
 
@@ -245,7 +245,7 @@ def _nearest(reader: BankReader, vector: Vector, allowed: Seqs | None) -> Iterat
         spans = reader.store.unit_spans(reader.bank, CHUNK)
         shown = spans[np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed), 0]
     seen: set[int] = set()
-    for most in (FEW, None):  # as a rule the few suffice
+    for most in (FIRST_CHUNKS, None):  # as a rule the few suffice
         told = reader.store.unit_cosines(reader.bank, reader.encoder.name, vector, (CHUNK,), most)
         ids = np.array([number for _, number, _ in told], np.int64)
         distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in told], np.float64), 0)
@@ -262,7 +262,7 @@ def _nearest(reader: BankReader, vector: Vector, allowed: Seqs | None) -> Iterat
 
 def _candidate(unit: Unit, passage: Passage, stream: TokenStream, distance: float) -> _Candidate:
     """The chunk as the passage that it grew to."""
-    lines = stream.between(passage.start, passage.end)
+    lines = stream.lines_between(passage.start, passage.end)
     first, last = lines[0], lines[-1]
     metadata: dict[str, JSONValue] = {LINES: [first.seq, last.seq], SPEAKER: first.speaker}
     grown = replace(

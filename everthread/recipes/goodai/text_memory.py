@@ -28,17 +28,17 @@ from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailab
 from everthread.recall.recency_importance import ScoreWeights
 from everthread.recipes.goodai import chunk_queue, matching, tokenizers
 from everthread.recipes.goodai.chunk_queue import Changes, Chunk, ChunkQueue
-from everthread.recipes.goodai.dialogue import lines_of, split
+from everthread.recipes.goodai.dialogue import parse_lines, split_last_turn
 from everthread.recipes.goodai.expansion import (
     REDUNDANCY,
     SENTENCE,
     Expansion,
     Passage,
-    candidate_pool,
+    collect_candidates,
     drop_redundant,
     expand,
 )
-from everthread.recipes.goodai.matching import Matcher, confidences
+from everthread.recipes.goodai.matching import Matcher, predict_confidences
 from everthread.recipes.goodai.tokenizers import Tokenizer, word_pieces
 from everthread.recipes.goodai.vector_index import VectorIndex
 from everthread.recipes.goodai.word_index import WordIndex
@@ -50,10 +50,14 @@ from everthread.types import Line, Metadata, Vectors, now
 log = logging.getLogger("everthread")
 
 NONE = "none"  # the name of no embedder: chunks are found by their words
-DOWN = (EmbedderUnavailable, RuntimeError, OSError)  # how embedders fail; the last two are how torch and sockets do
+EMBEDDER_FAILURES = (
+    EmbedderUnavailable,
+    RuntimeError,
+    OSError,
+)  # how embedders fail; the last two are how torch and sockets do
 RERANKING_K_FACTOR = 10.0  # candidates a passage asked for, where they are scored anew
 VERSION = 1  # of the state as text
-BATCH = 256  # chunks embedded at a time
+BATCH_CHUNKS = 256  # chunks embedded at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class TextMemory:
             raise ConfigError(f"reranking_k_factor can't be {reranking_k_factor}; give at least 1")
         self._queue = queue
         self._embedder = embedder
-        self._tokenizer: Tokenizer = tokenizers.tokenizer(tokenizer)
+        self._tokenizer: Tokenizer = tokenizers.open_tokenizer(tokenizer)
         self._expansion = expansion
         self._redundancy = redundancy
         self._matcher = matching.resolve_matcher(matcher)
@@ -139,9 +143,9 @@ class TextMemory:
         *,
         matching_model: Matcher | str | None = None,
         device: object = None,
-        chunk_capacity: int = chunk_queue.CAPACITY,
+        chunk_capacity: int = chunk_queue.CHUNK_TOKENS,
         overlap: float = chunk_queue.OVERLAP,
-        queue_capacity: int = chunk_queue.LIMIT,
+        queue_capacity: int = chunk_queue.MAX_CHUNKS,
         **options: Any,
     ) -> TextMemory:
         """Makes an empty memory.
@@ -165,9 +169,9 @@ class TextMemory:
                 raise BadInput("emb_model and embedder name the same thing; give one of them")
             emb_model = options.pop("embedder")
         if matching_model is not None:
-            where = device if matching.on_torch(matching_model) else None
+            where = device if matching.runs_on_torch(matching_model) else None
             options["matcher"] = matching.resolve_matcher(matching_model, device=where)
-        elsewhere = matching.on_torch(matching_model) and not names.is_on_torch(emb_model)
+        elsewhere = matching.runs_on_torch(matching_model) and not names.is_on_torch(emb_model)
         model = _embedder(emb_model, None if elsewhere else device)
         return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity), model, **options)
 
@@ -202,15 +206,15 @@ class TextMemory:
         """
         text = make_encodable(_str(text))
         if context is not None:
-            text = self._writer("context").rewrite_memory(text, lines_of(context, self._clock()))
+            text = self._require_scribe("context").rewrite_memory(text, parse_lines(context, self._clock()))
         at = self._clock() if timestamp is None else _moment(timestamp)
-        rated = self._rated(text, importance)
+        rated = self._rate_importance(text, importance)
         if separate:
             self._queue.separate()
         key, changes = self._queue.add(text, self._tokenizer(text), metadata, at, rated)
         if separate:
             self._queue.separate()
-        self._follow(changes)
+        self._track(changes)
         return key
 
     def replace_text(
@@ -233,13 +237,13 @@ class TextMemory:
             self._tokenizer(text),
             old.metadata if metadata is None else metadata,
             old.timestamp if timestamp is None else _moment(timestamp),
-            self._rated(text, importance),
+            self._rate_importance(text, importance),
         )
-        self._follow(changes)
+        self._track(changes)
 
     def delete_text(self, key: int) -> None:
         """Forget a text, and no other. Raises NotFound for a key that isn't there."""
-        self._follow(self._queue.delete(key))
+        self._track(self._queue.delete(key))
 
     def get_text(self, key: int) -> str:
         """A text as it was added; of one whose beginning had to make room, the rest. Raises NotFound."""
@@ -305,10 +309,10 @@ class TextMemory:
             raise BadQuery(f"queries must be a list, got the text {queries!r}; call retrieve for one query")
         asked = [make_encodable(_str(query)) for query in queries]
         if context is not None or rewrite:
-            asked = [self._rewritten(query, context) for query in asked]
+            asked = [self._rewrite_query(query, context) for query in asked]
         if self.is_empty():
             return [[] for _ in asked]
-        return [self._found(query, k) for query in asked]
+        return [self._retrieve(query, k) for query in asked]
 
     def to_text(self) -> str:
         """All of it as JSON: texts, chunks and vectors. The constructor's options are not in it."""
@@ -338,7 +342,7 @@ class TextMemory:
         if not isinstance(state, dict) or state.get("version") != VERSION or state.get("everthread") != "TextMemory":
             version = state.get("version") if isinstance(state, dict) else None
             raise BadInput(f"this is no memory of version {VERSION} but of {version!r}; write it anew with to_text")
-        memory = cls(ChunkQueue.of_state(state.get("queue", {})), _embedder(embedder), **options)
+        memory = cls(ChunkQueue.from_state(state.get("queue", {})), _embedder(embedder), **options)
         try:
             memory._read(state["vectors"])
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
@@ -361,7 +365,7 @@ class TextMemory:
             if id not in stale:
                 del self._waiting[id]
 
-    def _follow(self, changes: Changes) -> None:
+    def _track(self, changes: Changes) -> None:
         """Keep no vector whose chunk is gone; embed what has changed when it is next searched."""
         self._nearest.drop(changes.gone)
         self._words.drop((*changes.gone, *changes.changed))
@@ -371,7 +375,7 @@ class TextMemory:
 
     def _embed(self, embedder: Embedder) -> None:
         """Embed what is waiting, part by part: what is done stays done where the embedder fails."""
-        while ids := list(islice(self._waiting, BATCH)):
+        while ids := list(islice(self._waiting, BATCH_CHUNKS)):
             texts = [self._queue.chunk(id).text for id in ids]
             vectors = np.asarray(embedder.embed(texts), np.float32)
             if len(vectors) != len(ids) or vectors.ndim not in (2, 3):
@@ -383,21 +387,21 @@ class TextMemory:
             for id in ids:
                 del self._waiting[id]
 
-    def _found(self, query: str, k: int) -> list[Retrieved]:
+    def _retrieve(self, query: str, k: int) -> list[Retrieved]:
         candidates = self._candidates(query)
         if self._matcher is None and self._weighing is None:
-            return [self._told(each) for _, each in islice(drop_redundant(candidates, self._redundancy), k)]
+            return [self._to_retrieved(each) for _, each in islice(drop_redundant(candidates, self._redundancy), k)]
         wanted = math.ceil(k * self._factor)
-        pool = [each for _, each in candidate_pool(candidates, wanted, self._redundancy)]
+        pool = [each for _, each in collect_candidates(candidates, wanted, self._redundancy)]
         if self._matcher is not None:
-            pool = self._matched(query, pool, self._matcher)
+            pool = self._rerank(query, pool, self._matcher)
         best = [
             each
             for _, each in islice(drop_redundant(((each.passage, each) for each in pool), self._redundancy), wanted)
         ]
         if self._weighing is not None:
-            best = self._weighed(best, self._weighing)
-        return [self._told(each) for each in best[:k]]
+            best = self._weigh(best, self._weighing)
+        return [self._to_retrieved(each) for each in best[:k]]
 
     def _candidates(self, query: str) -> Iterator[tuple[Passage, _Candidate]]:
         """Chunks with their passages, from the nearest on; by their words where no embedder answers."""
@@ -414,7 +418,7 @@ class TextMemory:
         try:
             self._embed(self._embedder)
             found = self._nearest.near(_rows(self._embedder.embed_query(query)))
-        except DOWN as error:
+        except EMBEDDER_FAILURES as error:
             log.warning("passages are found by their words, without an embedder: %s", error)
             return None
         return ((id, distance, 1 - distance / 4) for id, distance in found)
@@ -425,12 +429,12 @@ class TextMemory:
                 self._words.put(id, self._queue.chunk(id).text)
         return ((id, None, share) for id, share in self._words.near(query))
 
-    def _matched(self, query: str, pool: list[_Candidate], matcher: Matcher) -> list[_Candidate]:
-        scores = confidences(matcher, query, [each.chunk.text for each in pool])
+    def _rerank(self, query: str, pool: list[_Candidate], matcher: Matcher) -> list[_Candidate]:
+        scores = predict_confidences(matcher, query, [each.chunk.text for each in pool])
         rated = [replace(each, confidence=score) for each, score in zip(pool, scores, strict=True)]
         return sorted(rated, key=lambda each: -each.relevance)
 
-    def _weighed(self, found: list[_Candidate], weighing: ScoreWeights) -> list[_Candidate]:
+    def _weigh(self, found: list[_Candidate], weighing: ScoreWeights) -> list[_Candidate]:
         present = self._clock()
 
         def score(each: _Candidate) -> float:
@@ -440,7 +444,7 @@ class TextMemory:
 
         return sorted(found, key=lambda each: -score(each))
 
-    def _told(self, found: _Candidate) -> Retrieved:
+    def _to_retrieved(self, found: _Candidate) -> Retrieved:
         text: Text = self._queue.get(found.chunk.main)
         return Retrieved(
             found.passage.text,
@@ -452,19 +456,19 @@ class TextMemory:
             found.chunk.keys,
         )
 
-    def _rated(self, text: str, importance: int | None) -> int | None:
+    def _rate_importance(self, text: str, importance: int | None) -> int | None:
         counts = self._weighing is not None and self._weighing.importance != 0
         if importance is None and counts and self._scribe is not None:
             return self._scribe.rate_importance(text)
         return importance
 
-    def _rewritten(self, query: str, context: Sequence[Line] | str | None) -> str:
+    def _rewrite_query(self, query: str, context: Sequence[Line] | str | None) -> str:
         """The query so that it can be understood alone; without a context, what is before its last turn is that."""
-        writer = self._writer("rewrite" if context is None else "context")
-        before, asked = split(query) if context is None else (context, query)
-        return writer.rewrite_query(asked, lines_of(before, self._clock()))
+        writer = self._require_scribe("rewrite" if context is None else "context")
+        before, asked = split_last_turn(query) if context is None else (context, query)
+        return writer.rewrite_query(asked, parse_lines(before, self._clock()))
 
-    def _writer(self, what: str) -> Scribe:
+    def _require_scribe(self, what: str) -> Scribe:
         if self._scribe is None:
             raise ConfigError(f"{what} was given, but there is no scribe to rewrite with; give the memory one")
         return self._scribe

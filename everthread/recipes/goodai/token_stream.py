@@ -39,14 +39,14 @@ class ChunkPosition:
         return self.at + self.tokens
 
 
-def place(unit: Unit | NewUnit) -> ChunkPosition | None:
+def get_position(unit: Unit | NewUnit) -> ChunkPosition | None:
     """Where a chunk stands; None for a unit that no recipe of ours has cut."""
     kept = unit.metadata.get(META_CHUNK)
     whole = isinstance(kept, list) and len(kept) == 4 and all(type(each) is int for each in kept)
     return ChunkPosition(*kept) if whole else None  # type: ignore[misc]
 
 
-def tokens(line: Line, tokenizer: Tokenizer) -> list[str]:
+def tokenize_line(line: Line, tokenizer: Tokenizer) -> list[str]:
     """A line as tokens; none where it says nothing of its own (see `text.analyzer.remove_quotes`)."""
     said = remove_quotes(line.text, line.metadata).strip()
     if not said:
@@ -67,7 +67,7 @@ class TokenStream:
     end: int
 
     @classmethod
-    def of(cls, lines: Iterable[tuple[Line, Sequence[str]]], at: int) -> TokenStream:
+    def from_lines(cls, lines: Iterable[tuple[Line, Sequence[str]]], at: int) -> TokenStream:
         """The stream of these lines of one session, in order, each with its tokens, from a place on."""
         told = [(line, pieces) for line, pieces in lines if pieces]
         *begins, end = accumulate((len(pieces) for _, pieces in told), initial=at)
@@ -82,7 +82,7 @@ class TokenStream:
         first = self.end - len(self.tokens)
         return list(self.tokens[start - first : end - first])
 
-    def between(self, start: int, end: int) -> tuple[Line, ...]:
+    def lines_between(self, start: int, end: int) -> tuple[Line, ...]:
         """The lines of which some tokens stand between two places."""
         return self.lines[bisect_right(self.begins, start) - 1 : bisect_left(self.begins, end)]
 
@@ -101,7 +101,7 @@ class TokenStream:
         metadata: dict[str, JSONValue] = {SESSION: lines[0].session, META_CHUNK: [start, end - start, before, behind]}
         return NewUnit(
             *(CHUNK, "".join(self.pieces(0, start, end)), lines[0].seq, lines[-1].seq, lines[-1].said_at),
-            importance=_importance(self.between(start, end)),
+            importance=_importance(self.lines_between(start, end)),
             metadata=metadata,
             sources=tuple(line.seq for line in lines),
         )

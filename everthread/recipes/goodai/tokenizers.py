@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Tokenizer = Callable[[str], Sequence[int]]  # a text to the ascending places at which its tokens begin
 
-KNOWN = 10_000  # texts whose tokens' places are kept in mind
-_known: dict[int, Sequence[int]] = {}  # by the hash of a text
+MAX_CACHED_TEXTS = 10_000  # texts whose tokens' places are kept in mind
+_cache: dict[int, Sequence[int]] = {}  # by the hash of a text
 _BREAKS = re.compile(r"\n+")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -39,12 +39,12 @@ def word_pieces(text: str) -> Sequence[int]:
     word of it.
     """
     key = hash(text)
-    if (known := _known.get(key)) is None:
+    if (known := _cache.get(key)) is None:
         pieces = {start for start, _ in _pieces().encode(text, add_special_tokens=False).offsets}
         known = array("I", sorted(pieces.union(match.start() for match in _BREAKS.finditer(text))))  # 4 bytes each
-        if len(_known) >= KNOWN:
-            _known.clear()
-        _known[key] = known
+        if len(_cache) >= MAX_CACHED_TEXTS:
+            _cache.clear()
+        _cache[key] = known
     return known
 
 
@@ -66,7 +66,7 @@ class HuggingFace:
         return sorted(start for start in starts if start < len(text))  # several tokens of one character begin together
 
 
-def tokenizer(given: Any) -> Tokenizer:
+def open_tokenizer(given: Any) -> Tokenizer:
     """Returns what tells where the tokens of a text begin.
 
     Args:
@@ -108,7 +108,7 @@ def _read(given: str | Path) -> Tokenizer:
             f"or give the path of its tokenizer.json ({error})"
         ) from error
     try:
-        return tokenizer(AutoTokenizer.from_pretrained(str(given)))
+        return open_tokenizer(AutoTokenizer.from_pretrained(str(given)))
     except (OSError, ValueError) as error:
         raise ConfigError(f"tokenizer {str(given)!r} can't be loaded; check the name ({error})") from error
 

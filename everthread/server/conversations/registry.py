@@ -23,7 +23,7 @@ from everthread.errors import BadInput
 from everthread.llms.base import LLM
 from everthread.memory import Memory
 from everthread.recall import multi_bank
-from everthread.recipes.options import identity
+from everthread.recipes.options import identify
 from everthread.server import problems
 from everthread.server.chat_schemas import OptionsBody, StateView, build_state
 from everthread.server.conversations.ending_replies import EndingReplies, raise_key_conflict
@@ -352,7 +352,7 @@ class ConversationRegistry:
     def _follow_recipe(self, chat: Chat, memory: Memory) -> None:
         """Switch a chat to the recipe of this memory and to the bank's scribe."""
         worker = self._workers.get(memory)
-        if identity(memory.recipe) != identity(chat.memory.recipe):
+        if identify(memory.recipe) != identify(chat.memory.recipe):
             chat.use_memory(memory, worker)
 
     def _choose_llm(self, options: OptionsBody) -> LLM | None:

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from everthread.chat.scribe_worker import ScribeWorker
 from everthread.memory import Memory
-from everthread.recipes.options import identity
+from everthread.recipes.options import identify
 from everthread.server.conversations.priority import PriorityGate
 from everthread.server.services import Services
 from everthread.server.workers.bank_leases import BankLeases
@@ -27,7 +27,7 @@ class ScribeWorkers:
 
     def get(self, memory: Memory) -> ScribeWorker:
         """Return the worker of a memory, with the scribe that the bank is set to."""
-        at, scribe = (memory.bank, identity(memory.recipe)), self._services.get_bank_scribe(memory.bank)
+        at, scribe = (memory.bank, identify(memory.recipe)), self._services.get_bank_scribe(memory.bank)
         with self._lock:
             worker = self._workers.get(at)
             if worker is None:

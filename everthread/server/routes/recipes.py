@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
-from everthread.recipes.options import check_remote, described, with_options
+from everthread.recipes.options import check_remote, describe_options, with_options
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.server.idempotency import Idempotency, IdempotentRequest
 from everthread.server.permissions import BankId, ReadAnyServices, RequireBankPermission
@@ -107,10 +107,10 @@ def _save_once(services: Services, bank: str, once: IdempotentRequest, recipe: R
 
 def _bank_view(services: Services, bank: str) -> dict[str, Any]:
     recipe = services.get_bank_recipe(bank)
-    return _view(recipe, services.get_recipe(recipe.name), SavedRecipe.of(services.store, bank) is not None)
+    return _view(recipe, services.get_recipe(recipe.name), SavedRecipe.load(services.store, bank) is not None)
 
 
 def _view(recipe: Recipe, usual: Recipe, kept: bool) -> dict[str, Any]:
-    before = {each["name"]: each["value"] for each in described(usual)}
-    options = [{**each, "usual": before[each["name"]]} for each in described(recipe)]
+    before = {each["name"]: each["value"] for each in describe_options(usual)}
+    options = [{**each, "usual": before[each["name"]]} for each in describe_options(recipe)]
     return {"name": recipe.name, "about": recipe.description, "kept": kept, "options": options}

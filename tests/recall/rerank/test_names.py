@@ -17,7 +17,7 @@ from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance, Rer
 from everthread.recall.rerank.models import MMR, CrossEncoder, EmbedderMatch, LLMVerdict
 from everthread.recall.rerank.names import RerankerOpener
 from everthread.recipes.default import Default
-from everthread.recipes.dispatch import HITS_PER_RERANKED_HIT
+from everthread.recipes.dispatch import CANDIDATES_PER_HIT
 from everthread.recipes.options import check_remote
 from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Hit, NewLine
@@ -104,7 +104,7 @@ def test_the_hits_are_chosen_by_the_reranker_from_more_of_them(memory: Memory) -
     plain = memory.recall("When does the ferry sail?", 8)
     backwards = Backwards()
     found = memory.recall("When does the ferry sail?", 2, rerank=backwards)
-    assert backwards.given == [2 * HITS_PER_RERANKED_HIT] == [len(plain)]
+    assert backwards.given == [2 * CANDIDATES_PER_HIT] == [len(plain)]
     assert seqs(found) == seqs(plain)[::-1][:2]
     assert [hit.signals["backwards"] for hit in found] == [7.0, 6.0]
     assert [(hit.score, hit.relevance) for hit in found] == [(hit.score, hit.relevance) for hit in plain[::-1][:2]]

@@ -168,7 +168,7 @@ def test_keys_metadata_and_times_come_back_from_json_as_they_were() -> None:
     put(queue, "a b c ", metadata={"n": 1, "deep": [{"x": None}]}, timestamp=NOON, importance=7)
     queue.separate()
     put(queue, "d ")
-    back = ChunkQueue.of_state(json.loads(json.dumps(queue.state())))
+    back = ChunkQueue.from_state(json.loads(json.dumps(queue.state())))
     assert back.texts() == queue.texts()
     assert [type(text.key) for text in back.texts()] == [int, int]
     assert [back.chunk(id) for id in back.ids()] == [queue.chunk(id) for id in queue.ids()]
@@ -189,7 +189,7 @@ def test_keys_metadata_and_times_come_back_from_json_as_they_were() -> None:
 )
 def test_a_damaged_state_is_refused(change: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
-        ChunkQueue.of_state({**ChunkQueue().state(), **change})
+        ChunkQueue.from_state({**ChunkQueue().state(), **change})
 
 
 @pytest.mark.parametrize("chunks", [[[1, 0]], [[1, 2], [2, 4]], [[1, 0], [2, 0]], []])
@@ -199,7 +199,7 @@ def test_a_state_whose_chunks_do_not_hold_its_texts_is_refused(chunks: list[list
     state = queue.state()
     state["runs"][0]["chunks"] = chunks
     with pytest.raises(BadInput, match="damaged"):
-        ChunkQueue.of_state(state)
+        ChunkQueue.from_state(state)
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_any_sequence_of_operations_leaves_a_sound_queue(
             model.open = False
         elif name == "reload":
             state = queue.state()
-            queue = ChunkQueue.of_state(json.loads(json.dumps(state)))
+            queue = ChunkQueue.from_state(json.loads(json.dumps(state)))
             assert queue.state() == state
         elif living:
             key = living[pick % len(living)]

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from everthread.recipes.goodai.dialogue import UNNAMED, lines_of, split
+from everthread.recipes.goodai.dialogue import UNNAMED, parse_lines, split_last_turn
 from everthread.types import Line
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 
 
 def told(text: str) -> list[tuple[str, str]]:
-    return [(line.speaker, line.text) for line in lines_of(text, NOON)]
+    return [(line.speaker, line.text) for line in parse_lines(text, NOON)]
 
 
 @pytest.mark.parametrize("between", [" ", "\n", "\n    "])
@@ -30,7 +30,7 @@ def test_what_no_name_precedes_is_said_by_someone() -> None:
 
 def test_lines_stay_as_they_are() -> None:
     line = Line(7, "s", "user", "Ida", "Ben: no.", NOON)
-    assert lines_of([line], NOON) == [line]
+    assert parse_lines([line], NOON) == [line]
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_lines_stay_as_they_are() -> None:
     ],
 )
 def test_the_last_turn_or_sentence_asks(text: str, before: str, asked: str) -> None:
-    assert split(text) == (before, asked)
+    assert split_last_turn(text) == (before, asked)

@@ -8,7 +8,7 @@ from everthread.errors import BadInput
 from everthread.recipes.goodai.chunk_queue import ChunkQueue
 from everthread.recipes.goodai.expansion import (
     LINE,
-    NONE,
+    NO_EXPANSION,
     PARAGRAPH,
     SECTION,
     SENTENCE,
@@ -19,7 +19,7 @@ from everthread.recipes.goodai.expansion import (
 )
 from everthread.recipes.goodai.tokenizers import words
 
-SHIPPED = (SENTENCE, LINE, PARAGRAPH, SECTION, NONE)
+SHIPPED = (SENTENCE, LINE, PARAGRAPH, SECTION, NO_EXPANSION)
 
 
 def queue_of(*texts: str, capacity: int = 4, separated: bool = False) -> ChunkQueue:
@@ -74,7 +74,7 @@ def test_an_empty_line_is_seen_where_two_texts_meet() -> None:
 def test_a_section_is_all_up_to_the_separators() -> None:
     queue = queue_of("a b c. d e f\n\ng h", "i j", separated=True)
     assert passage(queue, 0, SECTION) == "a b c. d e f\n\ng h"
-    assert passage(queue, 0, NONE) == "a b c."
+    assert passage(queue, 0, NO_EXPANSION) == "a b c."
 
 
 @pytest.mark.parametrize("expansion", SHIPPED)

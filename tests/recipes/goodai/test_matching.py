@@ -8,7 +8,7 @@ import pytest
 
 from everthread.errors import BadInput, ConfigError, ModelError
 from everthread.recall.rerank.models import CrossEncoder, EmbedderMatch
-from everthread.recipes.goodai.matching import confidences, resolve_matcher
+from everthread.recipes.goodai.matching import predict_confidences, resolve_matcher
 
 
 class Fixed:
@@ -20,13 +20,13 @@ class Fixed:
 
 
 def test_each_text_has_its_probability() -> None:
-    assert confidences(Fixed(0.25, 1), "fern?", ["a fern", "a kite"]) == [0.25, 1.0]
+    assert predict_confidences(Fixed(0.25, 1), "fern?", ["a fern", "a kite"]) == [0.25, 1.0]
 
 
 @pytest.mark.parametrize("numbers", [(0.5,), (0.5, math.nan), (0.5, 0.5, 0.5), (0.5, 1.5), (-0.1, 0.5)])
 def test_a_matcher_that_gives_a_text_no_probability_has_failed(numbers: tuple[float, ...]) -> None:
     with pytest.raises(ModelError, match="expected a probability, 0 to 1, for each"):
-        confidences(Fixed(*numbers), "fern?", ["a fern", "a kite"])
+        predict_confidences(Fixed(*numbers), "fern?", ["a fern", "a kite"])
 
 
 def test_matching_models_have_the_names_that_goodai_ltm_gives_them() -> None:

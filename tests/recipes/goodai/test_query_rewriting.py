@@ -22,7 +22,7 @@ from everthread.common.retry import doubling_delays
 from everthread.errors import NotFound
 from everthread.llms import openai_compatible
 from everthread.recipes.goodai import chunk_index
-from everthread.recipes.goodai.query_rewriting import CONTEXT
+from everthread.recipes.goodai.query_rewriting import CONTEXT_LINES
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.goodai.tokenizers import words
 from everthread.scribes.extractive import ExtractiveScribe
@@ -94,7 +94,7 @@ def test_a_chunk_is_rewritten_by_three_lines_before_it_and_derives_from_them(tmp
     with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(64), recipe=rewriting(scribe)) as memory:
         memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(1, 7)])
         spans = {unit.text: (unit.first_seq, unit.last_seq) for unit in asked(memory)}
-        assert spans["Ann: number 5 is here\n"] == (5 - CONTEXT, 5)
+        assert spans["Ann: number 5 is here\n"] == (5 - CONTEXT_LINES, 5)
         assert ("Ann: number 5 is here", (2, 3, 4, 5)) in scribe.shown
 
 
@@ -178,7 +178,7 @@ def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
         sessions.setdefault(line.session, []).append(line.seq)
 
     def lead(session: str, first: int) -> int:
-        return sessions[session][max(sessions[session].index(first) - CONTEXT, 0)]
+        return sessions[session][max(sessions[session].index(first) - CONTEXT_LINES, 0)]
 
     cut = from_nothing(memory, recipe)
     return sorted((text, lead(session, first), last, session) for text, first, last, session in cut)

@@ -18,7 +18,7 @@ from everthread.chat.chat import Chat
 from everthread.errors import BadInput, ConfigError, ModelError
 from everthread.recall.recency_importance import ScoreWeights
 from everthread.recipes.goodai import recipe
-from everthread.recipes.goodai.expansion import LINE, NONE, PARAGRAPH, SECTION
+from everthread.recipes.goodai.expansion import LINE, NO_EXPANSION, PARAGRAPH, SECTION
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.recipes.goodai.token_stream import CHUNK
 from everthread.recipes.goodai.tokenizers import words
@@ -164,14 +164,14 @@ def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(me
 
 
 def test_a_passage_that_begins_inside_a_line_is_laid_out_by_its_speaker(memory: Memory) -> None:
-    memory.recipe = goodai(expansion=NONE, max_hits=1)
+    memory.recipe = goodai(expansion=NO_EXPANSION, max_hits=1)
     assert memory.context("adopted greyhound on Saturday, long walks").text == (
         "[Monday, 2 March 2026, 18:03]\n"
         "Mara: I adopted a greyhound named Biscuit on Saturday.\n"
         "  Jonas: A greyhound named Biscuit will need long walks along the pier"
     )
     assert memory.context("the sea is calm").text.startswith("[Monday, 2 March 2026, 18:")
-    memory.recipe = goodai(expansion=NONE, max_hits=1, chunk_capacity=4)
+    memory.recipe = goodai(expansion=NO_EXPANSION, max_hits=1, chunk_capacity=4)
     assert memory.context("named Biscuit").text == "[Monday, 2 March 2026, 18:02]\nMara: named Biscuit on Saturday"
 
 
@@ -209,7 +209,7 @@ def test_passages_mostly_told_by_better_ones_are_left_out(memory: Memory) -> Non
 
 
 @pytest.mark.parametrize(
-    ("expansion", "lines"), [(NONE, [15, 17]), (LINE, [14, 19]), (PARAGRAPH, [11, 20]), (SECTION, [11, 20])]
+    ("expansion", "lines"), [(NO_EXPANSION, [15, 17]), (LINE, [14, 19]), (PARAGRAPH, [11, 20]), (SECTION, [11, 20])]
 )
 def test_a_chunk_grows_to_the_limit_and_never_into_another_session(
     memory: Memory, expansion: Any, lines: list[int]
@@ -245,9 +245,9 @@ def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Filter, seq
 def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_same_order(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    assert len(memory.units(CHUNK)) < recipe.FEW
+    assert len(memory.units(CHUNK)) < recipe.FIRST_CHUNKS
     wanted = memory.recall(QUESTION, 50, **options)
-    monkeypatch.setattr(recipe, "FEW", 2)
+    monkeypatch.setattr(recipe, "FIRST_CHUNKS", 2)
     for k in (1, 3, 50):
         assert memory.recall(QUESTION, k, **options) == wanted[:k]
 

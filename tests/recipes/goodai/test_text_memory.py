@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from everthread.errors import BadInput, BadQuery, ConfigError, EmbedderUnavailable, ModelError, NotFound
 from everthread.recall.recency_importance import ScoreWeights
-from everthread.recipes.goodai.expansion import NONE
+from everthread.recipes.goodai.expansion import NO_EXPANSION
 from everthread.recipes.goodai.text_memory import Retrieved, TextMemory
 from everthread.recipes.goodai.tokenizers import words
 from everthread.scribes.extractive import ExtractiveScribe
@@ -221,13 +221,13 @@ def test_the_nearest_of_several_vectors_counts() -> None:
 def test_the_matcher_scores_ten_times_as_many_chunks_and_orders_them() -> None:
     matcher = Longest()
     facts = [f"walnut {'very ' * n}old" for n in range(15)]
-    memory = filled(facts, matcher=matcher, expansion=NONE)
+    memory = filled(facts, matcher=matcher, expansion=NO_EXPANSION)
     found = memory.retrieve("walnut old")
     (query, passages), *_ = matcher.asked
     assert (query, len(passages)) == ("walnut old", 10)
     assert found[0].passage == max(passages, key=len)
     assert found[0].confidence == found[0].relevance == len(found[0].passage) / 1000
-    filled(facts, matcher=matcher, expansion=NONE, reranking_k_factor=2).retrieve("walnut old", 3)
+    filled(facts, matcher=matcher, expansion=NO_EXPANSION, reranking_k_factor=2).retrieve("walnut old", 3)
     assert len(matcher.asked[-1][1]) == 6
 
 
@@ -401,7 +401,7 @@ def test_without_an_embedder_chunks_are_found_by_the_words_that_they_hold_now() 
 
 
 def test_what_was_found_by_words_is_matched_and_grows_like_the_rest() -> None:
-    memory = filled([f"walnut {'very ' * n}old" for n in range(5)], "none", matcher=Longest(), expansion=NONE)
+    memory = filled([f"walnut {'very ' * n}old" for n in range(5)], "none", matcher=Longest(), expansion=NO_EXPANSION)
     best = memory.retrieve("walnut")[0]
     assert (best.passage, best.confidence) == ("walnut very very very very old", 0.03)
 

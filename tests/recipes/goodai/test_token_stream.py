@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_CHUNK, META_ECHO
-from everthread.recipes.goodai.token_stream import ChunkPosition, TokenStream, place, tokens
+from everthread.recipes.goodai.token_stream import ChunkPosition, TokenStream, get_position, tokenize_line
 from everthread.recipes.goodai.tokenizers import word_pieces, words
 from everthread.types import Line, NewUnit
 
@@ -20,31 +20,31 @@ def line(seq: int, text: str) -> Line:
 
 
 def stream(texts: list[str], at: int = 0) -> TokenStream:
-    return TokenStream.of(
-        [(each, tokens(each, words)) for each in (line(n, text) for n, text in enumerate(texts, 1))], at
+    return TokenStream.from_lines(
+        [(each, tokenize_line(each, words)) for each in (line(n, text) for n, text in enumerate(texts, 1))], at
     )
 
 
 @given(TEXTS)
 def test_the_tokens_of_a_line_are_all_of_it_with_its_speaker_and_a_line_break(text: str) -> None:
     for tokenizer in (words, word_pieces):
-        found = tokens(line(1, text), tokenizer)
+        found = tokenize_line(line(1, text), tokenizer)
         assert "".join(found) == f"Ann: {text.strip()}\n"
         assert all(found)
 
 
 def test_a_line_that_only_repeats_what_was_recalled_has_no_tokens() -> None:
     echo = replace(line(1, "The fern."), metadata={META_ECHO: [[0, 9]]})
-    assert tokens(echo, words) == []
-    assert TokenStream.of([(echo, [])], 7).cut(7, 4, 2) == []
+    assert tokenize_line(echo, words) == []
+    assert TokenStream.from_lines([(echo, [])], 7).cut(7, 4, 2) == []
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 30), st.integers(1, 8))
 def test_a_chunk_tells_where_it_stands(texts: list[str], at: int, capacity: int) -> None:
     whole = stream(texts, at)
-    counts = [len(tokens(each, words)) for each in whole.lines]
+    counts = [len(tokenize_line(each, words)) for each in whole.lines]
     for chunk in whole.cut(at, capacity, max(1, capacity // 2)):
-        here = place(chunk)
+        here = get_position(chunk)
         assert here is not None
         assert "".join(whole.pieces(0, here.at, here.end)) == chunk.text
         first, last = chunk.first_seq - 1, chunk.last_seq - 1
@@ -62,15 +62,18 @@ def test_a_stream_that_begins_later_is_cut_as_the_whole_one_is(
     step = max(1, capacity // 2)
     whole = stream(texts).cut(0, capacity, step)
     from_there = data.draw(st.sampled_from(whole))
-    here = place(from_there)
+    here = get_position(from_there)
     assert here is not None
-    rest = [(each, tokens(each, words)) for each in stream(texts).lines[from_there.first_seq - 1 :]]
-    assert TokenStream.of(rest, here.at - here.before).cut(here.at, capacity, step) == whole[whole.index(from_there) :]
+    rest = [(each, tokenize_line(each, words)) for each in stream(texts).lines[from_there.first_seq - 1 :]]
+    assert (
+        TokenStream.from_lines(rest, here.at - here.before).cut(here.at, capacity, step)
+        == whole[whole.index(from_there) :]
+    )
 
 
 def test_a_unit_of_somebody_elses_stands_nowhere() -> None:
     unit = NewUnit("chunk", "Number one.", 1, 1, NOON)
-    assert place(unit) is None
-    assert place(replace(unit, metadata={META_CHUNK: [1, 2, 3]})) is None
-    assert place(replace(unit, metadata={META_CHUNK: ["1", 2, 3, 4]})) is None
-    assert place(replace(unit, metadata={META_CHUNK: [1, 2, 3, 4]})) == ChunkPosition(1, 2, 3, 4)
+    assert get_position(unit) is None
+    assert get_position(replace(unit, metadata={META_CHUNK: [1, 2, 3]})) is None
+    assert get_position(replace(unit, metadata={META_CHUNK: ["1", 2, 3, 4]})) is None
+    assert get_position(replace(unit, metadata={META_CHUNK: [1, 2, 3, 4]})) == ChunkPosition(1, 2, 3, 4)

@@ -13,7 +13,7 @@ from tokenizers.processors import TemplateProcessing
 from everthread.common.installation import package_command
 from everthread.errors import ConfigError
 from everthread.recipes.goodai.text_memory import TextMemory
-from everthread.recipes.goodai.tokenizers import piece_names, tokenizer, word_pieces, words
+from everthread.recipes.goodai.tokenizers import open_tokenizer, piece_names, word_pieces, words
 from everthread.testing import HashEmbedder
 
 
@@ -61,38 +61,38 @@ def bytewise() -> Tokenizer:
 
 def test_a_tokenizer_of_the_tokenizers_library_is_taken_without_its_cuts_and_special_tokens() -> None:
     theirs = wordwise()
-    assert list(tokenizer(theirs)("the red kite, the kite")) == [0, 4, 8, 12, 14, 18]
+    assert list(open_tokenizer(theirs)("the red kite, the kite")) == [0, 4, 8, 12, 14, 18]
     assert len(theirs.encode("the red kite, the kite").ids) == 9  # what is given stays as it is
 
 
 def test_tokens_of_one_character_begin_together() -> None:
-    assert list(tokenizer(bytewise())("a 😀b")) == [0, 1, 2, 3]
+    assert list(open_tokenizer(bytewise())("a 😀b")) == [0, 1, 2, 3]
 
 
 def test_the_file_of_a_tokenizer_or_its_folder_is_taken(tmp_path: Path) -> None:
     wordwise().save(str(tmp_path / "tokenizer.json"))
     for given in (tmp_path, tmp_path / "tokenizer.json", str(tmp_path)):
-        assert list(tokenizer(given)("red kite")) == [0, 4]
+        assert list(open_tokenizer(given)("red kite")) == [0, 4]
 
 
 def test_two_tokenizers_are_told_apart_by_name() -> None:
-    first, again, other = tokenizer(wordwise()), tokenizer(wordwise()), tokenizer(bytewise())
+    first, again, other = open_tokenizer(wordwise()), open_tokenizer(wordwise()), open_tokenizer(bytewise())
     names = [getattr(each, "name", "") for each in (first, again, other)]
     assert names[0] == names[1] != names[2]
 
 
 def test_a_function_is_taken_as_it_is() -> None:
-    assert tokenizer(words) is words
+    assert open_tokenizer(words) is words
 
 
 def test_what_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"invalid tokenizer '.*tokenizer.json': .*; expected a tokenizer.json"):
-        tokenizer(tmp_path)
+        open_tokenizer(tmp_path)
     with pytest.raises(ConfigError, match=r"none.json': there is no such file"):
-        tokenizer(tmp_path / "none.json")
+        open_tokenizer(tmp_path / "none.json")
     with pytest.raises(ConfigError, match="invalid tokenizer 5: expected a function"):
-        tokenizer(5)
+        open_tokenizer(5)
 
 
 if find_spec("transformers") is None:
@@ -102,7 +102,7 @@ if find_spec("transformers") is None:
             ConfigError,
             match="'gpt2' needs the transformers library " + re.escape(f"({package_command('transformers')})"),
         ):
-            tokenizer("gpt2")
+            open_tokenizer("gpt2")
 
 else:
 
@@ -110,9 +110,9 @@ else:
         from transformers import PreTrainedTokenizerFast
 
         theirs = PreTrainedTokenizerFast(tokenizer_object=wordwise(), unk_token="[UNK]")
-        assert list(tokenizer(theirs)("the red kite")) == [0, 4, 8]
+        assert list(open_tokenizer(theirs)("the red kite")) == [0, 4, 8]
         with pytest.raises(ConfigError, match="'no/such-tokenizer' can't be loaded; check the name"):
-            tokenizer("no/such-tokenizer")
+            open_tokenizer("no/such-tokenizer")
 
 
 def test_a_slow_tokenizer_of_transformers_is_refused() -> None:
@@ -121,7 +121,7 @@ def test_a_slow_tokenizer_of_transformers_is_refused() -> None:
             return []
 
     with pytest.raises(ConfigError, match=r"invalid tokenizer Slow: .* use_fast=True"):
-        tokenizer(Slow())
+        open_tokenizer(Slow())
 
 
 def test_a_memory_cuts_its_chunks_by_the_tokenizer_given() -> None:
