@@ -127,7 +127,7 @@ WHOLE: dict[str, Callable[[str], object]] = {
     "rewrite": lambda text: query_parsing.parse_query(text, ["Nora", "Ann Lee"], NOW),
     "messages": lambda text: query_parsing.split_messages(text, ["Nora"]),
     "strip": lambda text: query_parsing.build_embedding_text(text, ["Nora", "Ann Lee"]),
-    "matterless": lambda text: query_parsing.is_time_only(text, ["Nora"]),
+    "matterless": lambda text: query_parsing.is_topicless(text, ["Nora"]),
     "tells": lambda text: query_parsing.is_quoted("Nora", text),
     "named": lambda text: query_parsing.find_mentioned_speakers(text, ["Nora"]),
     "reckoned": lambda text: time_expressions.find_relative_times(text, NOW),

@@ -1,60 +1,60 @@
-"""What a question asks for: its words, whom and which times it names, whether it wants a time. Pure.
+"""Parses a query: its terms, the speakers and times that it names, and whether it asks for a time. Pure.
 
-The dense query is the question without names and question words: the names of the two speakers are near to every line
-alike, and are better used as a signal of their own. A time told from now ("last week") is a signal, too: its words are
-taken out, as they stand in the lines that tell of another week.
+The text that is embedded leaves out speakers' names and question words: the names of two speakers are near to every
+line alike, and serve better as a signal of their own. It also leaves out relative times ("last week"), which are a
+signal too: lines that contain these words may be about another week.
 
-A dialogue may stand in a question's place, each message as "Name: text", to find what it calls to mind. What it is
-about is all of it, without the names before the messages; whatever is asked, is asked in its last message.
+A query may also be a dialogue, each message as "Name: text", to find what it brings back. Its terms and its embedding
+text are those of all messages without the names before them; a question is looked for in the last message only.
+
+The lists of words are in `query_words.toml`.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from everthread.text.analyzer import STOP_WORDS, UNSPACED, normalize, split_words, terms
 from everthread.text.arithmetic import is_sum
 from everthread.text.line_features import SMALL_TALK, is_small_talk
 from everthread.text.time_expressions import Time, find_absolute_times, find_relative_times, is_about_past
 
-# Words that only ask; left in, they pull the vector towards other questions.
-_ASKING = frozenset(
-    """
-    what when where which who whom whose why how did do does is are was were has have had would will can could should
-    """.split()
-)
-_WANTS_TIME = re.compile(r"\b(when|how long|what (date|year|month|day|time))\b")
-# A question of a time and of nothing but such words ("What did we talk about yesterday?") has no other matter.
-_TELL = """
-    ask asked chat chatted chatting discuss discussed discussing do doing done mention mentioned said say saying speak
-    speaking spoke spoken talk talked talking tell telling told write writing written wrote
-    """.split()
-_TELLING = "|".join(_TELL)
-_MATTER = frozenset(_TELL) | frozenset(
-    "conversation conversations discussion happen happened happening recap remember summarise summarize summary".split()
-)
-_BESIDES = """
-    again all also any anything did early earlier else ever every everything exactly last late mid mostly most remind
-    something stuff thing things topic topics
-    """.split()
-_OTHERWISE = "may might must sha shall should than will wo would".split()  # of what need not have been said at all
-_IDLE = (_MATTER | STOP_WORDS | SMALL_TALK).union(_BESIDES).difference(_OTHERWISE)
-_NOT_ABOUT = "".join(rf"(?<!\b{words} )" for words in ("about", "for", "of", "happen to", "happened to"))
-_SPACED = rf"[^\W{UNSPACED}]"  # a letter of a script with spaces
-_MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
-_NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capital that does not begin the sentence
+MAX_QUERY_CHARS = 20_000  # a longer query is a document; the rest of it is ignored
 
-MAX_QUERY_CHARS = (
-    20_000  # characters of a question that are read; a longer one is a document, and its rest changes nothing
-)
+_WORDS = tomllib.loads(Path(__file__).with_name("query_words.toml").read_text(encoding="utf-8"))["en"]
+_QUESTION_WORDS = frozenset(_WORDS["question_words"])
+_ASKS_FOR_TIME = re.compile(rf"\b(?:{'|'.join(_WORDS['time_questions'])})\b")
+_SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
+_OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
+_TOPICLESS_WORDS = (_OVERVIEW_WORDS | STOP_WORDS | SMALL_TALK).union(_WORDS["filler_words"]).difference(_WORDS["modal_verbs"])
+_NOT_AFTER_TOPIC_PREPOSITION = "".join(rf"(?<!\b{words} )" for words in _WORDS["topic_prepositions"])
+_SPACED_LETTER = rf"[^\W{UNSPACED}]"  # a letter of a script that puts spaces between words
+_MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)
+_NAME = re.compile(r"(?<=[a-z,;:] )[A-Z][a-z]+")  # a capitalised word inside a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A question, understood. named are the bank's speakers whom it names; names is every name in it, as its terms."""
+    """A parsed query.
+
+    Attributes:
+        text: the query, at most `MAX_QUERY_CHARS` of it.
+        embedding_text: the text that is embedded: without speakers' names, question words and relative times.
+        terms: the distinct terms, in order.
+        mentioned_speakers: the bank's speakers whose names the question contains.
+        times: the dates and relative times that it contains.
+        asks_for_time: whether it asks when, or how long.
+        name_terms: the terms of each capitalised name in the query, of speakers or not.
+        speaker_terms: the terms of all names of the bank's speakers.
+        is_small_talk: whether it is only small talk or a sum, to which no line is relevant.
+        asks_for_overview: whether it asks what was said at a time and has no other topic.
+        quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
+    """
 
     text: str
     embedding_text: str
@@ -64,43 +64,53 @@ class ParsedQuery:
     asks_for_time: bool
     name_terms: tuple[tuple[str, ...], ...]
     speaker_terms: frozenset[str]
-    is_small_talk: bool  # it calls for nothing; a sum calls for nothing that was said either
-    asks_for_overview: bool  # it names a time and no other matter: it calls for what was said then
-    quoted_speakers: frozenset[str]  # of those named, whoever is to have said it
+    is_small_talk: bool
+    asks_for_overview: bool
+    quoted_speakers: frozenset[str]
 
 
 def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuery:
-    """Understand a question put to a bank with these speakers; now is the moment of asking, on the asker's clock."""
+    """Parse a query.
+
+    Args:
+        text: the query.
+        speakers: the names of the bank's speakers.
+        now: the moment of asking, on the asker's clock.
+    """
     text = text[:MAX_QUERY_CHARS]
-    said = split_messages(text, speakers)
-    folded = normalize(said[-1])
-    about = find_mentioned_speakers(folded, speakers)
-    times, rest = find_absolute_times(folded)
-    last, past = said[-1], is_about_past(folded)
+    messages = split_messages(text, speakers)
+    question = messages[-1]
+    folded = normalize(question)
+    mentioned = find_mentioned_speakers(folded, speakers)
+    times, timeless = find_absolute_times(folded)  # `timeless`: the question without its times
+    about_past = is_about_past(folded)
     if not times:
-        times, rest = find_relative_times(folded, now)
-        last, past = (rest if times else last), True
-    whole, matter = "\n".join(said), "\n".join((*said[:-1], last))
+        times, timeless = find_relative_times(folded, now)
+        question, about_past = (timeless if times else question), True
+    dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
     return ParsedQuery(
         text=text,
-        embedding_text=build_embedding_text(matter, speakers),
-        terms=tuple(dict.fromkeys(terms(matter))),
-        mentioned_speakers=about,
+        embedding_text=build_embedding_text(topic, speakers),
+        terms=tuple(dict.fromkeys(terms(topic))),
+        mentioned_speakers=mentioned,
         times=times,
-        asks_for_time=_WANTS_TIME.search(folded) is not None,
-        name_terms=tuple(found for name in _NAME.findall(whole) if (found := tuple(terms(name)))),
+        asks_for_time=_ASKS_FOR_TIME.search(folded) is not None,
+        name_terms=tuple(found for name in _NAME.findall(dialogue) if (found := tuple(terms(name)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
-        is_small_talk=is_small_talk(whole) or is_sum(whole),
-        asks_for_overview=bool(times) and past and is_time_only(rest, about),
-        quoted_speakers=frozenset(name for name in about if is_quoted(name, rest)),
+        is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
+        asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned),
+        quoted_speakers=frozenset(name for name in mentioned if is_quoted(name, timeless)),
     )
 
 
 def split_messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
-    """What was said in each message of a dialogue, without who said it; of anything else, the text alone.
+    """Split a dialogue into the texts of its messages, without the names before them.
 
-    A dialogue begins with a name and has another; one of the names is a speaker's. A line without a name goes on with
-    the message before.
+    A dialogue begins with a name and contains another one, and one of the names is a speaker's. A row without a name
+    continues the message before it.
+
+    Returns:
+        The texts; of a text that is no dialogue, the text alone.
     """
     found = list(_MESSAGE.finditer(text))
     if len(found) < 2 or text[: found[0].start()].strip():
@@ -112,47 +122,57 @@ def split_messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
 
 
 def build_embedding_text(text: str, speakers: Sequence[str]) -> str:
-    """The question without the speakers' names and the words that only ask; all of it where nothing else is left.
-    What asks nothing keeps its words, and so the vector that it was given when it was kept."""
+    """Remove the speakers' names from a text, and the question words from a question; return it whole if it is empty
+    then.
+
+    A text that asks nothing keeps its question words, so that a stored line has the same vector as a query.
+    """
     words = re.findall(r"[^\s?]+", text)
-    out = {part for name in speakers for part in normalize(name).split()}
-    if "?" in text or any(_bare(word) in _ASKING for word in words[:1]):
-        out |= _ASKING
-    kept = [word for word in words if _bare(word) not in out]
+    removed = {part for name in speakers for part in normalize(name).split()}
+    if "?" in text or any(_fold_word(word) in _QUESTION_WORDS for word in words[:1]):
+        removed |= _QUESTION_WORDS
+    kept = [word for word in words if _fold_word(word) not in removed]
     return " ".join(kept) if 0 < len(kept) < len(words) else text
 
 
-def _bare(word: str) -> str:
+def _fold_word(word: str) -> str:
     return normalize(word).rstrip(".,!;:").removesuffix("'s")
 
 
 def find_mentioned_speakers(folded: str, speakers: Sequence[str]) -> frozenset[str]:
-    """The speakers whose first or whole name stands in the question as a word of its own."""
-    return frozenset(name for name in speakers if (parts := normalize(name).split()) and _mentions(parts[0], folded))
+    """Return the speakers whose first or whole name a folded text contains as a word."""
+    return frozenset(name for name in speakers if (parts := normalize(name).split()) and _has_word(parts[0], folded))
 
 
-def _mentions(name: str, folded: str) -> bool:
-    """Whether the name stands there as a word; scripts without spaces have no words to keep apart."""
-    return name in folded and re.search(rf"(?<!{_SPACED}){re.escape(name)}(?!{_SPACED})", folded) is not None
+def _has_word(name: str, folded: str) -> bool:
+    """Return whether a text contains a name as a word; in a script without spaces, at any place."""
+    return (
+        name in folded and re.search(rf"(?<!{_SPACED_LETTER}){re.escape(name)}(?!{_SPACED_LETTER})", folded) is not None
+    )
 
 
-def is_time_only(rest: str, about: Iterable[str]) -> bool:
-    """Whether a question, its times taken out of it, asks what was said, told or done, and for nothing in particular.
+def is_topicless(timeless: str, mentioned: Iterable[str]) -> bool:
+    """Return whether a question asks what was said or done, and for nothing in particular.
 
-    Who says it or hears it may be named; about whom it is, is a matter of its own.
+    Names of who said or heard it are no topic ("What did Nora tell me?"); names after "about" and the like are.
+
+    Args:
+        timeless: the folded question without its times.
+        mentioned: the speakers that it mentions.
     """
-    for name in about:
-        rest = re.sub(rf"{_NOT_ABOUT}{_name_pattern(name)}(?!')", " ", rest)
-    words = split_words(rest)
-    return any(word in _MATTER for word in words) and all(word in _IDLE for word in words)
+    for name in mentioned:
+        timeless = re.sub(rf"{_NOT_AFTER_TOPIC_PREPOSITION}{_name_pattern(name)}(?!')", " ", timeless)
+    words = split_words(timeless)
+    return any(word in _OVERVIEW_WORDS for word in words) and all(word in _TOPICLESS_WORDS for word in words)
 
 
-def is_quoted(name: str, rest: str) -> bool:
-    """Whether it is this speaker who is to have said it: "What did Nora tell me?", not "What did I tell Nora?"."""
-    return re.search(rf"(?<!\band ){_name_pattern(name)} (?:has |had |have )?(?:{_TELLING})\b", rest) is not None
+def is_quoted(name: str, timeless: str) -> bool:
+    """Return whether a question asks what this speaker said: "What did Nora tell me?", not "What did I tell Nora?"."""
+    speaks = rf"(?<!\band ){_name_pattern(name)} (?:has |had |have )?(?:{_SPEECH_VERBS})\b"
+    return re.search(speaks, timeless) is not None
 
 
 def _name_pattern(name: str) -> str:
-    """A speaker's first or whole name, as a pattern."""
+    """Return a pattern for a speaker's first or whole name."""
     first, *more = map(re.escape, normalize(name).split())
-    return rf"(?<!{_SPACED}){first}(?: {' '.join(more)})?(?!{_SPACED})"
+    return rf"(?<!{_SPACED_LETTER}){first}(?: {' '.join(more)})?(?!{_SPACED_LETTER})"

@@ -14,7 +14,7 @@ from everthread.recall.query_parsing import (
     build_embedding_text,
     find_mentioned_speakers,
     is_quoted,
-    is_time_only,
+    is_topicless,
     parse_query,
     split_messages,
 )
@@ -225,8 +225,8 @@ def test_who_is_to_have_said_it_stands_before_the_verb(rest: str, expected: bool
 
 
 def test_a_name_that_looks_like_a_pattern_is_a_name() -> None:
-    assert is_time_only("what did a.b* (cat) say", ["A.B* (cat)"])
-    assert not is_time_only("what did axb say", ["A.B* (cat)"])
+    assert is_topicless("what did a.b* (cat) say", ["A.B* (cat)"])
+    assert not is_topicless("what did axb say", ["A.B* (cat)"])
 
 
 # ---------------------------------------------------------------------- dialogues
