@@ -523,7 +523,7 @@ def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Mem
     assert sorted(found(since=NOON + timedelta(minutes=5))) == ["Lisbon.", "erries."]
     assert found(metadata={"mood": "grave"}) == ["erries."]
     for field in ("session", "speaker", "role"):
-        with pytest.raises(BadQuery, match=rf"where\.{field} is of lines, and no summary has one; filter by since"):
+        with pytest.raises(BadQuery, match=rf"where\.{field} applies to lines only, not to a summary; filter by since"):
             found(**{field: "user"})
     with pytest.raises(BadQuery, match=r"asks for lines and for units .*; ask for one after the other"):
         memory.recall("ferry", where=Filter(kind=("line", "note")))

@@ -1,4 +1,5 @@
-"""From a query to hits and a context: analysis, candidates, scores, the relevance gate, neighbours, packing.
+"""Recall, from a query to hits and a context: parsing, candidates, features, relevance, neighbours, packing.
 
-The package may import `bank`, `embedders`, `text` and what lies below them; `reader` is all that recipes see of a bank.
+The package may import `bank`, `embedders`, `text` and what lies below them; recipes read a bank
+through `reader` only.
 """

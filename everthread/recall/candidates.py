@@ -1,8 +1,8 @@
-"""Candidates: finds the lines that may answer a question, and reads what scoring needs of them.
+"""Candidate generation: finds the lines that may answer a query, and reads the data that scoring needs. Scores nothing.
 
-The dense index names the lines nearest in meaning, the words name those that share the query's rarest terms; the
-union is scored exactly. In a small bank every line is a candidate; where the question asks only what was said at a
-time, the lines of that time are. It gives raw material and no score.
+The dense index finds the lines nearest in meaning, the postings those with the query's rarest terms; the candidates are
+the union. In a small bank every line is a candidate. If the query only asks what was said at a time, the candidates are
+the lines of that time.
 """
 
 from __future__ import annotations
@@ -22,33 +22,41 @@ from everthread.types import Seqs, Vector
 
 Floats = npt.NDArray[np.float32]
 
-MAX_EXHAUSTIVE_LINES = 1200  # lines; a bank of at most so many is scored whole
-DENSE_CANDIDATES = 400  # candidates by meaning; as many as are asked for, where that is more
-LEXICAL_CANDIDATES = 400  # candidates by words; likewise
-MAX_TERMS = 24  # of a long query only the rarest count; between 12 and 40 nothing changed but the time
+MAX_EXHAUSTIVE_LINES = 1200  # up to this size of a bank, every line is a candidate
+DENSE_CANDIDATES = 400  # nearest in meaning; more if more hits are wanted
+LEXICAL_CANDIDATES = 400  # found by terms; likewise
+MAX_TERMS = 24  # the rarest terms of a long query; from 12 to 40 only the time changed
 MAX_UNSPACED_TERMS = 72  # a word of two characters gives three terms; on Chinese dialogues 24 found 9 points less at 10
-MAX_POSTINGS = 400_000  # word records read for one query; the commonest terms are left out first, they tell least
+MAX_POSTINGS = 400_000  # records read for one query; the commonest terms, which say least, are left out first
 
-# How much the words of a line at this distance count towards the line's window.
+# A line's window: itself and its neighbours, by distance, with the weights of their words.
 WINDOW_WEIGHTS = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
 LINES_BEFORE, LINES_AFTER = -min(WINDOW_WEIGHTS), max(WINDOW_WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """C candidates, ascending by seq, and R context rows: the candidates with the lines of their windows.
+    """C candidates, ascending by seq, and R rows: the candidates with the lines of their windows.
 
-    at says where each candidate stands among the rows; cosine is NaN for rows that have no vector.
+    Attributes:
+        seqs: (C,) the numbers of the candidates.
+        row_indexes: (C,) the index of each candidate among the rows.
+        rows: (R,) the columns of the rows.
+        cosine: (R,) the cosine of each row to the query; NaN for a line without a vector.
+        postings: the records of the query's terms.
+        corpus: the statistics of the bank.
+        query: the parsed query.
+        allowed: the numbers of the lines that may be recalled, ascending; None: all lines.
     """
 
-    seqs: Seqs  # (C,)
-    row_indexes: npt.NDArray[np.intp]  # (C,) into rows
-    rows: ScoringRows  # (R,)
-    cosine: Floats  # (R,)
+    seqs: Seqs
+    row_indexes: npt.NDArray[np.intp]
+    rows: ScoringRows
+    cosine: Floats
     postings: Mapping[str, Postings]
     corpus: CorpusStats
     query: ParsedQuery
-    allowed: Seqs | None  # the lines that may be recalled; None: all
+    allowed: Seqs | None
 
 
 def find_candidates(
@@ -71,22 +79,22 @@ def find_candidates(
         store: the store.
         bank: the bank's id.
         model: the name of the embedder whose vectors are compared.
-        query: the parsed question.
-        vector: its vector, (D,); None: lines are found by words alone.
+        query: the parsed query.
+        vector: (D,) its vector; None: lines are found by terms alone.
         corpus: the bank's statistics.
-        allowed: numbers of the lines that may be returned, ascending; None: all.
-        visible: numbers of the lines that existed as of the asked moment, by which terms are counted; None: all.
-        in_span: numbers of the lines said in the asked time, if the question asks for nothing else.
-        exclude: numbers of the lines in the prompt, ascending: neither candidates nor neighbours.
-        k: candidates wanted at least, by meaning and by words.
+        allowed: numbers of the lines that may be returned, ascending; None: all lines.
+        visible: numbers of the lines said by the query's `as_of`, in which terms are counted; None: all lines.
+        in_span: numbers of the lines said in the times that the query names, if it asks for nothing else.
+        exclude: numbers of the lines in the prompt, ascending; they are neither candidates nor neighbours.
+        k: the least number of candidates wanted, by meaning and by terms each.
     """
     if exclude is not None:
         k += len(exclude)
-    rarest = MAX_UNSPACED_TERMS if is_unspaced_script(query.text) else MAX_TERMS
-    last = corpus.last_seq  # what was said since the statistics were read waits for the next query
+    max_terms = MAX_UNSPACED_TERMS if is_unspaced_script(query.text) else MAX_TERMS
+    last = corpus.last_seq  # lines added after the statistics were read are found by the next query
     postings = {
         term: _drop_after(last, posting)
-        for term, posting in store.postings(bank, query.terms, rarest, MAX_POSTINGS, visible).items()
+        for term, posting in store.postings(bank, query.terms, max_terms, MAX_POSTINGS, visible).items()
     }
     if exclude is not None:
         postings = {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
@@ -107,60 +115,71 @@ def find_candidates(
     if exclude is not None:
         chosen = chosen[~is_member(chosen, exclude)]
     rows = store.scoring_rows(bank, add_windows(chosen, last), visible)
-    at = np.flatnonzero(is_member(rows.seq, chosen))
+    row_indexes = np.flatnonzero(is_member(rows.seq, chosen))
     cosine = (
         np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
     )
     if exclude is not None:
         cosine = np.where(is_member(rows.seq, exclude), np.float32(np.nan), cosine)
-    return Candidates(rows.seq[at], at, rows, cosine, postings, corpus, query, allowed)
+    return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, query, allowed)
 
 
 def _drop_after(last: int, posting: Postings) -> Postings:
+    """Return a posting without lines after `last`."""
     return Postings(posting.df, posting.records[: np.searchsorted(posting.records["seq"], last, "right")])
 
 
-def _drop_lines(posting: Postings, without: Seqs) -> Postings:
-    """The posting without these lines (ascending)."""
+def _drop_lines(posting: Postings, dropped: Seqs) -> Postings:
+    """Return a posting without these lines (ascending)."""
     seqs = posting.records["seq"]
-    place = np.searchsorted(seqs, without.astype(seqs.dtype))
-    gone = place[np.append(seqs, 0)[place] == without]
-    return Postings(posting.df - len(gone), np.delete(posting.records, gone)) if len(gone) else posting
+    at = np.searchsorted(seqs, dropped.astype(seqs.dtype))
+    found = at[np.append(seqs, 0)[at] == dropped]
+    return Postings(posting.df - len(found), np.delete(posting.records, found)) if len(found) else posting
 
 
-def find_by_terms(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seqs | None, most: int) -> Seqs:
-    """The `most` lines in whose windows the shared terms weigh most, ascending."""
+def find_by_terms(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seqs | None, limit: int) -> Seqs:
+    """Find the lines whose windows weigh most by BM25 over the query's terms.
+
+    Args:
+        postings: the records of the terms.
+        corpus: the bank's statistics.
+        allowed: numbers of the lines that may be found, ascending; None: all lines.
+        limit: lines to find at most.
+
+    Returns:
+        Their numbers, ascending.
+    """
     weight = np.zeros(corpus.last_seq + 1 + LINES_BEFORE + LINES_AFTER, np.float32)  # by seq
     for posting in postings.values():
         weight[posting.records["seq"]] += idf(posting.df, corpus.lines) * saturation(posting.records["tf"])
-    if allowed is not None:  # before the best are chosen, or those of other lines would take all the places
-        reach = np.zeros(len(weight), bool)
+    if allowed is not None:  # first, or lines that are not allowed would fill the limit
+        in_windows = np.zeros(len(weight), bool)
         for step in WINDOW_WEIGHTS:
-            reach[np.clip(allowed + step, 0, len(weight) - 1)] = True
-        weight[~reach] = 0
-    found = top_k(np.flatnonzero(weight), weight, most)
+            in_windows[np.clip(allowed + step, 0, len(weight) - 1)] = True
+        weight[~in_windows] = 0
+    found = top_k(np.flatnonzero(weight), weight, limit)
     near = union(*(found + step for step in range(-LINES_AFTER, LINES_BEFORE + 1)))
     near = near[(near >= 1) & (near <= corpus.last_seq)]
     if allowed is not None:
         near = near[is_member(near, allowed)]
-    around = np.zeros(len(weight), np.float32)
-    around[near] = sum(weight[near + step] * factor for step, factor in WINDOW_WEIGHTS.items())
-    return np.sort(top_k(near, around, most))
+    window_weight = np.zeros(len(weight), np.float32)
+    window_weight[near] = sum(weight[near + step] * factor for step, factor in WINDOW_WEIGHTS.items())
+    return np.sort(top_k(near, window_weight, limit))
 
 
-def top_k(seqs: Seqs, weight: Floats, most: int) -> Seqs:
-    """The seqs of the greatest weight, at most so many, in any order."""
-    return seqs if len(seqs) <= most else seqs[np.argpartition(weight[seqs], -most)[-most:]]
+def top_k(seqs: Seqs, weight: Floats, k: int) -> Seqs:
+    """Return the k numbers of the greatest weight (by seq), or all if there are fewer, in any order."""
+    return seqs if len(seqs) <= k else seqs[np.argpartition(weight[seqs], -k)[-k:]]
 
 
-def sample_evenly(seqs: Seqs, most: int) -> Seqs:
-    """At most so many of the seqs, evenly."""
-    return seqs if len(seqs) <= most else seqs[np.linspace(0, len(seqs) - 1, most).astype(np.intp)]
+def sample_evenly(seqs: Seqs, limit: int) -> Seqs:
+    """Return at most `limit` of the numbers, evenly spaced."""
+    return seqs if len(seqs) <= limit else seqs[np.linspace(0, len(seqs) - 1, limit).astype(np.intp)]
 
 
 def add_windows(seqs: Seqs, last: int) -> Seqs:
-    """The seqs and those of their windows, ascending."""
+    """Return the numbers of these lines and of their windows, ascending."""
     if len(seqs) >= last:
         return seqs
-    inside = union(*(seqs + step for step in range(-LINES_BEFORE, LINES_AFTER + 1)))
-    return inside[(inside >= 1) & (inside <= last)]
+    near = union(*(seqs + step for step in range(-LINES_BEFORE, LINES_AFTER + 1)))
+    return near[(near >= 1) & (near <= last)]

@@ -1,10 +1,10 @@
-"""Choosing the lines that fit into a budget of tokens. Pure.
+"""Fills a context: chooses the lines that fit into a budget of tokens. Pure.
 
-The order of choice: the hits themselves, best first; then the neighbours of the hits, best hit first; then what the
-relevance buffer still holds, newest first. Only whole lines are taken. A line too long for the room that is left is
-passed over, and shorter ones after it are still taken; of a hit that would fill the whole budget an excerpt is shown.
-If there is no room for the best hit, nothing is shown: the rest would pass for all that is known.
-The result is laid out in the order in which lines were said.
+Lines are tried in this order: the hits, best first; the neighbours of the hits, best hit first; the lines of the
+relevance buffer, newest passage first. Lines are taken whole. A line that is too long for the room left is skipped, and
+shorter ones after it are still tried; of a hit that would fill the whole budget, an excerpt is taken. If there is no
+room for the best hit, the context is empty, because a reader would take the rest for everything that is known. The text
+has the lines in the order in which they were said.
 """
 
 from __future__ import annotations
@@ -19,38 +19,39 @@ from everthread.text.formatting import GAP_MARK, Source, format_heading, format_
 from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit, Line
 
-MAX_EXCERPT_SHARE = 0.5  # of the budget, the most that an excerpt takes
-MAX_HEADING_TOKENS = 100  # tokens that a heading is at most, by any tokenizer
+MAX_EXCERPT_SHARE = 0.5  # of the budget
+MAX_HEADING_TOKENS = 100  # by any tokenizer
 
 Day = tuple[str, date]  # a session, and a day on the speaker's clock
 
 
 def fill_context(
     hits: Sequence[Hit],
-    held: Iterable[Line],
+    buffer_lines: Iterable[Line],
     budget: int,
     count: TokenCounter,
     relevance: float,
-    wanted: Collection[str] = (),
+    query_terms: Collection[str] = (),
 ) -> Context:
-    """Fill a context with hits and the lines of the buffer.
+    """Fill a context with hits and the lines of the relevance buffer.
 
     Args:
         hits: the hits, best first.
-        held: the lines of the buffer, newest passage first.
+        buffer_lines: the lines of the buffer, newest passage first.
         budget: tokens of the text at most.
         count: counts the tokens of a text.
         relevance: the relevance of the query as a whole.
-        wanted: the terms of the query, by which an excerpt is chosen.
+        query_terms: the terms of the query, by which an excerpt is chosen.
     """
     chosen: dict[Hashable, Source] = {}
     spent = 0
     days: set[Day] = set()
-    count = lru_cache(maxsize=None)(count)  # a line is looked at more than once
-    for line in _wanted([_shortened(hit, wanted, budget, count) for hit in hits], held):
-        if _key(line) in chosen or spent + count(format_line(line)) > budget:  # most don't fit: that is seen quickly
+    count = lru_cache(maxsize=None)(count)  # each line is counted more than once
+    shortened = [_shorten(hit, query_terms, budget, count) for hit in hits]
+    for line in _order_sources(shortened, buffer_lines):
+        if _key(line) in chosen or spent + count(format_line(line)) > budget:  # a quick check that most lines fail
             continue
-        cost = _cost(line, days, count)
+        cost = _max_cost(line, days, count)
         if spent + cost <= budget:
             spent += cost
             chosen[_key(line)] = line
@@ -58,28 +59,27 @@ def fill_context(
     if hits and _key(hits[0].source) not in chosen:
         chosen.clear()
     text = format_lines(list(chosen.values()))
-    while chosen and count(text) > budget:  # headings repeat where conversations were said at the same time
+    while chosen and count(text) > budget:  # headings repeat if conversations were held at the same time
         chosen.popitem()
         text = format_lines(list(chosen.values()))
     lines = tuple(sorted(chosen.values(), key=sort_key))
-    kept = tuple(hit for hit in hits if _key(hit.source) in chosen)
+    included = tuple(hit for hit in hits if _key(hit.source) in chosen)
     cut = tuple(hit for hit in hits if _key(hit.source) not in chosen)
-    return Context(text, count(text) if text else 0, lines, kept, cut, relevance)
+    return Context(text, count(text) if text else 0, lines, included, cut, relevance)
 
 
 def _key(source: Source) -> Hashable:
-    """Return what identifies a line or a unit within its bank."""
+    """Return the identity of a line or a unit within its bank."""
     return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
 
-def _shortened(hit: Hit, wanted: Collection[str], budget: int, count: TokenCounter) -> Hit:
-    """The hit, with an excerpt for its line where that would not even fit alone."""
+def _shorten(hit: Hit, query_terms: Collection[str], budget: int, count: TokenCounter) -> Hit:
+    """Return a hit, with an excerpt of its text if that would exceed the budget alone."""
     source = hit.source
-    if MAX_HEADING_TOKENS + count(format_line(source)) <= budget or _cost(source, (), count) <= budget:
+    if MAX_HEADING_TOKENS + count(format_line(source)) <= budget or _max_cost(source, (), count) <= budget:
         return hit
-
-    room = int(MAX_EXCERPT_SHARE * budget) - _cost(_with_text(source, ""), (), count)
-    text = choose_excerpt(source.text, wanted, room, count)
+    room = int(MAX_EXCERPT_SHARE * budget) - _max_cost(_with_text(source, ""), (), count)
+    text = choose_excerpt(source.text, query_terms, room, count)
     return hit if text is None else replace(hit, source=_with_text(source, text))
 
 
@@ -87,18 +87,19 @@ def _with_text(source: Source, text: str) -> Source:
     return replace(source, text=text) if isinstance(source, Line) else source.with_text(text)
 
 
-def _wanted(hits: Sequence[Hit], held: Iterable[Line]) -> Iterable[Source]:
+def _order_sources(hits: Sequence[Hit], buffer_lines: Iterable[Line]) -> Iterable[Source]:
+    """Yield lines and units in the order in which they are tried."""
     yield from (hit.source for hit in hits)
     for hit in hits:
         yield from (line for line in hit.passage if _key(line) != _key(hit.source))
-    yield from held
+    yield from buffer_lines
 
 
 def _day(line: Source) -> Day:
     return line.session, line.said_at.date()
 
 
-def _cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:
-    """Tokens the line adds: its own, and the most that can come before it (a heading, or a gap and line ends)."""
+def _max_cost(line: Source, days: Collection[Day], count: TokenCounter) -> int:
+    """Return the most tokens that a line can add: its own, and those of a heading, or of a gap and line ends."""
     lead = f"\n\n{format_heading(line)}\n" if _day(line) not in days else f"\n{GAP_MARK}\n"
     return count(f"{lead}{format_line(line)}")

@@ -1,56 +1,65 @@
-"""The part of a very long line that bears most on a question. Pure.
+"""Chooses the part of a very long line that is most relevant to a query. Pure.
 
-Contexts hold whole lines; only a line that would not fit into an empty one, such as a pasted article, is shown in part.
+Contexts contain whole lines. Only of a line that would not fit into an empty context, such as a pasted article, an
+excerpt is shown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from everthread.text.analyzer import terms
 from everthread.text.formatting import GAP_MARK
 
-MAX_SENTENCE_CHARS = 300  # characters of a sentence; a longer one is cut into such pieces
+MAX_SENTENCE_CHARS = 300  # longer sentences are split
 _SENTENCE = re.compile(
-    rf"(?s).{{1,{MAX_SENTENCE_CHARS}}}?(?:(?<=[.!?])(?=\s)|(?<=[。！？\n])|$)|.{{1,{MAX_SENTENCE_CHARS}}}(?=\s)|.{{1,{MAX_SENTENCE_CHARS}}}"
+    rf"(?s).{{1,{MAX_SENTENCE_CHARS}}}?(?:(?<=[.!?])(?=\s)|(?<=[。！？\n])|$)"
+    rf"|.{{1,{MAX_SENTENCE_CHARS}}}(?=\s)|.{{1,{MAX_SENTENCE_CHARS}}}"
 )
 
 
-def choose_excerpt(text: str, wanted: Collection[str], room: int, cost: Callable[[str], int]) -> str | None:
-    """The sentence that holds most of the wanted terms, and as many on either side as there is room for by `cost`; None
-    if there is not even room for one.
+def choose_excerpt(text: str, query_terms: Collection[str], budget: int, count: Callable[[str], int]) -> str | None:
+    """Choose the sentence with the most terms of a query, and as many sentences around it as the budget allows.
 
-    GAP stands where something was left out.
+    Args:
+        text: the text.
+        query_terms: the terms of the query.
+        budget: tokens of the excerpt at most.
+        count: counts the tokens of a text.
+
+    Returns:
+        The excerpt, with GAP_MARK in place of omitted text; None if not even one sentence fits.
     """
-    parts = _SENTENCE.findall(text)
-    if not parts:
+    sentences = _SENTENCE.findall(text)
+    if not sentences:
         return None
-    best = max(range(len(parts)), key=lambda place: _holds(parts[place], wanted))
-    first, last = best, best + 1
-    left = room - cost(_joined(parts, first, last))
+    best = max(range(len(sentences)), key=lambda at: _count_shared_terms(sentences[at], query_terms))
+    first, end = best, best + 1
+    left = budget - count(_join(sentences, first, end))
     if left < 0:
         return None
     grown = True
-    while grown:  # one more behind, one more before, each counted once
+    while grown:  # add the sentence after and the one before; each is counted once
         grown = False
-        for place in (last, first - 1):
-            if 0 <= place < len(parts) and (price := cost(parts[place])) <= left:
-                left -= price
-                first, last, grown = min(first, place), max(last, place + 1), True
-    while first < last - 1 and (whole := cost(_joined(parts, first, last))) > room:  # the whole is more than its parts
-        drop = max(1, int((last - first) * (1 - room / whole)))
-        if best - first > last - 1 - best:
-            first = min(first + drop, best)
+        for at in (end, first - 1):
+            if 0 <= at < len(sentences) and (cost := count(sentences[at])) <= left:
+                left -= cost
+                first, end, grown = min(first, at), max(end, at + 1), True
+    # Joined sentences may have more tokens than the sum of their counts.
+    while first < end - 1 and (tokens := count(_join(sentences, first, end))) > budget:
+        dropped = max(1, int((end - first) * (1 - budget / tokens)))
+        if best - first > end - 1 - best:
+            first = min(first + dropped, best)
         else:
-            last = max(last - drop, best + 1)
-    return _joined(parts, first, last)
+            end = max(end - dropped, best + 1)
+    return _join(sentences, first, end)
 
 
-def _holds(part: str, wanted: Collection[str]) -> int:
-    return len(set(terms(part)).intersection(wanted)) if wanted else 0
+def _count_shared_terms(sentence: str, query_terms: Collection[str]) -> int:
+    return len(set(terms(sentence)).intersection(query_terms)) if query_terms else 0
 
 
-def _joined(parts: list[str], first: int, last: int) -> str:
-    lead, tail = GAP_MARK + " " if first else "", " " + GAP_MARK if last < len(parts) else ""
-    return lead + "".join(parts[first:last]).strip() + tail
+def _join(sentences: Sequence[str], first: int, end: int) -> str:
+    lead, tail = GAP_MARK + " " if first else "", " " + GAP_MARK if end < len(sentences) else ""
+    return lead + "".join(sentences[first:end]).strip() + tail

@@ -1,7 +1,8 @@
-"""A dozen raw signals, and the linear score that fuses them. Pure.
+"""The features of candidate lines: about a dozen signals, and their weighted sum, the score. Pure.
 
-Raw values, not z-scores: they mean the same in every bank, so one set of weights and one gate serve all. The weights
-are fitted by a listwise softmax (Cao et al. 2007, ListNet) on whole rankings: `everthread bench fit`.
+The signals are raw values, not z-scores: they mean the same in every bank, so that one set of weights and one relevance
+gate serve all banks. The weights are fitted by a listwise softmax (Cao et al. 2007, ListNet) on whole rankings:
+`everthread bench fit`.
 """
 
 from __future__ import annotations
@@ -23,88 +24,91 @@ Floats = npt.NDArray[np.float32]
 Signals = dict[str, Floats]  # name -> (C,)
 
 SIGNALS = (
-    "cosine",  # of the stripped question to the line, its nearest piece
+    "cosine",  # of the query to the nearest piece of the line
     "cosine_near",  # mean over the line and its two neighbours in the session
     "cosine_session",  # of the best candidate in the session
-    "bm25_window",  # over the line and its neighbours, WINDOW; divided by the root of the question's idf mass
-    "bm25_session",  # over the whole session; likewise
-    "share",  # of the question's idf mass, what stands in the line itself
-    "share_window",  # and in its window; for the gate
-    "empty",  # the line tells nothing: it only asks, or is small talk
-    "asks",  # the line holds a question
-    "length",  # log of one more than its terms
-    "speaker",  # +1 said by the only speaker named in the question, -1 by another one
-    "person",  # said by the person, not by the bot
-    "day",  # said on a day that the question names, or in the few days that it tells of
-    "month",  # said in a month that the question names, or in that of the day; or in the longer time that it tells of
-    "answers",  # the line before it, in the session, ends in a question
-    "time",  # the question wants a time and the line tells one
+    "bm25_window",  # over the line and its neighbours (WINDOW_WEIGHTS), divided by the root of the query's idf mass
+    "bm25_session",  # over the whole session, divided likewise
+    "share",  # share of the query's idf mass whose terms the line contains
+    "share_window",  # share of the query's idf mass whose terms the window contains; for the relevance gate
+    "empty",  # 1 for a line without information: it only asks, or is small talk
+    "asks",  # 1 for a line that contains a question
+    "length",  # log1p of the line's terms
+    "speaker",  # if the query names one speaker: +1 for a line said by that speaker, -1 for another; else 0
+    "person",  # 1 if said by a person, 0 if said by the bot
+    "day",  # 1 if said on a day that the query names, or within a named span of a few days
+    "month",  # 1 if said in a month that the query names, in that of a named day, or within a longer named span
+    "answers",  # 1 if the line before it in the session ends in a question
+    "time",  # 1 if the query asks for a time and the line contains one
 )
-UNKNOWN_COSINE = 0.2  # stands in for a line without a vector: about the mean cosine of a question to any line
+UNKNOWN_COSINE = 0.2  # of a line without a vector: about the mean cosine of a question to any line
 
 
 def compute_signals(query: ParsedQuery, found: Candidates) -> Signals:
-    """Every signal of every candidate."""
-    rows, at = found.rows, found.row_indexes
-    if not len(at):
+    """Compute every signal of every candidate.
+
+    Returns:
+        By name of the signal, (C,) its values.
+    """
+    rows, row_indexes = found.rows, found.row_indexes
+    if not len(row_indexes):
         return {name: np.empty(0, np.float32) for name in SIGNALS}
-    lines = rows.lines
-    here = lines[at]  # (C,)
-    near = _AdjacentRows(rows, at, found.corpus.last_seq)
-    echoes = _echoes(found, near)
+    lines = rows.lines[row_indexes]  # (C,)
+    adjacent = _AdjacentRows(rows, row_indexes, found.corpus.last_seq)
+    echoes = _find_echoes(found, adjacent)
     cosine = np.where(np.isnan(found.cosine), UNKNOWN_COSINE, found.cosine)
-    heard = np.where(echoes, UNKNOWN_COSINE, cosine)  # by the neighbours
-    asked = near.value((lines["marks"] & ENDS_WITH_QUESTION) > 0, -1)
+    without_echoes = np.where(echoes, UNKNOWN_COSINE, cosine)
     return {
-        "cosine": cosine[at],
-        "cosine_near": (cosine[at] + near.value(heard, -1) + near.value(heard, 1))
-        / (1 + near.inside(-1) + near.inside(1)),
-        "cosine_session": _best_of_session(here["session"], heard[at]),
-        **_words(found, near, echoes),
-        "empty": ((here["marks"] & UNINFORMATIVE) > 0).astype(np.float32),
-        "asks": ((here["marks"] & HAS_QUESTION) > 0).astype(np.float32),
-        "length": np.log1p(here["length"].astype(np.float32)),
-        "speaker": _speaker(found, here["speaker"]),
-        "person": _person(found, here["speaker"]),
-        "day": _said_on(query.times, here["said_at"], whole_month=False),
-        "month": _said_on(query.times, here["said_at"], whole_month=True),
-        "answers": asked,
-        "time": ((here["marks"] & HAS_TIME) > 0).astype(np.float32) * query.asks_for_time,
+        "cosine": cosine[row_indexes],
+        "cosine_near": (cosine[row_indexes] + adjacent.values(without_echoes, -1) + adjacent.values(without_echoes, 1))
+        / (1 + adjacent.exists(-1) + adjacent.exists(1)),
+        "cosine_session": _best_in_session(lines["session"], without_echoes[row_indexes]),
+        **_lexical_signals(found, adjacent, echoes),
+        "empty": ((lines["marks"] & UNINFORMATIVE) > 0).astype(np.float32),
+        "asks": ((lines["marks"] & HAS_QUESTION) > 0).astype(np.float32),
+        "length": np.log1p(lines["length"].astype(np.float32)),
+        "speaker": _speaker_signal(found, lines["speaker"]),
+        "person": _person_signal(found, lines["speaker"]),
+        "day": _date_signal(query.times, lines["said_at"], whole_month=False),
+        "month": _date_signal(query.times, lines["said_at"], whole_month=True),
+        "answers": adjacent.values((rows.lines["marks"] & ENDS_WITH_QUESTION) > 0, -1),
+        "time": ((lines["marks"] & HAS_TIME) > 0).astype(np.float32) * query.asks_for_time,
     }
 
 
-def weighted_sum(values: Signals, weights: Mapping[str, float]) -> Floats:
-    """(C,) the weighted sum."""
-    names = [name for name in values if name in weights]
-    matrix = np.stack([values[name] for name in names], axis=1)  # (C, S)
+def weighted_sum(signals: Signals, weights: Mapping[str, float]) -> Floats:
+    """Return (C,) the weighted sum of the signals that have a weight."""
+    names = [name for name in signals if name in weights]
+    matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     return matrix @ np.array([weights[name] for name in names], np.float32)
 
 
 class _AdjacentRows:
-    """Values of the rows around each candidate, by arithmetic on seq; outside the session they count as nothing."""
+    """Reads values of the rows around each candidate, by arithmetic on seq. Rows of other sessions count as missing."""
 
-    def __init__(self, rows: ScoringRows, at: npt.NDArray[np.intp], last_seq: int) -> None:
-        self.at = at
-        self.place = np.full(
-            last_seq + LINES_BEFORE + LINES_AFTER + 2, -1, np.intp
-        )  # by seq: where it stands among the rows
-        self.place[rows.seq] = np.arange(len(rows.lines))
-        self.seq, self.session = rows.seq[at], rows.lines["session"]
+    def __init__(self, rows: ScoringRows, row_indexes: npt.NDArray[np.intp], last_seq: int) -> None:
+        self._row_indexes = row_indexes
+        self.index_by_seq = np.full(last_seq + LINES_BEFORE + LINES_AFTER + 2, -1, np.intp)  # -1: no row
+        self.index_by_seq[rows.seq] = np.arange(len(rows.lines))
+        self._seqs, self._sessions = rows.seq[row_indexes], rows.lines["session"]
 
-    def index(self, step: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """(C,) where the row at this distance stands, and whether it is one of the same session."""
-        place = self.place[self.seq + step]
-        return place, (place >= 0) & (self.session[place] == self.session[self.at])
+    def find(self, step: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Return (C,) the index of the row at this distance, and whether it is a row of the same session."""
+        indexes = self.index_by_seq[self._seqs + step]
+        return indexes, (indexes >= 0) & (self._sessions[indexes] == self._sessions[self._row_indexes])
 
-    def value(self, values: npt.NDArray[np.generic], step: int) -> Floats:
-        place, there = self.index(step)
-        return np.where(there, values[place], 0).astype(np.float32)
+    def values(self, of_rows: npt.NDArray[np.generic], step: int) -> Floats:
+        """Return (C,) the value of the row at this distance; 0 if it is missing."""
+        indexes, exists = self.find(step)
+        return np.where(exists, of_rows[indexes], 0).astype(np.float32)
 
-    def inside(self, step: int) -> npt.NDArray[np.bool_]:
-        return self.index(step)[1]
+    def exists(self, step: int) -> npt.NDArray[np.bool_]:
+        """Return (C,) whether there is a row at this distance."""
+        return self.find(step)[1]
 
 
-def _best_of_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
+def _best_in_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
+    """Return (C,) the greatest cosine of a candidate in the same session."""
     sessions = distinct_small(session)
     inverse = np.searchsorted(sessions, session)
     best = np.full(len(sessions), -1, np.float32)
@@ -112,45 +116,46 @@ def _best_of_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
     return best[inverse]
 
 
-def _echoes(found: Candidates, near: _AdjacentRows) -> npt.NDArray[np.bool_]:
-    """(R,) the rows that ask what is asked now, in no other terms. They would draw the lines around them up with
-    themselves, so these don't hear them."""
+def _find_echoes(found: Candidates, adjacent: _AdjacentRows) -> npt.NDArray[np.bool_]:
+    """Return (R,) the rows that only repeat the query: without information, and without a term that it lacks.
+
+    They would raise the scores of the lines around them, so they don't count for their neighbours.
+    """
     lines = found.rows.lines
     empty = (lines["marks"] & UNINFORMATIVE) > 0
     if not empty.any():
         return empty
-    shared = np.zeros(len(lines) + 1, np.int64)  # the last place takes what is no row
+    shared = np.zeros(len(lines) + 1, np.int64)  # the last place collects postings of lines that are no rows
     for posting in found.postings.values():
-        shared[near.place[posting.records["seq"]]] += posting.records["tf"]
+        shared[adjacent.index_by_seq[posting.records["seq"]]] += posting.records["tf"]
     return np.asarray(empty & (shared[:-1] >= lines["length"]))
 
 
-def _words(found: Candidates, near: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
-    """The lexical signals, from the records of the query's terms alone."""
-    rows, at, corpus = found.rows, found.row_indexes, found.corpus
-    steps = {step: near.index(step) for step in WINDOW_WEIGHTS}
-    length = _in_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(WINDOW_WEIGHTS, 1.0))
-    mean_window = corpus.mean_per_line(corpus.terms) + (len(WINDOW_WEIGHTS) - 1) * corpus.mean_per_line(
-        corpus.head_terms
-    )
-    inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][at])
+def _lexical_signals(found: Candidates, adjacent: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
+    """Compute the lexical signals from the postings of the query's terms."""
+    rows, row_indexes, corpus = found.rows, found.row_indexes, found.corpus
+    steps = {step: adjacent.find(step) for step in WINDOW_WEIGHTS}
+    length = _sum_over_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(steps, 1.0))
+    neighbour_length = corpus.mean_per_line(corpus.head_terms)
+    mean_length = corpus.mean_per_line(corpus.terms) + (len(WINDOW_WEIGHTS) - 1) * neighbour_length
+    inverse = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][row_indexes])
     _, first, last, session_length = rows.sessions.T  # (S,) each
-    window, share, share_window = (np.zeros(len(at), np.float32) for _ in range(3))
+    window, share, share_window = (np.zeros(len(row_indexes), np.float32) for _ in range(3))
     session = np.zeros(len(rows.sessions), np.float32)
     scratch = np.zeros(len(rows.lines) + 1, np.float32), np.zeros(len(rows.lines) + 1, np.float32)
-    echoing = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][echoes])  # the sessions of the echoes
+    echo_sessions = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][echoes])
     mass = 1e-9
     for posting in found.postings.values():
         weight = idf(posting.df, corpus.lines)
         mass += weight
         if not len(posting.records):
             continue
-        tf, head = _counts(posting, near, scratch)
-        total = _in_sessions(posting, first, last) - np.bincount(echoing, tf[:-1][echoes], len(session))
+        tf, head = _count_in_rows(posting, adjacent, scratch)
+        total = _count_in_sessions(posting, first, last) - np.bincount(echo_sessions, tf[:-1][echoes], len(session))
         head[:-1][echoes] = 0
-        tf_window = _in_window(steps, tf, head, WINDOW_WEIGHTS)
-        window += weight * saturation(tf_window, length, mean_window)
-        share += weight * (tf[at] > 0)
+        tf_window = _sum_over_window(steps, tf, head, WINDOW_WEIGHTS)
+        window += weight * saturation(tf_window, length, mean_length)
+        share += weight * (tf[row_indexes] > 0)
         share_window += weight * (tf_window > 0)
         session += weight * saturation(total, session_length, corpus.terms / max(corpus.sessions, 1))
     return {
@@ -161,57 +166,69 @@ def _words(found: Candidates, near: _AdjacentRows, echoes: npt.NDArray[np.bool_]
     }
 
 
-def _in_window(
+def _sum_over_window(
     steps: Mapping[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]],
-    own: Floats,
-    near: Floats,
+    of_line: Floats,
+    of_neighbour: Floats,
     weights: Mapping[int, float],
 ) -> Floats:
-    """(C,) the line's own value and its neighbours', weighted by their distance."""
+    """Return (C,) the line's own value and its neighbours', weighted by their distance.
+
+    Args:
+        steps: for each distance, as `_AdjacentRows.find` returns it.
+        of_line: (R,) the value of a row as the line itself.
+        of_neighbour: (R,) the value of a row as a neighbour.
+        weights: by distance.
+    """
     total = np.zeros(len(steps[0][0]), np.float32)
     for step, factor in weights.items():
-        place, there = steps[step]
-        total += np.float32(factor) * np.where(there, (near if step else own)[place], np.float32(0))
+        indexes, exists = steps[step]
+        total += np.float32(factor) * np.where(exists, (of_neighbour if step else of_line)[indexes], np.float32(0))
     return total
 
 
-def _counts(posting: Postings, near: _AdjacentRows, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """(R + 1,) how often the term stands in each row and in its head; the last place takes what is no row."""
+def _count_in_rows(posting: Postings, adjacent: _AdjacentRows, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return (R + 1,) how often a term occurs in each row, and in its head; the last place is of lines that are no
+    rows."""
     tf, head = scratch
     tf[:] = head[:] = 0
-    place = near.place[posting.records["seq"]]
-    tf[place], head[place] = posting.records["tf"], posting.records["head"]
+    indexes = adjacent.index_by_seq[posting.records["seq"]]
+    tf[indexes], head[indexes] = posting.records["tf"], posting.records["head"]
     return tf, head
 
 
-def _in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> Floats:
-    """(S,) how often the term stands between these seqs, both inclusive."""
+def _count_in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64]) -> Floats:
+    """Return (S,) how often a term occurs between these seqs, both inclusive."""
     seqs = posting.records["seq"]
     sums = np.concatenate([[0], np.cumsum(posting.records["tf"], dtype=np.int64)])
     return np.asarray(sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)], np.float32)
 
 
-def _speaker(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
+def _speaker_signal(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
     if len(found.query.mentioned_speakers) != 1:
         return np.zeros(len(numbers), np.float32)
-    named = [speaker.number for speaker in found.corpus.speakers if speaker.name in found.query.mentioned_speakers]
-    return np.where(np.isin(numbers, named), 1.0, -1.0).astype(np.float32)
+    mentioned = [each.number for each in found.corpus.speakers if each.name in found.query.mentioned_speakers]
+    return np.where(np.isin(numbers, mentioned), 1.0, -1.0).astype(np.float32)
 
 
-def _person(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
+def _person_signal(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
     bots = [speaker.number for speaker in found.corpus.speakers if speaker.role == "assistant"]
     return (~np.isin(numbers, bots)).astype(np.float32)
 
 
-def _said_on(times: Sequence[Time], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:
-    """(C,) 1 where the line was said on one of the days, or in one of the months."""
-    hit = np.zeros(len(said_at), bool)
+def _date_signal(times: Sequence[Time], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:
+    """Return (C,) 1 for a line that was said on one of the days, or in one of the months."""
+    matches = np.zeros(len(said_at), bool)
     for time in times:
-        hit |= _on_date(time, said_at, whole_month) if isinstance(time, Date) else _in_span(time, said_at, whole_month)
-    return hit.astype(np.float32)
+        matches |= (
+            _is_on_date(time, said_at, whole_month)
+            if isinstance(time, Date)
+            else _is_in_span(time, said_at, whole_month)
+        )
+    return matches.astype(np.float32)
 
 
-def _on_date(date: Date, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:
+def _is_on_date(date: Date, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:
     days = said_at.astype("datetime64[us]").astype("datetime64[D]")
     months = days.astype("datetime64[M]")
     year, month = months.astype("datetime64[Y]").astype(int) + 1970, months.astype(int) % 12 + 1
@@ -219,8 +236,11 @@ def _on_date(date: Date, said_at: npt.NDArray[np.int64], whole_month: bool) -> n
     return np.asarray(same if whole_month else same & ((days - months).astype(int) + 1 == (date.day or -1)))
 
 
-def _in_span(span: Span, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:
-    """As with dates: of a few days the month is less sure, and a longer time counts as a month."""
+def _is_in_span(span: Span, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:
+    """Return (C,) whether a line was said within a span: a span of a few days counts as days, a longer one as a month.
+
+    Of a span of a few days, the whole month matches as well, but only as a month.
+    """
     at = said_at.astype("datetime64[us]")
     first, end = np.datetime64(span.first, "us"), np.datetime64(span.end, "us")
     if whole_month and span.short:

@@ -1,7 +1,7 @@
-"""Recall and contexts across several banks of one store, for a caller that may read them all.
+"""Recall and contexts from several banks of one store, for a caller that may read them all.
 
-Each bank is searched by itself, in its own index. Scores of different banks can't be compared, so their hits are ranked
-by relevance, and by score where that is equal. The question is embedded once.
+Each bank is searched separately, in its own index. Scores of different banks can't be compared, so hits are ranked by
+relevance, and by score if that is equal. The query is embedded once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everthread.text.tokens import TokenCounter
 from everthread.types import Context, Hit
 
 Search = Callable[[BankReader, Query, int], SearchResult]  # a recipe's search in one bank
-BuildContext = Callable[[BankReader, Query, ContextBudget], Context]  # and its context of one bank
+BuildContext = Callable[[BankReader, Query, ContextBudget], Context]  # a recipe's context from one bank
 
 
 def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, search: Search) -> list[Hit]:
@@ -28,7 +28,7 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
     Args:
         reader: the caller's own bank.
         banks: names of banks in its store.
-        query: the query; what it excludes are lines of the caller's own bank.
+        query: the query; `exclude` has numbers of the caller's own bank.
         k: hits at most, of all banks together.
         search: searches one bank.
 
@@ -36,7 +36,7 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
         The hits by relevance, each with its bank's name.
 
     Raises:
-        BadQuery: if `banks` holds no names, or the query is no text.
+        BadQuery: if `banks` names no bank, or the query is not a str.
         NotFound: for a bank that doesn't exist; no bank is searched then.
     """
     names = check_banks(reader.store, banks)
@@ -52,20 +52,20 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
 def build_context(
     reader: BankReader, banks: Collection[str], query: Query, budget: ContextBudget, build: BuildContext
 ) -> Context:
-    """Lay out what several banks have that bears on a query, each part under its bank's name, the caller's own first.
+    """Build one context from several banks, each part under its bank's name, the caller's own bank first.
 
-    Each bank has an equal share of the budget; what it doesn't use is shared by those after it. The own bank is the
-    last.
+    Each bank has an equal share of the budget; tokens that it doesn't use are shared by the banks after it. The
+    caller's own bank is filled last.
 
     Args:
         reader: the caller's own bank.
         banks: names of banks in its store.
-        query: the query; its notes and what it excludes are of the caller's own bank.
-        budget: the limits of the whole text; its session and what it excludes are of the caller's own bank.
+        query: the query; `notes` and `exclude` apply to the caller's own bank.
+        budget: the limits of the whole text; `session` and `exclude` apply to the caller's own bank.
         build: builds the context of one bank.
 
     Returns:
-        The context of the own bank with the text of all, and those of the other banks as its `others`.
+        The context of the caller's own bank, with the text of all banks; the other contexts are its `others`.
 
     Raises:
         BadQuery, NotFound: as `recall`.
@@ -97,14 +97,14 @@ def check_banks(store: Store, banks: Collection[str]) -> list[str]:
     """Check that banks exist.
 
     Args:
-        store: the store in which they are looked for; none is created.
+        store: the store of the banks.
         banks: their names.
 
     Returns:
-        The names, each once.
+        The distinct names, in their order.
 
     Raises:
-        BadQuery: if `banks` holds no names.
+        BadQuery: if `banks` names no bank.
         NotFound: for a bank that doesn't exist.
     """
     if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(each, str) for each in banks):
@@ -121,24 +121,24 @@ def check_banks(store: Store, banks: Collection[str]) -> list[str]:
 
 
 def list_existing(store: Store, own: str, banks: Collection[str]) -> list[str] | None:
-    """Return the own bank and those of the others that still exist; None without others."""
+    """Return the own bank and those of the other banks that still exist; None if no other exists."""
     others = [name for name in banks if name != own and store.exists(name)]
     return [own, *others] if others else None
 
 
 def _readers(own: BankReader, names: Sequence[str]) -> Iterator[BankReader]:
-    """Return a reader for each bank; all embed a question once."""
+    """Return a reader for each bank. Together they embed a query once."""
     encoder = own.encoder.with_query_cache()
     return (own.for_bank(name, encoder) for name in names)
 
 
 def _query_for(reader: BankReader, own: BankReader, query: Query) -> Query:
-    """Return the query for one of the banks: in another bank, the same numbers are those of other lines."""
+    """Return the query for one bank. `exclude` and `notes` are of the caller's own bank, so they apply to it only."""
     return query if reader.bank == own.bank else replace(query, exclude=frozenset(), notes=None)
 
 
 def _add_title(found: Context, title: str, name: str, count: TokenCounter) -> Context:
-    """Return the context of one bank under its title, its hits with the bank's name."""
+    """Return a context with a title above its text, and the bank's name in its hits."""
     hits, cut = (tuple(replace(hit, bank=name) for hit in some) for some in (found.hits, found.cut))
     text = title + found.text if found.text else ""
     return replace(found, text=text, tokens=count(text) if text else 0, hits=hits, cut=cut, bank=name)

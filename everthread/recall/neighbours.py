@@ -1,4 +1,4 @@
-"""Neighbours of a hit: the lines before and after it in its session. Pure arithmetic on positions.
+"""Neighbours of a hit: the lines before and after it in its session. Pure: arithmetic on positions.
 
 The position of a line is its number; that of a correction, the number of the line that it corrects.
 """
@@ -14,27 +14,30 @@ Span = tuple[int, int]  # first and last seq, both inclusive
 
 
 def build_hits(
-    ranked: Iterable[ScoredLine], width: int, shown: Callable[[Sequence[int]], list[Line]], exclude: Collection[int]
+    ranked: Iterable[ScoredLine],
+    width: int,
+    read_lines: Callable[[Sequence[int]], list[Line]],
+    exclude: Collection[int],
 ) -> list[Hit]:
     """Build the hits of chosen lines, each among its neighbours.
 
     Args:
         ranked: the chosen lines, best first.
         width: neighbours on either side.
-        shown: reads those lines of these numbers that may be shown.
+        read_lines: reads the lines of these numbers that may be shown.
         exclude: numbers of lines that are no neighbours.
     """
-    found = {each.seq: each for each in ranked}
-    near = neighbour_seqs(found, width, exclude)
-    lines = shown(near)
-    if moved := [at for line in lines if line.seq in found and (at := line.position) != line.seq]:
-        lines += shown(neighbour_seqs(moved, width, {*exclude, *near}))  # of corrected lines, in their old places
-    around = map_by_position(lines)
-    places = {line.seq: at for at, line in around.items()}
+    chosen = {each.seq: each for each in ranked}
+    seqs = neighbour_seqs(chosen, width, exclude)
+    lines = read_lines(seqs)
+    if moved := [line.position for line in lines if line.seq in chosen and line.position != line.seq]:
+        lines += read_lines(neighbour_seqs(moved, width, {*exclude, *seqs}))  # around the lines that they correct
+    by_position = map_by_position(lines)
+    positions = {line.seq: at for at, line in by_position.items()}
     return [
-        Hit(around[stands], score, relevance, signals, build_passage(around[stands], stands, around, width))
-        for seq, score, relevance, signals in found.values()
-        if (stands := places.get(seq)) is not None  # it may have been forgotten meanwhile
+        Hit(by_position[at], score, relevance, signals, build_passage(by_position[at], at, by_position, width))
+        for seq, score, relevance, signals in chosen.values()
+        if (at := positions.get(seq)) is not None  # None: the line was forgotten since it was chosen
     ]
 
 
@@ -51,25 +54,25 @@ def map_by_position(lines: Iterable[Line]) -> dict[int, Line]:
 
     A correction in a bank where another line has its position is mapped by its own number.
     """
-    every = {line.seq: line for line in lines}
+    by_seq = {line.seq: line for line in lines}
     found: dict[int, Line] = {}
-    for line in every.values():
+    for line in by_seq.values():
         at = line.position
-        found[line.seq if at in every or at in found else at] = line
+        found[line.seq if at in by_seq or at in found else at] = line
     return found
 
 
-def build_passage(line: Line, at: int, around: Mapping[int, Line], width: int) -> tuple[Line, ...]:
+def build_passage(line: Line, at: int, by_position: Mapping[int, Line], width: int) -> tuple[Line, ...]:
     """Return a line among its neighbours of the same session, in order.
 
     Args:
         line: the line.
-        at: its position.
-        around: lines by their positions; those that are forgotten or retracted are missing.
+        at: the position of the line.
+        by_position: lines by their positions; forgotten and retracted ones are missing.
         width: neighbours on either side.
     """
-    near = (around.get(each) for each in range(at - width, at + width + 1))
-    return tuple(found for found in near if found is not None and found.session == line.session)
+    passage = (by_position.get(each) for each in range(at - width, at + width + 1))
+    return tuple(each for each in passage if each is not None and each.session == line.session)
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
@@ -85,6 +88,6 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
 
 def list_spans(lines: Sequence[Line]) -> list[Span]:
     """Return the span from the first line to the last, and one for each correction, which is far from its position."""
-    own = [line.seq for line in lines if line.position == line.seq]
-    moved = [(line.seq, line.seq) for line in lines if line.position != line.seq]
-    return [(own[0], own[-1]), *moved] if own else moved
+    originals = [line.seq for line in lines if line.position == line.seq]
+    corrections = [(line.seq, line.seq) for line in lines if line.position != line.seq]
+    return [(originals[0], originals[-1]), *corrections] if originals else corrections

@@ -1,6 +1,6 @@
-"""BankReader: read access to one bank, for recipes, recall over several banks, and benchmarks.
+"""BankReader: read access to one bank, for recipes, recall from several banks, and benchmarks.
 
-It calls the stages of recall that need the store, and writes nothing but vectors of lines that wait for theirs.
+It runs the stages of recall that need the store. It writes nothing except the vectors of pending lines.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from everthread.recall.candidates import Candidates
 from everthread.recall.query_parsing import parse_query
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
-from everthread.stores.base import CorpusStats, Store
+from everthread.stores.base import CorpusStats, Store, UnitKey
 from everthread.text import refusal_words
 from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, now
 
 log = logging.getLogger("everthread")
 
 UNEMBEDDED = (
-    "a bank has no vectors of %s: lines are found by their words alone; run reindex, by a recipe that embeds lines, or "
-    "name its old embedder"
+    "a bank has no vectors of %s: lines are found by their words alone; run reindex with a recipe that embeds lines, "
+    "or open the bank with its old embedder"
 )
 
 
 class BankReader:
-    """One bank as recall reads it. Thread-safe."""
+    """Reads one bank. Thread-safe."""
 
     def __init__(self, store: Store, bank: str, encoder: Encoder, backlog: EmbeddingBacklog | None = None) -> None:
         """Read a bank.
@@ -42,22 +42,22 @@ class BankReader:
             store: the store that holds the bank.
             bank: the bank's name; the bank must exist.
             encoder: embeds questions.
-            backlog: the bank's lines without a vector; None: whatever lines lack one, they stay without.
+            backlog: the lines that wait for their vectors; None: no line is embedded.
         """
         self.store, self.bank, self.encoder, self._backlog = store, bank, encoder, backlog
 
     def for_bank(self, bank: str, encoder: Encoder) -> BankReader:
-        """Return a reader of this bank or of another one in the same store, with another encoder.
+        """Return a reader of this bank, or of another one in the same store, with another encoder.
 
-        Lines of other banks that wait for their vectors go on waiting.
+        It does not embed pending lines of another bank.
         """
         return BankReader(self.store, bank, encoder, self._backlog if bank == self.bank else None)
 
     def embed_pending(self, exclude: Collection[int] = ()) -> None:
-        """Embed the lines that wait for their vectors, once a query, before it is searched for.
+        """Embed the pending lines, once per query, before the search.
 
         Args:
-            exclude: numbers of lines that the query can't find, and that may go on waiting.
+            exclude: numbers of lines that the query can't find; they may stay pending.
         """
         if self._backlog is not None:
             self._backlog.embed_pending(exclude)
@@ -79,28 +79,28 @@ class BankReader:
         return self.store.filter_seqs(self.bank, query.where or Filter(), query.as_of)
 
     def get_visible(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
-        """Read lines, as far as they may be shown.
+        """Read those of some lines that may be shown.
 
         Args:
-            seqs: numbers of lines, which need not exist.
+            seqs: numbers of lines; missing ones are ignored.
             allowed: the numbers of the lines that may be shown, ascending; None: all lines.
         """
         if allowed is None:
             return self.store.get(self.bank, seqs)
         wanted = np.asarray(seqs, np.int64)
-        there = np.append(allowed, 0)[np.searchsorted(allowed, wanted)] == wanted
-        return self.store.get(self.bank, wanted[there].tolist())
+        is_allowed = np.append(allowed, 0)[np.searchsorted(allowed, wanted)] == wanted
+        return self.store.get(self.bank, wanted[is_allowed].tolist())
 
     def corpus_stats(self, visible: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of some of its lines."""
         return self.store.corpus_stats(self.bank, visible)
 
     def find_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
-        """Find the lines that a query may be about, with everything that scores are made of.
+        """Find the lines that may answer a query, and compute their signals.
 
         Args:
             query: the query.
-            k: hits that are wanted; at least as many candidates are returned, if the bank has them.
+            k: the least number of candidates, if the bank has as many lines.
 
         Returns:
             The candidates, and by name the (C,) signals of each.
@@ -108,7 +108,7 @@ class BankReader:
         where, as_of, exclude = query.where, query.as_of, query.exclude
         visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
         corpus = self.store.corpus_stats(self.bank, visible)
-        clock = as_of or now().astimezone()  # the asker's, as far as it is known
+        clock = as_of or now().astimezone()  # the asker's, if it is this machine's
         parsed = parse_query(query.query, corpus.names, clock)
         in_span = (
             time_overview.find_lines_in_spans(self.store, self.bank, parsed, clock, as_of)
@@ -131,14 +131,14 @@ class BankReader:
         return found, features.compute_signals(parsed, found)
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
-        """Find the lines nearest in meaning to a query: by codes first, of which the nearest are compared exactly.
+        """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.
 
         Args:
-            query: the query, whose text is embedded as it is.
-            k: lines that are wanted.
+            query: the query; its text is embedded unchanged.
+            k: lines at most.
 
         Returns:
-            Number and calibrated cosine of at most k lines, nearest first; none while the embedder is down.
+            Number and calibrated cosine of the lines, nearest first; empty while the embedder is down.
         """
         if (vector := self.encoder.try_embed_query(query.query)) is None:
             return []
@@ -153,7 +153,7 @@ class BankReader:
     def read_hits(
         self, ranked: Sequence[ScoredLine], width: int, allowed: Seqs | None, exclude: Collection[int] = ()
     ) -> list[Hit]:
-        """Read the lines that were chosen, each among its neighbours.
+        """Read chosen lines, each among its neighbours.
 
         Args:
             ranked: the chosen lines, best first.
@@ -170,12 +170,12 @@ class BankReader:
         return self.store.units(self.bank, kinds)
 
     def search_units(self, query: Query, kinds: tuple[str, ...], k: int) -> SearchResult:
-        """Find the units that bear most on a query, by their cosines and by the words that they share.
+        """Find the units that are most relevant to a query, by their cosines and by shared terms.
 
         Args:
             query: the query.
-            kinds: the kinds of units that are searched.
-            k: units that are wanted.
+            kinds: the kinds of units to search.
+            k: units at most.
         """
         text, where, as_of = query.query, query.where or Filter(), query.as_of
         parsed = parse_query(text, self.store.corpus_stats(self.bank).names, as_of or now().astimezone())
@@ -188,14 +188,14 @@ class BankReader:
         no_lines = np.empty(0, np.int64)
         return SearchResult(hits, relevance, passes, parsed.terms, allowed=no_lines)
 
-    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[unit_search.UnitKey, float]:
-        """Return the calibrated cosine of each unit of these kinds to a question's vector, by kind and id."""
+    def unit_cosines(self, vector: Vector, kinds: Sequence[str]) -> dict[UnitKey, float]:
+        """Return the calibrated cosine of each unit of these kinds to a query's vector, by kind and id."""
         rows = self.store.unit_cosines(self.bank, self.encoder.name, vector, kinds)
         values = self.encoder.calibrate(np.array([cosine for *_, cosine in rows], np.float32)).tolist()
         return {(kind, number): value for (kind, number, _), value in zip(rows, values, strict=True)}
 
     def build_unit_hits(self, chosen: Sequence[ScoredUnit]) -> list[Hit]:
-        """Return units that were chosen as hits, each with the session of the last line that it derives from."""
+        """Build the hits of chosen units, each with the session of the last line that the unit derives from."""
         seqs = [each.unit.last_seq for each in chosen]
         sessions = {line.seq: line.session for line in self.store.get(self.bank, seqs)}
         return [
@@ -204,7 +204,7 @@ class BankReader:
         ]
 
     def _warn_if_unembedded(self, found: Candidates, exclude: Collection[int]) -> None:
-        """Log once that a bank has no vectors of this model: it answers, only worse."""
+        """Log once if a bank has no vectors of this model: it still answers, but worse."""
         warned = self.encoder.state.warned
         if self.bank in warned:
             return

@@ -1,4 +1,4 @@
-"""Relevance, recency and importance as one score, as goodai-ltm weighs them. Pure: ages are given."""
+"""Combines relevance, recency and importance into one score, as goodai-ltm does. Pure: ages are arguments."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from everthread.text.tokenized_text import MAX_IMPORTANCE
 
 @dataclass(frozen=True, slots=True)
 class ScoreWeights:
-    """score = relevance · its weight + recency · its weight + importance · its weight, each of the three in 0..1."""
+    """The weights of a sum of relevance, recency and importance, each from 0 to 1.
+
+    Attributes:
+        relevance: the weight of relevance.
+        recency: the weight of recency.
+        importance: the weight of importance.
+        half_life: the age at which recency is 0.5.
+        decay: "exponential": recency halves with every half-life; "inverse": it is 1 / (1 + age / half-life).
+    """
 
     relevance: float = 1.0
     recency: float = 0.0
     importance: float = 0.0
-    half_life: timedelta = timedelta(days=1)  # the age at which recency is a half
+    half_life: timedelta = timedelta(days=1)
     decay: Literal["exponential", "inverse"] = "exponential"
 
     def __post_init__(self) -> None:
@@ -27,10 +35,17 @@ class ScoreWeights:
             raise BadInput(f"recency can't decay {self.decay!r}; say exponential or inverse")
 
     def score(self, relevance: float, age: timedelta | None, importance: int | None) -> float:
-        """The score of a passage; an age that is not known is endless, an importance that is not known the least."""
-        recent = 0.0 if age is None else self._recency(max(age, timedelta(0)) / self.half_life)
-        weighty = 0.0 if importance is None else (importance - 1) / (MAX_IMPORTANCE - 1)
-        return self.relevance * relevance + self.recency * recent + self.importance * weighty
+        """Compute the score of a passage.
 
-    def _recency(self, half_lives: float) -> float:
+        Args:
+            relevance: the relevance, from 0 to 1.
+            age: the age; None: unknown, its recency is 0. A negative age counts as 0.
+            importance: the importance from 1 to 10; None: unknown, as 1.
+        """
+        recency = 0.0 if age is None else self._decayed(max(age, timedelta(0)) / self.half_life)
+        scaled_importance = 0.0 if importance is None else (importance - 1) / (MAX_IMPORTANCE - 1)
+        return self.relevance * relevance + self.recency * recency + self.importance * scaled_importance
+
+    def _decayed(self, half_lives: float) -> float:
+        """Return the recency at an age."""
         return float(0.5**half_lives) if self.decay == "exponential" else 1 / (1 + half_lives)

@@ -1,8 +1,18 @@
-"""Is anything relevant? From raw signals to a calibrated relevance in 0..1. Pure.
+"""How relevant a hit is, from 0 to 1: turns the signals of a query's candidates into calibrated probabilities. Pure.
 
-Two logistic curves. One judges the query as a whole from absolute pieces of evidence, so that a question about
-what was never said injects nothing, even when some line must come first; it also scales the relevance of every hit. The
-other gives each hit its chance to bear on the query. Both are fitted by `everthread bench fit`.
+The relevance of a line arises in four steps:
+
+1. Features: `features` measures a dozen signals of each candidate line, such as its cosine to the question.
+2. Profile: the `ScoringProfile` of the recipe (`recipes.default`) weights the signals; their sum is the line's score.
+3. Query relevance: `collect_evidence` takes the best signals and the best score of all candidates, and the profile's
+   `query_gate` turns them into the probability that the bank can answer the query at all. If it is below the profile's
+   threshold, a context stays empty: this is the relevance gate.
+4. Relevance: the profile's `hit_model` turns the line's share of all scores (a softmax) into the probability that this
+   line answers the query if any line does. The hit's relevance is the product of both probabilities.
+
+A relevance of 0.33 therefore means: of a hundred such hits in the conversations that the curves were fitted on, about
+33 bear on their question. `query_gate` and `hit_model` are logistic curves, fitted by `everthread bench fit`. The
+relevance of units, and of hits of other recipes, is not calibrated: it is the cosine, or a share of words.
 """
 
 from __future__ import annotations
@@ -23,40 +33,46 @@ Floats = npt.NDArray[np.float32]
 
 EVIDENCE_NAMES = (
     "match",  # the greatest cosine x idf share of the window: near in meaning and in words at the same place
-    "cosine",  # the greatest cosine, whatever the words
+    "cosine",  # the greatest cosine
     "top",  # the best score
-    "stranger",  # the question contains a name that never occurs in the bank
-    "small",  # how far the bank is from SATURATED_LINES, on a log scale: 1 for a bank of one line, 0 for a full one
+    "stranger",  # 1 if the question contains a name that never occurs in the bank
+    "small",  # 1 for a bank of one line, 0 from SATURATED_LINES on; falls with the log of the lines
     "small_cosine",  # the greatest cosine x small: among few lines even a low cosine is evidence
     "small_top",  # the best score x small
-    "asked",  # the log of one more than the question's terms: if only words are compared, many find something
+    "asked",  # log1p of the question's terms: if only words are compared, a long question always finds some
 )
-SATURATED_LINES = 500  # lines; from here on a bank has something near to any question
+SATURATED_LINES = 500  # a bank of this size holds something similar to any question
 
 
 @dataclass(frozen=True, slots=True)
 class LogisticModel:
-    """A logistic curve: the chance is 1 / (1 + exp(-(bias + weights · evidence)))."""
+    """A logistic curve: the probability is 1 / (1 + exp(-(bias + weights · evidence)))."""
 
     bias: float
     weights: Mapping[str, float]
 
     def predict(self, evidence: Mapping[str, float]) -> float:
-        """Return the chance that this evidence gives."""
+        """Return the probability that this evidence gives."""
         return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
 
 
-def collect_evidence(found: Candidates, values: Signals, scores: Floats) -> dict[str, float]:
-    """Return the evidence for and against the bank knowing the answer.
+def collect_evidence(found: Candidates, signals: Signals, scores: Floats) -> dict[str, float]:
+    """Collect the evidence for and against the bank knowing the answer.
 
-    A line without information ("empty") is no evidence.
+    Args:
+        found: the candidates.
+        signals: their signals. Lines without information ("empty") are ignored.
+        scores: (C,) their scores.
+
+    Returns:
+        A value for each of `EVIDENCE_NAMES`.
     """
-    told = values["empty"] == 0
-    cosine = float(values["cosine"][told].max(initial=0.0))
-    top = float(scores[told].max()) if told.any() else 0.0
+    informative = signals["empty"] == 0
+    cosine = float(signals["cosine"][informative].max(initial=0.0))
+    top = float(scores[informative].max()) if informative.any() else 0.0
     small = 1 - math.log(min(max(found.corpus.lines, 1), SATURATED_LINES)) / math.log(SATURATED_LINES)
     return {
-        "match": float((values["cosine"] * values["share_window"])[told].max(initial=0.0)),
+        "match": float((signals["cosine"] * signals["share_window"])[informative].max(initial=0.0)),
         "cosine": cosine,
         "top": top,
         "stranger": float(mentions_unknown_name(found)),
@@ -68,10 +84,10 @@ def collect_evidence(found: Candidates, values: Signals, scores: Floats) -> dict
 
 
 def evidence_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the weights by which the best score counts as evidence.
+    """Return the weights of the scores that count as evidence: for relative times, without the signals of dates.
 
-    Lines of last week are no evidence that the bank knows the answer to a question about last week; the curves were
-    fitted on dates only.
+    That lines were said last week is no evidence that the bank can answer a question about last week. The curves were
+    fitted on absolute dates only.
     """
     if not any(isinstance(time, Span) for time in query.times):
         return weights
@@ -84,17 +100,27 @@ def mentions_unknown_name(found: Candidates) -> bool:
     return any(unknown.issuperset(terms) for terms in found.query.name_terms)
 
 
-def estimate_relevance(hit: LogisticModel, scores: Floats, whole: float) -> Floats:
-    """Return the (C,) chances that each candidate bears on the query: that any does, times that it is this one."""
-    return np.asarray(whole * _logistic(hit.bias + hit.weights["share"] * log_softmax(scores)), np.float32)
+def estimate_relevance(hit_model: LogisticModel, scores: Floats, query_relevance: float) -> Floats:
+    """Estimate the relevance of each candidate.
+
+    Args:
+        hit_model: maps a candidate's share of the scores to the probability that it answers the query if any line does.
+        scores: (C,) the candidates' scores.
+        query_relevance: the probability that any line answers the query.
+
+    Returns:
+        (C,) the products of both probabilities.
+    """
+    hit_logits = hit_model.bias + hit_model.weights["share"] * log_softmax(scores)
+    return np.asarray(query_relevance * _logistic(hit_logits), np.float32)
 
 
 def log_softmax(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return the (C,) log of each candidate's share in a softmax over the scores."""
+    """Return (C,) the log of each candidate's share in a softmax over the scores."""
     if not len(scores):
         return scores
-    apart = scores - scores.max()
-    return np.asarray(apart - np.log(np.exp(apart).sum()))
+    shifted = scores - scores.max()
+    return np.asarray(shifted - np.log(np.exp(shifted).sum()))
 
 
 def _logistic(x: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -1,7 +1,9 @@
-"""The relevance buffer: passages that were recalled lately stay in view for a while. Pure.
+"""The relevance buffer of a session: recently recalled passages, which stay in its contexts for a while. Pure.
 
-First in, first out, as in uncany-membot (ten blocks), but without duplicates: a passage that is recalled again moves to
-the end, merged with those that it overlaps.
+The passages of the best hits enter the buffer. Later contexts of the session include them, if there is room, even if
+the newest query doesn't find them: the conversation may return to them. The oldest passage leaves first, as in
+uncany-membot (ten blocks), but without duplicates: a passage that is recalled again moves to the end, merged with those
+that it overlaps. The store saves the buffer by session.
 """
 
 from __future__ import annotations
@@ -10,24 +12,36 @@ from collections.abc import Iterable, Sequence
 
 from everthread.recall.neighbours import Span
 
-MAX_PASSAGES = 10  # passages: membot's number
-MAX_PASSAGE_LINES = 24  # lines of a passage; one that would outgrow this by overlapping is cut where the new one begins
+MAX_PASSAGES = 10  # membot's number
+MAX_PASSAGE_LINES = 24  # passages that would be longer after merging are not merged but cut where they overlap
 
 
 def push_spans(buffer: Sequence[Span], new: Iterable[Span], capacity: int = MAX_PASSAGES) -> list[Span]:
-    """Return the buffer with new spans at its end, oldest first, without the oldest beyond the capacity."""
-    held = list(buffer)
+    """Add passages at the end of a buffer.
+
+    Args:
+        buffer: the spans of the passages, oldest first.
+        new: the spans to add.
+        capacity: passages to keep at most; the oldest ones are dropped.
+
+    Returns:
+        The new buffer, oldest first.
+    """
+    kept = list(buffer)
     if capacity < 1:
         return []
     for first, last in new:
-        over = [span for span in held if span[0] <= last and first <= span[1]]
-        whole = (min([first, *(span[0] for span in over)]), max([last, *(span[1] for span in over)]))
-        if whole[1] - whole[0] < MAX_PASSAGE_LINES:
-            held = [*(span for span in held if span not in over), whole]
+        overlapping = [span for span in kept if span[0] <= last and first <= span[1]]
+        merged = (
+            min([first, *(span[0] for span in overlapping)]),
+            max([last, *(span[1] for span in overlapping)]),
+        )
+        if merged[1] - merged[0] < MAX_PASSAGE_LINES:
+            kept = [*(span for span in kept if span not in overlapping), merged]
         else:
-            held = [part for span in held for part in _parts_outside(span, first, last)] + [(first, last)]
-        held = held[-capacity:]
-    return held
+            kept = [part for span in kept for part in _parts_outside(span, first, last)] + [(first, last)]
+        kept = kept[-capacity:]
+    return kept
 
 
 def _parts_outside(span: Span, first: int, last: int) -> list[Span]:

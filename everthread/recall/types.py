@@ -1,4 +1,4 @@
-"""Values that a memory, a recipe and the stages of recall exchange: queries, candidates, results, budgets."""
+"""The values that a memory, a recipe and the stages of recall exchange."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from everthread.types import Filter, Hit, Seqs, Unit
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question to a bank, with its restrictions.
+    """A query to a bank, with its restrictions.
 
     Attributes:
-        query: the question as it was asked.
-        where: a filter on what may be found.
-        as_of: the moment as of which the bank is read; what was said later is ignored.
+        query: the text of the query.
+        where: restricts the lines or units that may be found.
+        as_of: the moment as of which the bank is read; later lines are ignored.
         exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
         notes: the notes that are in the prompt already.
     """
@@ -31,7 +31,7 @@ class Query:
 
 
 class ScoredLine(NamedTuple):
-    """A line that a recipe chose by its number, before its text is read."""
+    """A line that a recipe chose for a query, before its text is read."""
 
     seq: int
     score: float
@@ -41,12 +41,12 @@ class ScoredLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits for a query, best first, and the verdict on the query as a whole.
+    """The hits for a query, and the relevance of the bank to it.
 
     Attributes:
         hits: the hits, best first.
         relevance: how relevant the bank is to the query, from 0 to 1.
-        passes: whether that is enough for a context to hold anything.
+        passes: whether the query passes the relevance gate: otherwise its context has no hits.
         terms: the terms of the query, by which excerpts of long lines are chosen.
         allowed: the numbers of the lines that may be shown, ascending; None: all lines.
     """
@@ -63,11 +63,11 @@ class ContextBudget:
     """The limits of one context.
 
     Attributes:
-        budget: tokens that the text may have.
+        budget: tokens of the text at most.
         count: counts the tokens of a text.
         session: the session whose relevance buffer is part of the context; None: no buffer.
         exclude: numbers of lines that are in the prompt already.
-        gate: whether a query to which nothing is relevant gives an empty context.
+        gate: whether a query that does not pass the relevance gate has no hits.
         min_relevance: relevance below which a hit is left out; None: the recipe's.
     """
 

@@ -1,8 +1,8 @@
-"""Units found for a question: summaries, notes, facts, by meaning and by words. Pure.
+"""Searches units (summaries, notes, facts) by meaning and by terms. Pure.
 
-There are few of them and each is a text of its own, so none of the signals of conversation applies: a unit's score is
-the cosine of its nearest piece and the share of the question's words that stand in it. The relevance of a hit is its
-cosine, clipped: no curve was fitted for units, so it is no calibrated chance as that of a line is.
+Units are few and self-contained, so the signals of conversations don't apply. A unit's score is the cosine of its
+nearest piece to the query, plus the share of the query's terms that it contains. Its relevance is the cosine, clipped
+to 0..1. It is not calibrated, unlike that of lines: no curve was fitted for units.
 """
 
 from __future__ import annotations
@@ -16,20 +16,17 @@ import numpy as np
 from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query_parsing import ParsedQuery
+from everthread.stores.base import UnitKey
 from everthread.stores.filters import allowed_names, canonical_json, check_filter
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
 from everthread.types import Filter, Unit
 
-MIN_UNIT_SCORE = (
-    0.5  # the best score from which a context holds any unit; by hand: what shares neither words nor meaning has less
-)
-
-UnitKey = tuple[str, int]  # kind and id
+MIN_UNIT_SCORE = 0.5  # of the best unit, for a context with units; set by hand: units without relation score less
 
 
 class ScoredUnit(NamedTuple):
-    """A unit that was chosen for a query."""
+    """A unit that was chosen for a query, with its score."""
 
     unit: Unit
     score: float
@@ -38,7 +35,7 @@ class ScoredUnit(NamedTuple):
 
 
 def requested_unit_kinds(where: Filter | None, as_of: datetime | None = None) -> tuple[str, ...]:
-    """Return the kinds of units that a filter asks for; none if it asks for lines.
+    """Return the kinds of units that a filter asks for; empty if it asks for lines.
 
     Raises:
         BadQuery: if it asks for both, or filters units by something that only lines have.
@@ -50,7 +47,7 @@ def requested_unit_kinds(where: Filter | None, as_of: datetime | None = None) ->
         for name in ("session", "speaker", "role"):
             if wanted and getattr(where, name) is not None:
                 raise BadQuery(
-                    f"where.{name} is of lines, and no {wanted[0]} has one; filter by since, until, metadata"
+                    f"where.{name} applies to lines only, not to a {wanted[0]}; filter by since, until or metadata"
                 )
         return wanted
     if len(wanted) > 1:
@@ -76,11 +73,11 @@ def filter_units(units: Sequence[Unit], where: Filter, as_of: datetime | None) -
     Superseded notes are found as well: they describe their time, and the later ones have dropped what mattered then.
     """
     known = [unit for unit in units if as_of is None or unit.said_at <= as_of]
-    over = {(unit.kind, unit.supersedes) for unit in known if unit.kind != "note"}
-    return [unit for unit in known if (unit.kind, unit.id) not in over and _fits(unit, where)]
+    superseded = {(unit.kind, unit.supersedes) for unit in known if unit.kind != "note"}
+    return [unit for unit in known if (unit.kind, unit.id) not in superseded and _matches(unit, where)]
 
 
-def _fits(unit: Unit, where: Filter) -> bool:
+def _matches(unit: Unit, where: Filter) -> bool:
     if where.since is not None and unit.said_at < where.since:
         return False
     if where.until is not None and unit.said_at >= where.until:
@@ -94,7 +91,7 @@ def _fits(unit: Unit, where: Filter) -> bool:
 
 
 def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:
-    """Return for each unit the share of the query's terms that it contains, weighted by their rarity among all."""
+    """Return for each unit the share of the query's terms that it contains, weighted by their idf among the units."""
     texts = [set(terms(unit.text)) for unit in units]
     weights = {term: idf(sum(term in text for text in texts), len(texts)) for term in query.terms}
     mass = sum(weights.values())
@@ -102,7 +99,7 @@ def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:
 
 
 def rank_units(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[UnitKey, float], k: int) -> list[ScoredUnit]:
-    """Rank units by their cosines and the words that they share with a query.
+    """Rank units by their cosines and the terms that they share with a query.
 
     Args:
         query: the query.
@@ -111,7 +108,7 @@ def rank_units(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[UnitK
         k: units at most.
 
     Returns:
-        The best units; of two that are as good, the later one first.
+        The best units; of equal scores, the later unit first.
     """
     found: list[ScoredUnit] = []
     for unit, share in zip(units, idf_overlap(query, units), strict=True):

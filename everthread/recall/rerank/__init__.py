@@ -1,5 +1,4 @@
-"""Rerankers: `base` holds the protocol and those that need no model, `models` those that ask one, `names`
-finds one by its name.
+"""Rerankers: `base` has the protocol and the rerankers without a model, `models` those with one, `names` opens them.
 
-May import what recall may import.
+The package may import what `recall` may import.
 """

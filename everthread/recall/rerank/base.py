@@ -1,9 +1,10 @@
-"""Rerankers: hits in, best first; hits out, best first, by another measure than the one that found them.
+"""Rerankers take hits, best first, and return them in another order, best first.
 
-Each adds its own number to a hit's signals, under its name, and leaves everything else of the hit as it was: score and
-relevance stay those of the recall, so it is the order of the list that tells. Hits of one number keep the order given.
-What is judged is the hit's line without what it quotes of recalled lines; the passage around it is not looked at.
-Here are those that need no model, pure but for a clock; `models.py` has the others.
+A reranker adds its own number to the signals of each hit, under its name. Score and relevance stay those of the recall,
+so only the order of the list shows the result. Hits of equal numbers keep their order. A reranker judges the text of
+the line, without its quotes of recalled lines and without its passage.
+
+This module has the rerankers that need no model; they are pure, except for a clock. `models` has the others.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from everthread.types import Hit, Line, Unit
 
 
 class Reranker(Protocol):
-    """Puts hits into another order, and may leave some out. It invents none and changes no line."""
+    """Reorders hits. It may leave some out, but adds none and changes no line."""
 
     @property
     def name(self) -> str: ...
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits, best first, each with this reranker's number among its signals."""
+        """Return the hits, best first, each with this reranker's number among its signals."""
         ...
 
 
@@ -60,14 +61,14 @@ class KeywordOverlap:
         self._ignored_names = tuple(ignored_names)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """A blank query has no keywords, so nothing shares any."""
-        asked = keywords(query, self._top)
-        shared = [count_shared(asked, keywords(judged_text(hit), self._top), self._ignored_names) for hit in hits]
+        """Return the hits by the number of shared keywords. No hit shares a keyword with a blank query."""
+        of_query = keywords(query, self._top)
+        shared = [count_shared(of_query, keywords(judged_text(hit), self._top), self._ignored_names) for hit in hits]
         return [hit for hit in sort_by_signal(self.name, hits, shared) if hit.signals[self.name] >= self._min_shared]
 
 
 def get_importance(source: Line | Unit) -> float | None:
-    """Return a unit's importance, or what a line's metadata has as "importance"; None if it is no number, 1 to 10."""
+    """Return the importance of a unit, or of a line with a number from 1 to 10 as "importance" in its metadata."""
     value = source.metadata.get("importance") if isinstance(source, Line) else source.importance
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
@@ -75,17 +76,11 @@ def get_importance(source: Line | Unit) -> float | None:
 
 
 class RecencyImportance:
-    """By relevance, recency and importance together: the weighted sum of the three, each in 0..1.
+    """Orders hits by the weighted sum of relevance, recency and importance, each from 0 to 1.
 
-    Park et al., "Generative agents: interactive simulacra of human behavior", UIST 2023, as goodai-ltm takes it over:
-    recency halves with every half-life ("exponential"), or is 1 / (1 + age / half-life) ("inverse"), and an importance
-    of 1 to 10 is scaled to 0..1. Unlike theirs, the age is counted from when a line was said, not from when it was last
-    recalled, and nothing is scaled to the hits at hand: a hit's number is the same whatever stands beside it.
-
-    now is the present moment, or a clock, for a reranker that lives long. weights are those of relevance, recency and
-    importance. importance rates a line from 1 to 10, to the nearest whole number; None counts as 1. By default it is
-    the one in the metadata; `lambda line: scribe.rate_importance(line.text)` asks a scribe, which costs a call per hit
-    if the scribe uses a model. Otherwise no model is called. Raises BadInput for numbers that can't be used.
+    Park et al., "Generative agents: interactive simulacra of human behavior", UIST 2023, as in goodai-ltm. Unlike
+    theirs, the age is that of the line, not the time since it was last recalled, and nothing is scaled to the other
+    hits: a hit's number does not depend on them. No model is called, unless `importance` calls one.
     """
 
     name = "recency_importance"
@@ -98,22 +93,36 @@ class RecencyImportance:
         weights: tuple[float, float, float] = (1, 1, 1),
         importance: Callable[[Line | Unit], float | None] = get_importance,
     ) -> None:
+        """Make the reranker.
+
+        Args:
+            now: the present moment, or a clock, for a reranker that is used for long.
+            half_life_days: the age in days at which recency is 0.5.
+            decay: "exponential": recency halves with every half-life; "inverse": it is 1 / (1 + age / half-life).
+            weights: the weights of relevance, recency and importance.
+            importance: rates a line or unit from 1 to 10, which is rounded and scaled to 0..1; None counts as 1. By
+                default, the stored importance. `lambda line: scribe.rate_importance(line.text)` asks a scribe, which may
+                call a model for each hit.
+
+        Raises:
+            BadInput: for an invalid number.
+        """
         if len(weights) != 3 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
             raise BadInput(f"weights can't be {weights!r}; give three numbers from 0: relevance, recency, importance")
         try:
             half_life = timedelta(days=half_life_days)
         except (ValueError, OverflowError) as error:
             raise BadInput(f"a half-life can't be {half_life_days} days; give a number above zero") from error
-        self._weighing = ScoreWeights(*weights, half_life=half_life, decay=decay)
+        self._weights = ScoreWeights(*weights, half_life=half_life, decay=decay)
         self._now = now
         self._importance = importance
         if isinstance(now, datetime):
-            _aware(now)
+            _check_aware(now)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """The query is not looked at: how relevant a hit is, it says itself."""
-        present = self._now if isinstance(self._now, datetime) else _aware(self._now())
-        scores = [self._weighing.score(hit.relevance, present - hit.said_at, self._rating(hit)) for hit in hits]
+        """Return the hits by their sums. The query is ignored: each hit has its relevance."""
+        present = self._now if isinstance(self._now, datetime) else _check_aware(self._now())
+        scores = [self._weights.score(hit.relevance, present - hit.said_at, self._rating(hit)) for hit in hits]
         return sort_by_signal(self.name, hits, scores)
 
     def _rating(self, hit: Hit) -> int | None:
@@ -126,13 +135,17 @@ class RecencyImportance:
 
 
 def judged_text(hit: Hit) -> str:
-    """What is judged of a hit."""
+    """Return the text by which a hit is judged: that of its line or unit, without quotes of recalled lines."""
     source = hit.source
     return (remove_quotes(source.text, source.metadata) if isinstance(source, Line) else hit.text).strip() or "…"
 
 
 def sort_by_signal(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:
-    """The hits by their numbers, the greatest first; sorting is stable, so equals stay as they were."""
+    """Add a number to the signals of each hit, and sort the hits by it, greatest first. Equal ones keep their order.
+
+    Raises:
+        ModelError: if a number is not finite.
+    """
     if not all(math.isfinite(number) for number in numbers):
         raise ModelError(f"{name} gave a number that is not finite: {list(numbers)[:8]}; check the model")
     rated = [add_signal(hit, name, number) for hit, number in zip(hits, numbers, strict=True)]
@@ -140,11 +153,11 @@ def sort_by_signal(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> 
 
 
 def add_signal(hit: Hit, name: str, number: float) -> Hit:
-    """The hit with one signal more."""
+    """Return a hit with one more signal."""
     return replace(hit, signals={**hit.signals, name: float(number)})
 
 
-def _aware(moment: datetime) -> datetime:
+def _check_aware(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise BadInput(f"now can't be {moment}, which has no time zone; give one, as datetime.now(UTC) has")
     return moment
