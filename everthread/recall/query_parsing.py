@@ -31,7 +31,9 @@ _QUESTION_WORDS = frozenset(_WORDS["question_words"])
 _ASKS_FOR_TIME = re.compile(rf"\b(?:{'|'.join(_WORDS['time_questions'])})\b")
 _SPEECH_VERBS = "|".join(_WORDS["speech_verbs"])
 _OVERVIEW_WORDS = frozenset(_WORDS["speech_verbs"] + _WORDS["conversation_words"])
-_TOPICLESS_WORDS = (_OVERVIEW_WORDS | STOP_WORDS | SMALL_TALK).union(_WORDS["filler_words"]).difference(_WORDS["modal_verbs"])
+_TOPICLESS_WORDS = (
+    (_OVERVIEW_WORDS | STOP_WORDS | SMALL_TALK).union(_WORDS["filler_words"]).difference(_WORDS["modal_verbs"])
+)
 _NOT_AFTER_TOPIC_PREPOSITION = "".join(rf"(?<!\b{words} )" for words in _WORDS["topic_prepositions"])
 _SPACED_LETTER = rf"[^\W{UNSPACED}]"  # a letter of a script that puts spaces between words
 _MESSAGE = re.compile(r"^[ \t]*(?P<name>[^\s:：][^\n:：]{0,39}?)[ \t]*[:：][ \t]*(?=\S)", re.MULTILINE)

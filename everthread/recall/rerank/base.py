@@ -100,9 +100,9 @@ class RecencyImportance:
             half_life_days: the age in days at which recency is 0.5.
             decay: "exponential": recency halves with every half-life; "inverse": it is 1 / (1 + age / half-life).
             weights: the weights of relevance, recency and importance.
-            importance: rates a line or unit from 1 to 10, which is rounded and scaled to 0..1; None counts as 1. By
-                default, the stored importance. `lambda line: scribe.rate_importance(line.text)` asks a scribe, which may
-                call a model for each hit.
+            importance: rates a line or unit from 1 to 10, which is rounded and scaled to 0..1; None counts as 1. The
+                default returns the stored importance. `lambda line: scribe.rate_importance(line.text)` asks a scribe,
+                which may call a model for each hit.
 
         Raises:
             BadInput: for an invalid number.

@@ -1,7 +1,4 @@
-"""Rerankers that ask a model: another embedder, a cross-encoder, a scribe. Each says what it costs.
-
-They know no store, and nothing of how a hit was found but its place in the list.
-"""
+"""Rerankers that ask a model: another embedder, a cross-encoder, or a scribe. They know no store."""
 
 from __future__ import annotations
 
@@ -30,38 +27,38 @@ from everthread.types import Hit
 
 log = logging.getLogger("everthread")
 
-# The probability that a text answers a question, by the shipped model's cosine: fitted on the ten nearest passages to
+# The probability that a text answers a question, from the shipped model's cosine: fitted on the ten nearest passages to
 # each of 1,899 questions of two public sets, measured on others (docs/models.md).
 ANSWER_MODEL = LogisticModel(-6.85, {"cosine": 13.37})
-UNJUDGED = 0.5  # the number of a hit of which no verdict could be had: neither a yes nor a no
+UNJUDGED = 0.5  # the number of a hit that the scribe failed to judge, between no (0) and yes (1)
 
 
 class EmbedderMatch:
-    """By the cosine of the query and the text in another embedding model than the one that searches, as goodai-ltm
-    matches. The number is from -1 to 1; a long text is judged by what the model reads of it. Where the model gives
-    several vectors a text or a query, the nearest pair counts.
+    """Orders hits by the cosine of query and text in another embedding model than that of the search, as goodai-ltm.
 
-    Costs one embedding of the query and one of each hit, every time. Raises what the embedder raises
-    (EmbedderUnavailable, ModelNotFound), and ModelError where it gives vectors that can't be used.
+    The cosine is from -1 to 1. Of a long text, only the part that the model reads counts. If the model computes several
+    vectors for a text or a query, the nearest pair counts. Each call embeds the query and every hit.
+
+    Raises the embedder's errors (EmbedderUnavailable, ModelNotFound), and ModelError for invalid vectors.
     """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._scale: CosineCalibration | None = None  # of the embedder's cosines, measured at the first prediction
+        self._scale: CosineCalibration | None = None  # measured at the first prediction
         self.name = f"match:{embedder.name}"
 
     def score(self, query: str, passages: Sequence[str]) -> list[float]:
-        """The cosine of each passage; 0 to a blank query, which means nothing."""
+        """Return the cosine of each passage to a query; 0 for a blank query."""
         if not passages or not query.strip():
             return [0.0] * len(passages)
-        vectors = _vectors(self._embedder, passages)
-        cosines = _cosines(vectors, _asked(self._embedder, query, vectors.shape[-1]))[:, 0]
+        vectors = _embed_texts(self._embedder, passages)
+        cosines = _cosines(vectors, _embed_query(self._embedder, query, vectors.shape[-1]))[:, 0]
         return [float(cosine) for cosine in cosines]
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Estimates for each pair of a query and a text the probability, 0..1, that the text answers the query.
+        """Estimate for each pair of a query and a text the probability, 0..1, that the text answers the query.
 
-        It is the shipped model's curve (`ANSWERS`); another model's cosines are first moved to its scale.
+        The curve is that of the shipped model (`ANSWER_MODEL`); cosines of another model are first moved to its scale.
         """
         found = score_pairs(self.score, pairs)
         if not found:
@@ -79,30 +76,42 @@ class EmbedderMatch:
 def score_pairs(
     score: Callable[[str, Sequence[str]], Sequence[float]], pairs: Sequence[tuple[str, str]]
 ) -> list[float]:
-    """Scores pairs of a query and a text, all texts of one query together; the scores are in the order of the pairs."""
-    places: dict[str, list[int]] = {}
-    for place, (query, _) in enumerate(pairs):
-        places.setdefault(query, []).append(place)
-    found = [0.0] * len(pairs)
-    for query, own in places.items():
-        for place, value in zip(own, score(query, [pairs[place][1] for place in own]), strict=True):
-            found[place] = value
-    return found
+    """Score pairs of a query and a text, all texts of one query in one call.
+
+    Returns:
+        The scores, in the order of the pairs.
+    """
+    by_query: dict[str, list[int]] = {}
+    for at, (query, _) in enumerate(pairs):
+        by_query.setdefault(query, []).append(at)
+    scores = [0.0] * len(pairs)
+    for query, indexes in by_query.items():
+        for at, value in zip(indexes, score(query, [pairs[each][1] for each in indexes]), strict=True):
+            scores[at] = value
+    return scores
 
 
 class MMR:
-    """By maximal marginal relevance: always the hit that is nearest to the query and least like those before it.
+    """Orders hits by maximal marginal relevance: near to the query, and unlike the hits before.
 
     Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents and producing
     summaries", SIGIR 1998. A hit's number is balance · its cosine to the query − (1 − balance) · its greatest cosine to
-    a hit before it; below 0, unlike is as good as unrelated. balance 1 asks for the nearest, 0 for the most different;
-    k is how many are kept, None all. Costs one embedding of the query and one of each hit, every time. Raises BadInput,
-    and what EmbedderMatch raises.
+    a hit before it, at least 0. Each call embeds the query and every hit. Raises as EmbedderMatch.
     """
 
     name = "mmr"
 
     def __init__(self, embedder: Embedder, balance: float = MMR_LAMBDA, k: int | None = None) -> None:
+        """Make the reranker.
+
+        Args:
+            embedder: compares the hits.
+            balance: from 0 (the most different hits first) to 1 (the nearest first).
+            k: hits to keep at most; None: all.
+
+        Raises:
+            BadInput: for an invalid number.
+        """
         if not 0 <= balance <= 1:
             raise BadInput(f"balance can't be {balance}; give a number from 0 (different) to 1 (near)")
         self._embedder = embedder
@@ -110,44 +119,47 @@ class MMR:
         self._k = None if k is None else check_at_least(k, "k", 1)
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """A blank query leaves the order as it is."""
+        """Return the hits by marginal relevance; for a blank query, in their order."""
         if not hits or not query.strip():
             return sort_by_signal(self.name, hits, [0.0] * len(hits))[: self._k]
-        vectors = _vectors(self._embedder, [judged_text(hit) for hit in hits])
-        worth = _cosines(vectors, _asked(self._embedder, query, vectors.shape[-1]))[:, 0]
-        order, marginal = self._chosen(worth, _cosines(vectors, vectors))
-        return [add_signal(hits[place], self.name, number) for place, number in zip(order, marginal, strict=True)][
-            : self._k
-        ]
+        vectors = _embed_texts(self._embedder, [judged_text(hit) for hit in hits])
+        to_query = _cosines(vectors, _embed_query(self._embedder, query, vectors.shape[-1]))[:, 0]
+        order, marginal = self._order(to_query, _cosines(vectors, vectors))
+        reranked = [add_signal(hits[at], self.name, number) for at, number in zip(order, marginal, strict=True)]
+        return reranked[: self._k]
 
-    def _chosen(self, worth: Floats, near: Floats) -> tuple[list[int], list[float]]:
-        """The places in order, and the marginal relevance that each had when it was chosen."""
-        order = select_by_mmr(worth, near, lambda _: True, self._balance)
-        before = np.tril(near[np.ix_(order, order)], -1).max(
-            axis=1
-        )  # (N,) at least 0, which stands beside the diagonal
-        return order, (self._balance * worth[order] - (1 - self._balance) * before).tolist()
+    def _order(self, to_query: Floats, to_each_other: Floats) -> tuple[list[int], list[float]]:
+        """Return the indexes of the hits in order, and the marginal relevance of each."""
+        order = select_by_mmr(to_query, to_each_other, lambda _: True, self._balance)
+        # (N,) the greatest cosine to a hit before, at least 0: np.tril fills the rest with zeros
+        before = np.tril(to_each_other[np.ix_(order, order)], -1).max(axis=1)
+        return order, (self._balance * to_query[order] - (1 - self._balance) * before).tolist()
 
 
 class CrossEncoderModel(Protocol):
-    """What is used of sentence-transformers' CrossEncoder."""
+    """The part of sentence-transformers' CrossEncoder that is used."""
 
     def predict(self, pairs: list[tuple[str, str]], /, *, show_progress_bar: bool) -> npt.ArrayLike:
-        """(N,) or (N, 1) how well the second text of each pair answers the first."""
+        """Return (N,) or (N, 1) how well the second text of each pair answers the first."""
         ...
 
 
 class CrossEncoder:
-    """By a model that reads query and text together: sentence-transformers' CrossEncoder, as goodai-ltm's "st:" names.
+    """Orders hits by a model that reads query and text together: a CrossEncoder of sentence-transformers.
 
-    name is a model's name, which that library downloads once, or its folder; the first reranking loads it, onto device
-    (`cuda`, `cuda:1`, `mps`, `cpu`; None: that library's choice). The number is a probability, the logistic of the
-    model's output. model is one that is loaded already, whose numbers are its own.
-    Costs one pass of the model over each hit, every time. Raises ConfigError without the extra,
-    ModelNotFound where the model can't be loaded, ModelError where it gives anything but one number a pair.
+    The number is a probability: the logistic of the model's output. Each call runs the model once for every hit. Raises
+    ConfigError without the extra, ModelNotFound if the model can't be loaded, and ModelError if it returns anything but
+    one number for each pair.
     """
 
     def __init__(self, name: str | Path, model: CrossEncoderModel | None = None, device: str | None = None) -> None:
+        """Make the reranker; its first use loads the model.
+
+        Args:
+            name: a model's name, which the library downloads once, or its folder.
+            model: a model that is loaded already. Its numbers are used unchanged.
+            device: cuda, cuda:1, mps or cpu; None: the library's choice.
+        """
         self.name = f"cross-encoder:{name}"
         self._model_name = str(name)
         self._model = model
@@ -155,17 +167,17 @@ class CrossEncoder:
         self._lock = Lock()
 
     def score(self, query: str, passages: Sequence[str]) -> list[float]:
-        """The model's number for each passage; 0 for a blank query, of which it is not asked."""
+        """Return the model's number for each passage; 0 for a blank query, without a call."""
         if not passages or not query.strip():
             return [0.0] * len(passages)
-        return self._numbers([(query, passage) for passage in passages])
+        return self._predict([(query, passage) for passage in passages])
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Estimates for each pair of a query and a text the probability, 0..1, that the text answers the query.
+        """Estimate for each pair of a query and a text the probability, 0..1, that the text answers the query.
 
-        Raises ModelError also for numbers outside 0..1, which a model that was loaded elsewhere may give.
+        Raises ModelError also for numbers outside 0..1, which a model that the caller loaded may return.
         """
-        found = self._numbers(pairs) if pairs else []
+        found = self._predict(pairs) if pairs else []
         if not all(0 <= number <= 1 for number in found):
             raise ModelError(
                 f"{self.name} gave numbers that are no probabilities, such as {max(found, key=abs)}; "
@@ -176,17 +188,17 @@ class CrossEncoder:
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         return sort_by_signal(self.name, hits, self.score(query, [judged_text(hit) for hit in hits]))
 
-    def _numbers(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    def _predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         pairs = [(make_encodable(query), make_encodable(passage)) for query, passage in pairs]
-        with self._lock:  # torch modules make no promise about threads
+        with self._lock:  # torch modules are not thread-safe
             if self._model is None:
-                self._model = self._loaded()
+                self._model = self._load()
             found = np.asarray(self._model.predict(pairs, show_progress_bar=False), np.float64)
         if found.shape not in ((len(pairs),), (len(pairs), 1)):
             raise ModelError(f"{self.name} gave numbers of shape {found.shape} for {len(pairs)} pairs; use a reranker")
         return [float(number) for number in np.round(found.reshape(-1), SCORE_DIGITS)]
 
-    def _loaded(self) -> CrossEncoderModel:
+    def _load(self) -> CrossEncoderModel:
         try:
             import sentence_transformers
         except ImportError as error:
@@ -206,52 +218,62 @@ class CrossEncoder:
 
 
 class LLMVerdict:
-    """Keeps the hits of which a scribe says that they bear on the query, in the order given.
+    """Keeps the hits that a scribe judges relevant to the query, in their order.
 
-    The best `asked` hits are asked about and the rest dropped, so it costs at most that many of the scribe's calls, one
-    after the other; ExtractiveScribe's cost nothing. Where the scribe fails, that is logged, nothing more is asked, and
-    the hits of these that were not judged yet are kept with the number UNASKED: to lose a memory because a model is
-    down would be worse than to have a doubtful one. Raises BadInput for less than one hit to ask about.
+    Only the first `max_hits` hits are judged, with one call of the scribe each; the others are dropped. If the scribe
+    fails, the failure is logged, and the hits that are not judged yet are kept with the number UNJUDGED: losing a
+    memory because a model is down would be worse than showing a doubtful one.
     """
 
     def __init__(self, scribe: Scribe, max_hits: int = 5) -> None:
+        """Make the reranker.
+
+        Args:
+            scribe: judges the hits. ExtractiveScribe needs no model.
+            max_hits: hits to judge at most.
+
+        Raises:
+            BadInput: for a `max_hits` below 1.
+        """
         self._scribe = scribe
         self._max_hits = check_at_least(max_hits, "max_hits", 1)
         self.name = f"verdict:{scribe.name}"
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """Nothing bears on a blank query, and nobody is asked."""
-        asked = list(hits[: self._max_hits]) if query.strip() else []
+        """Return the relevant hits; for a blank query none, without a call."""
+        judged = list(hits[: self._max_hits]) if query.strip() else []
         kept: list[Hit] = []
-        for place, hit in enumerate(asked):
+        for at, hit in enumerate(judged):
             try:
-                bears = self._scribe.is_relevant(query, judged_text(hit))
+                is_relevant = self._scribe.is_relevant(query, judged_text(hit))
             except ModelError as error:
                 log.warning("hits are kept that %s could not judge: %s", self._scribe.name, error)
-                return kept + [add_signal(each, self.name, UNJUDGED) for each in asked[place:]]
-            if bears:
+                return kept + [add_signal(each, self.name, UNJUDGED) for each in judged[at:]]
+            if is_relevant:
                 kept.append(add_signal(hit, self.name, 1.0))
         return kept
 
 
-def _vectors(embedder: Embedder, texts: Sequence[str]) -> Floats:
-    """(N, E, D) in double precision, for sums that differ by their order alone must not tell equals apart."""
+def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> Floats:
+    """Return (N, E, D) the vectors of texts, in double precision: rounding errors must not order equal texts."""
     vectors = np.asarray(embedder.embed(texts), np.float64)  # (N, D) or (N, E, D)
     if vectors.ndim not in (2, 3) or len(vectors) != len(texts) or not np.isfinite(vectors).all():
         raise ModelError(f"{embedder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts, or not finite")
     return vectors if vectors.ndim == 3 else vectors[:, None]
 
 
-def _asked(embedder: Embedder, query: str, dimensions: int) -> Floats:
-    """(1, Q, D) of a query, with as many dimensions as the texts have."""
-    asked = np.asarray(embedder.embed_query(query), np.float64)  # (D,) or (Q, D)
-    if asked.ndim not in (1, 2) or asked.shape[-1] != dimensions or not np.isfinite(asked).all():
-        raise ModelError(f"{embedder.name} gave a vector of shape {asked.shape} for a query, or one that is not finite")
-    return asked.reshape(1, -1, dimensions)
+def _embed_query(embedder: Embedder, query: str, dim: int) -> Floats:
+    """Return (1, Q, D) the vectors of a query, with the dimension of the texts' vectors."""
+    vectors = np.asarray(embedder.embed_query(query), np.float64)  # (D,) or (Q, D)
+    if vectors.ndim not in (1, 2) or vectors.shape[-1] != dim or not np.isfinite(vectors).all():
+        raise ModelError(
+            f"{embedder.name} gave a vector of shape {vectors.shape} for a query, or one that is not finite"
+        )
+    return vectors.reshape(1, -1, dim)
 
 
 def _cosines(ones: Floats, others: Floats) -> Floats:
-    """(N, M) of N texts, (N, E, D), to M others, (M, F, D): that of the nearest pair of their vectors."""
+    """Return (N, M) the cosines of N texts, (N, E, D), to M others, (M, F, D): each of the nearest pair of vectors."""
     every = ones.reshape(-1, ones.shape[-1]) @ others.reshape(-1, others.shape[-1]).T  # (N · E, M · F)
     found = every.reshape(len(ones), ones.shape[1], len(others), others.shape[1]).max(axis=(1, 3))
     return np.asarray(np.round(found, SCORE_DIGITS))
