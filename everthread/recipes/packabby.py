@@ -1,7 +1,7 @@
-"""packabby: what a person told is summarised when they agree to it; the best summary stands behind the newest message.
+"""The recipe packabby: summarises what a person said, if they agree, and recalls the best summary.
 
-From Packabby Robotics' "memory for open-source LLMs", a robot companion. It writes nothing during the talk. What it
-writes at the end is the desk's business (chat/scribe_worker.py), and whether it may is the person's (chat/consent.py).
+From Packabby Robotics' "memory for open-source LLMs", a robot companion. Nothing is derived during a conversation;
+`chat.scribe_worker` writes the summary at its end, if `chat.consent` has the person's consent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger("everthread")
 
 KIND = "summary"
 RECALLED = (KIND, GENERAL_KIND)
-# What is nearest to talk that no summary bears on. Kept in no bank: a text there tells of lines, and these of none.
+# Nearest to messages to which no summary is relevant. They are stored in no bank, since units there derive from lines.
 DECOYS = (
     "They said hello and asked how the other one was.",
     "They talked about the weather and what they did today.",
@@ -55,15 +55,15 @@ MEMORIES_HEADING = (
 KNOWLEDGE_HEADING = "[General knowledge, from no conversation]"
 
 
-class _Found(NamedTuple):
+class _ScoredSummary(NamedTuple):
     """A summary, and the one signal by which it was found: its cosine to the question, or its share of the words."""
 
     unit: Unit
     score: float
     signal: str
 
-    def place(self) -> tuple[float, int]:
-        """By this they are sorted: the best first, the later one where two are as good."""
+    def sort_key(self) -> tuple[float, int]:
+        """Return a key that puts the best first, and the later of equals."""
         return -self.score, -self.unit.id
 
 
@@ -71,27 +71,27 @@ class _Found(NamedTuple):
 class Packabby(Recipe):
     """Packabby's robots: dated key points of what the person said, within 300 tokens a conversation, if they agree.
 
-    The best one (`hits`: more by choice, as far as there is room) by cosine to the newest message stands behind that
-    message, with a note that it may not bear on it. As in the source, something is always recalled once there is a
-    summary; the three options that it names against that are off, and may be combined:
+    The best summary (`max_hits`: more, as far as there is room) by cosine to the newest message follows that message,
+    with a note that it may be irrelevant. As in the source, something is always recalled once there is a summary; the
+    three options that it names against that are off, and may be combined:
 
-    - threshold: the least cosine, on the scale of the shipped model's (`Scale`), so that it means the same for all.
-    - general: texts of nothing in particular, `DECOYS` for one. A summary is recalled only if it is nearer than all of
-      them. The source puts them into the index; here they are in no bank, so that they are found by no other recipe.
-    - judge: has each text that is recalled judged, and dropped if it doesn't bear on the message, by the configured
-      scribe or by the one that `scribe` is. A verdict that fails drops nothing.
+    - threshold: the least cosine, on the scale of the shipped model (`embedders.calibration`), for any model.
+    - decoys: texts about nothing in particular, such as `DECOYS`. A summary is recalled only if it is nearer than all
+      of them. The source puts them into the index; here no bank contains them, so no other recipe finds them.
+    - judge: the configured scribe, or the one given as `scribe`, judges each summary, and irrelevant ones are dropped.
+      If judging fails, nothing is dropped.
 
-    Two more are of what is written of a conversation:
+    Two more affect what is written about a conversation:
 
-    - target: what a summary keeps; all else is left out, and what is about nothing of it is not stored. The scribe's
-      model copies what is about the target; without a model a row counts that shares a word with it, holds a word of a
-      category that it names, or is near to it in meaning. Where the model fails, nothing is stored for now.
-    - categories: of which a summary gets one, or "other".
+    - target: the only subject that a summary covers; a summary without it is not stored. The scribe's model copies what
+      is about the target; without a model, a row counts that shares a word with it, contains a word of a category that
+      it names, or is near to it in meaning. If the model fails, nothing is stored for now.
+    - categories: each summary gets one of these, or "other".
 
-    Texts of general knowledge that a bank was given (`recipes.general_knowledge`) are recalled as summaries are.
+    Texts of general knowledge that were added to a bank (`recipes.general_knowledge`) are recalled like summaries.
 
-    It deviates: the lines are kept as they are said, and forgotten when the person refuses, so that a conversation that
-    breaks off is not lost; without vectors the summary is found that shares most with the message in words.
+    Deviations: lines are stored as they are said, and forgotten if the person refuses, so that a conversation that
+    breaks off is not lost; without vectors, the summary is found that shares most words with the message.
     """
 
     name = "packabby"
@@ -115,57 +115,60 @@ class Packabby(Recipe):
     judge: bool = option(False, "Whether the scribe judges each text that is recalled, and drops what does not bear.")
     target: str = option("", 'What summaries keep, such as "food and health": all else is left out.')
     categories: tuple[str, ...] = option(CATEGORIES, "Categories, one of which each summary is given; else other.")
-    scribe: Scribe | None = None
+    scribe: Scribe | None = None  # judges; None: the configured one
     _judges: list[Scribe] = field(default_factory=list, init=False, repr=False, compare=False)
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        """The k nearest summaries that pass what is set. A filter is of lines: a summary is found if it allows every
-        line of the person's that the summary was written of, and none of them is in the prompt already."""
+        """Find the k nearest summaries that pass the options.
+
+        A filter applies to lines: a summary is found if the filter allows all of the person's lines that it derives
+        from, and none of them is in the prompt already.
+        """
         query = asked.query[:MAX_QUERY_CHARS]
         vector = reader.encoder.try_embed_query(query)
-        near = _by_words(reader, asked) if vector is None else self._near(reader, asked, vector)
-        best = islice(_shown(reader, asked, near), k)
-        hits = reader.build_unit_hits([each for each in map(_scored, best) if self._bears(query, each.unit.text)])
+        found = _find_by_words(reader, asked) if vector is None else self._find_nearest(reader, asked, vector)
+        best = islice(_filter_allowed(reader, asked, found), k)
+        hits = reader.build_unit_hits(
+            [each for each in map(_to_scored_unit, best) if self._is_relevant(query, each.unit.text)]
+        )
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
 
     def narrow_summary(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
-        """Returns what of a summary is about the target; all of it without a target."""
+        """Return the part of a summary that is about the target; all of it without a target."""
         if not self.target.strip():
             return summary
-        return scribe.narrow(summary, self.target, lambda rows: _nearness(reader, self.target, rows))
+        return scribe.narrow(summary, self.target, lambda rows: _compute_cosines(reader, self.target, rows))
 
     def choose_category(self, scribe: Scribe, summary: str) -> str:
-        """Returns the category of a summary, one of `categories` or "other"."""
+        """Return the category of a summary, one of `categories` or "other"."""
         own = tuple(self.categories)
         return scribe.categorize(summary) if own == CATEGORIES else scribe.categorize(summary, own)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        """The summaries, dated, the oldest first, and general knowledge as such; a note before them says that they may
-        not matter."""
+        """Render a note that memories may be irrelevant, the dated summaries, oldest first, and general knowledge."""
         texts = ["\n  ".join([_heading(each, now), *each.text.splitlines()]) for each in context.units]
         return "\n".join([MEMORIES_HEADING, *texts])
 
-    def _near(self, reader: BankReader, asked: Query, vector: Vector) -> list[_Found]:
-        """The summaries that are near enough, the nearest first, the later one where two are as near."""
-        if not (units := _units(reader, asked)):
+    def _find_nearest(self, reader: BankReader, asked: Query, vector: Vector) -> list[_ScoredSummary]:
+        """Return the summaries that are near enough, the nearest first, and the later of equals."""
+        if not (units := _read_units(reader, asked)):
             return []
-        cosines, least = reader.unit_cosines(vector, RECALLED), self._least(reader, vector)
-        found = [_Found(unit, cosines.get((unit.kind, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
-        return sorted((each for each in found if each.score >= least), key=_Found.place)
+        cosines, least = reader.unit_cosines(vector, RECALLED), self._min_cosine(reader, vector)
+        found = [_ScoredSummary(unit, cosines.get((unit.kind, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
+        return sorted((each for each in found if each.score >= least), key=_ScoredSummary.sort_key)
 
-    def _least(self, reader: BankReader, vector: Vector) -> float:
-        """The cosine from which a summary is recalled: the threshold, and that of the nearest general text."""
+    def _min_cosine(self, reader: BankReader, vector: Vector) -> float:
+        """Return the least cosine of a recalled summary: the threshold, or that of the nearest decoy if greater."""
         least = -1.0 if self.threshold is None else self.threshold
-        general = self._embedded(reader, vector.shape[-1])
+        general = self._embed_decoys(reader, vector.shape[-1])
         if general is None:
             return least
         return max(least, float(reader.encoder.calibrate(shapes.max_cosines(general, vector)).max()))
 
-    def _embedded(self, reader: BankReader, dim: int) -> Vectors | None:
-        """(G, E, D) the vectors of the general texts, embedded once a model; None without texts, or while the embedder
-        is down."""
+    def _embed_decoys(self, reader: BankReader, dim: int) -> Vectors | None:
+        """Return the (G, E, D) vectors of the decoys, embedded once per model; None without decoys or embedder."""
         key = reader.encoder.name, dim
         if self.decoys and key not in self._vectors:
             try:
@@ -174,14 +177,14 @@ class Packabby(Recipe):
                 log.warning("a summary is recalled without a look at the general texts: %s", error)
         return self._vectors.get(key)
 
-    def _configured(self) -> Scribe | None:
-        """Returns the scribe that the configuration names, if it is to judge."""
+    def _get_judge(self) -> Scribe | None:
+        """Return the configured scribe, if it is to judge."""
         if self.judge and not self._judges:
             self._judges.append(open_scribe(open_llm()))
         return self._judges[0] if self._judges else None
 
-    def _bears(self, query: str, text: str) -> bool:
-        if (scribe := self.scribe or self._configured()) is None:
+    def _is_relevant(self, query: str, text: str) -> bool:
+        if (scribe := self.scribe or self._get_judge()) is None:
             return True
         try:
             return scribe.is_relevant(query, text)
@@ -190,8 +193,8 @@ class Packabby(Recipe):
             return True
 
 
-def _nearness(reader: BankReader, target: str, rows: Sequence[str]) -> list[float]:
-    """Returns the cosines of rows to a target, as the shipped model would give them; zeros without an embedder."""
+def _compute_cosines(reader: BankReader, target: str, rows: Sequence[str]) -> list[float]:
+    """Return the cosines of rows to a target, on the shipped model's scale; zeros without an embedder."""
     vector = reader.encoder.try_embed_query(target)
     made = None if vector is None else reader.encoder.try_embed(rows)
     if vector is None or made is None:
@@ -199,37 +202,40 @@ def _nearness(reader: BankReader, target: str, rows: Sequence[str]) -> list[floa
     return [float(reader.encoder.calibrate(shapes.max_cosines(each[:, None], vector)).max()) for each in made]
 
 
-def _units(reader: BankReader, asked: Query) -> list[Unit]:
+def _read_units(reader: BankReader, asked: Query) -> list[Unit]:
     category = None if asked.where is None else asked.where.category
     units = [unit for kind in RECALLED for unit in reader.units(kind)]
     return unit_search.filter_units(units, Filter(category=category), asked.as_of)
 
 
-def _by_words(reader: BankReader, asked: Query) -> list[_Found]:
-    """The summaries that share words with the question, those that share most first: where there is no vector of it."""
+def _find_by_words(reader: BankReader, asked: Query) -> list[_ScoredSummary]:
+    """Return the summaries that share words with the question, those that share most first."""
     wanted = set(terms(asked.query[:MAX_QUERY_CHARS]))
-    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _units(reader, asked)]
-    return sorted((_Found(unit, many / len(wanted), "share") for unit, many in shares if many), key=_Found.place)
+    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _read_units(reader, asked)]
+    return sorted(
+        (_ScoredSummary(unit, many / len(wanted), "share") for unit, many in shares if many),
+        key=_ScoredSummary.sort_key,
+    )
 
 
-def _shown(reader: BankReader, asked: Query, found: Sequence[_Found]) -> Iterator[_Found]:
-    """Those that the filter allows, of lines none of which is in the prompt already."""
+def _filter_allowed(reader: BankReader, asked: Query, found: Sequence[_ScoredSummary]) -> Iterator[_ScoredSummary]:
+    """Yield the summaries that the filter allows and that derive from no line in the prompt."""
     where = replace(asked.where or Filter(), category=None)
     allowed = reader.allowed_seqs(replace(asked, where=where))
     for each in found:
         if each.unit.kind == GENERAL_KIND and where != Filter():
-            continue  # a filter of lines, and it is of none
+            continue  # it derives from no line, so a filter of lines excludes it
         first, last = each.unit.first_seq, each.unit.last_seq
         if allowed is None and not any(first <= seq <= last for seq in asked.exclude):
-            yield each  # mostly so: no line needs to be read
+            yield each  # the usual case: no line has to be read
             continue
-        seqs = _written_of(reader, each.unit)
+        seqs = _source_seqs(reader, each.unit)
         if seqs.isdisjoint(asked.exclude) and (allowed is None or np.isin(list(seqs), allowed).all()):
             yield each
 
 
-def _written_of(reader: BankReader, unit: Unit) -> set[int]:
-    """The person's lines that a summary was written of; of one that somebody else wrote, all lines of its span."""
+def _source_seqs(reader: BankReader, unit: Unit) -> set[int]:
+    """Return the person's lines that a summary derives from; for one of another origin, all lines of its span."""
     lines = reader.store.get(reader.bank, range(unit.first_seq, unit.last_seq + 1))
     lines = [line for line in lines if line.session == unit.metadata.get("session")] or lines
     return {line.seq for line in [line for line in lines if line.role == "user"] or lines}
@@ -239,6 +245,6 @@ def _heading(found: FoundUnit, now: datetime) -> str:
     return KNOWLEDGE_HEADING if found.unit.kind == GENERAL_KIND else format_heading(found, now)
 
 
-def _scored(found: _Found) -> ScoredUnit:
+def _to_scored_unit(found: _ScoredSummary) -> ScoredUnit:
     relevance = min(max(found.score, 0.0), 1.0)
     return ScoredUnit(found.unit, found.score, relevance, {found.signal: found.score})

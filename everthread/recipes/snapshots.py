@@ -1,4 +1,4 @@
-"""character: notes that are kept up to date, and every earlier state of them."""
+"""The recipe character: notes that are kept up to date, and every earlier state of them."""
 
 from __future__ import annotations
 
@@ -25,35 +25,36 @@ from everthread.text.formatting import format_heading, format_line
 from everthread.types import Context, FoundUnit, Hit, Seqs, Unit
 
 NOTE = "note"
-EVER = datetime.max.replace(tzinfo=UTC)
+END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotResult(SearchResult):
-    """What was recalled, and the notes as they stand, if they are not in the prompt already."""
+    """The hits, and the current notes, unless they are in the prompt already."""
 
     notes: Hit | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshots(Recipe):
-    """long-memory-character-chat, a page on which one talks with characters: three tiers of memory.
+    """long-memory-character-chat, a page on which a person talks with characters: three tiers of memory.
 
-    The window: where 16 lines stand in it, the oldest 8 are noted and go, and the last 2 of these stay for one more
-    round, to be noted again with what follows them. The notes (at most 125 words), which the scribe brings up to date
-    from the old ones, what was recalled and those lines. The earlier states of the notes: each message searches them
-    for 3 by maximal marginal relevance, which are told in the order of their dates, and where two differ the newer one
-    counts. There is no gate, and there are no summaries of sessions but the notes. The source's next step, a character
-    that refers to the past unasked, is an option (`offers=True`): at the beginning of a conversation it may bring up
-    what the person announced and has come since.
+    - The window: when it has 16 lines, the oldest 8 are noted and leave it, except for the last 2 of these, which stay
+      for one more round and are noted again with the lines after them.
+    - The notes (at most 125 words), which the scribe updates from the old ones, the recalled memories and those lines.
+    - The earlier states of the notes: each message searches them for 3 by maximal marginal relevance. They are shown by
+      date, and where two differ the newer one counts.
 
-    Where it deviates: the window also gives way where its tokens outgrow the model's room; lines that could not be
-    noted stay in it. How like one note is to another is told by their words, not by their vectors: states of one
-    scratchpad are alike by the rows that they share, and words are there when no embedder is. Of states with the same
-    text only the latest is found.
+    There is no gate, and no summary of a session except the notes. The source's next step, a character that refers to
+    the past unasked, is an option (`offers=True`): at the beginning of a conversation it may bring up an event that the
+    person announced and that has happened since.
 
-    A note is found only where all the lines that it derives from may be recalled. It tells of both sides and of all
-    that went before, so none is found for one speaker's lines alone, nor for what was said since some day.
+    Deviations: lines also leave the window when its tokens outgrow the model's context; lines that could not be noted
+    stay in it. The similarity of notes is computed from their words, not from vectors: states of one scratchpad are
+    alike by the rows that they share, and words need no embedder. Only the latest state with a given text is found.
+
+    A note is found only if all the lines that it derives from may be recalled. It derives from both sides and from all
+    earlier lines, so a filter for one speaker, or for lines since some day, finds none.
     """
 
     name = "character"
@@ -82,7 +83,7 @@ class Snapshots(Recipe):
             )
 
     def count_evicted_lines(self, costs: Sequence[int], room: int) -> int:
-        """So many that at least one goes that was not noted yet; the newest line stays."""
+        """Count lines such that at least one leaves that was not noted yet; the newest line stays."""
         gone = super().count_evicted_lines(costs, room)
         if len(costs) >= self.window_max:
             gone = max(gone, self.evict)
@@ -90,42 +91,46 @@ class Snapshots(Recipe):
         return wanted if wanted < len(costs) else 0
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SnapshotResult:
-        excluded = _excluded(reader, asked)
-        units = [unit for unit in reader.units(NOTE) if not _tells_of(unit, excluded)]
+        excluded = _excluded_seqs(reader, asked)
+        units = [unit for unit in reader.units(NOTE) if not _derives_from(unit, excluded)]
         query = asked.query[:MAX_QUERY_CHARS]
-        pool = list(islice(_by_text(_scored(reader, query, units), asked.notes), max(k, self.pool)))
-        hits = reader.build_unit_hits(self._varied(pool)[:k])
-        whole = max((hit.relevance for hit in hits), default=0.0)
-        current = reader.build_unit_hits([_score(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None])
+        pool = list(islice(_drop_repeated_texts(_rank_notes(reader, query, units), asked.notes), max(k, self.pool)))
+        hits = reader.build_unit_hits(self._select_diverse(pool)[:k])
+        relevance = max((hit.relevance for hit in hits), default=0.0)
+        current = reader.build_unit_hits(
+            [_to_scored_unit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None]
+        )
         notes = current[0] if current else None
-        return SnapshotResult(hits, whole, True, tuple(dict.fromkeys(terms(query))), notes=notes)
+        return SnapshotResult(hits, relevance, True, tuple(dict.fromkeys(terms(query))), notes=notes)
 
-    def _varied(self, found: Sequence[ScoredUnit]) -> list[ScoredUnit]:
-        """The notes by maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998."""
+    def _select_diverse(self, found: Sequence[ScoredUnit]) -> list[ScoredUnit]:
+        """Order notes by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998)."""
         near = tfidf_cosines([terms(each.unit.text) for each in found])
         order = select_by_mmr(np.array([each.score for each in found]), near, lambda _: True, self.balance)
         return [found[place] for place in order]
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
-        """The notes as they stand, then the earlier states by their dates."""
+        """Lay out the current notes, then the earlier states by date."""
         notes = found.notes if isinstance(found, SnapshotResult) else None
         hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if hit.unit.id != notes.unit.id)]
         for most in range(len(hits), 0, -1):
             context = fill_context(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
-            text = _told(context.units, None if notes is None else notes.unit.id)
+            text = _render_notes(context.units, None if notes is None else notes.unit.id)
             if (tokens := room.count(text)) <= room.budget:
                 return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[most:]))
         return Context("", 0, (), (), tuple(hits), found.relevance)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        """The earlier notes, each with how long ago that was; the layout of a prompt may have left some out."""
+        """Render the earlier notes, each with how long ago that was."""
         title = f"[Older notes of {name}'s, the oldest first; what a newer one says otherwise is so no more]"
-        return "\n\n".join([title, *(_dated(each, now) for each in context.units)])
+        return "\n\n".join([title, *(_render_note(each, now) for each in context.units)])
 
 
-def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[ScoredUnit]:
-    """The notes, the most relevant first: by their cosines, or where there is no vector of the question, by the
-    share of its words in them. Of two that are as relevant, the later one."""
+def _rank_notes(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[ScoredUnit]:
+    """Yield the notes, the most relevant first, and the later of equals.
+
+    They are scored by cosine, or, without a vector of the question, by the share of its words that they contain.
+    """
     vector = reader.encoder.try_embed_query(query)
     if vector is None:
         wanted = set(terms(query))
@@ -135,15 +140,15 @@ def _scored(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[S
         scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), SCORE_DIGITS) for unit in units]
     signal = "share" if vector is None else "cosine"
     for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
-        yield _score(unit, score, signal)
+        yield _to_scored_unit(unit, score, signal)
 
 
-def _score(unit: Unit, score: float, signal: str) -> ScoredUnit:
+def _to_scored_unit(unit: Unit, score: float, signal: str) -> ScoredUnit:
     return ScoredUnit(unit, score, min(max(score, 0.0), 1.0), {signal: score})
 
 
-def _by_text(found: Iterable[ScoredUnit], notes: Unit | None) -> Iterator[ScoredUnit]:
-    """Of the notes of one text the first, which is the latest, for they are as relevant; none of that of these."""
+def _drop_repeated_texts(found: Iterable[ScoredUnit], notes: Unit | None) -> Iterator[ScoredUnit]:
+    """Yield the first note of each text, which is the latest, and none with the text of the notes in the prompt."""
     seen = set() if notes is None else {notes.text}
     for each in found:
         if each.unit.text not in seen:
@@ -151,25 +156,25 @@ def _by_text(found: Iterable[ScoredUnit], notes: Unit | None) -> Iterator[Scored
             yield each
 
 
-def _excluded(reader: BankReader, asked: Query) -> Seqs:
-    """The lines that may not be shown, and those that are in the prompt already, ascending."""
+def _excluded_seqs(reader: BankReader, asked: Query) -> Seqs:
+    """Return the numbers of lines that may not be shown or are in the prompt already, ascending."""
     shown = np.array(sorted(asked.exclude), np.int64)
     if (allowed := reader.allowed_seqs(asked)) is None:
         return shown
-    standing = np.asarray(reader.allowed_seqs(Query("", as_of=EVER)), np.int64)
-    return np.union1d(np.setdiff1d(standing, allowed), shown)
+    visible = np.asarray(reader.allowed_seqs(Query("", as_of=END_OF_TIME)), np.int64)
+    return np.union1d(np.setdiff1d(visible, allowed), shown)
 
 
-def _tells_of(unit: Unit, seqs: Seqs) -> bool:
-    """Whether a note derives from any of these lines, which are ascending."""
-    first, behind = np.searchsorted(seqs, [unit.first_seq, unit.last_seq + 1])
-    return bool(first < behind)
+def _derives_from(unit: Unit, seqs: Seqs) -> bool:
+    """Return whether a note derives from any of these lines, which are ascending."""
+    start, stop = np.searchsorted(seqs, [unit.first_seq, unit.last_seq + 1])
+    return bool(start < stop)
 
 
-def _told(notes: Sequence[FoundUnit], first: int | None) -> str:
-    """The note of this id first, then the others as they come, each under its date."""
-    return "\n\n".join(_dated(each) for each in sorted(notes, key=lambda each: each.unit.id != first))
+def _render_notes(notes: Sequence[FoundUnit], first: int | None) -> str:
+    """Render the note of this id first, then the others in their order, each under its date."""
+    return "\n\n".join(_render_note(each) for each in sorted(notes, key=lambda each: each.unit.id != first))
 
 
-def _dated(note: FoundUnit, now: datetime | None = None) -> str:
+def _render_note(note: FoundUnit, now: datetime | None = None) -> str:
     return f"{format_heading(note, now)}\n{format_line(note)}"

@@ -1,4 +1,4 @@
-"""The stretch of a session's stream around a chunk, as far as its lines may be shown."""
+"""Reads the part of a session's stream around a chunk, as far as its lines may be shown."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from everthread.recipes.goodai.tokenizers import Tokenizer
 from everthread.stores.base import Store
 from everthread.types import Line, Seqs, Unit
 
-LEAST = 3  # tokens that a line has: a name, a colon, a word
+MIN_LINE_TOKENS = 3  # a name, a colon, a word
 
 
 class ChunkContextReader:
-    """Reads the lines around chunks, many chunks at a time, and each line once. most are the tokens on either side that
-    are wanted; lines that aren't allowed, or are among `without`, end a stretch like the session's end."""
+    """Reads the lines around many chunks at a time, and each line once."""
 
     def __init__(
         self,
@@ -27,59 +26,76 @@ class ChunkContextReader:
         tokenizer: Tokenizer,
         most: int,
         allowed: Seqs | None,
-        without: Collection[int],
+        exclude: Collection[int],
     ) -> None:
+        """Read from a bank.
+
+        Args:
+            store: the store.
+            bank: the bank.
+            tokenizer: the tokenizer of the chunks.
+            most: wanted tokens on either side of a chunk.
+            allowed: numbers of the lines that may be shown, ascending; None for all. Others end a context.
+            exclude: numbers of further lines that end a context.
+        """
         self._store, self._bank, self._tokenizer, self._most = store, bank, tokenizer, most
-        self._allowed, self._without = allowed, without
-        self._reach = most // LEAST + 1  # lines on either side that hold so many tokens
+        self._allowed, self._exclude = allowed, exclude
+        self._reach = most // MIN_LINE_TOKENS + 1  # lines on either side that certainly hold enough tokens
         self._known: set[int] = set()
         self._lines: dict[str, dict[int, Line]] = {}  # by session and seq
         self._tokens: dict[int, list[str]] = {}
         self._runs: dict[str, int] = {}
 
     def read(self, chunks: Sequence[Unit]) -> None:
-        """Read the lines of these chunks, and those around them."""
+        """Read the lines of these chunks and around them."""
         spans = [range(max(1, each.first_seq - self._reach), each.last_seq + self._reach + 1) for each in chunks]
         wanted = sorted(set().union(*spans) - self._known)
         self._known.update(wanted)
         for line in self._store.get(self._bank, wanted):
             self._lines.setdefault(line.session, {})[line.seq] = line
 
-    def of(self, chunk: Unit) -> tuple[TokenStream, Passage] | None:
-        """The stretch around a chunk that was read, and the chunk in it; None where a line of it may not be shown, or
-        has changed since it was cut."""
-        stands, session = get_position(chunk), str(chunk.metadata.get(SESSION))
+    def find_context(self, chunk: Unit) -> tuple[TokenStream, Passage] | None:
+        """Return the stream around a chunk that was read, and the chunk in it.
+
+        Returns:
+            None if a line of the chunk may not be shown, or has changed since the chunk was cut.
+        """
+        position, session = get_position(chunk), str(chunk.metadata.get(SESSION))
         lines = self._lines.get(session, {})
         seqs = sorted(seq for seq in lines if chunk.first_seq - self._reach <= seq <= chunk.last_seq + self._reach)
         first, end = bisect_left(seqs, chunk.first_seq), bisect_right(seqs, chunk.last_seq)
-        if stands is None or not all(map(self._may, seqs[first:end])):
+        if position is None or not all(map(self._is_visible, seqs[first:end])):
             return None
-        before = self._stretch(lines, reversed(seqs[:first]))[::-1]
-        behind = self._stretch(lines, seqs[end:])
-        told = [(lines[seq], self._told(lines[seq])) for seq in (*before, *seqs[first:end], *behind)]
-        stream = TokenStream.from_lines(told, stands.at - stands.before - sum(len(self._tokens[seq]) for seq in before))
-        if stream.end < stands.end or "".join(stream.pieces(0, stands.at, stands.end)) != chunk.text:
+        before = self._nearest_seqs(lines, reversed(seqs[:first]))[::-1]
+        after = self._nearest_seqs(lines, seqs[end:])
+        tokenized = [(lines[seq], self._tokenize(lines[seq])) for seq in (*before, *seqs[first:end], *after)]
+        stream = TokenStream.from_lines(
+            tokenized, position.start - position.before - sum(len(self._tokens[seq]) for seq in before)
+        )
+        if stream.end < position.end or "".join(stream.pieces(0, position.start, position.end)) != chunk.text:
             return None
-        return stream, Passage(self._runs.setdefault(session, len(self._runs)), stands.at, stands.end, chunk.text)
+        return stream, Passage(
+            self._runs.setdefault(session, len(self._runs)), position.start, position.end, chunk.text
+        )
 
-    def _stretch(self, lines: Mapping[int, Line], seqs: Iterable[int]) -> list[int]:
-        """The first of these lines that may be shown and hold so many tokens as are wanted."""
+    def _nearest_seqs(self, lines: Mapping[int, Line], seqs: Iterable[int]) -> list[int]:
+        """Return the numbers of the nearest lines that may be shown and hold the wanted tokens."""
         found: list[int] = []
         room = self._most
         for seq in seqs:
-            if room <= 0 or not self._may(seq):
+            if room <= 0 or not self._is_visible(seq):
                 break
             found.append(seq)
-            room -= len(self._told(lines[seq]))
+            room -= len(self._tokenize(lines[seq]))
         return found
 
-    def _told(self, line: Line) -> list[str]:
+    def _tokenize(self, line: Line) -> list[str]:
         if line.seq not in self._tokens:
             self._tokens[line.seq] = tokenize_line(line, self._tokenizer)
         return self._tokens[line.seq]
 
-    def _may(self, seq: int) -> bool:
-        if seq in self._without:
+    def _is_visible(self, seq: int) -> bool:
+        if seq in self._exclude:
             return False
         if self._allowed is None:
             return True

@@ -304,10 +304,10 @@ class ChunkIndex:
         if not chunks or session.last_seq > state.last:
             return False
         places = [_place(chunk) for chunk in chunks]
-        begins = places[0].at == 0 or chunks[0].first_seq == state.first
-        steps = all(two.at - one.at == self.cut.step for one, two in pairwise(places))
+        begins = places[0].start == 0 or chunks[0].first_seq == state.first
+        steps = all(two.start - one.start == self.cut.step for one, two in pairwise(places))
         ends = places[-1].tokens < self.cut.capacity or chunks[-1].last_seq == session.last_seq
-        return begins and steps and ends and places[-1].tokens <= self.cut.step and places[-1].behind == 0
+        return begins and steps and ends and places[-1].tokens <= self.cut.step and places[-1].after == 0
 
     # ------------------------------------------------------------------ keeping
 
@@ -361,7 +361,7 @@ def _gone_on(state: State, change: _Change, written: dict[int, int]) -> State:
         state,
         seq=first.first_seq,
         before=place.before,
-        at=place.at,
+        at=place.start,
         tail=tuple(each for each in ids if each not in change.gone),
         open=len(ids) < len(change.tail),
     )
@@ -376,7 +376,7 @@ def _place(chunk: Chunk) -> ChunkPosition:
 
 def _sorted(chunks: Iterable[Chunk]) -> list[Chunk]:
     """The chunks of a session as they follow one another."""
-    return sorted(chunks, key=lambda chunk: _place(chunk).at)
+    return sorted(chunks, key=lambda chunk: _place(chunk).start)
 
 
 def _same(chunk: Chunk) -> tuple[ChunkPosition, str, int, int]:

@@ -1,4 +1,4 @@
-"""A dialogue given as one text, read as lines: the context in which a text or query is rewritten. Pure."""
+"""Parses a dialogue given as one text, which is the context in which a text or query is rewritten. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from datetime import datetime
 from everthread.text.sentences import split_sentences
 from everthread.types import Line
 
-UNNAMED = "Someone"  # the speaker of what no name precedes
+UNNAMED = "Someone"  # the speaker of text without a name before it
 _TURN = re.compile(r"(?:^|(?<!\s)(?=[^\S\n]*+\n)|(?<=[.!?…。！？]))\s*+(?P<name>[^\W\d_][^\n:.!?]{0,39}):\s++(?=\S)")
 
 
 def parse_lines(context: Sequence[Line] | str, at: datetime) -> list[Line]:
-    """Returns the turns of a dialogue as lines; lines stay as they are.
+    """Parse the turns of a dialogue as lines; lines are returned unchanged.
 
     Args:
-        context: lines, or a text in which a name and a colon begin each turn, on rows of their own or in one row. What
-            comes before the first name, and a text without names, is one line.
-        at: the moment that the lines of a text are given.
+        context: lines, or a text in which a name and a colon begin each turn, on separate rows or in one. Text before
+            the first name, and a text without names, is one line.
+        at: the time that the lines of a text get.
     """
     if not isinstance(context, str):
         return list(context)
@@ -27,8 +27,7 @@ def parse_lines(context: Sequence[Line] | str, at: datetime) -> list[Line]:
 
 
 def split_last_turn(text: str) -> tuple[str, str]:
-    """Returns what comes before the last turn of a dialogue, and that turn; of a text without names, its last sentence
-    is taken for the turn."""
+    """Split a dialogue before its last turn; in a text without names, the last sentence counts as the turn."""
     starts = [match.start() for match in _TURN.finditer(text)]
     if not starts:
         rows = split_sentences(text)

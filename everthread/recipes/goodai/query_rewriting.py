@@ -1,7 +1,7 @@
-"""Questions and chunks rewritten by a scribe, so that they can be understood alone.
+"""Rewrites questions and chunks with a scribe, so that they can be understood alone.
 
-What a scribe can't rewrite stays as it was said, and for a while it isn't asked again: nothing waits twice for a model
-that is down, and no line is lost for it.
+If the scribe fails, texts stay as they were said, and it is not asked again for a while: nothing waits twice for a
+model that is down, and no line is lost.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from everthread.types import Line, NewUnit
 
 log = logging.getLogger("everthread")
 
-CONTEXT_LINES = 3  # lines before a chunk or a question that its scribe is shown
-COOLDOWN_S = 30.0  # seconds without asking a scribe that has failed
+CONTEXT_LINES = 3  # before a chunk or a question, which the scribe is shown
+COOLDOWN_S = 30.0  # in which a scribe that has failed is not asked
 
 
 class Rewriter:
-    """Rewrites with the scribe that `scribe` gives when one is first needed. Safe from many threads."""
+    """Rewrites with the scribe that `scribe` returns when it is first needed. Thread-safe."""
 
     def __init__(self, scribe: Callable[[], Scribe]) -> None:
         self._open_scribe = scribe
@@ -33,7 +33,7 @@ class Rewriter:
         self._retry_at = 0.0  # by time.monotonic()
 
     def rewrite_question(self, reader: BankReader, asked: Query) -> str:
-        """Returns a question so that it can be understood without the lines that are in the prompt already."""
+        """Rewrite a question so that it can be understood without the lines that are in the prompt already."""
         shown = reader.store.get(reader.bank, sorted(asked.exclude)[-CONTEXT_LINES - 1 :])
         before = [line for line in shown if line.text.strip() != asked.query.strip()]
         if not before:
@@ -41,7 +41,7 @@ class Rewriter:
         return self._try(lambda scribe: scribe.rewrite_query(asked.query, before), asked.query)
 
     def rewrite_chunks(self, reader: BankReader, units: Sequence[NewUnit]) -> list[NewUnit]:
-        """Returns chunks with what they are rewritten to, for their vectors; their own text stays what was said."""
+        """Add to chunks the rewritten text from which their vectors are computed; their own text stays."""
         return [self._chunk(unit, reader.store.get(reader.bank, unit.sources)) for unit in units]
 
     def _chunk(self, unit: NewUnit, lines: Sequence[Line]) -> NewUnit:

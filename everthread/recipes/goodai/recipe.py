@@ -189,7 +189,7 @@ class GoodAI(Recipe):
             units = {unit.id: unit for unit in reader.store.units(reader.bank, (CHUNK,), ids=list(some))}
             around.read(list(units.values()))
             for id, distance in some.items():
-                if id in units and (placed := around.of(units[id])) is not None:
+                if id in units and (placed := around.find_context(units[id])) is not None:
                     passage = expand(*placed, self._growth)
                     if passage.text:
                         yield passage, _candidate(units[id], passage, placed[0], distance)

@@ -1,8 +1,8 @@
-"""The lines of a session laid end to end as one stream of tokens, and the chunks cut of it. Pure.
+"""Concatenates the lines of a session to one stream of tokens, and cuts it into chunks. Pure.
 
-A line is "Speaker: text" and a line break, as goodai-ltm's own examples write a dialogue, so that a chunk tells who
-speaks. A token reaches to the beginning of the next one, so that the tokens are the whole stream. Where a place counts
-tokens, it counts them from the session's first.
+A line is "Speaker: text" and a line break, as in goodai-ltm's own examples, so a chunk names the speaker. A token
+extends to the beginning of the next one, so the tokens are the whole stream. A position is the number of tokens before
+it in the session.
 """
 
 from __future__ import annotations
@@ -19,35 +19,34 @@ from everthread.text.tokenized_text import MAX_IMPORTANCE
 from everthread.types import JSONValue, Line, NewUnit, Unit
 
 CHUNK = "chunk"  # the kind of unit
-SESSION = "session"  # in a chunk's metadata: where it was said
-LINES = "lines"  # in the metadata of a passage: its first and its last line
-SPEAKER = "speaker"  # in the metadata of a passage: who speaks where it begins
+SESSION = "session"  # in a chunk's metadata: its session
+LINES = "lines"  # in a passage's metadata: its first and its last line
+SPEAKER = "speaker"  # in a passage's metadata: the speaker of its first line
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPosition:
-    """Where a chunk stands: its first token in the stream, how many it holds, and how many of its first line stand
-    before it and of its last line behind it."""
+    """The position of a chunk in its stream."""
 
-    at: int
+    start: int  # position of its first token
     tokens: int
-    before: int
-    behind: int
+    before: int  # tokens of its first line before it
+    after: int  # tokens of its last line after it
 
     @property
     def end(self) -> int:
-        return self.at + self.tokens
+        return self.start + self.tokens
 
 
 def get_position(unit: Unit | NewUnit) -> ChunkPosition | None:
-    """Where a chunk stands; None for a unit that no recipe of ours has cut."""
+    """Return the position of a chunk; None for a unit that this recipe did not write."""
     kept = unit.metadata.get(META_CHUNK)
     whole = isinstance(kept, list) and len(kept) == 4 and all(type(each) is int for each in kept)
     return ChunkPosition(*kept) if whole else None  # type: ignore[misc]
 
 
 def tokenize_line(line: Line, tokenizer: Tokenizer) -> list[str]:
-    """A line as tokens; none where it says nothing of its own (see `text.analyzer.remove_quotes`)."""
+    """Return the tokens of a line; none if it only quotes memories (see `text.analyzer.remove_quotes`)."""
     said = remove_quotes(line.text, line.metadata).strip()
     if not said:
         return []
@@ -58,37 +57,44 @@ def tokenize_line(line: Line, tokenizer: Tokenizer) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenStream:
-    """A stretch of a session's stream: the lines that have tokens, all of these, the place of each line's first, and
-    the place behind the last."""
+    """A part of a session's stream."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...]  # that have tokens
     tokens: tuple[str, ...]
-    begins: tuple[int, ...]
-    end: int
+    begins: tuple[int, ...]  # position of each line's first token
+    end: int  # position after the last token
 
     @classmethod
     def from_lines(cls, lines: Iterable[tuple[Line, Sequence[str]]], at: int) -> TokenStream:
-        """The stream of these lines of one session, in order, each with its tokens, from a place on."""
-        told = [(line, pieces) for line, pieces in lines if pieces]
-        *begins, end = accumulate((len(pieces) for _, pieces in told), initial=at)
-        return cls(tuple(line for line, _ in told), tuple(each for _, some in told for each in some), (*begins,), end)
+        """Build a stream from lines of one session, in order, each with its tokens, that begins at a position."""
+        tokenized = [(line, pieces) for line, pieces in lines if pieces]
+        *begins, end = accumulate((len(pieces) for _, pieces in tokenized), initial=at)
+        return cls(
+            tuple(line for line, _ in tokenized), tuple(each for _, some in tokenized for each in some), (*begins,), end
+        )
 
     def bounds(self, run: int) -> tuple[int, int]:
-        """The places of its first token, and behind its last one."""
+        """Return the positions of the first token and after the last one."""
         return self.end - len(self.tokens), self.end
 
     def pieces(self, run: int, start: int, end: int) -> list[str]:
-        """The tokens from one place to another (excluded), both within the bounds."""
+        """Return the tokens from a position to another (excluded), both within the bounds."""
         first = self.end - len(self.tokens)
         return list(self.tokens[start - first : end - first])
 
     def lines_between(self, start: int, end: int) -> tuple[Line, ...]:
-        """The lines of which some tokens stand between two places."""
+        """Return the lines with tokens between two positions."""
         return self.lines[bisect_right(self.begins, start) - 1 : bisect_left(self.begins, end)]
 
     def cut(self, begin: int, capacity: int, step: int, context: int = 0) -> list[NewUnit]:
-        """The chunks from a place on: one each `step` tokens, of `capacity` of them; the last ones are of what is
-        left. Each also derives from the `context` lines before it, as far as the stream has them."""
+        """Cut chunks of `capacity` tokens, one every `step` tokens; the last ones are shorter.
+
+        Args:
+            begin: position of the first chunk.
+            capacity: tokens of a chunk.
+            step: tokens from the start of a chunk to that of the next.
+            context: lines before a chunk that it also derives from, as far as the stream has them.
+        """
         starts = range(begin, self.end, step)
         return [self._chunk(start, min(start + capacity, self.end), context) for start in starts]
 
@@ -96,9 +102,9 @@ class TokenStream:
         first = max(bisect_right(self.begins, start) - 1 - context, 0)
         lines = self.lines[first : bisect_left(self.begins, end)]
         before = start - self.begins[first]
-        after = bisect_left(self.begins, end)
-        behind = (self.begins[after] if after < len(self.begins) else self.end) - end
-        metadata: dict[str, JSONValue] = {SESSION: lines[0].session, META_CHUNK: [start, end - start, before, behind]}
+        next_line = bisect_left(self.begins, end)
+        after = (self.begins[next_line] if next_line < len(self.begins) else self.end) - end
+        metadata: dict[str, JSONValue] = {SESSION: lines[0].session, META_CHUNK: [start, end - start, before, after]}
         return NewUnit(
             *(CHUNK, "".join(self.pieces(0, start, end)), lines[0].seq, lines[-1].seq, lines[-1].said_at),
             importance=_importance(self.lines_between(start, end)),
@@ -108,6 +114,6 @@ class TokenStream:
 
 
 def _importance(lines: Iterable[Line]) -> int | None:
-    """The greatest that is told of a line: a whole number from 1 to 10 in its metadata."""
-    told = (line.metadata.get("importance") for line in lines)
-    return max((each for each in told if type(each) is int and 1 <= each <= MAX_IMPORTANCE), default=None)
+    """Return the greatest importance of lines: a whole number from 1 to 10 in their metadata."""
+    rated = (line.metadata.get("importance") for line in lines)
+    return max((each for each in rated if type(each) is int and 1 <= each <= MAX_IMPORTANCE), default=None)

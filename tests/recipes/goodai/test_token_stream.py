@@ -46,12 +46,12 @@ def test_a_chunk_tells_where_it_stands(texts: list[str], at: int, capacity: int)
     for chunk in whole.cut(at, capacity, max(1, capacity // 2)):
         here = get_position(chunk)
         assert here is not None
-        assert "".join(whole.pieces(0, here.at, here.end)) == chunk.text
+        assert "".join(whole.pieces(0, here.start, here.end)) == chunk.text
         first, last = chunk.first_seq - 1, chunk.last_seq - 1
-        assert here.at == at + sum(counts[:first]) + here.before
-        assert here.end == at + sum(counts[: last + 1]) - here.behind
+        assert here.start == at + sum(counts[:first]) + here.before
+        assert here.end == at + sum(counts[: last + 1]) - here.after
         assert 0 <= here.before < counts[first]
-        assert 0 <= here.behind < counts[last]
+        assert 0 <= here.after < counts[last]
         assert chunk.sources == tuple(range(chunk.first_seq, chunk.last_seq + 1))
 
 
@@ -66,7 +66,7 @@ def test_a_stream_that_begins_later_is_cut_as_the_whole_one_is(
     assert here is not None
     rest = [(each, tokenize_line(each, words)) for each in stream(texts).lines[from_there.first_seq - 1 :]]
     assert (
-        TokenStream.from_lines(rest, here.at - here.before).cut(here.at, capacity, step)
+        TokenStream.from_lines(rest, here.start - here.before).cut(here.start, capacity, step)
         == whole[whole.index(from_there) :]
     )
 
