@@ -1,8 +1,8 @@
-"""Copying a bank from one store to another: every line under its number, with its times, retracted ones as such; and
-what is kept beside lines: units, settings, ended sessions, queued work.
+"""Copies a bank from one store to another: lines with their numbers, times and retractions, then the rest of the bank.
 
-What is forgotten stays forgotten. Vectors are made anew, for they belong to the embedder and not to the record; so are
-chunks, which come and go, and are cut of the lines alone when they are first asked for.
+The rest is units, settings, ended sessions and queued jobs. Forgotten lines are not copied, and are forgotten in the
+target. Vectors are computed again by the target's embedder. Chunks are not copied either: the target builds them from
+its lines at the first query.
 """
 
 from __future__ import annotations
@@ -19,22 +19,32 @@ from everthread.errors import StoreError
 from everthread.memory import BATCH, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
 from everthread.stores.base import Scope
-from everthread.stores.shared_rows import to_new_line as as_offered
+from everthread.stores.shared_rows import to_new_line
 from everthread.types import Line, Unit, now
 
 
 def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | None = None) -> tuple[int, str]:
-    """Copy what the target doesn't have yet, and see that both hold the same: how many lines, and their hash.
+    """Copy what the target lacks, and check that both banks are equal. May be interrupted and repeated.
 
-    May be stopped and started again; what the source has forgotten meanwhile is forgotten in the target. The source
-    stays as it is. Raises StoreError, which names the first line that differs, where the target holds something else.
+    Lines that the source has forgotten since an earlier call are forgotten in the target. The source is not changed.
+
+    Args:
+        source: the bank to copy.
+        target: the bank to write, which is empty or an earlier copy.
+        progress: called with the number of lines of each batch.
+
+    Returns:
+        The number of lines, and their hash.
+
+    Raises:
+        StoreError: the target contains something else; the message names the first difference.
     """
-    last = _last_seq(source)  # before its lines are read: all up to it are then copied
-    done = _last_seq(target)
-    for scope, name in _find_forgotten(source, target, last, done):
+    last = _last_seq(source)  # read before the lines, which are then copied up to it
+    copied = _last_seq(target)
+    for scope, name in _find_forgotten(source, target, last, copied):
         target.store.forget(target.bank, scope, name, now())
-    _copy_retractions(source, target)  # before others come under their keys
-    lines = source.lines(after=done, retracted=True)
+    _copy_retractions(source, target)  # first, because new lines may take their keys
+    lines = source.lines(after=copied, retracted=True)
     while batch := list(islice(lines, BATCH)):
         _write_lines(target, batch)
         if progress is not None:
@@ -46,36 +56,43 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
 
 
 def _last_seq(memory: Memory) -> int:
-    """The last number that the bank has given to a line, which may have been forgotten since."""
+    """Return the last number that the bank assigned, even if that line was forgotten."""
     return memory.store.corpus_stats(memory.bank).last_seq
 
 
-def _find_forgotten(source: Memory, target: Memory, last: int, done: int) -> list[tuple[Scope, str | int]]:
-    """What the target has and the source has forgotten: sessions that are gone, and lines of others.
+def _find_forgotten(source: Memory, target: Memory, last: int, copied: int) -> list[tuple[Scope, str | int]]:
+    """Find the sessions and lines of the target that the source has forgotten.
 
-    The target's other lines must be the source's up to the number `done`, and there must be one: nothing is written
-    into a bank that holds something else.
+    The other lines of the target must equal the source's up to the number `copied`, and at least one must exist, so
+    that nothing is written into an unrelated bank.
+
+    Returns:
+        Scope and name of each.
+
+    Raises:
+        StoreError: a line differs.
     """
-    gone: list[Line] = []
-    agreed = False
-    ours = takewhile(lambda line: line.seq <= done, source.lines(retracted=True))
+    forgotten: list[Line] = []
+    any_equal = False
+    ours = takewhile(lambda line: line.seq <= copied, source.lines(retracted=True))
     for line, other in _pair_by_seq(ours, target.lines(retracted=True)):
         if line is None and other is not None and other.seq <= last:
-            gone.append(replace(other, text=""))
+            forgotten.append(replace(other, text=""))
             continue
         if other is not None and other.retracted_at is None and line is not None:
-            other = replace(other, retracted_at=line.retracted_at)  # it may not have been said yet
+            other = replace(other, retracted_at=line.retracted_at)  # the target may not have the retraction yet
         _check_same(source.bank, line, other)
-        agreed = True
-    if gone and not agreed:
-        _check_same(source.bank, None, gone[0])
-    here = {session.id for session in source.sessions()}
-    sessions = dict.fromkeys(line.session for line in gone if line.session not in here)
-    return [*(("session", name) for name in sessions), *(("line", line.seq) for line in gone if line.session in here)]
+        any_equal = True
+    if forgotten and not any_equal:
+        _check_same(source.bank, None, forgotten[0])
+    remaining = {session.id for session in source.sessions()}
+    sessions = dict.fromkeys(line.session for line in forgotten if line.session not in remaining)
+    lines = [line.seq for line in forgotten if line.session in remaining]
+    return [*(("session", name) for name in sessions), *(("line", seq) for seq in lines)]
 
 
 def _pair_by_seq(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line | None, Line | None]]:
-    """The lines of two banks side by side, by their numbers; None where one has none of the number."""
+    """Pair the lines of two banks by number; None for a line that one bank lacks."""
     one, other = iter(ours), iter(theirs)
     line, its = next(one, None), next(other, None)
     while line is not None or its is not None:
@@ -87,7 +104,11 @@ def _pair_by_seq(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple
 
 
 def _check_same(bank: str, line: Line | None, other: Line | None) -> None:
-    """See that two lines are one, down to the offset of its time. A retracted one may have left its key to another."""
+    """Check that two lines are equal, including the offset of their times. A retracted line may have lost its key.
+
+    Raises:
+        StoreError: they differ.
+    """
     if line is not None and other is not None and line.key is None and line.retracted_at is not None:
         other = replace(other, key=None)
     if repr(line) != repr(other):
@@ -102,34 +123,38 @@ _DIFFERS = (
 
 
 def _copy_retractions(source: Memory, target: Memory) -> None:
-    """Retract in the target what is retracted in the source, at the same time."""
+    """Retract the target's copies of retracted lines, with the same times."""
     for line, other in _pair_by_seq(source.lines(retracted=True), target.lines(retracted=True)):
         if line and other and line.retracted_at is not None and other.retracted_at is None:
             target.store.retract(target.bank, line.seq, line.retracted_at)
 
 
 def _copy_bank_data(source: Memory, target: Memory) -> None:
-    """Copy what is kept beside the lines, and let go of what the source has no more of."""
+    """Copy units, ends of sessions, settings and jobs; remove those that the source no longer has."""
     _copy_units(source, target)
-    over = {session.id: session.ended_at for session in target.sessions()}
+    ended = {session.id: session.ended_at for session in target.sessions()}
     for session in source.sessions():
-        if session.ended_at is not None and session.id in over and session.ended_at != over[session.id]:
+        if session.ended_at is not None and session.id in ended and session.ended_at != ended[session.id]:
             target.store.end_session(target.bank, session.id, session.ended_at)
     ours, theirs = source.settings(), target.settings()
     for name in (ours.keys() | theirs.keys()) - {SETTING_CHUNKS}:
         if ours.get(name) != theirs.get(name):
             target.store.set_setting(target.bank, name, ours.get(name))
-    work = source.jobs()
+    jobs = source.jobs()
     for each in target.jobs():
-        if each not in work:
+        if each not in jobs:
             target.store.dequeue(target.bank, each)
-    for each in work:
-        if each.session in over:
+    for each in jobs:
+        if each.session in ended:
             target.store.enqueue(target.bank, each)
 
 
 def _copy_units(source: Memory, target: Memory) -> None:
-    """Copy the units. What becomes of one later (that it is superseded, or retracted) is brought along."""
+    """Copy new units, and units that were superseded or retracted since they were copied.
+
+    Raises:
+        StoreError: the target has a unit that is not a copy.
+    """
     ours, theirs = ({(unit.kind, unit.id): unit for unit in _list_units(memory)} for memory in (source, target))
     for key, unit in theirs.items():
         if key not in ours or _constant_fields(ours[key]) != _constant_fields(unit):
@@ -137,36 +162,44 @@ def _copy_units(source: Memory, target: Memory) -> None:
     last = _last_seq(target)
     for key, unit in ours.items():
         if unit != theirs.get(key) and unit.last_seq <= last:
-            if unit.kind == CHUNK:  # it may come in the place of one of the target's own, which are then cut anew
+            if unit.kind == CHUNK:  # may replace a chunk of the target, which then builds its chunks again
                 target.store.set_setting(target.bank, SETTING_CHUNKS, None)
             _write_unit(target, unit)
 
 
 def _write_lines(target: Memory, lines: Sequence[Line]) -> None:
-    """Write lines under their own numbers, which are greater than the bank's last; retracted ones as current."""
-    new = [as_offered(line) for line in lines]
+    """Write lines with their own numbers, which are greater than the bank's last; retractions follow separately."""
+    new = [to_new_line(line) for line in lines]
     prepared = prepare_lines(new, target.recipe.embedded_roles, target.reader.encoder.try_embed)
     numbered = [replace(each, seq=line.seq) for each, line in zip(prepared, lines, strict=True)]
     target.store.append(target.bank, numbered, target.embedder.name)
 
 
 def _write_unit(target: Memory, unit: Unit) -> None:
-    """Write a unit under its own number."""
+    """Write a unit with its own number."""
     vectors = target.reader.encoder.try_embed([embedding_text(unit)]) if unit.retracted_at is None else None
     target.store.restore_unit(target.bank, unit, vectors[0] if vectors else None, target.embedder.name)
 
 
 def _list_units(memory: Memory) -> list[Unit]:
+    """Return the units that are copied: all except the chunks that a recipe built."""
     return [unit for unit in memory.store.units(memory.bank, include_retracted=True) if get_position(unit) is None]
 
 
 def _constant_fields(unit: Unit) -> str:
-    """What of a unit never changes."""
+    """Return the fields of a unit that never change, as text."""
     return repr(replace(unit, valid_to=None, supersedes=None, retracted_at=None))
 
 
 def _verify(source: Memory, target: Memory, last: int) -> tuple[int, str]:
-    """See that the lines are the same, and that the next one gets a new number in the target, too."""
+    """Check that both banks are equal, and that the target will assign no number twice.
+
+    Returns:
+        The number of lines, and their hash.
+
+    Raises:
+        StoreError: something differs.
+    """
     count, digest = 0, sha256()
     for line, other in _pair_by_seq(source.lines(retracted=True), target.lines(retracted=True)):
         _check_same(source.bank, line, other)

@@ -1,7 +1,7 @@
-"""Moments as people and datasets write them. It guesses nothing: 05/06/2024 may be either day and is refused.
+"""Parses dates and times of transcripts and data sets. Ambiguous dates such as 05/06/2024 are rejected.
 
-Read are ISO 8601, "2024-05-01 10:22", "2023/05/30 (Tue) 23:40", "29.12.2023, 10:04:11", "1:56 pm on 8 May, 2023",
-"May 8, 2023" and "Monday, 8 May 2023 at 10:22". Month names are English, whatever the machine's language.
+Accepted are ISO 8601, "2024-05-01 10:22", "2023/05/30 (Tue) 23:40", "29.12.2023, 10:04:11", "1:56 pm on 8 May, 2023",
+"May 8, 2023" and "Monday, 8 May 2023 at 10:22". Month names are English, independently of the locale.
 """
 
 from __future__ import annotations
@@ -27,49 +27,64 @@ _DATES = tuple(
         rf"{_MONTH}\s+{_DAY},?\s+{_YEAR}",
     )
 )
-_NUMBERS = re.compile(r"(?<!\d)\d{1,2}(?P<mark>[-/.])\d{1,2}(?P=mark)(?:\d{4}|\d{2})(?!\d)")  # of either order
+_AMBIGUOUS = re.compile(r"(?<!\d)\d{1,2}(?P<mark>[-/.])\d{1,2}(?P=mark)(?:\d{4}|\d{2})(?!\d)")  # day or month first
 _TIME = re.compile(
     r"(?<![\d:])(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\s*(?P<half>[ap])\.?m\.?)?(?![\d:])",
     re.IGNORECASE,
 )
 _WEEKDAY = re.compile(r"\(?\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b\.?\)?", re.IGNORECASE)
-_GLUE = re.compile(r"[\s,]|\b(?:on|at)\b", re.IGNORECASE)  # all that may be left over once date and time are taken
+_SEPARATOR = re.compile(r"[\s,]|\b(?:on|at)\b", re.IGNORECASE)  # may remain after date and time are removed
 
 
 def parse_zone(name: str) -> ZoneInfo:
-    """A time zone by its name. ConfigError where there is none."""
+    """Return a time zone by its name.
+
+    Raises:
+        ConfigError: there is no such zone.
+    """
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # the last where it names a folder of zones, like Europe
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder of zones, such as Europe
         raise ConfigError(f"time zone {name!r} is unknown; use one like Europe/Berlin or UTC") from None
 
 
 def parse_moment(text: str, tz: tzinfo = UTC) -> datetime:
-    """The moment that the text names; a time without an offset is in tz. ValueError for any other form."""
+    """Parse a date with or without a time of day.
+
+    Args:
+        text: the text.
+        tz: the zone of a time without an offset.
+
+    Raises:
+        ValueError: the text has none of the accepted forms.
+    """
     try:
-        found = datetime.fromisoformat(text.strip())
+        parsed = datetime.fromisoformat(text.strip())
     except ValueError:
-        found = _parse_written(text)
-    return found if found.tzinfo else found.replace(tzinfo=tz)
+        parsed = _parse_written(text)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=tz)
 
 
 def parse_clock(text: str, day: datetime) -> datetime:
-    """That time of day on the given day: "10:22", "1:56 pm"."""
+    """Parse a time of day, such as "10:22" or "1:56 pm", on a given day.
+
+    Raises:
+        ValueError: the text is no time of day.
+    """
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"no time of day: {text!r}")
+        raise ValueError(f"not a time of day: {text!r}")
     hour, minute, second = _read_clock(match)
     return day.replace(hour=hour, minute=minute, second=second, microsecond=0)
 
 
 def looks_like_date(text: str) -> bool:
-    """Whether the text has the form of a moment and of nothing else, though it may name none, as 31 June 2024, or two,
-    as 05/06/2024."""
-    date = next((match for pattern in (*_DATES, _NUMBERS) if (match := pattern.search(text))), None)
+    """Return whether the whole text has the form of a date, even an impossible (31 June) or ambiguous one (05/06)."""
+    date = next((match for pattern in (*_DATES, _AMBIGUOUS) if (match := pattern.search(text))), None)
     if date is None:
         return False
     rest = _TIME.sub(" ", text[: date.start()] + " " + text[date.end() :])
-    return not _GLUE.sub("", _WEEKDAY.sub("", rest))
+    return not _SEPARATOR.sub("", _WEEKDAY.sub("", rest))
 
 
 def _parse_written(text: str) -> datetime:
@@ -80,7 +95,7 @@ def _parse_written(text: str) -> datetime:
     time = _TIME.search(rest)
     if time is not None:
         rest = rest[: time.start()] + " " + rest[time.end() :]
-    if _GLUE.sub("", _WEEKDAY.sub("", rest)):
+    if _SEPARATOR.sub("", _WEEKDAY.sub("", rest)):
         raise ValueError(f"more than a date: {text!r}")
     parts = date.groupdict()
     month = int(parts["month"]) if parts.get("month") else _MONTHS.index(parts["name"][:3].lower()) + 1
@@ -90,7 +105,7 @@ def _parse_written(text: str) -> datetime:
 def _read_clock(match: re.Match[str]) -> tuple[int, int, int]:
     hour, half = int(match["hour"]), (match["half"] or "").lower()
     if half and not 1 <= hour <= 12:
-        raise ValueError(f"no such hour: {match[0]!r}")
+        raise ValueError(f"not an hour from 1 to 12: {match[0]!r}")
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)
     return hour, int(match["minute"]), int(match["second"] or 0)

@@ -1,6 +1,6 @@
-"""Reading text and JSON files so that every fault names its place.
+"""Reads text and JSON files; every error names the place in the file (`BadFile`).
 
-It knows bytes, UTF-8 and JSON; of conversations only that a line must be one that can be kept. It raises BadFile.
+The module knows bytes, UTF-8 and JSON, keys for lines without one, and the check that a bank can store a line.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ MAX_SHOWN_CHARS = 60  # characters of a wrong value that a message shows: enough
 
 
 def file_error(path: Path, where: str, what: str, remedy: str) -> BadFile:
-    """Make the error of a file: the place in it, what is wrong there, and what to do."""
+    """Build the error of a file from the place in it, the problem and the remedy."""
     return BadFile(what, path=path, where=where, remedy=remedy)
 
 
 def shorten(value: object) -> str:
-    """A wrong value, short enough for a message."""
+    """Return the repr of an invalid value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 1] + "…"
 
 
 def describe_json(value: object) -> str:
-    """What there is in a JSON file, in a few words."""
+    """Describe a JSON value for a message."""
     if isinstance(value, dict):
         names = ", ".join(shorten(name) for name in islice(value, MAX_NAMED_FIELDS))
         more = f" and {len(value) - MAX_NAMED_FIELDS:,} more" if len(value) > MAX_NAMED_FIELDS else ""
@@ -54,7 +54,11 @@ def describe_json(value: object) -> str:
 
 
 def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The file's lines with their numbers from 1, without their ends. Only \\n and \\r\\n end a line."""
+    """Yield the lines of a file with their numbers from 1, without line ends. Only \\n and \\r\\n end a line.
+
+    Raises:
+        BadFile: the file can't be read, or is not UTF-8.
+    """
     offset = 0
     try:
         with path.open("rb") as file:
@@ -67,7 +71,11 @@ def read_numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_text(path: Path) -> str:
-    """The file's text, a byte-order mark removed."""
+    """Return the text of a file without a byte-order mark.
+
+    Raises:
+        BadFile: the file can't be read, or is not UTF-8.
+    """
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -77,25 +85,36 @@ def read_text(path: Path) -> str:
 
 @contextmanager
 def spool_input(path: Path) -> Iterator[Path]:
-    """The path; or, where it is a pipe, a terminal or `-` for standard input, a copy of what comes out of it, for a
-    file is read repeatedly. What is wrong with the copy is said of the path."""
-    piped = str(path) == "-"
-    if not (piped or path.is_fifo() or path.is_char_device()):
+    """Yield a path that can be read repeatedly: of a temporary copy if `path` is a pipe, a terminal or `-` (stdin).
+
+    Errors of the block that name the copy name the original instead.
+    """
+    is_stdin = str(path) == "-"
+    if not (is_stdin or path.is_fifo() or path.is_char_device()):
         yield path
         return
     with TemporaryDirectory(prefix="everthread-") as folder:
-        copy = Path(folder, "stdin" if piped else path.name)
+        copy = Path(folder, "stdin" if is_stdin else path.name)
         try:
             _copy_stream(path, copy)
             yield copy
         except EverthreadError as error:
             if error.path == copy:
-                error.path = STANDARD_INPUT if piped else path
+                error.path = STANDARD_INPUT if is_stdin else path
             raise
 
 
 def parse_json(text: str, path: Path, line: int | None = None) -> object:
-    """One JSON value. line is the file's line when the text is only that line."""
+    """Parse one JSON value.
+
+    Args:
+        text: the text.
+        path: the file, for the message.
+        line: the number of the line, if the text is only that line of the file.
+
+    Raises:
+        BadFile: the text is not JSON.
+    """
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
         return value
@@ -113,54 +132,67 @@ def parse_json(text: str, path: Path, line: int | None = None) -> object:
 
 
 def load_json(path: Path) -> object:
-    """The whole file as one JSON value."""
+    """Parse a whole file as one JSON value.
+
+    Raises:
+        BadFile: the file can't be read, or is not JSON.
+    """
     return parse_json(read_text(path), path)
 
 
 def looks_like_json(path: Path) -> bool:
-    """Whether a file begins as JSON that holds objects does, and no text that people write."""
+    """Return whether a file begins like JSON with objects."""
     first = next((line.strip() for _, line in read_numbered_lines(path) if line.strip()), "")
     return first == "[" or first.startswith(("{", "[{"))
 
 
 def hash_parts(*parts: object) -> str:
-    """A key for a line that has no id at its source: SHA-256 over its parts, unmistakably separated."""
+    """Return the SHA-256 (hex) of several parts, which are separated unambiguously."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str).encode()).hexdigest()
 
 
 class KeyGenerator:
-    """Keys for the messages of a file that brings none: made of what is said, never of what the file is called.
+    """Generates keys for the messages of a file that has none, from their contents and never from the file's name.
 
-    A message with a time of its own is known by that, its speaker and its words; one without by these and by all that
-    was said before it, back to the last message with a time of its own. So a file that is read again, or a copy of it
-    under another name, brings nothing new; one that has grown at its end brings what was added; and of two files
-    without times nothing is taken for the same but an opening that they share, word for word. Where a line is changed
-    or put in between, those behind it that have no time of their own are new.
+    The key of a message with its own time depends on the time, the speaker and the text. The key of a message without
+    a time also depends on all messages before it, back to the last one with a time. Importing a file again, or a copy
+    with another name, therefore adds nothing, and importing a longer version adds the new messages. Two files without
+    times share keys only for a common beginning. After an edited or inserted line, the following messages without a
+    time are new.
     """
 
     def __init__(self) -> None:
-        self._times: Counter[str] = Counter()
+        self._occurrences: Counter[str] = Counter()
         self._last = ""
 
     def start_session(self) -> None:
-        """Forget what was said before: a dated session stands for itself."""
+        """Make the following keys independent of the messages before, at the beginning of a dated session."""
         self._last = ""
 
     def next_key(self, *said: object, timed: bool) -> str:
-        """The key of the next message; the same one said again has another."""
-        name = hash_parts("" if timed else self._last, *said)
-        self._times[name] += 1
-        self._last = hash_parts(name, self._times[name])
+        """Return the key of the next message. A repeated message gets another key.
+
+        Args:
+            said: the parts that identify the message.
+            timed: whether it has its own time.
+        """
+        base = hash_parts("" if timed else self._last, *said)
+        self._occurrences[base] += 1
+        self._last = hash_parts(base, self._occurrences[base])
         return self._last
 
 
 def make_session_id(path: Path, key: str) -> str:
-    """A session's id: the file's name without its ending, and the beginning of a message's key."""
+    """Build a session's id from the file's name, without its suffix, and the beginning of a message's key."""
     return f"{path.stem[:MAX_SHOWN_CHARS]}-{key[:8]}"
 
 
 def check_line(line: NewLine, path: Path, where: str) -> NewLine:
-    """The line as it is, if a bank would take it: nothing of a file is stored before all of it is known to be good."""
+    """Check that a bank can store a line, and return it.
+
+    Raises:
+        BadFile: it can't.
+    """
     try:
         clean_line(line, PLACEHOLDER_TIME)
     except BadLine as error:
@@ -169,10 +201,14 @@ def check_line(line: NewLine, path: Path, where: str) -> NewLine:
 
 
 def require_text(record: JsonObject, field: str, path: Path, where: str) -> str:
-    """A field that must be text."""
+    """Return a field that must be text.
+
+    Raises:
+        BadFile: it is missing, or another value.
+    """
     value = record.get(field)
     if not isinstance(value, str):
-        raise file_error(path, where, f'"{field}" is {shorten(value)}', "it must be a text")
+        raise file_error(path, where, f'"{field}" is {shorten(value)}', "it must be text")
     return value
 
 
@@ -183,7 +219,7 @@ def require_object(value: object, path: Path, where: str) -> JsonObject:
         BadFile: it is another value.
     """
     if not isinstance(value, dict):
-        raise file_error(path, where, f"{shorten(value)} is no object", "give the file as it was published")
+        raise file_error(path, where, f"{shorten(value)} is not an object", "give the file as it was published")
     return cast("JsonObject", value)
 
 
@@ -208,12 +244,12 @@ def _decode(path: Path, raw: bytes, line: int | None, offset: int) -> str:
 
 
 def _detect_archive(raw: bytes) -> str | None:
-    """Return which kind of archive begins with these bytes, or None. A phone hands out chats as zip archives."""
+    """Return which kind of archive begins with these bytes, or None. Phones export chats as zip archives."""
     return next((kind for magic, kind in _ARCHIVES.items() if raw.startswith(magic)), None)
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _raise_unreadable(path: Path, error: OSError) -> NoReturn:

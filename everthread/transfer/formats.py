@@ -18,7 +18,7 @@ from everthread.types import NewLine
 
 Reader = Callable[[], Iterator[NewLine]]
 
-FORMATS = {  # what the `read` of each module takes, apart from the path
+FORMATS = {  # the options of each module's `read`, apart from the path
     "jsonl": ("tz", "skipped", "places"),
     "messages": ("tz", "skipped", "places"),
     "transcript": ("assistant", "tz"),
@@ -48,26 +48,26 @@ def open_reader(
         only: conversations of a data set to read; without any, all.
         assistant: names under which the chatbot speaks.
         tz: the zone of times without one.
-        skipped: counts the entries that hold no line, by kind.
-        places: receives the place in the file of each line that has a key of its own.
+        skipped: filled with the number of entries without a line, by kind.
+        places: filled with the place in the file of each line with its own key, by key.
 
     Returns:
-        A function that reads the file from its beginning, each time it is called.
+        A function that reads the file from its beginning at each call.
 
     Raises:
-        ConfigError: for an unknown format, and for an option that the format doesn't have.
+        ConfigError: the format is unknown, or doesn't have a given option.
     """
     format = format or _recognize(path)
     if format not in FORMATS:
         raise ConfigError(f"format {format!r} is unknown; known are {', '.join(FORMATS)}")
-    takes = FORMATS[format]
+    options = FORMATS[format]
     given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
-    for name in given.keys() - set(takes):
-        those = ", ".join(each for each, takes in FORMATS.items() if name in takes)
-        what = f"read as {format}, which takes no {name!r} ({those} do)"
+    for name in given.keys() - set(options):
+        others = ", ".join(each for each, known in FORMATS.items() if name in known)
+        what = f"read as {format}, which takes no {name!r} ({others} do)"
         raise ConfigError(what, path=path, remedy="leave out {option}", option=name)
-    filled = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in takes}
-    return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **filled)
+    outputs = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in options}
+    return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **outputs)
 
 
 def _recognize(path: Path) -> str:
@@ -90,9 +90,9 @@ def _recognize(path: Path) -> str:
         if "session_1" in first:
             return "realtalk"
     if messages.is_messages(value) or other_services.detect_service(value) is not None:
-        return "messages"  # which refuses another service's export by its name
+        return "messages"  # whose reader rejects another service's export by its name
     raise ConfigError(
-        f"this is JSON of an unknown kind: {describe_json(value)}. Taken are messages as chat APIs have them "
+        f"this is JSON of an unknown kind: {describe_json(value)}. Accepted are messages of chat APIs "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
         "files of LoCoMo and REALTALK",
         path=path,

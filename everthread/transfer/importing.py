@@ -1,9 +1,9 @@
-"""Lines on their way into a bank that may be the one they came from.
+"""Imports a file into a bank, which may be the bank that exported it.
 
-A line with a key is known by it. One without was exported under a key that holds its number and a digest of what it
-says; here it is looked up, so that a bank's own export adds nothing to it. A key that the bank knows is passed over,
-also where its line was retracted or corrected here; one under which the bank never held these words is an error: the
-line would be lost. What was retracted or corrected where it comes from is retracted or corrected here as well.
+Lines are identified by their keys. A line without a key is exported with one made from its number and a hash of its
+contents, and recognised by it, so that importing a bank's own export adds nothing. A line whose key is in the bank is
+skipped, even if the line in the bank was retracted or corrected. If the bank never had these words under this key, the
+file is rejected, because the line would be lost. Retractions and corrections in the file are applied to the bank.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from everthread.types import Line, NewLine
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file that was read once from beginning to end, and found sound."""
+    """A file that was read once completely and has no errors."""
 
     path: Path
     read: Reader
     line_count: int
-    skipped: Mapping[str, int]  # what holds no line, by its kind
-    places: Mapping[str, str]  # where each key of a line's own stands
+    skipped: Mapping[str, int]  # entries without a line, by kind
+    places: Mapping[str, str]  # key -> place in the file, for lines with their own key
 
 
 def check_file(path: Path, format: str | None = None, **options: Any) -> CheckedFile:
@@ -60,42 +60,54 @@ def check_file(path: Path, format: str | None = None, **options: Any) -> Checked
 
 
 def check_compatible(memory: Memory, source: CheckedFile) -> None:
-    """See that the bank takes all of it. Raises as `check`."""
-    held = memory.stats()
-    if held.lines or held.retracted:
+    """Check that no line of the file conflicts with the bank.
+
+    Raises:
+        BadFile: see `check_keys`.
+    """
+    stats = memory.stats()
+    if stats.lines or stats.retracted:
         check_keys(memory, source.read(), source.path, source.places)
 
 
 def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Keep the lines of a file that are new to the bank, once it was seen that the bank takes all: what was read, added
-    and skipped, and what the bank holds. progress is called with the size of each batch that is done."""
-    before, talks, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
+    """Store the lines of a file that are new to the bank; call `check_compatible` first.
+
+    Args:
+        memory: the bank.
+        source: the file.
+        progress: called with the number of lines of each batch.
+
+    Returns:
+        The counts of lines read and added, of the bank's lines, and of skipped entries.
+    """
+    before, own_sessions, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
     while batch := list(islice(lines, BATCH)):
         store_lines(memory, batch)
         if progress is not None:
             progress(len(batch))
-    if talks:  # the conversation that goes on is the bank's own, whatever is read into it, and when
+    if own_sessions:  # an imported session must not be continued by the bank's next line
         for each in memory.sessions():
-            if each.id not in talks:
+            if each.id not in own_sessions:
                 memory.end(each.id, each.last_at)
     after = memory.stats()
     added = after.lines + after.retracted - before.lines - before.retracted
-    held = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
-    return {"read": source.line_count, "added": added, **held, "skipped": dict(source.skipped)}
+    totals = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
+    return {"read": source.line_count, "added": added, **totals, "skipped": dict(source.skipped)}
 
 
 def format_skipped(counts: Mapping[str, int]) -> str:
-    """What was left out of an import, as the end of a sentence."""
+    """Format the number of skipped entries as the end of a sentence."""
     return f" (skipped: {', '.join(f'{count} {kind}' for kind, count in counts.items())})" if counts else ""
 
 
 def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
-    """Keep the lines that are new to the bank, and retract or correct those that have been since."""
+    """Store the lines that are new to the bank, and apply the retractions and corrections of the others."""
     new = list(select_foreign_lines(memory, lines))
-    held = _find_by_key(memory, new)
-    memory.observe_many([line for line in new if _stored_key(line) not in held])
-    own = [(line, there) for line in lines if line.retracted_at and (there := _find_exported(memory, line.key))]
-    for line, there in (*((line, held[key]) for line in new if (key := _stored_key(line)) in held), *own):
+    stored = _find_by_key(memory, new)
+    memory.observe_many([line for line in new if _stored_key(line) not in stored])
+    exported = [(line, there) for line in lines if line.retracted_at and (there := _find_exported(memory, line.key))]
+    for line, there in (*((line, stored[key]) for line in new if (key := _stored_key(line)) in stored), *exported):
         if there.retracted_at is not None:
             continue
         if _is_correction(line, there):
@@ -105,7 +117,7 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
 
 
 def select_foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:
-    """Those of the lines that this bank did not export itself. A parent that it did is named by its number."""
+    """Yield the lines that this bank did not export. A parent that it exported is replaced by its number."""
     for line in lines:
         if _find_exported(memory, line.key) is None:
             parent = _find_exported(memory, line.parent)
@@ -113,13 +125,22 @@ def select_foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[N
 
 
 def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[str, str]) -> None:
-    """BadFile, where the bank knows the key of one of the lines and keeps other words under it. places says where each
-    key stands in the file."""
-    rest = iter(lines)
-    while batch := list(islice(rest, BATCH)):
-        held = _find_by_key(memory, batch)
+    """Check that the bank has no other words under the keys of some lines.
+
+    Args:
+        memory: the bank.
+        lines: the lines.
+        path: their file, for the message.
+        places: key -> place in the file.
+
+    Raises:
+        BadFile: it has; the line would be lost.
+    """
+    remaining = iter(lines)
+    while batch := list(islice(remaining, BATCH)):
+        stored = _find_by_key(memory, batch)
         for line in batch:
-            there = held.get(_stored_key(line))
+            there = stored.get(_stored_key(line))
             if there is not None and not _is_correction(line, there) and not _had_same_words(memory, line, there):
                 what = (
                     f"bank {memory.bank!r} keeps other words under the key {shorten(line.key)}, as its line {there.seq}"
@@ -129,35 +150,35 @@ def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Map
 
 
 def _stored_key(line: NewLine) -> str:
-    """The line's key as a bank would keep it; nothing, where it has none."""
+    """Return the line's key as a bank would store it; empty for a line without one."""
     return replace_unstorable(line.key)[0] if isinstance(line.key, str) else ""
 
 
 def _find_by_key(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
-    """The lines that the bank has under the keys of these."""
+    """Return the bank's lines with the keys of these lines, by key."""
     return memory.store.get_by_key(memory.bank, [key for line in lines if (key := _stored_key(line))])
 
 
 def _had_same_words(memory: Memory, line: NewLine, there: Line) -> bool:
-    """Whether the bank has or had these words under the key of the line that is there."""
+    """Return whether the bank has, or had before a correction, the same words under the key."""
     said = _stored_words(line)
     return any((each.speaker, each.text) == said for each in key_history(memory.store, memory.bank, there))
 
 
 def _is_correction(line: NewLine, there: Line) -> bool:
-    """Whether a line is another bank's correction of the line that is here, which this bank has not changed."""
+    """Return whether a line is another bank's correction of a line that this bank has not corrected."""
     changed = META_KEY_FROM in line.metadata and META_KEY_FROM not in there.metadata
     return changed and line.retracted_at is None and _stored_words(line) != (there.speaker, there.text)
 
 
 def _stored_words(line: NewLine) -> tuple[str, str]:
-    """Who says what, as a bank would keep it."""
-    kept = clean_line(line, PLACEHOLDER_TIME)
-    return kept.speaker, kept.text
+    """Return the speaker and the text as a bank would store them."""
+    cleaned = clean_line(line, PLACEHOLDER_TIME)
+    return cleaned.speaker, cleaned.text
 
 
 def _find_exported(memory: Memory, key: int | str | None) -> Line | None:
-    """The line of the bank that was exported under this key, retracted or not."""
+    """Return the bank's line that was exported under this key, retracted or not."""
     seq = exported_seq(key) if isinstance(key, str) else None
     if seq is None:
         return None

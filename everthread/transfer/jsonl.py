@@ -1,14 +1,13 @@
-"""JSON Lines: one line of a bank an object. This is the format that loses nothing.
+"""JSON Lines: one object for each line of a bank. The only format that loses nothing.
 
-`write` keeps seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at. `read`
-is for a bank that numbers lines anew, and takes other files too:
+`write` stores seq, session, role, speaker, text, said_at with its offset, parent, metadata, key and retracted_at.
+`read` prepares lines for a bank that assigns its own numbers, and accepts other files too:
 
-    {"text": "…"}                        and, where known, speaker, role, said_at, session, metadata, key, retracted_at
-    {"role": "user", "content": "…"}     as chat APIs write it, perhaps with a name; content may be a list of parts
+    {"text": "…"}                        optionally with speaker, role, said_at, session, metadata, key, retracted_at
+    {"role": "user", "content": "…"}     a message of a chat API, optionally with a name; content may be a list of parts
 
-A field that is none of ours, or a second one of the same meaning, is kept in the line's metadata. So is an id: people
-number the lines of each file from 1, so it names a line only together with what was said. It knows nothing of the bank
-that the lines go to.
+An unknown field, or a second field of the same meaning, becomes metadata of the line. So does an id, which identifies a
+line only together with its text, because many files number their lines from 1.
 """
 
 from __future__ import annotations
@@ -36,18 +35,21 @@ from everthread.transfer.files import (
 )
 from everthread.types import ROLES, JSONValue, Line, Metadata, NewLine, Role
 
-RENAMED: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' other names for two of ours
-FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
-NAMES = frozenset(("text", "content", "speaker", "name", "key"))
-CALLS = ("tool_calls", "function_call")  # fields of a message that may have no content
-TEXTS = ("text", "input_text", "output_text")  # types of a content part that is text
+ROLE_ALIASES: Mapping[object, Role] = {"developer": "system", "function": "tool"}  # chat APIs' names for two roles
+LINE_FIELDS = frozenset(("seq", "session", "role", "said_at", "parent", "metadata", "retracted_at"))
+ALTERNATIVE_FIELDS = frozenset(("text", "content", "speaker", "name", "key"))
+CALL_FIELDS = ("tool_calls", "function_call")  # fields of a message that may have no content
+TEXT_PART_TYPES = ("text", "input_text", "output_text")  # types of a content part that is text
 
 _EXPORTED = re.compile(r"everthread:(\d{1,18}):[0-9a-f]{64}")
 
 
 def write(lines: Iterable[Line], file: TextIO) -> int:
-    """Write the lines, one JSON object each, and say how many. What a line does not have is left out, but for the key,
-    by which its own bank knows it again. What the file's encoding may not hold is escaped."""
+    """Write lines as JSON objects, and return their number.
+
+    Unset fields are left out, except the key, by which the exporting bank recognises the line. Characters that the
+    file's encoding can't represent are escaped.
+    """
     count, escaped = 0, codecs.lookup(file.encoding or "utf-8").name != "utf-8"
     for line in lines:
         file.write(format_line(line, escaped))
@@ -56,26 +58,26 @@ def write(lines: Iterable[Line], file: TextIO) -> int:
 
 
 def format_line(line: Line, ascii_only: bool = False) -> str:
-    """A line as it is written, with its end; in ASCII, if escaped."""
+    """Format a line as JSON with a line end, escaped to ASCII if `ascii_only` is set."""
     return json.dumps(_fields(line), ensure_ascii=ascii_only, allow_nan=False, default=_encode_mapping) + "\n"
 
 
 def export_key(line: Line) -> str:
-    """The line's key, or one made of its number and of what it says."""
+    """Return the line's key, or one made from its number and a hash of its contents."""
     said = (line.seq, line.session, line.said_at.isoformat(), line.role, line.speaker, line.text)
     return line.key or f"everthread:{line.seq}:{hash_parts(*said)}"
 
 
 def exported_seq(key: str) -> int | None:
-    """The number, in the bank that exported it, of the line whose key `export_key` made."""
-    made = _EXPORTED.fullmatch(key)
-    return int(made[1]) if made else None
+    """Return the number of the line for which `export_key` made this key; None for another key."""
+    match = _EXPORTED.fullmatch(key)
+    return int(match[1]) if match else None
 
 
 def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
 ) -> Iterator[NewLine]:
-    """The lines of the file, ready to be remembered; see `lines`."""
+    """Yield the lines of a file; see `parse_objects`."""
     objects = (
         (f"line {number}", parse_json(text, path, number)) for number, text in read_numbered_lines(path) if text.strip()
     )
@@ -90,13 +92,20 @@ def parse_objects(
     skipped: Counter[str] | None = None,
     places: dict[str, str] | None = None,
 ) -> Iterator[NewLine]:
-    """The lines of these objects, each with its place in the file.
+    """Yield the lines of JSON objects.
 
-    A time without an offset is in tz. A parent is named by its key, since the bank will number the lines anew; one that
-    is not among the lines read before, because it was forgotten or not exported, is left out. Skipped and counted are
-    messages "without words", as chat APIs write them around the call of a tool or a picture, and what stands beside
-    the words of a message: "parts that are no text".
-    places takes up where each key of a line's own stands.
+    A parent is given by its key, because the bank assigns new numbers. A parent that is not among the lines before,
+    because it was forgotten or not exported, is left out.
+
+    Args:
+        objects: place in the file and value of each object.
+        path: the file, for messages.
+        tz: the zone of times without an offset.
+        skipped: counts messages "without words", such as tool calls and pictures, and "parts that are no text".
+        places: filled with the place of each line with its own key, by key.
+
+    Raises:
+        BadFile: a value is invalid.
     """
     skipped, places = Counter() if skipped is None else skipped, {} if places is None else places
     places.clear()
@@ -104,12 +113,12 @@ def parse_objects(
     by_seq: dict[int | None, str] = {}  # the file's seq -> the line's key
     for where, value in objects:
         if not isinstance(value, dict):
-            raise file_error(path, where, f"{shorten(value)} is no object", 'write {"text": "…"}')
-        value, others = _join_content_parts(value, path, where)
+            raise file_error(path, where, f"{shorten(value)} is not an object", 'write {"text": "…"}')
+        value, other_parts = _join_content_parts(value, path, where)
         if _is_wordless(value):
             skipped["without words"] += 1
         else:
-            skipped += Counter({"parts that are no text": others})
+            skipped += Counter({"parts that are no text": other_parts})
             line = _build_line(value, path, where, tz)
             key = key_of(line, value.get("id"), where)
             parent = by_seq.get(_optional_seq(value, "parent", path, where))
@@ -119,7 +128,7 @@ def parse_objects(
 
 
 def _join_content_parts(value: Mapping[str, object], path: Path, where: str) -> tuple[Mapping[str, object], int]:
-    """The message, its content as one text where it is in parts, and how many of these are none."""
+    """Join the text parts of a message's content; return the message and the number of other parts."""
     content = value.get("content")
     if not isinstance(content, list) or value.get("text") is not None:
         return value, 0
@@ -131,19 +140,19 @@ def _join_content_parts(value: Mapping[str, object], path: Path, where: str) -> 
 def _content_texts(content: list[object], path: Path, where: str) -> Iterator[str]:
     for part in content:
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            raise file_error(path, where, f"the content part {shorten(part)} has no type", "name it, as chat APIs do")
-        if part["type"] in TEXTS:
+            raise file_error(path, where, f"the content part {shorten(part)} has no type", "add it, as chat APIs do")
+        if part["type"] in TEXT_PART_TYPES:
             yield require_text(part, "text", path, where)
 
 
 def _is_wordless(value: Mapping[str, object]) -> bool:
-    """Whether it is a message without words, as those are that only call a tool."""
-    told = value.get("text") is not None or value.get("content") not in (None, "")
-    return not told and not {"content", *CALLS}.isdisjoint(value)
+    """Return whether a message has no text, for example because it only calls a tool."""
+    has_text = value.get("text") is not None or value.get("content") not in (None, "")
+    return not has_text and not {"content", *CALL_FIELDS}.isdisjoint(value)
 
 
 class _LineKeys:
-    """Keys for the lines of one file: their own, or made ones."""
+    """Returns the keys of the lines of one file: the given one, or a generated one."""
 
     def __init__(self, path: Path, own: dict[str, str]) -> None:
         self._path = path
@@ -181,11 +190,11 @@ def _fields(line: Line) -> dict[str, object]:
 def _encode_mapping(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"no JSON value: {shorten(value)}")
+    raise TypeError(f"not a JSON value: {shorten(value)}")
 
 
 def _build_line(value: Mapping[str, object], path: Path, where: str, tz: tzinfo) -> NewLine:
-    """The line of an object, as yet without a parent."""
+    """Build the line of an object, without its parent."""
     text, speaker = _choose_name(value, "text", "content"), _choose_name(value, "speaker", "name")
     role = _role(value, path, where)
     return NewLine(
@@ -201,7 +210,7 @@ def _build_line(value: Mapping[str, object], path: Path, where: str, tz: tzinfo)
 
 
 def _choose_name(value: Mapping[str, object], name: str, other: str) -> str:
-    """Which of two names of one field is used."""
+    """Return which of two names of one field the object uses."""
     return other if value.get(name) is None and value.get(other) is not None else name
 
 
@@ -216,9 +225,9 @@ def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str
 
 def _role(value: Mapping[str, object], path: Path, where: str) -> Role:
     role = value.get("role", "user")
-    if not isinstance(role, str) or role not in (*ROLES, *RENAMED):
+    if not isinstance(role, str) or role not in (*ROLES, *ROLE_ALIASES):
         raise file_error(path, where, f'"role" is {shorten(role)}', f"it must be one of {', '.join(ROLES)}")
-    return RENAMED.get(role) or cast("Role", role)
+    return ROLE_ALIASES.get(role) or cast("Role", role)
 
 
 def _optional_text(value: Mapping[str, object], name: str, path: Path, where: str) -> str | None:
@@ -255,8 +264,8 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
         metadata = {}
     if not isinstance(metadata, dict):
         raise file_error(path, where, f'"metadata" is {shorten(metadata)}', "it must be an object")
-    unused = {name for name in (*NAMES, "id") if value.get(name) is None}
-    extra = {name: item for name, item in value.items() if name not in FIELDS | used | unused}
+    unused = {name for name in (*ALTERNATIVE_FIELDS, "id") if value.get(name) is None}
+    extra = {name: item for name, item in value.items() if name not in LINE_FIELDS | used | unused}
     if twice := sorted(extra.keys() & metadata.keys()):
-        raise file_error(path, where, f'"{twice[0]}" stands in "metadata" and beside it', "keep one of them")
+        raise file_error(path, where, f'"{twice[0]}" is both in "metadata" and beside it', "remove one of them")
     return cast("dict[str, JSONValue]", {**extra, **metadata})

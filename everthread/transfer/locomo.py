@@ -1,7 +1,7 @@
 """LoCoMo's JSON: conversations of two friends over months, one sample or a list of samples.
 
-It knows turns and dates. The questions about them are for the benchmark to read (`bench/datasets.py`). REALTALK keeps
-the same shape, so its reader shares the pieces below.
+The module reads turns and dates; `bench.datasets` reads the questions about them. REALTALK has the same structure, so
+its reader uses the functions below.
 """
 
 from __future__ import annotations
@@ -30,27 +30,41 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")  # one spelling for each number, and 
 
 @dataclass(frozen=True, slots=True)
 class LocomoTurn:
-    """One turn of a session, as it stands in the file. place is where, for messages."""
+    """One turn of a session, as in the file.
+
+    Attributes:
+        session: the number of the session.
+        index: the position in the session, from 1.
+        record: the turn's JSON object.
+        place: the place in the file, for messages.
+    """
 
     session: int
-    index: int  # from 1 within the session
+    index: int
     record: JsonObject
     place: str
 
 
 def read(path: Path, *, only: Collection[str] = ()) -> Iterator[NewLine]:
-    """The turns of the samples named in only, or of all. Both friends have the role "user".
+    """Yield the turns of samples as lines. Both friends have the role "user".
 
-    Times are the session's date in UTC, and a second more with each turn, to keep their order. Sessions are called
-    "session_1" …; where several samples are read at once, "conv-26/session_1" …, so that they stay apart.
+    A turn's time is the date of its session in UTC, plus one second per turn, which preserves their order. Sessions are
+    named "session_1" …, or "conv-26/session_1" … if several samples are read.
+
+    Args:
+        path: the file.
+        only: ids of the samples to read; empty for all.
+
+    Raises:
+        BadFile: the file is invalid, or has no such sample.
     """
-    found = read_samples(path, only)
-    for name, sample in found:
-        yield from read_sample(sample, name, path, prefix=f"{name}/" if len(found) > 1 else "")
+    samples = read_samples(path, only)
+    for name, sample in samples:
+        yield from read_sample(sample, name, path, prefix=f"{name}/" if len(samples) > 1 else "")
 
 
 def read_samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, JsonObject]]:
-    """The samples of the file with their ids, in the file's order."""
+    """Return ids and samples of a file, in the file's order; only those in `only` unless it is empty."""
     value = load_json(path)
     items = value if isinstance(value, list) else [value]
     named = [_identify_sample(item, path, f"sample {number}") for number, item in enumerate(items, 1)]
@@ -65,12 +79,12 @@ def read_samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Json
 
 
 def read_sample(sample: JsonObject, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
-    """One sample's turns as lines."""
+    """Yield the turns of one sample as lines."""
     return check_lines(_read_lines(sample, name, path, prefix), path)
 
 
 def check_lines(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
-    """The lines, if all can be kept and no two share a key: the second would never be remembered."""
+    """Check that a bank can store each line, and that all keys differ: a second line with a key would be lost."""
     keys: set[str | None] = set()
     for line in lines:
         if line.key in keys:
@@ -97,12 +111,12 @@ def _read_lines(sample: JsonObject, name: str, path: Path, prefix: str) -> Itera
 
 
 def read_turns(conversation: JsonObject, path: Path, name: str) -> Iterator[LocomoTurn]:
-    """The turns of session_1, session_2 … in order; a date without a session is no session."""
+    """Yield the turns of session_1, session_2 … in order. A date without a session is ignored."""
     for number in sorted(_session_numbers(conversation, path, name)):
         place = f"{name}: session_{number}"
         session = conversation[f"session_{number}"]
         if not isinstance(session, list):
-            raise file_error(path, place, f"{shorten(session)} is no session", "it must be a list of turns")
+            raise file_error(path, place, f"{shorten(session)} is not a session", "it must be a list of turns")
         for index, record in enumerate(session, 1):
             yield LocomoTurn(number, index, require_object(record, path, f"{place}[{index}]"), f"{place}[{index}]")
 
@@ -117,19 +131,23 @@ def _session_numbers(conversation: JsonObject, path: Path, name: str) -> Iterato
 
 
 def parse_session_date(conversation: JsonObject, number: int, path: Path, name: str) -> datetime:
-    """When a session began."""
+    """Parse the time at which a session began."""
     field = f"session_{number}_date_time"
     text = require_text(conversation, field, path, name)
     try:
         return parse_moment(text, UTC)
     except ValueError:
         raise file_error(
-            path, f"{name}: {field}", f"{shorten(text)} is no date", "write it as 1:56 pm on 8 May, 2023"
+            path, f"{name}: {field}", f"{shorten(text)} is not a date", "write it as 1:56 pm on 8 May, 2023"
         ) from None
 
 
 def compute_turn_date(conversation: JsonObject, turn: LocomoTurn, path: Path, name: str) -> datetime:
-    """Return the session's date and a second more with each turn. BadFile where that is no date any more."""
+    """Return the session's date plus one second for each turn before.
+
+    Raises:
+        BadFile: the date is invalid, or the result is after the year 9999.
+    """
     began = parse_session_date(conversation, turn.session, path, name)
     try:
         return began + timedelta(seconds=turn.index - 1)
@@ -139,7 +157,7 @@ def compute_turn_date(conversation: JsonObject, turn: LocomoTurn, path: Path, na
 
 
 def format_turn_text(turn: LocomoTurn, field: str, path: Path) -> str:
-    """What was said, and what was shown: "text [image: caption]". Empty if there is neither."""
+    """Format a turn's text and images as "text [image: caption]"; empty if it has neither."""
     record = turn.record
     text = require_text(record, field, path, turn.place) if record.get(field) is not None else ""
     caption = record.get("blip_caption")

@@ -1,5 +1,5 @@
-"""The messages of a chat API in one JSON file: a list of {"role": "user", "content": "…"}, or an object that holds the
-list as "messages". Each is read as it would be as a line of its own; see `jsonl.py`.
+"""The messages of a chat API in one JSON file: a list of {"role": "user", "content": "…"}, or an object with the list
+under "messages". Each message is read like a line of a JSON Lines file; see `jsonl`.
 """
 
 from __future__ import annotations
@@ -14,28 +14,32 @@ from everthread.transfer import jsonl, other_services
 from everthread.transfer.files import file_error, hash_parts, load_json, make_session_id, shorten
 from everthread.types import NewLine
 
-_SHAPE = frozenset(("content", *jsonl.CALLS))  # fields of which a message has one at least
+_CONTENT_FIELDS = frozenset(("content", *jsonl.CALL_FIELDS))  # a message has at least one of these
 
 
 def read(
     path: Path, *, tz: tzinfo = UTC, skipped: Counter[str] | None = None, places: dict[str, str] | None = None
 ) -> Iterator[NewLine]:
-    """Read the messages that say something, in order, as one session.
+    """Yield the messages with text, in order, as one session.
 
-    The session is named for the file and for the first message that is not the system's. Raises BadFile, also for an
-    export of another service: its people would all become "user", and its lines would be dated today.
+    The session is named after the file and the first message that is not the system's. See `jsonl.parse_objects` for
+    the arguments.
+
+    Raises:
+        BadFile: the file is invalid, or an export of another service, whose people would all become "user" and whose
+            lines would be dated today.
     """
     value = load_json(path)
     if (service := other_services.detect_service(value)) is not None:
         raise file_error(
             path, "", f"this looks like an export of {service}, which can't be imported yet", other_services.REMEDY
         )
-    found = value.get("messages") if isinstance(value, dict) else value
-    if not isinstance(found, list):
+    messages = value.get("messages") if isinstance(value, dict) else value
+    if not isinstance(messages, list):
         raise file_error(
-            path, "", f"{shorten(found)} is no list of messages", 'write [{"role": "user", "content": "…"}]'
+            path, "", f"{shorten(messages)} is not a list of messages", 'write [{"role": "user", "content": "…"}]'
         )
-    numbered = ((f"message {number}", message) for number, message in enumerate(found, 1))
+    numbered = ((f"message {number}", message) for number, message in enumerate(messages, 1))
     lines = list(jsonl.parse_objects(numbered, path, tz=tz, skipped=skipped, places=places))
     first = next((line for line in lines if line.role != "system"), None)
     session = make_session_id(path, hash_parts(first.key)) if first else None
@@ -43,7 +47,7 @@ def read(
 
 
 def is_messages(value: object) -> bool:
-    """Return whether the JSON holds messages as a chat API has them: the first has a role, and a content or a call."""
-    found = value.get("messages") if isinstance(value, dict) else value
-    first = found[0] if isinstance(found, list) and found else None
-    return isinstance(first, dict) and isinstance(first.get("role"), str) and not _SHAPE.isdisjoint(first)
+    """Return whether JSON contains messages of a chat API: the first has a role, and content or a call."""
+    messages = value.get("messages") if isinstance(value, dict) else value
+    first = messages[0] if isinstance(messages, list) and messages else None
+    return isinstance(first, dict) and isinstance(first.get("role"), str) and not _CONTENT_FIELDS.isdisjoint(first)

@@ -1,8 +1,7 @@
-"""Exports of other services, recognised by their shape so that they are refused by name.
+"""Recognises exports of other services by their fields, so that they are rejected by name.
 
-Several of them hold a list called "messages" whose entries have a "content", as the messages of a chat API do. Read as
-such, every person would become "user" and every line would be dated today. Fields are the services' own, as of autumn
-2026. This module knows shapes alone; it reads no file.
+Several have a list "messages" whose entries have a "content", like the messages of a chat API. Read as such, every
+person would become "user" and every line would be dated today. The fields are those of autumn 2026.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ REMEDY = 'write its messages as JSON Lines, {"speaker": "…", "said_at": "…",
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The fields by which an export is known: of the whole, and of its first message."""
+    """The fields that identify an export: of the outer object, and of its first message."""
 
     service: str
     outer: frozenset[str]
@@ -28,7 +27,7 @@ def _shape(service: str, outer: str = "", inner: str = "") -> _Shape:
     return _Shape(service, frozenset(outer.split()), frozenset(inner.split()))
 
 
-# Objects, with the fields of an entry of their "messages"; the first that fits names the service.
+# Objects, with the fields of an entry of their "messages"; the first match names the service.
 _OBJECTS = (
     _shape("Discord (DiscordChatExporter)", "channel messages", "author timestamp"),
     _shape("Discord (DiscordChatExporter)", "guild channel messages"),
@@ -59,15 +58,15 @@ _LISTS = (
 
 
 def detect_service(value: object) -> str | None:
-    """Return the name of the service whose export a JSON value is, or None where no shape is known."""
+    """Return the name of the service that exported a JSON value; None if its fields are unknown."""
     if isinstance(value, list):
         first = _first(value)
         return next((each.service for each in _LISTS if each.inner <= first.keys()), None)
     if not isinstance(value, dict):
         return None
     first = _first(value.get("messages", value.get("turns")))
-    fits = (each.service for each in _OBJECTS if each.outer <= value.keys() and each.inner <= first.keys())
-    return next(fits, None)
+    matches = (each.service for each in _OBJECTS if each.outer <= value.keys() and each.inner <= first.keys())
+    return next(matches, None)
 
 
 def _first(value: object) -> _Record:

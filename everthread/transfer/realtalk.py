@@ -1,7 +1,7 @@
-"""REALTALK's JSON: real chats between two people, one chat a file, or a folder of such files.
+"""REALTALK's JSON: real chats between two people, one chat per file, or a folder of such files.
 
-A message is {"clean_text" (or "text"), "speaker", "date_time", "dia_id", perhaps "img_url" and "blip_caption"}; dates
-are "29.12.2023, 10:04:11", though LoCoMo's way is read too. The shape is LoCoMo's, and so are the pieces that read it.
+A message is {"clean_text" (or "text"), "speaker", "date_time", "dia_id", and maybe "img_url" and "blip_caption"}. Dates
+are "29.12.2023, 10:04:11" or as in LoCoMo. The structure is LoCoMo's, whose functions read it.
 """
 
 from __future__ import annotations
@@ -17,33 +17,50 @@ from everthread.types import NewLine
 
 
 def read(path: Path, *, only: Collection[str] = ()) -> Iterator[NewLine]:
-    """The messages of the chats named in only, or of all. Both friends have the role "user"; times are in UTC.
+    """Yield the messages of chats as lines. Both friends have the role "user"; times are in UTC.
 
-    Sessions are called "session_1" …; where several chats are read at once, "chat-name/session_1" …
+    Sessions are named "session_1" …, or "chat-name/session_1" … if several chats are read.
+
+    Args:
+        path: a file, or a folder of files.
+        only: names of the chats to read; empty for all.
+
+    Raises:
+        BadFile: a file is invalid, or there is no such chat.
     """
-    found = find_chat_files(path, only)
-    for file in found:
-        yield from read_chat(load_chat(file), file.stem, file, prefix=f"{file.stem}/" if len(found) > 1 else "")
+    files = find_chat_files(path, only)
+    for file in files:
+        yield from read_chat(load_chat(file), file.stem, file, prefix=f"{file.stem}/" if len(files) > 1 else "")
 
 
 def find_chat_files(path: Path, only: Collection[str] = ()) -> list[Path]:
-    """The chats' files: path itself, or the JSON files in it. A chat's id is its file's name without the ending."""
-    found = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    if not found:
+    """Return the files of the chats: the path itself, or the JSON files in the folder.
+
+    A chat's name is the name of its file without the suffix.
+
+    Args:
+        path: a file, or a folder of files.
+        only: names of the chats; empty for all.
+
+    Raises:
+        BadFile: there is no such chat.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
         raise file_error(path, "", "no .json file in this folder", "give a chat or the folder of chats")
-    if missing := set(only) - {file.stem for file in found}:
-        choice = ", ".join(file.stem for file in found)
+    if missing := set(only) - {file.stem for file in files}:
+        choice = ", ".join(file.stem for file in files)
         raise file_error(path, "", f"there is no chat {shorten(min(missing))}", f"choose from {choice}")
-    return [file for file in found if not only or file.stem in only]
+    return [file for file in files if not only or file.stem in only]
 
 
 def load_chat(path: Path) -> JsonObject:
-    """One file's chat."""
+    """Load the chat of one file."""
     return require_object(load_json(path), path, "the chat")
 
 
 def read_chat(record: JsonObject, name: str, path: Path, prefix: str = "") -> Iterator[NewLine]:
-    """One chat's messages as lines. A message of neither words nor image is none."""
+    """Yield the messages of one chat as lines. A message without text and image is skipped."""
     return check_lines(_read_lines(record, name, path, prefix), path)
 
 
@@ -63,7 +80,7 @@ def _read_lines(record: JsonObject, name: str, path: Path, prefix: str) -> Itera
 
 
 def get_dia_id(turn: LocomoTurn, path: Path) -> str:
-    """The message's id; where it has none, the one that its place implies."""
+    """Return the message's id, or one made from its position if it has none."""
     if turn.record.get("dia_id") is None:
         return f"D{turn.session}:{turn.index}"
     return require_text(turn.record, "dia_id", path, turn.place)

@@ -1,4 +1,4 @@
-r"""Plain text transcripts, as people keep them:
+r"""Plain text transcripts:
 
     Monday, 6 May 2024
     Ann: Did you water the plants?
@@ -9,17 +9,17 @@ r"""Plain text transcripts, as people keep them:
     [2024-05-07 09:12] Bob Miller: The fern has a new leaf.
 
 - `Name: text` is a message. A name begins with a letter, has at most four words and is followed by a colon and a space.
-  Each word of a longer name begins with a capital, or has none to begin with; von, van, de … may stand between.
-  So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is.
-- `[date and time] Name: text` says when; `[10:22] Name: text` is on the day of the line before or of the header, but a
-  clock that goes back by more than twelve hours has passed midnight.
-- A line that is only a date (`dates.py` lists the forms), perhaps between `---`, `===`, `***`, `#` or
-  brackets, begins a session.
-- Any other line goes on with the message before it. Blank lines mean nothing. But a line that was meant as one of the
-  above, with a date that does not exist or may be read in two ways, is an error.
+  Each word of a longer name begins with a capital, or with a letter that has no case; particles such as von, van and de
+  may be among them. So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is.
+- `[date and time] Name: text` has a time; `[10:22] Name: text` is on the day of the line before or of the header. If
+  the clock goes back by more than twelve hours, midnight has passed.
+- A line that is only a date (`dates` lists the forms), optionally between `---`, `===`, `***`, `#` or brackets, begins
+  a session.
+- Any other line continues the message before it. Blank lines are ignored. A line that looks like one of the above, but
+  has an impossible or ambiguous date, is an error.
 
-Without a time of its own a message comes one second after the message before it, or at the header's time; without any
-date it has no time at all. `files.KeyGenerator` describes how a message is recognised in a later or another
+A message without a time is one second after the message before it, or at the header's time; without any date in the
+file it has no time. `files.KeyGenerator` describes how a message is recognised in a later or another
 file. The caller names the speakers that are the bot, because the text does not.
 """
 
@@ -43,7 +43,7 @@ from everthread.transfer.files import (
 )
 from everthread.types import NewLine, Role
 
-HALF_A_DAY = timedelta(hours=12)
+MIDNIGHT_GAP = timedelta(hours=12)
 MAX_NAME_CHARS = 40  # characters; what is longer is a sentence with a colon in it
 MAX_NAME_WORDS = 4
 PARTICLES = frozenset(
@@ -51,15 +51,23 @@ PARTICLES = frozenset(
 )
 
 _MESSAGE = re.compile(rf"(?P<name>[^:：\[\]]{{1,{MAX_NAME_CHARS}}}?)(?::(?=\s|$)|：)\s*(?P<text>.*)", re.DOTALL)
-_STAMPED = re.compile(r"\[(?P<stamp>[^\]]{3,60})\]\s*(?P<rest>.*)", re.DOTALL)
-_FRAME = " \t-=*#_[]()"
+_WITH_STAMP = re.compile(r"\[(?P<stamp>[^\]]{3,60})\]\s*(?P<rest>.*)", re.DOTALL)
+_DATE_DECORATION = " \t-=*#_[]()"
 _WORD = re.compile(r"[^\W\d_][\w.'’\-]*|\d+|\([\w .'’\-]+\)")
 
 
 def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> Iterator[NewLine]:
-    """The transcript's messages. The speakers named in assistant are the bot; a time is in tz.
+    """Yield the messages of a transcript as lines.
 
-    A session is called after the file and its first message: "diary-3f9a2c01".
+    A session is named after the file and its first message, for example "diary-3f9a2c01".
+
+    Args:
+        path: the file.
+        assistant: the speakers that are the bot.
+        tz: the zone of times.
+
+    Raises:
+        BadFile: a line is invalid.
     """
     keys, session, name = KeyGenerator(), 0, ""
     for message in _read_messages(path, tz):
@@ -68,11 +76,11 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
             what = f"{message.name} says nothing"
             raise file_error(path, f"line {message.number}", what, "remove the line, or write what was said")
         wall = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
-        begins = message.session != session
-        if begins:
+        is_first = message.session != session
+        if is_first:
             keys.start_session()
         key = keys.next_key(wall, message.name, text, timed=message.timed)
-        if begins:
+        if is_first:
             session, name = message.session, make_session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
         yield check_line(
@@ -86,26 +94,31 @@ class _Message:
     name: str
     session: int
     said_at: datetime | None
-    timed: bool  # whether it tells its own time
+    timed: bool  # whether it has its own time
     parts: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Clock:
-    """Where in time the transcript is."""
+    """The session and the time of the line that is being read."""
 
     tz: tzinfo
     session: int = 1
-    begun: bool = False  # whether the present session has a message
+    has_messages: bool = False  # in the present session
     header: datetime | None = None
     last: datetime | None = None
 
     def start_session(self, header: datetime) -> None:
-        self.session += self.begun
-        self.begun, self.header, self.last = False, header, None
+        """Start a session at the time of its header."""
+        self.session += self.has_messages
+        self.has_messages, self.header, self.last = False, header, None
 
     def parse_stamp(self, text: str) -> datetime | None:
-        """The time in brackets; None if it is no time, ValueError if it is a time of an unknown day."""
+        """Return the time in brackets; None if the text is not a time.
+
+        Raises:
+            ValueError: it is a time of day without a known date.
+        """
         try:
             return parse_moment(text, self.tz)
         except ValueError:
@@ -118,14 +131,18 @@ class _Clock:
         if day is None:
             raise ValueError(text)
         at = parse_clock(text, day)
-        return at + timedelta(days=1) if day - at > HALF_A_DAY else at
+        return at + timedelta(days=1) if day - at > MIDNIGHT_GAP else at
 
     def advance(self, stamp: datetime | None) -> datetime | None:
-        """When the next message was said."""
+        """Return the time of the next message.
+
+        Args:
+            stamp: its own time, if it has one.
+        """
         if stamp is None and self.last is not None:
             stamp = self.last + timedelta(seconds=1)
         self.last = stamp or self.header
-        self.begun = True
+        self.has_messages = True
         return self.last
 
 
@@ -139,8 +156,8 @@ def _read_messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
         header = _parse_header(text, tz)
         if header is not None:
             time.start_session(header)
-        begun = None if header else _start_message(path, number, text, time)
-        if begun is None and header is None:
+        started = None if header else _start_message(path, number, text, time)
+        if started is None and header is None:
             if message is None:
                 raise file_error(
                     path, f"line {number}", f"{shorten(text)} has no speaker", "begin a message with 'Name: '"
@@ -149,14 +166,14 @@ def _read_messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
             continue
         if message is not None:
             yield message
-        message = begun
+        message = started
     if message is not None:
         yield message
 
 
 def _start_message(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
-    """The message that begins on this line, if one does."""
-    stamped = _STAMPED.fullmatch(text)
+    """Return the message that begins on this line; None if the line continues another."""
+    stamped = _WITH_STAMP.fullmatch(text)
     try:
         stamp = time.parse_stamp(stamped["stamp"]) if stamped else None
     except ValueError:
@@ -184,15 +201,15 @@ def _time_overflow_error(path: Path, number: int) -> BadFile:
 
 
 def _is_invalid_time(stamp: str, text: str) -> bool:
-    """Whether a stamp, or a line that is only a date with its whole year, was meant as a time, and is none."""
+    """Return whether an invalid stamp, or a line that is only a date with a full year, was meant as a time."""
     if stamp:
         return looks_like_date(stamp) or looks_like_date(f"2000-01-01 {stamp}")
-    return re.search(r"\d{4}", text) is not None and looks_like_date(text.strip(_FRAME))
+    return re.search(r"\d{4}", text) is not None and looks_like_date(text.strip(_DATE_DECORATION))
 
 
 def _parse_header(text: str, tz: tzinfo) -> datetime | None:
     try:
-        return None if text.isdigit() else parse_moment(text.strip(_FRAME), tz)
+        return None if text.isdigit() else parse_moment(text.strip(_DATE_DECORATION), tz)
     except ValueError:
         return None
 

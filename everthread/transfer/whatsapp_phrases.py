@@ -1,7 +1,7 @@
-"""Recognizes what WhatsApp writes in a person's name: media left out, deleted messages, calls.
+"""Recognises messages that WhatsApp writes in a person's name: media left out, deleted messages, calls.
 
-`whatsapp_phrases.toml` lists the phrases by language. Any other text counts as said by the person, also in angle
-brackets or after a left-to-right mark, which phones put before numbers as well.
+`whatsapp_phrases.toml` lists the phrases by language. Any other text counts as the person's own, even in angle brackets
+or after a left-to-right mark, which phones put before numbers too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 
-LTR_MARK = "\u200e"  # left-to-right mark: iPhones put it before whatever WhatsApp says in someone's name
+LTR_MARK = "\u200e"  # left-to-right mark: iPhones put it before the messages of WhatsApp
 EDIT_MARK = "<This message was edited>"
 
 _PHRASES = tomllib.loads(Path(__file__).with_name("whatsapp_phrases.toml").read_text(encoding="utf-8")).values()
@@ -24,7 +24,7 @@ _WORDLESS = re.compile(
     rf"{LTR_MARK}?(?:<{LTR_MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
     re.IGNORECASE,
 )
-_MARKED = re.compile(  # only after the mark: a person may say the same
+_MARKED = re.compile(  # only after the mark, because a person may write the same
     rf"{LTR_MARK}(?:messages and calls are end-to-end encrypted.*|(?:missed |silenced )?(?:voice|video|group) call.*|"
     rf"[^\n]{{1,200}}{LTR_MARK}document omitted|your security code with .* changed.*|waiting for this message.*)",
     re.IGNORECASE | re.DOTALL,
@@ -37,6 +37,6 @@ def is_system_message(text: str) -> bool:
 
 
 def strip_edit_mark(text: str) -> str:
-    """Return the message without the remark that it was edited."""
+    """Return the message without the mark of an edited message."""
     bare = text.removesuffix(EDIT_MARK)
     return text if bare == text else bare.rstrip().removesuffix(LTR_MARK).rstrip()

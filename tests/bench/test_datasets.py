@@ -131,7 +131,7 @@ def test_longmemeval_leaves_out_what_was_never_said(tmp_path: Path) -> None:
     ("value", "complaint"),
     [
         ({}, "is no list"),
-        ([3], "question 1: 3 is no object"),
+        ([3], "question 1: 3 is not an object"),
         ([haystack(haystack_dates=["2023/05/30"])], "q1: not as many sessions as ids and dates"),
         ([haystack(haystack_dates=["a", "b", "c"])], "'a' is no date"),
         ([haystack(question=None)], '"question" is None'),

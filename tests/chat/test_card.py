@@ -195,7 +195,7 @@ def deep(depth: int) -> bytes:
         ("card.json", b'{"name": "N\\u0000ra"}', "name holds '\\x00'"),
         ("card.json", b'{"name": "Nora", "scenario": "\\ud800"}', "scenario holds '\\ud800'"),
         ("card.json", b'{"name": "Nora", "avatar": "\\udfff"}', "card holds '\\udfff'"),
-        ("card.json", b'{"name": "Nora", "x": NaN}', "NaN is no JSON number"),
+        ("card.json", b'{"name": "Nora", "x": NaN}', "NaN is not a JSON number"),
         ("card.json", b'{"name": "Nora", "x": 1e999}', "card must be what JSON can hold"),
         ("card.json", b'{"name": "Nora", "x": ' + b"9" * 5000 + b"}", "JSON that can't be used"),
         ("card.json", deep(10_000), "nested too deeply"),

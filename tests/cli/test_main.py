@@ -711,7 +711,7 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
     [
         ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
         ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
-        ("a.json", {"some": "thing"}, "a.json: this is JSON of an unknown kind: an object with 'some'. Taken are"),
+        ("a.json", {"some": "thing"}, "a.json: this is JSON of an unknown kind: an object with 'some'. Accepted are"),
         ("a.json", "", "empty; give a file"),
         ("a.txt", "nobody says this\n", "line 1: 'nobody says this' has no speaker"),
         ("a.json", [], "a.json: this is JSON of an unknown kind: an empty list."),

@@ -82,15 +82,15 @@ def test_samples_are_chosen_by_id_and_kept_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("text", "sample 1: 'text' is no object"),
+        ("text", "sample 1: 'text' is not an object"),
         ({"conversation": {}}, 'sample 1: "sample_id" is None'),
-        ({"sample_id": "x"}, "x: conversation: None is no object"),
+        ({"sample_id": "x"}, "x: conversation: None is not an object"),
         ([SAMPLE, SAMPLE], "two samples share a sample_id"),
-        (changed(session_1="hello"), "conv-1: session_1: 'hello' is no session"),
-        (changed(session_1=["hello"]), r"conv-1: session_1\[1\]: 'hello' is no object"),
+        (changed(session_1="hello"), "conv-1: session_1: 'hello' is not a session"),
+        (changed(session_1=["hello"]), r"conv-1: session_1\[1\]: 'hello' is not an object"),
         (changed(session_1=[{"dia_id": "D1:1", "text": "a"}]), r'session_1\[1\]: "speaker" is None'),
         (changed(session_1=[{"speaker": "Ida", "text": "a"}]), r'session_1\[1\]: "dia_id" is None'),
-        (changed(session_1_date_time="May"), "conv-1: session_1_date_time: 'May' is no date; write it as 1:56 pm"),
+        (changed(session_1_date_time="May"), "conv-1: session_1_date_time: 'May' is not a date; write it as 1:56 pm"),
         (changed(session_1_date_time=None), 'conv-1: "session_1_date_time" is None'),
     ],
 )

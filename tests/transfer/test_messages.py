@@ -87,8 +87,8 @@ def test_a_file_is_one_session_and_another_of_its_name_another_one(tmp_path: Pat
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({"messages": "none"}, "'none' is no list of messages; write"),
-        ([{"content": "a"}, 7], "message 2: 7 is no object"),
+        ({"messages": "none"}, "'none' is not a list of messages; write"),
+        ([{"content": "a"}, 7], "message 2: 7 is not an object"),
         ([{"content": [{"image_url": "cat.png"}]}], "message 1: the content part .* has no type"),
         ([{"content": "a", "role": "narrator"}], "message 1: \"role\" is 'narrator'"),
     ],

@@ -54,7 +54,7 @@ def test_a_folder_holds_several_chats_and_keeps_them_apart(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ([], r"the chat: \[\] is no object"),
+        ([], r"the chat: \[\] is not an object"),
         (
             {"session_1": [{"text": "a", "speaker": "Ida", "date_time": "today"}]},
             r'session_1\[1\]: "date_time" is \'today\'',
