@@ -31,7 +31,7 @@ sys.exit(len(asked))
 """
 
 
-def test_nothing_is_told_to_an_opentelemetry_that_is_set_up_beside_it(tmp_path: Path) -> None:
+def test_the_app_reports_nothing_to_the_opentelemetry_of_its_process(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, str(tmp_path)], capture_output=True, text=True, env={"HOME": str(tmp_path)}
     )
@@ -59,7 +59,7 @@ for closes in (False, True):
 """
 
 
-def test_a_process_that_only_serves_spares_the_garbage_collector_what_stays(tmp_path: Path) -> None:
+def test_a_process_that_only_serves_freezes_its_permanent_objects(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FROZEN, str(tmp_path)], capture_output=True, text=True, env={"HOME": str(tmp_path)}
     )

@@ -36,7 +36,7 @@ class Slow(HashEmbedder):
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_at_most_so_many_embed_at_once_and_each_gets_its_own(most: int) -> None:
+def test_concurrent_embedding_is_limited_and_each_caller_gets_its_own_vectors(most: int) -> None:
     slow = Slow()
     bounded = BoundedEmbedder(slow, most)
     found: dict[int, Vector] = {}

@@ -79,7 +79,7 @@ def test_wrong_hosts_forged_origins_and_broken_heads_are_refused(running: Served
     good(running)
 
 
-def test_a_body_whose_length_is_given_in_two_ways_ends_the_connection(running: Served) -> None:
+def test_a_body_with_two_lengths_closes_the_connection(running: Served) -> None:
     both = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
     head = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n%s\r\n"
     smuggled = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -91,7 +91,7 @@ def test_a_body_whose_length_is_given_in_two_ways_ends_the_connection(running: S
     good(running)
 
 
-def test_no_path_from_outside_reaches_the_file_system(running: Served, tmp_path: Path) -> None:
+def test_no_request_path_reaches_the_file_system(running: Served, tmp_path: Path) -> None:
     (tmp_path / "secret.js").write_text("secret", encoding="utf-8")
     up, local = "../" * 20, f"Host: 127.0.0.1:{running.port}\r\n\r\n".encode()
     for path in (
@@ -121,7 +121,7 @@ def test_no_path_from_outside_reaches_the_file_system(running: Served, tmp_path:
     good(running)
 
 
-def test_ten_megabytes_are_refused_and_not_kept(running: Served) -> None:
+def test_a_body_of_ten_megabytes_is_rejected_and_not_buffered(running: Served) -> None:
     body = b'{"text": "' + b"x" * 10_000_000 + b'"}'
     answer = web.post(f"{running.url}{LINE}", content=body, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["type"]) == (413, "urn:everthread:too-large")
@@ -131,7 +131,7 @@ def test_ten_megabytes_are_refused_and_not_kept(running: Served) -> None:
     good(running)
 
 
-def test_a_body_that_never_ends_or_trickles_is_told_so(running: Served) -> None:
+def test_an_endless_or_trickling_body_times_out(running: Served) -> None:
     head = (
         f"POST {LINE} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n"
         "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
@@ -145,7 +145,7 @@ def test_a_body_that_never_ends_or_trickles_is_told_so(running: Served) -> None:
     good(running)
 
 
-def test_a_head_that_never_ends_or_trickles_is_hung_up_on(running: Served) -> None:
+def test_an_endless_or_trickling_head_closes_the_connection(running: Served) -> None:
     assert spoken(running, b"") == b""
     assert spoken(running, b"GET / HTTP/1.1\r\nHost: 127") == b""
     trickle = (b"GET / HTTP/1.1\r\n", *(b"X: y\r\n" for _ in range(900)))
@@ -166,7 +166,7 @@ def flooded(server: Served, begun: bytes, most: int) -> int:
         return took
 
 
-def test_a_head_without_end_is_not_taken_in(running: Served) -> None:
+def test_an_endless_head_is_not_buffered(running: Served) -> None:
     host = f"Host: 127.0.0.1:{running.port}\r\n\r\n".encode()
     most = 100_000_000
     assert flooded(running, b"", most) < most / 2
@@ -174,12 +174,12 @@ def test_a_head_without_end_is_not_taken_in(running: Served) -> None:
     good(running)
 
 
-def test_what_is_asked_early_is_answered_in_turn(running: Served) -> None:
+def test_pipelined_requests_are_answered_in_order(running: Served) -> None:
     request = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode()
     assert spoken(running, request * 3 + request[:30], request[30:], pause=0.3, quiet=3.0).count(b"HTTP/1.1 200") == 4
 
 
-def test_between_two_requests_one_may_take_ones_time_but_not_within_the_second(running: Served) -> None:
+def test_a_pause_is_allowed_between_requests_but_not_within_a_head(running: Served) -> None:
     with httpx.Client(base_url=running.url) as client:
         for _ in range(2):
             assert client.get("/healthz").status_code == 200
@@ -195,7 +195,7 @@ def test_between_two_requests_one_may_take_ones_time_but_not_within_the_second(r
     good(running)
 
 
-def test_whoever_stops_reading_is_hung_up_on(running: Served) -> None:
+def test_a_client_that_stops_reading_is_disconnected(running: Served) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as raw:
         raw.sendall(f"GET /flood HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode())
         wait_until(lambda: 'route="/flood"' in web.get(f"{running.url}/metrics").text)  # which counts what has ended
@@ -215,7 +215,7 @@ def many_files() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("sent", ["nothing", "half a head", "half a body", "a stream that is not read"])
-def test_a_thousand_half_open_streams_keep_nobody_out(tmp_path: Path, many_files: int, sent: str) -> None:
+def test_a_thousand_half_open_streams_do_not_block_others(tmp_path: Path, many_files: int, sent: str) -> None:
     host = b"Host: 127.0.0.1\r\n"
     half = {
         "nothing": b"",
@@ -232,7 +232,7 @@ def test_a_thousand_half_open_streams_keep_nobody_out(tmp_path: Path, many_files
             good(running)
 
 
-def test_when_there_are_too_many_those_go_that_ask_nothing(tmp_path: Path) -> None:
+def test_idle_connections_are_closed_when_there_are_too_many(tmp_path: Path) -> None:
     with served(tmp_path, {"head_timeout_s": 60.0, "max_connections": 50}) as running, contextlib.ExitStack() as stack:
         idle = [
             stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE))

@@ -18,7 +18,7 @@ LINES = "banks/alice%2Fnemo/lines"
 KEY = {"Idempotency-Key": "one-and-only"}
 
 
-def test_a_line_is_kept_once_a_key(told: TestClient) -> None:
+def test_a_line_is_stored_once_per_key(told: TestClient) -> None:
     first = told.post(LINES, json={"text": "Once."}, headers=KEY)
     assert first.json() == told.post(LINES, json={"text": "Once."}, headers=KEY).json()
     assert kind(told.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
@@ -29,7 +29,7 @@ def test_a_line_is_kept_once_a_key(told: TestClient) -> None:
     assert told.post(LINES, json={"text": "Once."}, headers={"Idempotency-Key": "b"}).json()["seq"] == 6
 
 
-def test_a_batch_and_a_correction_are_kept_once(told: TestClient) -> None:
+def test_a_batch_and_a_correction_are_stored_once(told: TestClient) -> None:
     body = {"lines": [{"text": "Same."}, {"text": "Same."}, {"text": "Own.", "key": "k"}]}
     answers = [told.post(f"{LINES}/batch", json=body, headers=KEY).json() for _ in range(2)]
     assert answers[0] == answers[1]
@@ -40,7 +40,7 @@ def test_a_batch_and_a_correction_are_kept_once(told: TestClient) -> None:
     assert told.get("banks/alice%2Fnemo").json()["lines"] == 7
 
 
-def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, services: Services, tmp_path: Path) -> None:
+def test_a_line_is_stored_once_even_if_the_record_is_gone(told: TestClient, services: Services, tmp_path: Path) -> None:
     first = told.post(LINES, json={"text": "Once."}, headers=KEY)
     app = create_app(services)
     app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
@@ -53,7 +53,7 @@ def test_a_line_is_kept_once_where_the_record_is_gone(told: TestClient, services
     app.state.idempotency.close()
 
 
-def test_a_forgotten_line_is_not_kept_again_for_its_key(told: TestClient) -> None:
+def test_a_forgotten_line_is_not_stored_again_under_its_key(told: TestClient) -> None:
     seq = told.post(LINES, json={"text": "Once."}, headers=KEY).json()["seq"]
     told.delete(f"{LINES}/{seq}")
     assert kind(told.post(LINES, json={"text": "Once."}, headers=KEY), 404) == "not-found"
@@ -75,14 +75,14 @@ def test_a_forgotten_line_is_not_kept_again_for_its_key(told: TestClient) -> Non
         ("DELETE", "banks/alice%2Fnemo/pins/1", None),
     ],
 )
-def test_every_write_has_one_outcome_a_key(told: TestClient, method: str, path: str, body: Any) -> None:
+def test_every_write_has_one_outcome_per_key(told: TestClient, method: str, path: str, body: Any) -> None:
     answers = [told.request(method, path, json=body, headers=KEY) for _ in range(2)]
     assert answers[0].status_code == answers[1].status_code == 200, answers[1].text
     assert answers[0].json() == answers[1].json()
     assert kind(told.put("banks/carol", headers=KEY), 422) == "idempotency-conflict"
 
 
-def test_an_import_has_one_outcome_a_key_and_file(told: TestClient) -> None:
+def test_an_import_has_one_outcome_per_key_and_file(told: TestClient) -> None:
     path, named = "banks/bob/import", {"name": "a.jsonl"}
     answers = [told.post(path, params=named, content=b'{"text": "a"}', headers={**KEY, **RAW}).json() for _ in range(2)]
     assert answers[0] == answers[1]
@@ -91,19 +91,19 @@ def test_an_import_has_one_outcome_a_key_and_file(told: TestClient) -> None:
     assert kind(answer, 422) == "idempotency-conflict"
 
 
-def test_what_failed_may_be_tried_again_under_its_key(told: TestClient) -> None:
+def test_a_failed_request_can_be_retried_under_its_key(told: TestClient) -> None:
     assert kind(told.delete(f"{LINES}/5", headers=KEY), 404) == "not-found"
     told.post(LINES, json={"text": "Five."})
     assert told.delete(f"{LINES}/5", headers=KEY).status_code == 200
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "ü"])
-def test_a_key_is_of_visible_letters(told: TestClient, key: str) -> None:
+def test_an_idempotency_key_consists_of_visible_characters(told: TestClient, key: str) -> None:
     answer = told.post(LINES, json={"text": "a"}, headers={b"Idempotency-Key": key.encode()})
     assert kind(answer, 422) == "invalid-request"
 
 
-def test_no_record_holds_what_was_said(told: TestClient, services: Services, tmp_path: Path) -> None:
+def test_no_record_contains_text(told: TestClient, services: Services, tmp_path: Path) -> None:
     told.post(LINES, json={"text": "My cat is called Ulysses."}, headers=KEY)
     files = list((tmp_path / "banks").glob("server.sqlite*"))
     assert files
@@ -113,7 +113,7 @@ def test_no_record_holds_what_was_said(told: TestClient, services: Services, tmp
         assert b"one-and-only" not in raw
 
 
-def test_a_request_that_is_running_is_not_done_beside_itself(tmp_path: Path) -> None:
+def test_a_copy_of_a_request_in_progress_is_rejected(tmp_path: Path) -> None:
     at = [1000.0]
     records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
     assert records.begin("a", "r", safe=False) is None
@@ -130,7 +130,7 @@ def test_a_request_that_is_running_is_not_done_beside_itself(tmp_path: Path) -> 
     records.close()
 
 
-def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_set_back(tmp_path: Path) -> None:
+def test_a_crashed_request_can_be_repeated_after_the_clock_was_set_back(tmp_path: Path) -> None:
     at = [100_000.0]
     records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
     assert records.begin("a", "r", safe=False) is None
@@ -142,7 +142,7 @@ def test_a_request_cut_short_by_a_crash_can_be_done_again_after_the_clock_was_se
     records.close()
 
 
-def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
+def test_another_process_knows_the_outcome(tmp_path: Path) -> None:
     one, two = (IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA)) for _ in range(2))
     assert one.begin("a", "r", safe=False) is None
     one.complete("a", {"lines": 3})
@@ -151,7 +151,7 @@ def test_another_process_knows_what_was_done(tmp_path: Path) -> None:
     two.close()
 
 
-def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None:
+def test_many_concurrent_requests_under_one_key_write_once(told: TestClient) -> None:
     with ThreadPoolExecutor(8) as pool:
         kept = list(pool.map(lambda _: told.post(LINES, json={"text": "Once."}, headers=KEY).json(), range(8)))
         gone = list(pool.map(lambda _: told.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8)))
@@ -161,7 +161,7 @@ def test_many_who_ask_at_once_under_one_key_write_once(told: TestClient) -> None
     assert [line["seq"] for line in told.get(LINES).json()["items"]] == [2, 3, 4, 5]
 
 
-def test_a_correction_of_a_line_with_a_key_is_made_once_where_the_record_is_gone(
+def test_a_correction_is_made_once_even_if_the_record_is_gone(
     told: TestClient, services: Services, tmp_path: Path
 ) -> None:
     told.post(LINES, json={"text": "Porto.", "key": "k"})

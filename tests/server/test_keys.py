@@ -27,7 +27,7 @@ def test_a_key_is_found_by_its_secret_and_by_nothing_else(file: Path) -> None:
         assert keys.find(wrong) is None
 
 
-def test_nothing_of_a_secret_is_kept_and_only_the_owner_may_read_the_file(file: Path) -> None:
+def test_no_part_of_a_secret_is_stored_and_only_the_owner_can_read_the_file(file: Path) -> None:
     keys = KeyStore(file)
     secrets = [keys.create(f"key {number}") for number in range(5)]
     assert len(set(secrets)) == 5
@@ -36,13 +36,13 @@ def test_nothing_of_a_secret_is_kept_and_only_the_owner_may_read_the_file(file: 
         assert not any(secret.encode() in path.read_bytes() for secret in secrets)
 
 
-def test_who_only_looks_makes_no_file(file: Path) -> None:
+def test_reading_creates_no_file(file: Path) -> None:
     assert KeyStore(file).list_keys() == []
     assert KeyStore(file).find("et_anything") is None
     assert not file.exists()
 
 
-def test_what_one_process_makes_or_revokes_another_sees_at_once(file: Path) -> None:
+def test_a_key_created_or_revoked_by_one_process_is_seen_by_another_at_once(file: Path) -> None:
     server, command = KeyStore(file), KeyStore(file)
     assert server.find("et_x") is None
     secret = command.create("phone")
@@ -53,7 +53,7 @@ def test_what_one_process_makes_or_revokes_another_sees_at_once(file: Path) -> N
     assert command.create("phone") != secret, "the name is free again"
 
 
-def test_the_day_of_its_last_use_is_known(file: Path) -> None:
+def test_the_day_of_a_keys_last_use_is_recorded(file: Path) -> None:
     keys = KeyStore(file)
     secret = keys.create("phone")
     assert [key.used_on for key in keys.list_keys()] == [None]
@@ -78,7 +78,7 @@ def test_the_day_of_its_last_use_is_known(file: Path) -> None:
         ("phone", [], ["read"], "nothing"),
     ],
 )
-def test_a_key_that_would_not_mean_what_it_says_is_refused(
+def test_an_invalid_key_definition_is_rejected(
     file: Path, name: str, banks: list[str], verbs: list[str], named: str
 ) -> None:
     with pytest.raises(BadInput, match=named):
@@ -86,7 +86,7 @@ def test_a_key_that_would_not_mean_what_it_says_is_refused(
     assert KeyStore(file).list_keys() == []
 
 
-def test_names_are_taken_once_and_unknown_ones_are_not_found(file: Path) -> None:
+def test_a_key_name_is_unique_and_an_unknown_one_is_not_found(file: Path) -> None:
     keys = KeyStore(file)
     keys.create("phone")
     with pytest.raises(BadInput, match="'phone'"):
@@ -95,7 +95,7 @@ def test_names_are_taken_once_and_unknown_ones_are_not_found(file: Path) -> None
         keys.revoke("tablet")
 
 
-def test_a_file_that_is_none_of_ours_is_told_with_its_name(file: Path) -> None:
+def test_an_error_names_a_file_that_is_not_a_server_database(file: Path) -> None:
     file.write_bytes(b"not a database at all" * 100)
     with pytest.raises(StoreUnavailable, match=r"server\.sqlite"):
         KeyStore(file).list_keys()
@@ -105,7 +105,7 @@ NAMES = st.text("abc/*", min_size=1, max_size=6)
 
 
 @given(NAMES, NAMES)
-def test_a_scope_covers_its_bank_or_what_is_below_and_nothing_else(scope: str, bank: str) -> None:
+def test_a_scope_covers_only_its_bank_or_the_banks_below_it(scope: str, bank: str) -> None:
     key = ApiKey("k", (scope, "x/*"), ("read",), date.today())
     below = scope.endswith("/*") and bank[: len(scope) - 1] == scope[:-1]
     assert key.allows("read", bank) == (scope in (bank, "*") or below)

@@ -11,7 +11,7 @@ from everthread.server.llm_catalog import LLMCatalog
 from everthread.testing import ScriptedLLM
 
 
-def test_only_models_of_the_configured_server_are_asked_each_opened_once() -> None:
+def test_only_models_of_the_configured_server_are_opened_each_once() -> None:
     with llm.llm_server(models=("m", "large")) as server:
         models = LLMCatalog(OpenAICompatible(server.url, "m", "secret"))
         assert models.list_names() == ["m", "large"]
@@ -25,7 +25,7 @@ def test_only_models_of_the_configured_server_are_asked_each_opened_once() -> No
             models.get("http://elsewhere/v1#m")
 
 
-def test_without_a_server_there_is_nothing_to_choose() -> None:
+def test_without_a_configured_model_there_are_none_to_choose() -> None:
     assert LLMCatalog(None).list_names() == []
     with pytest.raises(ConfigError, match="leave the model out"):
         LLMCatalog(None).get("m")

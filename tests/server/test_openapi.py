@@ -22,7 +22,7 @@ from everthread.server.path_segments import API_PREFIX
 from everthread.server.services import Services
 
 
-def test_every_operation_is_told_completely(api: TestClient) -> None:
+def test_every_operation_is_described_completely(api: TestClient) -> None:
     document = api.get("openapi.json").json()
     operations = [each for path in document["paths"].values() for each in path.values()]
     names = Counter(each["operationId"] for each in operations)
@@ -38,11 +38,11 @@ def test_every_operation_is_told_completely(api: TestClient) -> None:
     assert "HTTPValidationError" not in str(document)
 
 
-def test_the_document_is_sound(api: TestClient) -> None:
+def test_the_document_is_valid_openapi(api: TestClient) -> None:
     schemathesis.openapi.from_dict(api.get("openapi.json").json()).validate()
 
 
-def test_the_document_is_rendered_once_and_not_sent_again_to_whoever_has_it(
+def test_the_document_is_rendered_once_and_not_resent_to_a_client_that_has_it(
     api: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = api.get("openapi.json", headers={"Accept-Encoding": "identity"})
@@ -55,7 +55,7 @@ def test_the_document_is_rendered_once_and_not_sent_again_to_whoever_has_it(
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_what_a_path_does_not_allow_is_answered_with_all_methods_that_it_does(api: TestClient) -> None:
+def test_a_wrong_method_is_answered_with_all_allowed_ones(api: TestClient) -> None:
     for path, methods in (
         ("banks/alice/lines", "GET, POST"),
         ("banks/alice/lines/1", "DELETE, GET, PATCH"),
@@ -78,7 +78,7 @@ FEW = settings(
 )
 
 
-def test_no_request_is_answered_otherwise_than_it_is_told(
+def test_every_response_matches_the_document(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))

@@ -64,7 +64,7 @@ def told(answer: Any) -> tuple[int, bytes, dict[str, str]]:
     return answer.status_code, answer.content, dict(answer.headers)
 
 
-def test_without_a_key_or_with_a_wrong_one_nobody_gets_in(house: House) -> None:
+def test_a_missing_or_wrong_key_is_rejected(house: House) -> None:
     for shown in (None, "et_wrong", "et_" + "A" * 43):
         answer = house.client(shown).get(LINES.format("mine") + "/1")
         assert answer.status_code == 401
@@ -74,7 +74,7 @@ def test_without_a_key_or_with_a_wrong_one_nobody_gets_in(house: House) -> None:
     assert answer.status_code == 401
 
 
-def test_where_no_key_is_needed_a_wrong_one_is_refused_all_the_same(tmp_path: Path) -> None:
+def test_a_wrong_key_is_rejected_even_if_none_is_required(tmp_path: Path) -> None:
     house = House(tmp_path, required=False)
     assert house.client().get(LINES.format("mine") + "/1").status_code == 200
     assert house.client("et_wrong").get(LINES.format("mine") + "/1").status_code == 401
@@ -82,21 +82,21 @@ def test_where_no_key_is_needed_a_wrong_one_is_refused_all_the_same(tmp_path: Pa
 
 
 @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Real-IP"])
-def test_whoever_comes_through_a_proxy_is_not_on_this_machine(tmp_path: Path, header: str) -> None:
+def test_a_client_behind_a_proxy_needs_a_key(tmp_path: Path, header: str) -> None:
     house = House(tmp_path, required=False)
     answer = house.client().get(LINES.format("mine") + "/1", headers={header: "203.0.113.7"})
     assert answer.status_code == 401
     house.close()
 
 
-def test_a_key_that_is_revoked_is_refused_by_the_running_server(house: House) -> None:
+def test_a_revoked_key_is_rejected_by_the_running_server(house: House) -> None:
     client = house.client(house.keys.create("phone"))
     assert client.get(LINES.format("mine") + "/1").status_code == 200
     house.keys.revoke("phone")
     assert client.get(LINES.format("mine") + "/1").status_code == 401
 
 
-def test_a_key_is_good_for_its_banks_and_verbs_alone(house: House) -> None:
+def test_a_key_is_valid_only_for_its_banks_and_verbs(house: House) -> None:
     reader = house.client(house.keys.create("reader", ["mine"], ["read"]))
     assert reader.get(LINES.format("mine") + "/1").status_code == 200
     assert reader.post(LINES.format("mine"), json={"text": "no"}).status_code == 403
@@ -132,7 +132,7 @@ REQUESTS: list[tuple[str, str, Any]] = [
     st.one_of(st.just("mine2"), st.just("min"), st.just("Mine"), st.text("absecrt/.%_", min_size=1, max_size=12)),
     st.sampled_from(REQUESTS),
 )
-def test_a_key_for_one_bank_can_not_learn_that_another_exists(
+def test_a_key_for_one_bank_does_not_reveal_whether_another_exists(
     closed: tuple[House, TestClient], other: str, request_: tuple[str, str, Any]
 ) -> None:
     house, narrow = closed
@@ -150,7 +150,7 @@ def test_a_key_for_one_bank_can_not_learn_that_another_exists(
     assert not house.store.exists(other) or other == "secret"
 
 
-def test_what_is_shared_by_all_banks_needs_a_key_for_all(house: House) -> None:
+def test_routes_shared_by_all_banks_need_a_key_for_all(house: House) -> None:
     @house.app.get("/try/all")
     def everything(services: ReadAllServices) -> str:
         return "read"
@@ -186,7 +186,7 @@ def test_what_is_shared_by_all_banks_needs_a_key_for_all(house: House) -> None:
     }
 
 
-def test_banks_that_a_body_names_are_checked_and_lists_hold_only_what_may_be_read(house: House) -> None:
+def test_banks_named_in_a_body_are_checked_and_lists_show_only_readable_banks(house: House) -> None:
     @house.app.get("/try/banks")
     def several(request: Request, bank: Annotated[str, "the bank that is asked for"]) -> list[str]:
         require(request, "read", bank)
@@ -204,7 +204,7 @@ def test_banks_that_a_body_names_are_checked_and_lists_hold_only_what_may_be_rea
     assert house.owner.delete("/try/banks/mine").json() == "mine"
 
 
-def test_the_api_says_in_its_description_that_it_takes_keys(house: House) -> None:
+def test_the_openapi_document_declares_keys(house: House) -> None:
     described = house.client().get("/api/v1/openapi.json").json()
     assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     assert described["paths"]["/api/v1/banks/{bank}/lines"]["post"]["security"] == [{"HTTPBearer": []}]

@@ -51,7 +51,7 @@ def operations(api: TestClient) -> Iterator[tuple[str, str, str]]:
                 yield method, re.sub(r"\{\w+\}", "one", rest), next(iter(operation["requestBody"]["content"]))
 
 
-def test_no_body_is_looked_at_before_the_key(closed: tuple[TestClient, KeyStore]) -> None:
+def test_the_key_is_checked_before_the_body(closed: tuple[TestClient, KeyStore]) -> None:
     api, keys = closed
     other = {"Authorization": f"Bearer {keys.create('other', ['other'], ['read'])}"}
     asked = list(operations(api))
@@ -65,7 +65,7 @@ def test_no_body_is_looked_at_before_the_key(closed: tuple[TestClient, KeyStore]
 
 
 @pytest.mark.parametrize("expects", [b"", b"Expect: 100-continue\r\n"])
-def test_without_a_key_a_body_is_refused_before_any_of_it_is_sent(tmp_path: Path, expects: bytes) -> None:
+def test_without_a_key_a_body_is_rejected_before_it_is_sent(tmp_path: Path, expects: bytes) -> None:
     with (
         served(tmp_path, key_required=True) as running,
         socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw,
@@ -80,7 +80,7 @@ def test_without_a_key_a_body_is_refused_before_any_of_it_is_sent(tmp_path: Path
 # ------------------------------------------------------------------ others are served
 
 
-def test_the_event_loop_goes_on_while_a_large_body_is_parsed() -> None:
+def test_the_event_loop_is_not_blocked_while_a_large_body_is_parsed() -> None:
     async def turns() -> int:
         """How often others had their turn."""
         parsing, found = asyncio.create_task(_request(LISTS).json()), 0
@@ -115,7 +115,7 @@ def test_a_large_body_is_parsed_like_a_small_one(value: Any, encoding: str) -> N
 @pytest.mark.parametrize(
     "broken", [b'{"text": ', b'{"text": "\xff"}', b"[" * 10, b"x", b'{"text": 1,}', b"[" * 100_000]
 )
-def test_a_large_body_that_is_no_json_is_refused_like_a_small_one(api: TestClient, broken: bytes) -> None:
+def test_a_large_invalid_body_is_rejected_like_a_small_one(api: TestClient, broken: bytes) -> None:
     small = api.post("banks/alice/lines", content=broken, headers=JSON)
     large = api.post("banks/alice/lines", content=b" " * MAX_INLINE_JSON_BYTES + broken, headers=JSON)
     assert small.status_code == large.status_code
@@ -123,7 +123,7 @@ def test_a_large_body_that_is_no_json_is_refused_like_a_small_one(api: TestClien
     assert not api.get("banks").json()["items"]
 
 
-def test_a_large_body_is_kept_whole(api: TestClient) -> None:
+def test_a_large_body_is_stored_completely(api: TestClient) -> None:
     text = "Hello, „there“. " * 10_000
     assert api.post("banks/alice/lines", json={"text": text}).json()["text"] == text
 
@@ -140,19 +140,19 @@ def test_a_large_body_is_kept_whole(api: TestClient) -> None:
         (RecallBody, {"query": "x", "where": {"role": [1] * 1000}}),
     ],
 )
-def test_of_a_thousand_errors_the_first_is_enough(body: type[RequestBody], given: dict[str, Any]) -> None:
+def test_only_the_first_of_many_errors_is_reported(body: type[RequestBody], given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError) as caught:
         body.model_validate(given)
     assert caught.value.error_count() <= 2
 
 
-def test_a_field_that_is_unknown_is_named_also_among_many(api: TestClient) -> None:
+def test_an_unknown_field_is_named_even_among_many(api: TestClient) -> None:
     answer = api.post("banks/alice/lines", json={"text": "x", **{f"field{number}": 1 for number in range(100)}})
     assert answer.status_code == 422
     assert answer.json()["detail"].startswith("body.field0: ")
 
 
-def test_metadata_of_more_values_than_can_be_written_at_once_is_refused(api: TestClient) -> None:
+def test_metadata_with_too_many_values_is_rejected(api: TestClient) -> None:
     many: dict[str, Any] = {"a": [[]] * MAX_METADATA_VALUES}
     answer = api.post("banks/alice/lines", json={"text": "x", "metadata": many})
     assert kind(answer, 422) == "bad-line"
@@ -163,7 +163,7 @@ def test_metadata_of_more_values_than_can_be_written_at_once_is_refused(api: Tes
 
 
 @given(ANY, st.integers(1, 100))
-def test_values_are_counted_through_all_of_json(value: Any, most: int) -> None:
+def test_nested_json_values_are_counted(value: Any, most: int) -> None:
     def count(value: Any) -> int:
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         return 1 + sum(map(count, inner))

@@ -56,20 +56,20 @@ def kind(answer: Any) -> str:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:7391", "localhost", "LOCALHOST:80", "[::1]:7391", "memory.example.org"])
-def test_names_of_this_machine_and_configured_ones_are_answered(client: TestClient, host: str) -> None:
+def test_names_of_this_machine_and_configured_names_are_accepted(client: TestClient, host: str) -> None:
     assert client.get("/healthz", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7391", "192.0.2.1", "0.0.0.0", "[::2]"]
 )
-def test_a_name_that_was_made_to_lead_here_is_not(client: TestClient, host: str) -> None:
+def test_a_name_that_was_rebound_to_this_machine_is_rejected(client: TestClient, host: str) -> None:
     answer = client.get("/healthz", headers={"Host": host})
     assert (answer.status_code, kind(answer)) == (421, "wrong-host")
 
 
 @pytest.mark.parametrize("host", ["", "a b", "localhost:x", "user@localhost", "localhost/", "localhost:7391:1", "ü"])
-def test_a_host_that_is_none_is_refused(client: TestClient, host: str) -> None:
+def test_an_invalid_host_is_rejected(client: TestClient, host: str) -> None:
     answer = client.get("/healthz", headers={b"Host": host.encode("latin-1")})
     assert (answer.status_code, kind(answer)) == (400, "bad-host")
 
@@ -91,7 +91,7 @@ def test_a_host_that_is_none_is_refused(client: TestClient, host: str) -> None:
         ("", 403),
     ],
 )
-def test_only_our_own_page_may_send_anything(client: TestClient, origin: str, status: int) -> None:
+def test_only_requests_from_the_own_origin_are_accepted(client: TestClient, origin: str, status: int) -> None:
     answer = client.post(LINE, json=SAID, headers={"Origin": origin})
     assert answer.status_code == status
     assert "access-control-allow-origin" not in answer.headers
@@ -101,7 +101,7 @@ def test_only_our_own_page_may_send_anything(client: TestClient, origin: str, st
         assert client.get(LINE + "/1", headers={"Origin": origin}).status_code == 403
 
 
-def test_an_origin_with_the_usual_port_is_the_one_without(client: TestClient) -> None:
+def test_an_origin_with_the_default_port_equals_one_without(client: TestClient) -> None:
     headers = {"Host": "localhost", "Origin": "http://localhost:80"}
     assert client.post(LINE, json=SAID, headers=headers).status_code == 201
 
@@ -126,14 +126,14 @@ def test_pages_of_other_sites_may_link_to_the_page_and_do_nothing_else(client: T
 
 
 @pytest.mark.parametrize("type_", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "x"])
-def test_what_a_form_could_send_is_no_json(client: TestClient, type_: str) -> None:
+def test_content_types_that_a_form_can_send_are_rejected(client: TestClient, type_: str) -> None:
     answer = client.post(LINE, content=json.dumps(SAID), headers={"Content-Type": type_})
     assert (answer.status_code, kind(answer)) == (415, "wrong-type")
     right = {"Content-Type": "Application/JSON; charset=utf-8"}
     assert client.post(LINE, content=json.dumps(SAID), headers=right).status_code == 201
 
 
-def test_files_and_messages_have_types_and_sizes_of_their_own(client: TestClient) -> None:
+def test_uploads_and_text_messages_have_their_own_types_and_limits(client: TestClient) -> None:
     card, line = b"x" * 3000, {"Content-Type": "application/x-ndjson"}
     taken = {  # the routes are not this test's business: whatever the guard lets through is fine
         client.post("/api/v1/characters", content=card, headers={"Content-Type": "image/png"}).status_code,
@@ -151,7 +151,7 @@ def test_a_body_that_is_too_large_is_not_read(client: TestClient) -> None:
     assert "2,000" in answer.json()["detail"]
 
 
-def test_a_body_that_does_not_tell_its_size_is_read_as_far_as_it_may_go(client: TestClient) -> None:
+def test_a_body_of_unknown_length_is_read_up_to_the_limit(client: TestClient) -> None:
     read = []
 
     def parts() -> Iterator[bytes]:
@@ -164,7 +164,7 @@ def test_a_body_that_does_not_tell_its_size_is_read_as_far_as_it_may_go(client: 
 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "many", "٣"])
-def test_a_length_that_is_none_is_refused(length: str) -> None:
+def test_an_invalid_content_length_is_rejected(length: str) -> None:
     made = request_guard.RequestGuard(None, Settings(), None)  # type: ignore[arg-type]
     scope = {"method": "POST", "path": "/", "headers": [(b"content-length", length.encode("utf-8"))]}
     with pytest.raises(Problem, match="Content-Length"):
@@ -189,13 +189,13 @@ def test_a_length_that_is_none_is_refused(length: str) -> None:
         "*",
     ],
 )
-def test_paths_that_nobody_writes_who_means_well_are_refused(path: str) -> None:
+def test_malicious_paths_are_rejected(path: str) -> None:
     with pytest.raises(Problem) as caught:
         request_guard.check_path({"raw_path": path.encode(), "path": "/", "query_string": b""})
     assert caught.value.status == 400
 
 
-def test_a_path_may_be_long_and_not_longer() -> None:
+def test_a_path_beyond_the_maximum_length_is_rejected() -> None:
     request_guard.check_path(
         {"raw_path": b"/" + b"a" * (request_guard.MAX_TARGET_BYTES - 1), "path": "/", "query_string": b""}
     )
@@ -209,7 +209,7 @@ def test_a_path_may_be_long_and_not_longer() -> None:
 
 
 @given(st.text(min_size=1, max_size=200).filter(lambda name: name not in (".", "..") and "\x00" not in name))
-def test_every_other_name_may_stand_in_a_path(name: str) -> None:
+def test_any_other_name_is_accepted_in_a_path(name: str) -> None:
     try:
         escaped = "".join(f"%{byte:02X}" for byte in name.encode())
     except UnicodeEncodeError:
@@ -220,7 +220,7 @@ def test_every_other_name_may_stand_in_a_path(name: str) -> None:
 # --------------------------------------------------------------------------- rates
 
 
-def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+def test_too_many_requests_are_rejected_with_a_retry_time(tmp_path: Path) -> None:
     with (
         TestClient(app(tmp_path, requests_per_minute=5)) as client,
         TestClient(client.app, client=("203.0.113.9", 1)) as other,
@@ -238,7 +238,7 @@ def test_whoever_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> No
 
 
 @given(st.lists(st.floats(0, 30), max_size=200), st.integers(1, 120))
-def test_in_no_minute_are_more_than_two_minutes_worth_let_through(pauses: list[float], a_minute: int) -> None:
+def test_at_most_two_minutes_quota_is_accepted_in_any_minute(pauses: list[float], a_minute: int) -> None:
     rates, at, passed = RateLimiter(a_minute), 0.0, []
     for pause in pauses:
         at += pause
@@ -250,21 +250,21 @@ def test_in_no_minute_are_more_than_two_minutes_worth_let_through(pauses: list[f
         assert sum(begin <= each < begin + 60 for each in passed) <= 2 * a_minute
 
 
-def test_after_the_time_that_was_told_one_may_ask_again() -> None:
+def test_a_request_is_accepted_after_the_retry_time() -> None:
     rates = RateLimiter(2)
     assert [rates.acquire("a", 0.0) for _ in range(3)] == [0, 0, 30]
     assert rates.acquire("a", 30.0) == 0
     assert rates.acquire("a", 30.0) == 30
 
 
-def test_of_callers_only_so_many_are_remembered() -> None:
+def test_the_number_of_remembered_callers_is_limited() -> None:
     rates = RateLimiter(1)
     for number in range(MAX_CALLERS + 100):
         rates.acquire(str(number), 0.0)
     assert len(rates._buckets) == MAX_CALLERS
 
 
-def test_all_addresses_of_one_subscriber_are_one_caller() -> None:
+def test_all_addresses_of_an_ipv6_subscriber_count_as_one_caller() -> None:
     one, two, three = ({"client": (f"2001:db8:0:{net}::{host:x}", 1)} for net, host in ((1, 1), (1, 999), (2, 1)))
     assert client_address(one) == client_address(two) != client_address(three)
     assert client_address({"client": ("192.0.2.1", 1)}) == "192.0.2.1"
@@ -274,7 +274,7 @@ def test_all_addresses_of_one_subscriber_are_one_caller() -> None:
 # ------------------------------------------------------------------------- answers
 
 
-def test_every_answer_tells_the_browser_to_run_nothing_of_others(client: TestClient) -> None:
+def test_every_response_forbids_foreign_scripts(client: TestClient) -> None:
     def broken() -> None:
         raise RuntimeError(SAID["text"])
 
@@ -307,7 +307,7 @@ def test_every_answer_tells_the_browser_to_run_nothing_of_others(client: TestCli
 # --------------------------------------------------------------------- metrics, logs
 
 
-def test_what_happens_is_counted_and_logged_without_a_word_or_a_name(
+def test_requests_are_counted_and_logged_without_texts_and_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "everthread.access")
@@ -336,7 +336,7 @@ def test_what_happens_is_counted_and_logged_without_a_word_or_a_name(
         assert word not in counted
 
 
-def test_of_an_error_that_nobody_thought_of_the_place_is_logged_and_never_the_words() -> None:
+def test_an_unexpected_error_is_logged_by_its_position_without_its_message() -> None:
     try:
         raise ValueError(SAID["text"])
     except ValueError as error:
@@ -349,7 +349,7 @@ def test_of_an_error_that_nobody_thought_of_the_place_is_logged_and_never_the_wo
     assert "Mia" not in told
 
 
-def test_the_server_says_what_it_is_and_whether_it_is_well(client: TestClient) -> None:
+def test_the_server_describes_itself_and_reports_its_health(client: TestClient) -> None:
     about = client.get("/api/v1/about").json()
     assert about["recipe"] == "default"
     assert {"name", "about"} == set(about["recipes"][0])
@@ -361,7 +361,7 @@ def test_the_server_says_what_it_is_and_whether_it_is_well(client: TestClient) -
     assert client.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
 
 
-def test_a_store_that_can_not_be_read_is_not_ready(tmp_path: Path) -> None:
+def test_an_unreadable_store_is_not_ready(tmp_path: Path) -> None:
     with TestClient(app(tmp_path)) as client:
         (tmp_path / server_db.FILE_NAME).write_bytes(b"no database" * 100)
         answer = client.get("/readyz")

@@ -41,7 +41,7 @@ def refused(*arguments: str) -> str:
     return done.stderr
 
 
-def test_it_serves_with_no_key_and_no_model_and_stops_when_told(tmp_path: Path) -> None:
+def test_the_server_runs_without_key_and_model_and_stops_on_a_signal(tmp_path: Path) -> None:
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         assert post(line, json={"text": "My sister Mia moved to Lisbon."}).status_code == 201
@@ -57,7 +57,7 @@ def test_it_serves_with_no_key_and_no_model_and_stops_when_told(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_who_is_being_answered_when_it_stops_is_answered_to_the_end(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_response_in_progress_is_finished_at_shutdown(tmp_path: Path, number: signal.Signals) -> None:
     with served(tmp_path) as running:
         with httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer:
             pieces = answer.iter_lines()
@@ -79,7 +79,7 @@ def reachable(port: int) -> bool:
     return True
 
 
-def test_it_waits_for_them_only_so_long(tmp_path: Path) -> None:
+def test_shutdown_waits_only_for_its_timeout(tmp_path: Path) -> None:
     with (
         served(tmp_path, {"shutdown_timeout_s": 0}) as running,
         httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer,
@@ -92,7 +92,7 @@ def test_it_waits_for_them_only_so_long(tmp_path: Path) -> None:
         assert running.ended() == 0
 
 
-def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         said = refused(*COMMAND, str(tmp_path), "serve", "--port", port)
@@ -101,13 +101,13 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_where_others_can_come_in_it_does_not_begin_without_a_key(tmp_path: Path, host: str) -> None:
+def test_a_public_address_without_a_key_is_refused(tmp_path: Path, host: str) -> None:
     said = refused(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", host)
     assert "everthread keys new" in said
     assert host in said
 
 
-def test_with_a_key_it_does_and_lets_in_nobody_without(tmp_path: Path) -> None:
+def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path) -> None:
     secret = KeyStore(tmp_path / "server.sqlite").create("phone")
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
@@ -117,7 +117,7 @@ def test_with_a_key_it_does_and_lets_in_nobody_without(tmp_path: Path) -> None:
         assert running.stop() == 0
 
 
-def test_a_key_may_be_wanted_on_this_machine_too(tmp_path: Path) -> None:
+def test_a_key_can_be_required_on_this_machine_too(tmp_path: Path) -> None:
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
         assert get(f"{running.url}/api/v1/models").status_code == 401
         assert get(f"{running.url}/api/v1/about").json()["key_required"] is True
@@ -126,14 +126,14 @@ def test_a_key_may_be_wanted_on_this_machine_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_is_told_to_stop_before_it_has_begun_stops_in_peace(tmp_path: Path, told: int, wait: float) -> None:
+def test_a_signal_during_startup_stops_the_server_cleanly(tmp_path: Path, told: int, wait: float) -> None:
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
         time.sleep(wait)
         assert running.stop(told) == 0
     assert all(line["level"] == "info" for line in running.log)
 
 
-def test_several_workers_answer_and_see_what_the_others_keep(tmp_path: Path) -> None:
+def test_several_workers_answer_and_see_each_others_lines(tmp_path: Path) -> None:
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--workers", "2") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         for number in range(1, 21):
@@ -147,7 +147,7 @@ def test_several_workers_answer_and_see_what_the_others_keep(tmp_path: Path) -> 
     assert len(running.log) == 41
 
 
-def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_port() -> None:
+def test_connections_are_balanced_among_workers_and_the_port_stays_reserved() -> None:
     """Linux alone deals them out; elsewhere the first to wake takes most."""
 
     async def taken_up(held: socket.socket, ready: threading.Barrier, ended: threading.Event) -> int:
@@ -185,13 +185,13 @@ def test_connections_are_dealt_out_among_workers_and_nobody_else_can_have_the_po
     assert min(shares) >= 20
 
 
-def test_a_port_at_which_nobody_ever_listens_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_port_that_never_listens_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "START_TIMEOUT_S", 0.2)
     with serving.open_socket("127.0.0.1", 0, workers=2) as held:
         assert not serving.wait_until_listening(held)
 
 
-def test_an_address_is_of_this_machine_or_is_told(tmp_path: Path) -> None:
+def test_an_address_of_another_machine_is_rejected(tmp_path: Path) -> None:
     assert serving.is_loopback("127.0.0.1")
     assert serving.is_loopback("::1")
     assert serving.is_loopback("127.8.8.8")
@@ -222,7 +222,7 @@ def test_the_browser_is_opened_at_the_page(tmp_path: Path) -> None:
             os.environ["BROWSER"] = before
 
 
-def test_threads_are_as_many_as_the_server_is_set_to(tmp_path: Path) -> None:
+def test_the_number_of_threads_follows_the_setting(tmp_path: Path) -> None:
     with served(tmp_path, max_threads=3) as running:
         busy = [threading.Thread(target=get, args=(f"{running.url}/sleep",)) for _ in range(6)]
         for thread in busy:
@@ -233,7 +233,7 @@ def test_threads_are_as_many_as_the_server_is_set_to(tmp_path: Path) -> None:
         assert running.stop() == 0
 
 
-def test_the_body_of_an_answer_does_not_wait_for_its_head_to_be_acknowledged() -> None:
+def test_a_response_body_does_not_wait_for_the_acknowledgement_of_its_head() -> None:
     async def connected() -> int:
         config, made = uvicorn.Config(FastAPI(), lifespan="off", log_config=None), list[TimeoutProtocol]()
         config.load()

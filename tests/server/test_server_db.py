@@ -35,7 +35,7 @@ def numbers(beside: ServerDatabase) -> list[int]:
         return [number for (number,) in db.execute("SELECT number FROM one ORDER BY number")]
 
 
-def test_what_others_write_is_seen_by_a_process_that_has_the_file_open_twice(tmp_path: Path) -> None:
+def test_a_process_with_the_file_open_twice_sees_writes_of_others(tmp_path: Path) -> None:
     """A file that is opened and closed beside SQLite loses the process's locks, and the next who leaves takes away the
     log that is still in use."""
     file = tmp_path / "server.sqlite"
@@ -54,14 +54,14 @@ def test_what_others_write_is_seen_by_a_process_that_has_the_file_open_twice(tmp
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     file = tmp_path / "data" / "server.sqlite"
     with closing(ServerDatabase(file, ONE)) as beside, beside.write():
         assert file.stat().st_mode & 0o777 == 0o600
         assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_file_that_cannot_be_used_is_told_with_its_name(tmp_path: Path) -> None:
+def test_an_error_names_a_file_that_can_not_be_used(tmp_path: Path) -> None:
     (tmp_path / "server.sqlite").mkdir()
     with (
         pytest.raises(StoreUnavailable, match=r"server\.sqlite"),

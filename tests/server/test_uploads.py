@@ -19,7 +19,7 @@ from everthread.server.uploads import FOLDER_PREFIX, safe_filename
 @example("/")
 @example("a\0b.json")
 @example("文" * 100 + ".jsonl")
-def test_no_name_leaves_its_folder_or_is_too_long(name: str) -> None:
+def test_a_safe_file_name_has_no_path_and_a_limited_length(name: str) -> None:
     made = safe_filename(name)
     assert PurePosixPath(made).name == made
     assert made not in (".", "..")
@@ -31,7 +31,7 @@ def test_no_name_leaves_its_folder_or_is_too_long(name: str) -> None:
     ("name", "made"),
     [("talk.jsonl", "talk.jsonl"), ("My talk.TXT", "My_talk.txt"), ("talk", "talk.txt"), ("../x/y.json", "y.json")],
 )
-def test_a_plain_name_stays_nearly_as_it_is(name: str, made: str) -> None:
+def test_a_plain_file_name_is_hardly_changed(name: str, made: str) -> None:
     assert safe_filename(name) == made
 
 
@@ -61,9 +61,7 @@ def begun(server: Served, temporary: Path) -> socket.socket:
     return raw
 
 
-def test_what_a_server_that_was_killed_left_of_an_upload_is_removed_by_the_next(
-    tmp_path: Path, temporary: Path
-) -> None:
+def test_an_upload_of_a_killed_server_is_removed_by_the_next_server(tmp_path: Path, temporary: Path) -> None:
     with served(tmp_path / "banks") as killed, begun(killed, temporary):
         killed.process.kill()
         killed.process.wait()
@@ -72,7 +70,7 @@ def test_what_a_server_that_was_killed_left_of_an_upload_is_removed_by_the_next(
         wait_until(lambda: not list(temporary.glob(f"{FOLDER_PREFIX}*")))
 
 
-def test_an_upload_that_is_on_its_way_is_left_alone_by_another_server(tmp_path: Path, temporary: Path) -> None:
+def test_an_upload_in_progress_is_not_removed_by_another_server(tmp_path: Path, temporary: Path) -> None:
     with served(tmp_path / "banks") as running, begun(running, temporary) as raw:
         with served(tmp_path / "other") as other:
             assert other.stop() == 0  # which it does once it has begun, and swept
@@ -84,7 +82,7 @@ def test_an_upload_that_is_on_its_way_is_left_alone_by_another_server(tmp_path: 
 
 
 @pytest.mark.parametrize("path", [IMPORT, "/api/v1/banks/alice/lines"])
-def test_a_client_that_hangs_up_while_it_sends_is_no_error_of_the_server(
+def test_a_client_that_disconnects_during_an_upload_causes_no_server_error(
     tmp_path: Path, temporary: Path, path: str
 ) -> None:
     with served(tmp_path / "banks") as running:

@@ -10,7 +10,7 @@ from everthread.server.conversations import priority
 from everthread.server.conversations.priority import PriorityGate
 
 
-def test_so_many_replies_are_prepared_at_once_and_the_others_wait() -> None:
+def test_replies_beyond_the_limit_wait_to_be_prepared() -> None:
     turns, inside, most = PriorityGate(2), 0, 0
     lock = threading.Lock()
 
@@ -32,7 +32,7 @@ def test_so_many_replies_are_prepared_at_once_and_the_others_wait() -> None:
     assert (most, inside) == (2, 0)
 
 
-def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_for_its_turn() -> None:
+def test_background_work_waits_until_no_reply_is_being_prepared_or_queued() -> None:
     turns, done = PriorityGate(1), list[str]()
     prepared, go = threading.Event(), threading.Event()
 
@@ -61,14 +61,14 @@ def test_what_nobody_waits_for_is_done_once_no_reply_is_being_prepared_or_waits_
     assert done[2] == "embedded"
 
 
-def test_what_nobody_waits_for_is_done_in_the_end_however_many_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_background_work_proceeds_eventually_under_constant_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority, "MAX_BACKGROUND_WAIT_S", 0.05)
     turns = PriorityGate(1)
     with turns.interactive(), turns.background():
         pass
 
 
-def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_background_work_waits_longer_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(priority, "MAX_BACKGROUND_WAIT_S", 0.2)
     turns, done = PriorityGate(1), threading.Barrier(9)
 
@@ -85,7 +85,7 @@ def test_of_many_none_waits_longer_than_that_however_many_are_before_it(monkeypa
         each.join(PATIENCE)
 
 
-def test_a_reply_that_fails_while_it_is_prepared_gives_its_place_back() -> None:
+def test_a_reply_that_fails_during_preparation_frees_its_slot() -> None:
     turns = PriorityGate(1)
     with pytest.raises(ZeroDivisionError), turns.interactive():
         raise ZeroDivisionError

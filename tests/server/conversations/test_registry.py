@@ -52,7 +52,7 @@ def said(registry: ConversationRegistry, memory: Memory, text: str, session: str
     return running
 
 
-def test_a_reply_that_runs_at_the_end_may_finish(store: SQLiteStore) -> None:
+def test_a_reply_in_progress_at_shutdown_is_finished(store: SQLiteStore) -> None:
     with llm.llm_server(Reply("One two three.", delay=0.1)) as server:
         registry, memory = over(store, OpenAICompatible(server.url, "m"))
         registry.reply(memory, CURRENT, "Count.", PLAIN)
@@ -60,7 +60,7 @@ def test_a_reply_that_runs_at_the_end_may_finish(store: SQLiteStore) -> None:
     assert [line.text for line in memory.lines()][-1] == "One two three."
 
 
-def test_a_reply_that_takes_too_long_at_the_end_is_kept_as_far_as_it_came(store: SQLiteStore) -> None:
+def test_a_reply_that_is_too_slow_at_shutdown_is_stored_in_part(store: SQLiteStore) -> None:
     with llm.llm_server(Stall("One two")) as server:
         registry, memory = over(store, OpenAICompatible(server.url, "m"))
         running = registry.reply(memory, CURRENT, "Count.", PLAIN)
@@ -76,7 +76,7 @@ def test_a_reply_that_takes_too_long_at_the_end_is_kept_as_far_as_it_came(store:
         registry.reply(memory, "another", "Hello?", PLAIN)
 
 
-def test_the_least_recently_used_go_but_not_those_in_incognito(
+def test_the_least_recently_used_conversations_are_closed_except_incognito_ones(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(open_conversations, "MAX_OPEN", 2)
@@ -95,7 +95,7 @@ def test_the_least_recently_used_go_but_not_those_in_incognito(
     registry.close()
 
 
-def test_the_conversations_of_a_bank_share_a_desk_that_outlives_each_of_them(store: SQLiteStore) -> None:
+def test_the_conversations_of_a_bank_share_a_scribe_worker_that_outlives_them(store: SQLiteStore) -> None:
     registry, memory = over(store, ScriptedLLM(["Yes."] * 10))
     said(registry, memory, "Hello", "one")
     said(registry, memory, "Hello", "two")
@@ -108,7 +108,7 @@ def test_the_conversations_of_a_bank_share_a_desk_that_outlives_each_of_them(sto
     assert first._scribe_worker._closed is True
 
 
-def test_a_bank_that_is_to_be_forgotten_is_let_go(store: SQLiteStore) -> None:
+def test_the_conversations_of_a_forgotten_bank_are_closed(store: SQLiteStore) -> None:
     with llm.llm_server(Stall("One two")) as server:
         registry, memory = over(store, OpenAICompatible(server.url, "m"))
         running = registry.reply(memory, CURRENT, "Count.", PLAIN)
@@ -120,7 +120,7 @@ def test_a_bank_that_is_to_be_forgotten_is_let_go(store: SQLiteStore) -> None:
         registry.close()
 
 
-def test_what_was_forgotten_is_not_told_again_under_its_key(store: SQLiteStore) -> None:
+def test_a_forgotten_reply_is_not_repeated_under_its_key(store: SQLiteStore) -> None:
     registry, memory = over(store, ScriptedLLM(["Yes.", "Anew."]))
     first = registry.reply(memory, "one", "Hello", PLAIN, "key")
     assert first.wait(PATIENCE)
@@ -133,7 +133,7 @@ def test_what_was_forgotten_is_not_told_again_under_its_key(store: SQLiteStore) 
     registry.close()
 
 
-def test_what_another_process_says_is_seen(store: SQLiteStore) -> None:
+def test_lines_stored_by_another_process_are_shown(store: SQLiteStore) -> None:
     one, memory = over(store, ScriptedLLM(["Yes."] * 5))
     other, same = over(store, ScriptedLLM(["No."] * 5))
     said(one, memory, "Hello", "s")
@@ -143,7 +143,7 @@ def test_what_another_process_says_is_seen(store: SQLiteStore) -> None:
     other.close()
 
 
-def test_a_reply_is_over_at_once_where_its_model_never_says_a_word(store: SQLiteStore) -> None:
+def test_stopping_a_reply_of_a_silent_model_ends_it_at_once(store: SQLiteStore) -> None:
     with llm.llm_server(Mute()) as server:
         registry, memory = over(store, OpenAICompatible(server.url, "m"))
         running = registry.reply(memory, CURRENT, "Hello?", PLAIN)
@@ -191,9 +191,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("listened", [False, True])
-def test_a_model_that_raises_what_nobody_knows_ends_its_reply_and_takes_no_place(
-    store: SQLiteStore, listened: bool
-) -> None:
+def test_an_unexpected_model_error_ends_the_reply_and_frees_its_slot(store: SQLiteStore, listened: bool) -> None:
     services = Services(store, HashEmbedder(64), Odd(listened), Default())
     registry, memory = ConversationRegistry(services, max_replies=2), services.get_memory("alice", create=True)
     for n in range(5):
@@ -207,7 +205,7 @@ async def collected(running: ReplyStream) -> bytes:
     return b"".join([told async for told in running.read_events()])
 
 
-def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_back(store: SQLiteStore) -> None:
+def test_a_reply_prepared_while_its_bank_is_forgotten_does_not_recreate_the_bank(store: SQLiteStore) -> None:
     preparing, gone = threading.Event(), threading.Event()
 
     class SlowEmbedder(HashEmbedder):
@@ -230,7 +228,7 @@ def test_a_reply_that_is_being_prepared_while_its_bank_goes_does_not_bring_it_ba
     assert store.banks() == []
 
 
-def test_two_who_begin_at_once_begin_one_conversation(store: SQLiteStore) -> None:
+def test_two_concurrent_first_requests_open_one_conversation(store: SQLiteStore) -> None:
     registry, memory = over(store, ScriptedLLM(["Yes."]))
     first = registry.get_state(memory, CURRENT).session
     registry.open_conversations._find_current = lambda memory: None  # type: ignore[method-assign]  # as if both had looked before either was there
@@ -238,7 +236,7 @@ def test_two_who_begin_at_once_begin_one_conversation(store: SQLiteStore) -> Non
     registry.close()
 
 
-def test_a_conversation_that_is_ended_takes_no_place_from_one_in_incognito(store: SQLiteStore) -> None:
+def test_ending_another_conversation_keeps_the_incognito_one_current(store: SQLiteStore) -> None:
     registry, memory = over(store, ScriptedLLM(["Yes."] * 3))
     said(registry, memory, "Hello", "old")
     registry.set_incognito(memory, "secret", True)
@@ -249,7 +247,7 @@ def test_a_conversation_that_is_ended_takes_no_place_from_one_in_incognito(store
     registry.close()
 
 
-def test_a_summary_on_its_way_does_not_bring_a_forgotten_bank_back(store: SQLiteStore) -> None:
+def test_a_summary_in_progress_does_not_recreate_a_forgotten_bank(store: SQLiteStore) -> None:
     with llm.llm_server("Hello.", Reply('{"text": "They said hello."}', first=2.0)) as server:
         registry, memory = over(store, OpenAICompatible(server.url, "m"))
         said(registry, memory, "My sister Mia moved to Lisbon.", "s")
@@ -264,7 +262,7 @@ def test_a_summary_on_its_way_does_not_bring_a_forgotten_bank_back(store: SQLite
         registry.close()
 
 
-def test_whoever_begins_to_talk_while_something_is_forgotten_waits(store: SQLiteStore) -> None:
+def test_a_message_sent_during_forgetting_waits_for_its_end(store: SQLiteStore) -> None:
     registry, memory = over(store, ScriptedLLM(["Yes."] * 3))
     said(registry, memory, "Hello", "one")
     thread = threading.Thread(target=lambda: said(registry, memory, "Hello", "two"))
@@ -290,9 +288,7 @@ def neighbours(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, 
     )
 
 
-def test_what_another_worker_has_claimed_just_now_is_not_changed_here_and_can_be_looked_at(
-    store: SQLiteStore, tmp_path: Path
-) -> None:
+def test_a_bank_leased_by_another_worker_can_be_read_but_not_changed(store: SQLiteStore, tmp_path: Path) -> None:
     registry, memory, other = neighbours(store, tmp_path / "workers")
     with other.hold("alice"):
         with pytest.raises(Problem, match="409"):
@@ -310,7 +306,7 @@ def test_what_another_worker_has_claimed_just_now_is_not_changed_here_and_can_be
     assert other.acquire("alice", "reply"), "it was given back"
 
 
-def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: SQLiteStore, tmp_path: Path) -> None:
+def test_a_text_message_waits_until_another_worker_releases_its_bank(store: SQLiteStore, tmp_path: Path) -> None:
     registry, memory, other = neighbours(store, tmp_path / "workers")
     chat = Chat(memory, llm=ScriptedLLM(["Aye."]))
     other.acquire("alice", "reply")
@@ -325,7 +321,7 @@ def test_a_text_message_waits_until_another_worker_is_done_with_its_bank(store: 
     registry.close()
 
 
-def test_a_line_that_got_no_reply_is_answered_when_asked_again_after_the_clock_was_set_back(store: SQLiteStore) -> None:
+def test_a_repeated_request_gets_a_missing_reply_even_after_the_clock_was_set_back(store: SQLiteStore) -> None:
     registry = ConversationRegistry(
         Services(store, HashEmbedder(64), ScriptedLLM(["One two."]), Default(), multi_process=True)
     )
@@ -336,7 +332,7 @@ def test_a_line_that_got_no_reply_is_answered_when_asked_again_after_the_clock_w
     assert [line.text for line in memory.lines()] == ["Count.", "One two."]
 
 
-def test_what_is_asked_again_at_another_worker_is_answered_once(tmp_path: Path) -> None:
+def test_a_request_repeated_at_another_worker_is_answered_once(tmp_path: Path) -> None:
     places = tmp_path / "workers"
     places.mkdir()
     with llm.llm_server(Reply("One two three four five.", delay=0.3)) as server, ExitStack() as stack:

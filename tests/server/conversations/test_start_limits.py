@@ -36,11 +36,11 @@ def most_at_once(banks: list[str]) -> tuple[int, int]:
     return most, of_one
 
 
-def test_replies_of_many_banks_are_begun_side_by_side_but_no_more_than_there_are_places() -> None:
+def test_replies_of_different_banks_start_concurrently_up_to_the_limit() -> None:
     assert most_at_once([str(number) for number in range(BANKS)]) == (MAX_STARTING, 1)
 
 
-def test_a_banks_replies_are_begun_one_at_a_time_and_leave_the_other_places_free() -> None:
+def test_replies_of_one_bank_start_one_at_a_time_and_leave_other_slots_free() -> None:
     assert most_at_once(["alice"] * MAX_STARTING) == (1, 1)
     most, of_one = most_at_once(["alice"] * MAX_STARTING + ["bob"])
     assert (most, of_one) == (2, 1)

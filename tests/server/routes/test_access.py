@@ -19,7 +19,7 @@ def keys(services: Services) -> Iterator[KeyStore]:
     made.close()
 
 
-def test_a_key_for_one_bank_does_nothing_with_another_there_or_not(told: TestClient, keys: KeyStore) -> None:
+def test_a_key_for_one_bank_is_rejected_for_others_whether_they_exist_or_not(told: TestClient, keys: KeyStore) -> None:
     told.put("banks/bob")
     key = {"Authorization": f"Bearer {keys.create('bob', ['bob'])}"}
     for path, operations in told.get("openapi.json").json()["paths"].items():
@@ -53,9 +53,7 @@ def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: KeyStore) -> N
     assert told.get("banks/bob").json()["lines"] == 1
 
 
-def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_everything(
-    told: TestClient, keys: KeyStore
-) -> None:
+def test_characters_are_readable_with_chat_and_writable_with_full_permission(told: TestClient, keys: KeyStore) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['bob'], ['chat'])}"}
     reads = {"Authorization": f"Bearer {keys.create('reads', ['bob'], ['read'])}"}
     assert told.get("characters", headers=chats).status_code == 200
@@ -68,9 +66,7 @@ def test_characters_are_read_by_whoever_may_chat_and_changed_by_whoever_may_ever
         assert kind(answer, 403) == "forbidden"
 
 
-def test_a_key_that_may_not_forget_can_have_only_the_running_conversation_forgotten(
-    told: TestClient, keys: KeyStore
-) -> None:
+def test_a_key_without_forget_can_forget_only_the_current_conversation(told: TestClient, keys: KeyStore) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
     no = {"remember": False}
     assert kind(told.post("banks/alice%2Fnemo/chat/one/end", json=no, headers=chats), 403) == "forbidden"
@@ -80,7 +76,7 @@ def test_a_key_that_may_not_forget_can_have_only_the_running_conversation_forgot
     assert told.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3
 
 
-def test_a_key_that_may_not_forget_writes_notes_and_empties_none(told: TestClient, keys: KeyStore) -> None:
+def test_a_key_without_forget_can_write_notes_but_not_remove_them(told: TestClient, keys: KeyStore) -> None:
     writes = {"Authorization": f"Bearer {keys.create('writes', ['alice/*'], ['write'])}"}
     notes = "banks/alice%2Fnemo/notes"
     assert told.put(notes, json={"text": "Ann has a sister."}, headers=writes).status_code == 200
@@ -88,7 +84,7 @@ def test_a_key_that_may_not_forget_writes_notes_and_empties_none(told: TestClien
     assert told.get(notes).json()["text"] == "Ann has a sister."
 
 
-def test_a_key_that_may_only_chat_gives_a_bank_no_other_recipe(told: TestClient, keys: KeyStore) -> None:
+def test_a_key_with_only_chat_can_not_change_the_recipe(told: TestClient, keys: KeyStore) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
     naming = {"options": {"recipe": "emi"}}
     for what, body in (

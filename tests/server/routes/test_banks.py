@@ -12,7 +12,7 @@ from server.problem import kind
 BANK = "banks/alice%2Fnemo"
 
 
-def test_banks_are_made_counted_and_listed(told: TestClient) -> None:
+def test_banks_are_created_counted_and_listed(told: TestClient) -> None:
     assert told.put("banks/bob").json()["lines"] == 0
     assert told.get(BANK).json()["lines"] == 4
     assert told.get("banks").json()["items"] == [
@@ -23,7 +23,7 @@ def test_banks_are_made_counted_and_listed(told: TestClient) -> None:
     assert [item["id"] for item in told.get("banks", params={"after": first["next"]}).json()["items"]] == ["bob"]
 
 
-def test_a_damaged_bank_costs_the_list_no_other_and_says_nothing_of_its_place(told: TestClient, tmp_path: Path) -> None:
+def test_a_damaged_bank_is_left_out_of_the_list_and_its_path_is_not_shown(told: TestClient, tmp_path: Path) -> None:
     (tmp_path / "banks" / "carol.bank").write_bytes(b"no database " * 1000)
     assert [item["id"] for item in told.get("banks").json()["items"]] == ["alice/nemo"]
     answer = told.get("banks/carol")
@@ -31,7 +31,7 @@ def test_a_damaged_bank_costs_the_list_no_other_and_says_nothing_of_its_place(to
     assert "carol.bank" not in answer.text
 
 
-def test_a_bank_that_is_not_there_is_not_made_by_asking(api: TestClient) -> None:
+def test_reading_a_missing_bank_does_not_create_it(api: TestClient) -> None:
     for path in ("", "/settings", "/timeline", "/character", "/sessions", "/units", "/notes", "/export"):
         assert kind(api.get(f"banks/bob{path}"), 404) == "not-found"
     assert kind(api.patch("banks/bob/settings", json={"remember": "ask"}), 404) == "not-found"
@@ -40,11 +40,11 @@ def test_a_bank_that_is_not_there_is_not_made_by_asking(api: TestClient) -> None
 
 
 @pytest.mark.parametrize("bank", ["%20", "a%0Ab", "x" * 201])
-def test_a_bank_cannot_be_called_anything(api: TestClient, bank: str) -> None:
+def test_an_invalid_bank_id_is_rejected(api: TestClient, bank: str) -> None:
     assert kind(api.put(f"banks/{bank}"), 422) == "bad-bank-id"
 
 
-def test_a_forgotten_bank_leaves_a_receipt_and_may_be_made_again(told: TestClient) -> None:
+def test_a_forgotten_bank_leaves_a_receipt_and_can_be_created_again(told: TestClient) -> None:
     receipt = told.delete(BANK).json()
     assert (receipt["bank"], receipt["scope"]) == (sha256(b"alice/nemo").hexdigest(), "bank")
     assert (receipt["seqs"], receipt["lines"]) == ([[1, 4]], 4)
@@ -53,7 +53,7 @@ def test_a_forgotten_bank_leaves_a_receipt_and_may_be_made_again(told: TestClien
     assert told.get(BANK).status_code == 200
 
 
-def test_only_the_persons_settings_are_told_and_set(told: TestClient) -> None:
+def test_only_the_persons_settings_are_shown_and_set(told: TestClient) -> None:
     assert told.get(f"{BANK}/settings").json() == {"remember": "ask"}
     assert told.patch(f"{BANK}/settings", json={"remember": "never"}).json() == {"remember": "never"}
     told.put(f"{BANK}/character", json={"name": "Nora"})
@@ -62,7 +62,7 @@ def test_only_the_persons_settings_are_told_and_set(told: TestClient) -> None:
         assert kind(told.patch(f"{BANK}/settings", json=body), 422) == "invalid-request"
 
 
-def test_the_timeline_tells_of_each_month(told: TestClient) -> None:
+def test_the_timeline_counts_each_month(told: TestClient) -> None:
     assert told.get(f"{BANK}/timeline").json()["items"] == [
         {"month": "2024-05", "lines": 3, "sessions": 1},
         {"month": "2024-07", "lines": 1, "sessions": 1},
@@ -78,10 +78,10 @@ def test_a_bank_has_a_character_that_can_be_changed_in_part(told: TestClient) ->
 
 
 @pytest.mark.parametrize("body", [{"name": ""}, {"name": "Nora", "mood": "grim"}, {"description": "Nobody."}])
-def test_a_character_that_cannot_be_is_refused(told: TestClient, body: dict[str, Any]) -> None:
+def test_an_invalid_character_is_rejected(told: TestClient, body: dict[str, Any]) -> None:
     assert kind(told.put(f"{BANK}/character", json=body), 422) == "invalid-request"
 
 
-def test_a_character_is_not_called_as_the_person(told: TestClient) -> None:
+def test_a_character_with_the_persons_name_is_rejected(told: TestClient) -> None:
     assert kind(told.put(f"{BANK}/character", json={"name": "Ann", "person": "ann"}), 422) == "bad-input"
     assert kind(told.patch(f"{BANK}/character", json={"person": "Ever"}), 422) == "bad-input"

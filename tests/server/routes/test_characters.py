@@ -13,7 +13,7 @@ from server.problem import RAW, kind
 NORA: dict[str, Any] = {"name": "Nora", "description": "A sailor.", "greeting": "Ahoy, {{user}}!"}
 
 
-def test_the_gallery_has_ours_and_those_that_were_made(api: TestClient) -> None:
+def test_the_gallery_lists_the_builtin_and_the_created_characters(api: TestClient) -> None:
     assert [item["builtin"] for item in api.get("characters").json()["items"]] == [True]
     assert api.put("characters/Nora", json=NORA).json() == NORA == api.get("characters/Nora").json()
     ever, nora = api.get("characters").json()["items"]
@@ -26,7 +26,7 @@ def test_the_gallery_has_ours_and_those_that_were_made(api: TestClient) -> None:
     assert kind(api.delete("characters/Nora"), 404) == "not-found"
 
 
-def test_ours_is_there_and_can_be_replaced(api: TestClient) -> None:
+def test_the_builtin_character_can_be_replaced(api: TestClient) -> None:
     assert api.get("characters/Ever").json()["name"] == "Ever"
     api.put("characters/Ever", json={"name": "Ever", "description": "Another."})
     assert api.get("characters").json()["items"][0]["builtin"] is False
@@ -34,7 +34,7 @@ def test_ours_is_there_and_can_be_replaced(api: TestClient) -> None:
     assert kind(api.delete("characters/Ever"), 404) == "not-found"
 
 
-def test_a_card_is_imported_once_and_given_back(api: TestClient) -> None:
+def test_a_card_is_imported_once_and_exported(api: TestClient) -> None:
     raw = json.dumps(card.to_card(Character(**NORA))).encode()
     assert api.post("characters", content=raw, headers=RAW).json() == NORA
     assert kind(api.post("characters", content=raw, headers=RAW), 422) == "bad-input"
@@ -45,7 +45,7 @@ def test_a_card_is_imported_once_and_given_back(api: TestClient) -> None:
     assert kind(api.get("characters/Nora/picture"), 404) == "not-found"
 
 
-def test_a_picture_is_shown_without_the_card_in_it(api: TestClient) -> None:
+def test_a_picture_is_served_without_its_card(api: TestClient) -> None:
     character_library.save(Character(**NORA))
     raw = api.get("characters/Nora/card", params={"format": "png"}).content
     assert api.post("characters", params={"replace": True}, content=raw, headers=RAW).status_code == 201
@@ -59,17 +59,17 @@ def test_a_picture_is_shown_without_the_card_in_it(api: TestClient) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[", b"\x89PNG\r\n\x1a\nnot", b"\xff\xfe", b'{"name": ""}'])
-def test_what_is_no_card_is_refused(api: TestClient, content: bytes) -> None:
+def test_a_file_that_is_not_a_card_is_rejected(api: TestClient, content: bytes) -> None:
     answer = api.post("characters", content=content, headers=RAW)
     assert kind(answer, 422) == "bad-file"
     assert "everthread-" not in answer.text
 
 
-def test_a_card_is_not_larger_than_eight_megabytes(api: TestClient) -> None:
+def test_a_card_of_more_than_eight_megabytes_is_rejected(api: TestClient) -> None:
     assert kind(api.post("characters", content=bytes(8_000_001), headers=RAW), 413) == "too-large"
 
 
-def test_a_character_has_one_name(api: TestClient) -> None:
+def test_different_names_in_path_and_body_are_rejected(api: TestClient) -> None:
     assert kind(api.put("characters/Nemo", json=NORA), 422) == "bad-input"
     assert kind(api.put("characters/Nora", json={**NORA, "person": "Nora"}), 422) == "bad-input"
     assert kind(api.put("characters/Nora", json={"name": "Nora", "mood": 1}), 422) == "invalid-request"
@@ -77,14 +77,14 @@ def test_a_character_has_one_name(api: TestClient) -> None:
 
 @pytest.mark.parametrize("part", ["", "/card", "/picture"])
 @pytest.mark.parametrize("form", ["{path}", "..%2Fbanks%2Falice.json", "%2Fetc%2Fpasswd.json", ".."])
-def test_a_path_is_no_character(api: TestClient, tmp_path: Any, form: str, part: str) -> None:
+def test_a_path_is_not_accepted_as_a_character(api: TestClient, tmp_path: Any, form: str, part: str) -> None:
     file = tmp_path / "card.json"
     card.write(Character(**NORA), file)
     name = form.replace("{path}", str(file).replace("/", "%2F"))
     assert api.get(f"characters/{name}{part}").status_code == 404
 
 
-def test_a_card_that_is_damaged_costs_no_other(api: TestClient) -> None:
+def test_a_damaged_card_does_not_hide_other_characters(api: TestClient) -> None:
     character_library.save(Character(**NORA))
     (character_library.library_folder() / "nemo.json").write_text("{")
     assert [item["name"] for item in api.get("characters").json()["items"]] == ["Ever", "Nora"]

@@ -129,7 +129,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         yield opened
 
 
-def test_a_reply_tells_what_was_kept_what_was_remembered_each_piece_and_the_end(begin: Begin) -> None:
+def test_a_reply_emits_its_line_context_pieces_and_end(begin: Begin) -> None:
     site = begin("Lisbon, then.", "It is Mia who moved there.")
     site.say("My sister Mia moved to Lisbon in May.")
     told = site.ask("reply", {"text": "Who moved to Lisbon?"})
@@ -148,7 +148,7 @@ def test_a_reply_tells_what_was_kept_what_was_remembered_each_piece_and_the_end(
     assert (state["replying"], state["unanswered"], state["model"]) == (False, False, "m")
 
 
-def test_a_memory_is_told_with_its_scores_and_the_place_where_it_was_said(begin: Begin) -> None:
+def test_a_recalled_line_is_shown_with_its_signals_and_passage(begin: Begin) -> None:
     site = begin("Noted.", "Mia.")
     site.client.post(f"{CHAT.replace('current', 'spring')}/reply", json={"text": "Mia moved to Lisbon in May."})
     site.client.post(f"{CHAT.replace('current', 'spring')}/end", json={"remember": True})
@@ -160,7 +160,7 @@ def test_a_memory_is_told_with_its_scores_and_the_place_where_it_was_said(begin:
     assert 0 < hit["relevance"] <= 1
 
 
-def test_without_a_model_what_is_shown_is_labelled_and_not_kept(begin: Begin) -> None:
+def test_without_a_model_the_recalled_text_is_labelled_and_not_stored(begin: Begin) -> None:
     site = begin()
     told = site.say("Hello there.")
     assert text(told).startswith(LABEL)
@@ -173,7 +173,7 @@ def test_without_a_model_what_is_shown_is_labelled_and_not_kept(begin: Begin) ->
 
 
 @pytest.mark.parametrize(("status", "name"), [(429, "llm-unavailable"), (500, "llm-unavailable"), (401, "llm-denied")])
-def test_a_model_that_fails_is_an_error_event_and_what_was_said_stays(begin: Begin, status: int, name: str) -> None:
+def test_a_model_failure_is_an_error_event_and_the_message_stays_stored(begin: Begin, status: int, name: str) -> None:
     site = begin(Status(status), "Here I am.")
     told = site.say("Are you there?")
     assert names(told) == ["line", "context", "error"]
@@ -185,7 +185,7 @@ def test_a_model_that_fails_is_an_error_event_and_what_was_said_stays(begin: Beg
 
 
 @pytest.mark.parametrize("behaviour", [Status(401), Status(404), Status(400), Status(500), Cut("Once")])
-def test_people_who_chat_never_read_where_the_model_is_and_the_log_says_it(
+def test_the_models_address_is_logged_and_never_shown_to_clients(
     begin: Begin, behaviour: Behaviour, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = begin(behaviour)
@@ -196,7 +196,7 @@ def test_people_who_chat_never_read_where_the_model_is_and_the_log_says_it(
     assert site.model.url in caplog.text
 
 
-def test_a_reply_that_is_cut_is_kept_as_far_as_it_came(begin: Begin) -> None:
+def test_the_received_part_of_a_cut_reply_is_stored(begin: Begin) -> None:
     site = begin(Cut("Once upon a"))
     told = site.say("Tell me a story.")
     assert told[-1][0] == "error"
@@ -204,7 +204,7 @@ def test_a_reply_that_is_cut_is_kept_as_far_as_it_came(begin: Begin) -> None:
     assert site.state()["lines"][-1]["metadata"]["partial"] is True
 
 
-def test_a_reply_goes_on_without_a_reader_and_two_others_read_it_from_its_beginning(begin: Begin) -> None:
+def test_a_reply_continues_without_a_reader_and_can_be_read_again_from_its_beginning(begin: Begin) -> None:
     site = begin(Reply("One two three four five six.", delay=0.1))
     thread = site.saying("Count.")
     read: list[list[Event]] = []
@@ -222,7 +222,7 @@ def test_a_reply_goes_on_without_a_reader_and_two_others_read_it_from_its_beginn
     assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
 
 
-def test_a_reply_that_draws_on_another_bank_is_followed_only_by_a_key_that_may_read_that_bank(begin: Begin) -> None:
+def test_following_a_reply_that_uses_another_bank_needs_a_key_for_that_bank(begin: Begin) -> None:
     site = begin("Noted.", Reply("It is Mia who moved there.", delay=0.2))
     site.client.post("/api/v1/banks/bob/lines", json={"text": "My sister Mia moved to Lisbon in May."})
     site.say("Hello.")
@@ -243,7 +243,7 @@ def test_a_reply_that_draws_on_another_bank_is_followed_only_by_a_key_that_may_r
     assert [other["bank"] for other in told[1][1]["others"]] == ["bob"]
 
 
-def test_while_it_replies_nothing_else_is_begun_in_the_conversation(begin: Begin) -> None:
+def test_no_other_change_starts_while_the_conversation_replies(begin: Begin) -> None:
     site = begin(Reply("One two three.", delay=0.2))
     thread = site.saying("Count.")
     for path, body in (("reply", {"text": "And?"}), ("undo", None), ("end", None), ("branch", {"seq": 1})):
@@ -253,7 +253,7 @@ def test_while_it_replies_nothing_else_is_begun_in_the_conversation(begin: Begin
     assert site.kept()[-2:] == ["Count.", "One two three."]
 
 
-def test_a_reply_that_is_stopped_is_kept_as_partial_even_where_the_model_is_silent(begin: Begin) -> None:
+def test_a_stopped_reply_is_stored_as_partial_even_if_the_model_is_silent(begin: Begin) -> None:
     site = begin(Stall("Well, I"))
     thread = site.saying("Tell me.")
     until(lambda: "Well, I" in running_texts(site))
@@ -265,7 +265,7 @@ def test_a_reply_that_is_stopped_is_kept_as_partial_even_where_the_model_is_sile
     assert site.post("stop")["lines"] == state["lines"]
 
 
-def test_another_reply_makes_the_first_a_swipe_that_can_be_gone_back_to(begin: Begin) -> None:
+def test_regenerating_turns_the_first_reply_into_a_selectable_swipe(begin: Begin) -> None:
     site = begin("First.", "Second.", "Third.")
     site.say("Say something.")
     assert text(site.ask("regenerate")) == "Second."
@@ -285,7 +285,7 @@ def test_another_reply_makes_the_first_a_swipe_that_can_be_gone_back_to(begin: B
     assert site.kept()[-1] == "First."
 
 
-def test_a_line_that_is_edited_is_answered_anew_and_one_of_the_characters_is_not(begin: Begin) -> None:
+def test_an_edited_line_of_the_person_gets_a_new_reply_and_one_of_the_character_none(begin: Begin) -> None:
     site = begin("Hello Tom.", "Hello Tim.")
     told = site.say("I am Tom.")
     edited = site.ask("edit", {"seq": told[0][1]["line"]["seq"], "text": "I am Tim."})
@@ -300,7 +300,7 @@ def test_a_line_that_is_edited_is_answered_anew_and_one_of_the_characters_is_not
     assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
 
 
-def test_what_was_said_last_is_taken_back(begin: Begin) -> None:
+def test_undo_discards_the_last_message(begin: Begin) -> None:
     site = begin("One.", "Two.")
     site.say("First thing.")
     site.say("Second thing.")
@@ -310,7 +310,7 @@ def test_what_was_said_last_is_taken_back(begin: Begin) -> None:
     assert "Second thing." in site.kept(retracted=True)
 
 
-def test_a_conversation_goes_on_from_an_earlier_line(begin: Begin) -> None:
+def test_a_conversation_continues_from_an_earlier_line(begin: Begin) -> None:
     site = begin("One.", "Two.", "Three.")
     first = site.say("First thing.")
     site.say("Second thing.")
@@ -318,7 +318,7 @@ def test_a_conversation_goes_on_from_an_earlier_line(begin: Begin) -> None:
     assert [line["text"] for line in state["lines"]][-2:] == ["First thing.", "One."]
 
 
-def test_the_end_asks_and_then_remembers_or_forgets(begin: Begin) -> None:
+def test_ending_asks_and_then_remembers_or_forgets(begin: Begin) -> None:
     site = begin("Ahoy.", "And ahoy.", "A summary.")
     before = site.state()["session"]
     site.say("Keep this.")
@@ -336,7 +336,7 @@ def test_the_end_asks_and_then_remembers_or_forgets(begin: Begin) -> None:
     assert "Keep this." in site.kept()
 
 
-def test_in_incognito_no_byte_is_written(begin: Begin, tmp_path: Path) -> None:
+def test_incognito_writes_no_byte(begin: Begin, tmp_path: Path) -> None:
     site = begin("Nobody will know.")
     assert site.post("incognito", {"on": True})["incognito"] is True
     told = site.say("My secret is a periwinkle submarine.")
@@ -348,7 +348,7 @@ def test_in_incognito_no_byte_is_written(begin: Begin, tmp_path: Path) -> None:
     assert site.kept(retracted=True) == []
 
 
-def test_incognito_is_refused_where_several_processes_serve_a_store(begin: Begin) -> None:
+def test_incognito_is_rejected_if_several_processes_serve_a_store(begin: Begin) -> None:
     site = begin("Hello.", several=True)
     assert site.client.get("/api/v1/about").json()["incognito"] is False
     refused = site.client.post(f"{CHAT}/incognito", json={"on": True})
@@ -358,7 +358,7 @@ def test_incognito_is_refused_where_several_processes_serve_a_store(begin: Begin
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:one-process")
 
 
-def test_a_repeated_request_gets_the_same_reply_and_is_kept_once(begin: Begin) -> None:
+def test_a_repeated_request_gets_the_same_reply_and_is_stored_once(begin: Begin) -> None:
     site = begin("Only once.", "Twice?")
     body = {"text": "Say it once."}
     first = site.ask("reply", body, **{"Idempotency-Key": "k1"})
@@ -374,7 +374,7 @@ def test_a_repeated_request_gets_the_same_reply_and_is_kept_once(begin: Begin) -
     assert other.status_code == 422
 
 
-def test_a_request_repeated_after_the_model_failed_gets_a_reply_and_keeps_nothing_twice(begin: Begin) -> None:
+def test_a_request_repeated_after_a_model_failure_gets_a_reply_and_is_stored_once(begin: Begin) -> None:
     site = begin(Status(500), "Now.", "And then.")
     body = {"text": "Try."}
     assert site.ask("reply", body, **{"Idempotency-Key": "k"})[-1][0] == "error"
@@ -389,7 +389,7 @@ def site_model(site: Site) -> OpenAICompatible:
     return OpenAICompatible(site.model.url, "m", timeout=PATIENCE, retries=0)
 
 
-def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
+def test_a_request_without_a_free_slot_stores_nothing(begin: Begin) -> None:
     site = begin(Reply("One two three.", delay=0.2), max_replies=1)
     thread = site.saying("Count.")
     busy = site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"})
@@ -399,7 +399,7 @@ def test_with_no_free_place_nothing_is_kept(begin: Begin) -> None:
     assert site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"}).status_code == 200
 
 
-def test_replies_that_wait_for_their_conversation_keep_nobody_else_out(begin: Begin) -> None:
+def test_replies_that_wait_for_their_conversation_do_not_block_others(begin: Begin) -> None:
     site = begin("Yes.", "Yes.")
     conversations = site.client.app.state.conversations  # type: ignore[attr-defined]
     said = {"text": "Hello"}
@@ -429,7 +429,7 @@ def test_the_model_the_recipe_and_the_budget_are_chosen_for_a_reply(begin: Begin
     assert len(site.model.asked) == 1  # type: ignore[union-attr]
 
 
-def test_what_can_not_be_said_is_a_problem_before_any_event(begin: Begin) -> None:
+def test_an_invalid_message_is_rejected_before_any_event(begin: Begin) -> None:
     site = begin("Hello.")
     for body in ({"text": ""}, {}, {"text": "x", "seq": 1}):
         refused = site.client.post(f"{CHAT}/reply", json=body)
@@ -439,7 +439,7 @@ def test_what_can_not_be_said_is_a_problem_before_any_event(begin: Begin) -> Non
     assert site.kept(retracted=True) == []
 
 
-def test_a_session_is_talked_in_by_its_name_and_current_is_the_last(begin: Begin) -> None:
+def test_a_session_is_addressed_by_its_name_and_current_is_the_latest(begin: Begin) -> None:
     site = begin("Yes.")
     site.client.post("/api/v1/banks/alice/chat/a%2Fb/reply", json={"text": "In a named one."})
     state = site.state("/api/v1/banks/alice/chat/a%2Fb")
@@ -447,7 +447,7 @@ def test_a_session_is_talked_in_by_its_name_and_current_is_the_last(begin: Begin
     assert site.state()["session"] == "a/b"
 
 
-def test_a_change_of_the_banks_character_is_seen_in_the_open_conversation(begin: Begin) -> None:
+def test_a_changed_character_takes_effect_in_the_open_conversation(begin: Begin) -> None:
     site = begin("Yes.")
     before = site.state()["character"]
     site.store.set_setting("alice", "character", {**before, "name": "Nemo"})
@@ -456,7 +456,9 @@ def test_a_change_of_the_banks_character_is_seen_in_the_open_conversation(begin:
 
 
 @pytest.mark.parametrize("what", ["line", "session", "bank"])
-def test_what_is_forgotten_while_it_is_answered_is_nowhere_afterwards(begin: Begin, what: str, tmp_path: Path) -> None:
+def test_a_message_forgotten_while_it_is_answered_is_removed_completely(
+    begin: Begin, what: str, tmp_path: Path
+) -> None:
     site = begin(Reply("You said periwinkle, and so on and on.", delay=0.1), "What?")
     key = {"Idempotency-Key": "k"}
     thread = threading.Thread(target=lambda: site.ask("reply", {"text": "My word is periwinkle."}, **key))
@@ -477,7 +479,7 @@ def test_what_is_forgotten_while_it_is_answered_is_nowhere_afterwards(begin: Beg
         assert text(site.say("Hello?")) == "What?"
 
 
-def test_a_reply_that_recalled_what_is_forgotten_is_stopped_and_not_told_again(begin: Begin) -> None:
+def test_a_reply_that_recalled_a_forgotten_line_is_stopped_and_not_repeated(begin: Begin) -> None:
     site = begin("Noted.", Reply("To Lisbon, as you said, in May.", delay=0.1))
     site.client.post(f"{CHAT.replace('current', 'spring')}/reply", json={"text": "Mia moved to Lisbon in May."})
     site.post("end", {"remember": True})
@@ -492,7 +494,7 @@ def test_a_reply_that_recalled_what_is_forgotten_is_stopped_and_not_told_again(b
 
 
 @pytest.mark.parametrize("path", ["regenerate", "answer", "edit"])
-def test_another_reply_is_begun_once_a_key(begin: Begin, path: str) -> None:
+def test_a_reply_is_regenerated_once_per_key(begin: Begin, path: str) -> None:
     site = begin("One.", "Two.", "Three.")
     seq = site.say("Count.")[0][1]["line"]["seq"]
     body = {"seq": seq, "text": "Count on."} if path == "edit" else {}
@@ -507,7 +509,7 @@ def test_another_reply_is_begun_once_a_key(begin: Begin, path: str) -> None:
     assert len(site.model.asked) == 2  # type: ignore[union-attr]
 
 
-def test_what_changes_a_conversation_is_done_once_a_key(begin: Begin, tmp_path: Path) -> None:
+def test_a_conversation_is_changed_once_per_key(begin: Begin, tmp_path: Path) -> None:
     site = begin("One.", "Two.", "Three.")
 
     def twice(path: str, body: object = None) -> Any:
@@ -530,7 +532,7 @@ def test_what_changes_a_conversation_is_done_once_a_key(begin: Begin, tmp_path: 
     assert site.kept(retracted=True) == []
 
 
-def test_an_ending_is_told_again_by_its_name(begin: Begin) -> None:
+def test_a_repeated_ending_returns_the_same_session(begin: Begin) -> None:
     site = begin("One.")
     site.say("Hello.")
     session, key = site.state()["session"], {"Idempotency-Key": "k"}
@@ -539,7 +541,7 @@ def test_an_ending_is_told_again_by_its_name(begin: Begin) -> None:
     assert told[0]["session"] == session
 
 
-def test_whoever_takes_it_that_nothing_is_written_is_refused_where_it_would_be(begin: Begin, tmp_path: Path) -> None:
+def test_a_request_that_expects_incognito_is_rejected_if_it_has_ended(begin: Begin, tmp_path: Path) -> None:
     site = begin("Psst.")
     site.post("incognito", {"on": True})
     body = {"text": "A periwinkle.", "incognito": True}
@@ -566,7 +568,7 @@ def test_whoever_takes_it_that_nothing_is_written_is_refused_where_it_would_be(b
         ("chat/" + "x" * 201 + "/incognito", {"on": True}),
     ],
 )
-def test_what_is_refused_makes_no_bank(begin: Begin, path: str, body: object) -> None:
+def test_a_rejected_request_creates_no_bank(begin: Begin, path: str, body: object) -> None:
     site = begin("Hello.")
     answer = site.client.post(f"/api/v1/banks/nobody/{path}", json=body)
     assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
@@ -616,7 +618,7 @@ def test_a_no_forgets_the_conversation_and_the_same_request_again_forgets_nothin
     assert other.status_code == 422
 
 
-def test_an_unclear_answer_is_asked_again_and_another_subject_is_talk(begin: Begin) -> None:
+def test_an_unclear_answer_repeats_the_question_and_another_subject_continues_the_chat(begin: Begin) -> None:
     site = parting(begin)
     assert names(site.say("Not now", recipe="packabby")) == ["question", "done"]
     assert site.kept()[-1] == "ok bye then!"
@@ -625,7 +627,7 @@ def test_an_unclear_answer_is_asked_again_and_another_subject_is_talk(begin: Beg
     assert site.kept()[-2:] == ["One more thing: she has a dog.", "Aye."]
 
 
-def test_a_goodbye_that_is_sent_again_is_asked_about_again_and_kept_once(begin: Begin) -> None:
+def test_a_repeated_goodbye_repeats_the_question_and_is_stored_once(begin: Begin) -> None:
     site = begin("Aye.")
     site.say(MOVED, recipe="packabby")
     body = {"text": "bye", "options": {"recipe": "packabby"}}
@@ -635,13 +637,13 @@ def test_a_goodbye_that_is_sent_again_is_asked_about_again_and_kept_once(begin: 
     assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
 
 
-def test_the_end_of_the_page_answers_the_question_as_well(begin: Begin) -> None:
+def test_the_end_route_also_answers_the_question(begin: Begin) -> None:
     site = parting(begin)
     assert site.post("end", {"remember": True})["remembered"] is True
     assert site.state()["question"] == ""
 
 
-def test_a_key_that_may_not_forget_has_no_named_conversation_forgotten_by_a_no(begin: Begin) -> None:
+def test_a_no_with_a_key_without_forget_forgets_no_named_conversation(begin: Begin) -> None:
     site = begin("Aye.")
     keys = KeyStore(server_db.get_path(site.store))
     named = {"Authorization": f"Bearer {keys.create('guest', ['alice'], ['chat', 'write'])}"}
@@ -654,7 +656,7 @@ def test_a_key_that_may_not_forget_has_no_named_conversation_forgotten_by_a_no(b
     assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
 
 
-def test_a_bank_has_its_notes_and_summaries_written_by_the_model_that_it_is_set_to(begin: Begin) -> None:
+def test_a_banks_notes_and_summaries_are_written_by_its_scribe_model(begin: Begin) -> None:
     site = begin("Ahoy.")
     assert site.model is not None
     site.model.models = ("m", "small")
@@ -672,7 +674,7 @@ def test_a_bank_has_its_notes_and_summaries_written_by_the_model_that_it_is_set_
     assert site.client.patch(settings, json={"scribe": None}).json() == {"remember": "ask"}
 
 
-def test_a_recipe_that_is_named_for_a_reply_stays_the_banks_but_in_incognito(begin: Begin) -> None:
+def test_a_recipe_named_in_a_reply_is_saved_except_in_incognito(begin: Begin) -> None:
     site = begin("Ahoy.")
     site.say("Hello.", recipe="membot")
     site.say("Hello again.")
@@ -685,7 +687,7 @@ def test_a_recipe_that_is_named_for_a_reply_stays_the_banks_but_in_incognito(beg
 
 
 @pytest.mark.parametrize("value", ["x", [1], {"n": 1}, True, None, 1.5])
-def test_a_conversation_opens_whatever_an_import_put_into_reserved_metadata(begin: Begin, value: object) -> None:
+def test_a_conversation_opens_despite_invalid_reserved_metadata(begin: Begin, value: object) -> None:
     site = begin()
     line = {"text": "hello", "speaker": "Al", "session": "s9", "metadata": {META_REPEATS: value, META_CORRECTS: value}}
     assert site.client.post("/api/v1/banks/alice/lines", json=line).status_code == 201

@@ -90,7 +90,9 @@ def blurred(value: Any) -> Any:
     return pytest.approx(value, abs=2e-3) if isinstance(value, float) else value
 
 
-def test_both_stores_answer_alike(stores: list[Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_stores_give_the_same_responses(
+    stores: list[Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     answers: list[list[Any]] = []
     for store in stores:

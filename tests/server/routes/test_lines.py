@@ -14,7 +14,7 @@ def texts(page: dict[str, Any]) -> list[str]:
     return [line["text"] for line in page["items"]]
 
 
-def test_a_line_is_kept_and_read(api: TestClient) -> None:
+def test_a_line_is_stored_and_read(api: TestClient) -> None:
     kept = api.post(LINES, json={"text": "My sister Mia moved to Lisbon."})
     assert kept.status_code == 201, kept.text
     assert api.get(f"{LINES}/1").json() == kept.json()
@@ -34,31 +34,31 @@ def test_a_line_is_kept_and_read(api: TestClient) -> None:
         ({"text": "a", "session": "s" * 201}, "bad-line"),
     ],
 )
-def test_a_line_that_cannot_be_kept_is_refused(api: TestClient, body: dict[str, Any], problem: str) -> None:
+def test_an_invalid_line_is_rejected(api: TestClient, body: dict[str, Any], problem: str) -> None:
     api.put("banks/alice%2Fnemo")
     assert kind(api.post(LINES, json=body), 422) == problem
     assert api.get(LINES).json() == {"items": [], "next": None}
 
 
 @pytest.mark.parametrize("parent", [1, 7, "k"])
-def test_a_first_line_that_answers_none_makes_no_bank(api: TestClient, parent: int | str) -> None:
+def test_a_first_line_with_an_unknown_parent_creates_no_bank(api: TestClient, parent: int | str) -> None:
     assert kind(api.post(LINES, json={"text": "a", "parent": parent}), 422) == "bad-line"
     batch = [{"text": "a"}, {"text": "b", "parent": parent, "key": "k"}]
     assert api.post(f"{LINES}/batch", json={"lines": batch}).status_code == (201 if parent == 1 else 422)
     assert len(api.get("banks").json()["items"]) == (parent == 1)
 
 
-def test_the_first_lines_of_a_bank_may_answer_each_other(api: TestClient) -> None:
+def test_the_first_lines_of_a_bank_can_have_each_other_as_parents(api: TestClient) -> None:
     batch = [{"text": "a", "key": "k"}, {"text": "b", "parent": "k"}, {"text": "c", "parent": 2}]
     kept = api.post(f"{LINES}/batch", json={"lines": batch}).json()["items"]
     assert [line["parent"] for line in kept] == [None, 1, 2]
 
 
-def test_what_is_no_json_is_refused(api: TestClient) -> None:
+def test_a_body_that_is_not_json_is_rejected(api: TestClient) -> None:
     assert kind(api.post(LINES, content=b"{", headers={"content-type": "application/json"}), 422) == "invalid-request"
 
 
-def test_a_batch_is_kept_in_its_order_or_not_at_all(told: TestClient) -> None:
+def test_a_batch_is_stored_in_order_or_not_at_all(told: TestClient) -> None:
     lines: list[dict[str, Any]] = [{"text": "One."}, {"text": "Two."}]
     answer = told.post(f"{LINES}/batch", json={"lines": lines})
     assert [line["seq"] for line in answer.json()["items"]] == [5, 6]
@@ -76,7 +76,7 @@ def test_lines_are_listed_a_page_at_a_time(told: TestClient) -> None:
     assert kind(told.get(LINES, params={"limit": 501}), 422) == "invalid-request"
 
 
-def test_lines_are_listed_from_a_number_on_also_a_page_at_a_time(told: TestClient) -> None:
+def test_lines_after_a_number_are_listed_in_pages(told: TestClient) -> None:
     first = told.get(LINES, params={"after_seq": 1, "limit": 2}).json()
     assert [line["seq"] for line in first["items"]] == [2, 3]
     rest = told.get(LINES, params={"after_seq": 1, "limit": 2, "after": first["next"]}).json()
@@ -86,7 +86,7 @@ def test_lines_are_listed_from_a_number_on_also_a_page_at_a_time(told: TestClien
         assert kind(told.get(LINES, params={"after_seq": wrong}), 422) == "invalid-request"
 
 
-def test_lines_are_listed_by_what_is_asked(told: TestClient) -> None:
+def test_lines_are_listed_by_filters(told: TestClient) -> None:
     assert texts(told.get(LINES, params={"session": "two"}).json()) == ["I planted ferns today."]
     assert texts(told.get(LINES, params={"role": "assistant"}).json()) == ["How exciting!"]
     assert len(texts(told.get(LINES, params={"speaker": ["user", "assistant"]}).json())) == 4
@@ -95,7 +95,7 @@ def test_lines_are_listed_by_what_is_asked(told: TestClient) -> None:
     assert kind(told.get(LINES, params={"since": "2024-06-01T00:00:00"}), 422) == "bad-query"
 
 
-def test_lines_about_one_are_of_its_session(told: TestClient) -> None:
+def test_lines_around_a_line_are_of_its_session(told: TestClient) -> None:
     assert texts(told.get(LINES, params={"around": 3, "limit": 2}).json()) == [
         "How exciting!",
         "She has a dog called Rex.",
@@ -106,7 +106,7 @@ def test_lines_about_one_are_of_its_session(told: TestClient) -> None:
     assert kind(told.get(LINES, params={"around": 9}), 404) == "not-found"
 
 
-def test_a_corrected_line_is_another_in_the_same_place(told: TestClient) -> None:
+def test_a_corrected_line_is_a_new_line_in_the_same_position(told: TestClient) -> None:
     line = told.patch(f"{LINES}/1", json={"text": "My sister Mia moved to Porto."}).json()
     old = told.get(LINES, params={"retracted": True}).json()["items"][0]
     assert {**line, "seq": 1, "text": old["text"], "metadata": {}} == {**old, "retracted_at": None}
@@ -127,11 +127,11 @@ def test_a_retracted_line_stays_in_the_record_and_a_forgotten_one_does_not(told:
 
 
 @pytest.mark.parametrize("seq", ["0", "-1", "x", "9223372036854775808", "1.5"])
-def test_what_is_no_number_of_a_line_is_refused(told: TestClient, seq: str) -> None:
+def test_an_invalid_line_number_is_rejected(told: TestClient, seq: str) -> None:
     assert kind(told.get(f"{LINES}/{seq}"), 422) == "invalid-request"
 
 
-def test_a_line_whose_metadata_no_answer_could_hold_is_refused(told: TestClient) -> None:
+def test_metadata_that_is_nested_too_deeply_is_rejected(told: TestClient) -> None:
     deep = b'{"a":' * 300 + b"1" + b"}" * 300
     answer = told.post(
         LINES, content=b'{"text":"a","metadata":' + deep + b"}", headers={"Content-Type": "application/json"}
@@ -140,12 +140,12 @@ def test_a_line_whose_metadata_no_answer_could_hold_is_refused(told: TestClient)
     assert told.get(LINES).status_code == 200
 
 
-def test_a_path_with_one_more_slash_leads_nowhere(told: TestClient) -> None:
+def test_a_path_with_an_extra_slash_is_not_found(told: TestClient) -> None:
     answer = told.get("banks/alice%2Fnemo/", follow_redirects=False)
     assert kind(answer, 404) == "http"
 
 
-def test_a_corrected_line_answers_for_its_key_and_a_retracted_one_does_not(api: TestClient) -> None:
+def test_a_corrected_line_keeps_its_key_and_a_retracted_one_releases_it(api: TestClient) -> None:
     said = {"text": "Mia lives in Porto.", "key": "k"}
     api.post(LINES, json=said)
     fixed = api.patch(f"{LINES}/1", json={"text": "Mia lives in Lisbon."}).json()

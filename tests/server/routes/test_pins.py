@@ -13,7 +13,7 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
 
-def test_a_line_is_pinned_listed_and_taken_off(tmp_path: Path) -> None:
+def test_a_line_is_pinned_listed_and_unpinned(tmp_path: Path) -> None:
     client = TestClient(
         create_app(Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())), "http://127.0.0.1"
     )

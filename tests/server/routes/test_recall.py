@@ -12,7 +12,7 @@ from server.problem import kind
 BANK = "banks/alice%2Fnemo"
 
 
-def test_hits_are_those_of_the_library(told: TestClient, services: Services) -> None:
+def test_hits_equal_those_of_the_library(told: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "k": 2, "where": {"session": ["one"]}}
     hits = told.post(f"{BANK}/recall", json=body).json()["items"]
     found = services.get_memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
@@ -28,7 +28,7 @@ def test_hits_of_several_banks_name_them(told: TestClient) -> None:
     assert kind(told.post(f"{BANK}/recall", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
 
 
-def test_a_context_is_that_of_the_library(told: TestClient, services: Services) -> None:
+def test_a_context_equals_that_of_the_library(told: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "gate": False, "min_relevance": 0, "session": "two", "budget": 200}
     told_ = told.post(f"{BANK}/context", json=body).json()
     found = services.get_memory("alice/nemo").context(
@@ -68,10 +68,10 @@ def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, servic
         ({"query": "a", "banks": []}, "invalid-request"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(told: TestClient, body: dict[str, Any], problem: str) -> None:
+def test_an_invalid_query_is_rejected(told: TestClient, body: dict[str, Any], problem: str) -> None:
     assert kind(told.post(f"{BANK}/recall", json=body), 422) == problem
 
 
 @pytest.mark.parametrize("body", [{"query": "a", "budget": 0}, {"query": "a", "min_relevance": 2}, {"query": 7}])
-def test_a_context_that_makes_no_sense_is_refused(told: TestClient, body: dict[str, Any]) -> None:
+def test_an_invalid_context_request_is_rejected(told: TestClient, body: dict[str, Any]) -> None:
     assert kind(told.post(f"{BANK}/context", json=body), 422) == "invalid-request"

@@ -27,7 +27,7 @@ def test_all_recipes_are_listed_with_their_options(api: TestClient) -> None:
     assert threshold["meaning"] == "Least cosine of a summary that is recalled."
 
 
-def test_a_bank_is_given_a_recipe_and_options_which_count_from_then_on(told: TestClient) -> None:
+def test_a_banks_recipe_and_options_take_effect_at_once(told: TestClient) -> None:
     assert (told.get(RECIPE).json()["name"], told.get(RECIPE).json()["kept"]) == ("default", False)
     answer = told.put(RECIPE, json={"name": "packabby", "options": {"threshold": 0.3, "max_hits": 2}}).json()
     assert (answer["name"], answer["kept"], values(answer)["threshold"]) == ("packabby", True, 0.3)
@@ -70,7 +70,7 @@ def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_what_can_not_be_set_is_refused_with_its_limits_and_changes_nothing(
+def test_an_invalid_option_is_rejected_with_its_limits_and_changes_nothing(
     told: TestClient, body: dict[str, object], name: str, said: str, method: str
 ) -> None:
     content = str(body).replace("'", '"').replace("inf", "1e400")
@@ -80,16 +80,14 @@ def test_what_can_not_be_set_is_refused_with_its_limits_and_changes_nothing(
     assert not told.get(RECIPE).json()["kept"]
 
 
-def test_a_bank_that_is_not_there_is_not_made_by_setting_it(api: TestClient) -> None:
+def test_setting_the_recipe_of_a_missing_bank_does_not_create_it(api: TestClient) -> None:
     for method in ("GET", "PUT", "PATCH"):
         body = {} if method == "GET" else {"json": {"name": "emi"}}
         assert kind(api.request(method, "banks/bob/recipe", **body), 404) == "not-found"  # type: ignore[arg-type]
     assert api.get("banks").json()["items"] == []
 
 
-def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(
-    told: TestClient, services: Services
-) -> None:
+def test_a_bank_with_an_unknown_recipe_is_rejected_until_it_gets_another(told: TestClient, services: Services) -> None:
     services.store.set_setting("alice/nemo", SETTING_RECIPE, {"name": "mine", "options": {}})
     assert kind(told.get(BANK), 422) == "config-error"
     assert "recipe 'mine' is unknown" in told.get(f"{BANK}/lines").json()["detail"]
@@ -97,7 +95,7 @@ def test_a_recipe_of_a_users_own_is_refused_until_the_bank_is_given_another(
     assert told.get(BANK).json()["recipe"] == "emi"
 
 
-def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(services: Services) -> None:
+def test_a_banks_options_are_applied_to_the_servers_recipe(services: Services) -> None:
     other = Services(services.store, services.embedder, None, Default(neighbours=3))
     other.get_memory("bob", create=True)
     assert other.get_bank_recipe("bob") == Default(neighbours=3)
@@ -107,7 +105,7 @@ def test_a_recipe_that_the_server_was_made_with_is_its_banks_own(services: Servi
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 @pytest.mark.parametrize("model", ["em:http://127.0.0.1:9/v1#m", "em:/srv/models", "st:someone/else"])
-def test_a_request_can_have_no_other_model_loaded_and_no_other_host_asked(
+def test_a_request_can_not_load_another_model_or_contact_another_host(
     told: TestClient, method: str, model: str
 ) -> None:
     answer = told.request(method, RECIPE, json={"name": "goodai", "options": {"matcher": model}})
@@ -116,14 +114,12 @@ def test_a_request_can_have_no_other_model_loaded_and_no_other_host_asked(
     assert not told.get(RECIPE).json()["kept"]
 
 
-def test_a_request_may_set_a_model_that_ships_or_that_the_server_is_set_to(
-    told: TestClient, services: Services
-) -> None:
+def test_a_request_can_set_a_shipped_model_or_the_configured_one(told: TestClient, services: Services) -> None:
     services._recipes["goodai"] = with_options(RECIPES["goodai"], {"matcher": "em:hash"})
     for model in ("em:minilm", "", "em:hash"):
         answer = told.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()
         assert values(answer)["matcher"] == model
 
 
-def test_the_recipes_as_the_server_has_them_are_shown_to_nobody_without_a_key(api: TestClient) -> None:
+def test_the_servers_recipes_are_not_shown_without_a_key(api: TestClient) -> None:
     assert kind(api.get("recipes", headers={"X-Forwarded-For": "203.0.113.7"}), 401) == "unauthorized"

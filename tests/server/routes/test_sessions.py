@@ -10,7 +10,7 @@ from server.problem import kind
 SESSIONS = "banks/alice%2Fnemo/sessions"
 
 
-def test_sessions_are_listed_the_newest_first_with_what_was_said(told: TestClient, services: Services) -> None:
+def test_sessions_are_listed_newest_first_with_their_opening(told: TestClient, services: Services) -> None:
     memory = services.get_memory("alice/nemo")
     last = next(memory.lines(Filter(session="two")))
     memory.add_unit(NewUnit("summary", "Ferns.", 4, 4, last.said_at, metadata={"session": "two"}))
@@ -23,7 +23,7 @@ def test_sessions_are_listed_the_newest_first_with_what_was_said(told: TestClien
     assert kind(told.get(SESSIONS, params={"after": "Wzdd"}), 422) == "bad-query"
 
 
-def test_an_opening_is_cut(api: TestClient) -> None:
+def test_a_long_opening_is_cut(api: TestClient) -> None:
     api.post("banks/bob/lines", json={"text": "fern " * 100, "session": "a/b"})
     assert len(api.get("banks/bob/sessions/a%2Fb").json()["opening"]) == 120
 
@@ -35,7 +35,7 @@ def test_a_forgotten_session_is_gone(told: TestClient) -> None:
         assert kind(answer, 404) == "not-found"
 
 
-def test_what_stays_in_view_is_told_and_set(told: TestClient) -> None:
+def test_the_relevance_buffer_is_shown_and_set(told: TestClient) -> None:
     assert told.get(f"{SESSIONS}/two/buffer").json() == {"items": []}
     (passage,) = told.put(f"{SESSIONS}/two/buffer", json={"spans": [[1, 3]]}).json()["items"]
     assert (passage["first_seq"], passage["last_seq"]) == (1, 3)
@@ -46,6 +46,6 @@ def test_what_stays_in_view_is_told_and_set(told: TestClient) -> None:
 @pytest.mark.parametrize(
     ("spans", "problem"), [([[3, 1]], "bad-query"), ([[1, 500]], "bad-query"), ([[0, 1]], "invalid-request")]
 )
-def test_spans_that_are_none_are_refused(told: TestClient, spans: list[list[int]], problem: str) -> None:
+def test_invalid_spans_are_rejected(told: TestClient, spans: list[list[int]], problem: str) -> None:
     assert kind(told.put(f"{SESSIONS}/two/buffer", json={"spans": spans}), 422) == problem
     assert kind(told.put(f"{SESSIONS}/two/buffer", json={"spans": [[1, 1]] * 11}), 422) == "invalid-request"

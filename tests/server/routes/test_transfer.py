@@ -24,7 +24,7 @@ def test_an_export_is_read_back_into_another_bank(told: TestClient) -> None:
     assert told.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
 
 
-def test_a_file_of_another_format_is_read_as_it_is_said(api: TestClient) -> None:
+def test_a_file_is_read_in_the_requested_format(api: TestClient) -> None:
     text = "Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
     given: dict[str, Any] = {"name": "talk.txt", "format": "transcript", "assistant": "Nora", "tz": "Europe/Berlin"}
     assert api.post("banks/bob/import", params=given, content=text.encode(), headers=RAW).json()["added"] == 2
@@ -45,9 +45,7 @@ def test_a_file_of_another_format_is_read_as_it_is_said(api: TestClient) -> None
         ({"name": ""}, b"a", "invalid-request"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused(
-    api: TestClient, given: dict[str, str], content: bytes, problem: str
-) -> None:
+def test_an_unreadable_file_is_rejected(api: TestClient, given: dict[str, str], content: bytes, problem: str) -> None:
     answer = api.post("banks/bob/import", params=given, content=content, headers=RAW)
     assert kind(answer, 422) == problem
     assert "everthread-" not in answer.text
@@ -67,7 +65,7 @@ def test_a_file_of_an_unknown_format_is_refused_with_the_parts_of_its_problem(
     assert not {"path", "message", "remedy", "option"} & named.keys()
 
 
-def test_what_the_bank_keeps_otherwise_stops_the_import(api: TestClient) -> None:
+def test_a_key_that_the_bank_has_for_another_text_stops_the_import(api: TestClient) -> None:
     api.post("banks/bob/lines", json={"text": "One.", "key": "k"})
     rows = b'{"text": "Two.", "key": "j"}\n{"text": "Three.", "key": "k"}'
     answer = api.post("banks/bob/import", params={"name": "talk.jsonl"}, content=rows, headers=RAW)
@@ -76,7 +74,7 @@ def test_what_the_bank_keeps_otherwise_stops_the_import(api: TestClient) -> None
     assert len(api.get("banks/bob/lines").json()["items"]) == 1
 
 
-def test_a_file_comes_into_a_bank_whose_name_has_a_slash(told: TestClient) -> None:
+def test_a_file_is_imported_into_a_bank_with_a_slash_in_its_id(told: TestClient) -> None:
     answer = told.post(f"{BANK}/import", params={"name": "a.jsonl"}, content=b'{"text": "Ferns."}', headers=RAW)
     assert (answer.status_code, answer.json()["added"]) == (200, 1)
     large = b'{"text": "' + b"x" * 3_000_000 + b'"}\n'
@@ -85,7 +83,7 @@ def test_a_file_comes_into_a_bank_whose_name_has_a_slash(told: TestClient) -> No
     assert kind(told.request("DELETE", "banks/x%2Fimport", content=b"{}", headers=RAW), 415) == "wrong-type"
 
 
-def test_an_export_is_read_back_as_what_its_content_type_says(told: TestClient) -> None:
+def test_an_export_is_imported_by_its_content_type(told: TestClient) -> None:
     export = told.get(f"{BANK}/export")
     sent = {"Content-Type": export.headers["content-type"]}
     assert told.post("banks/bob/import", content=export.content, headers=sent).json()["added"] == 4

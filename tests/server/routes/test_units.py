@@ -34,7 +34,7 @@ def test_units_are_listed_and_edited_by_hand(written: TestClient) -> None:
     assert kind(written.patch(f"{BANK}/units/fact/0", json={"text": "No."}), 422) == "invalid-request"
 
 
-def test_a_forgotten_unit_goes_with_those_before_it(written: TestClient) -> None:
+def test_a_unit_is_forgotten_with_those_it_superseded(written: TestClient) -> None:
     written.patch(f"{BANK}/units/fact/1", json={"text": "Mia lives in Lisbon."})
     assert written.delete(f"{BANK}/units/fact/2").json() == {"kind": "fact", "id": 2, "earlier": [1]}
     assert [unit["kind"] for unit in written.get(f"{BANK}/units").json()["items"]] == ["note"]
@@ -49,7 +49,7 @@ def test_the_notes_are_read_and_written(written: TestClient) -> None:
 
 
 @pytest.mark.parametrize("blank", ["", "\t"])
-def test_a_blank_text_empties_the_notes_for_good(written: TestClient, blank: str) -> None:
+def test_a_blank_text_removes_the_notes_for_good(written: TestClient, blank: str) -> None:
     written.put(f"{BANK}/notes", json={"text": "Ann has two."})
     for _ in range(2):
         assert written.put(f"{BANK}/notes", json={"text": blank}).json() == {"text": "", "id": None}

@@ -26,7 +26,7 @@ TEXTS = st.one_of(
 )
 
 
-def test_the_alphabet_is_that_of_the_standard() -> None:
+def test_the_alphabet_matches_the_standard() -> None:
     assert len(BASIC) == 127  # 128 places, of which one is the escape to the second page
     assert len(EXTENDED) == 10
     assert not BASIC & EXTENDED
@@ -51,11 +51,11 @@ def test_the_alphabet_is_that_of_the_standard() -> None:
         ("a" * 159 + "…", 3),  # one character that is not in the alphabet makes all of it wide: 160 units
     ],
 )
-def test_segments_are_counted(text: str, number: int) -> None:
+def test_segments_are_counted_as_in_the_standard(text: str, number: int) -> None:
     assert count_segments(text) == number
 
 
-def test_no_character_is_cut_in_two_by_the_end_of_a_segment() -> None:
+def test_no_character_is_split_across_segments() -> None:
     assert (
         count_segments("a" * 152 + "€" + "a" * 152) == 3
     )  # 306 septets, but the euro sign begins a segment of its own
@@ -64,7 +64,7 @@ def test_no_character_is_cut_in_two_by_the_end_of_a_segment() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(TEXTS)
-def test_the_messages_joined_are_the_text_and_each_keeps_within_its_limit(text: str) -> None:
+def test_joined_messages_are_the_text_and_each_is_within_the_limit(text: str) -> None:
     parts = split(text)
     assert "".join(parts) == text
     assert all(part and count_segments(part) <= MAX_SEGMENTS and len(part) <= 1600 for part in parts)
@@ -72,24 +72,24 @@ def test_the_messages_joined_are_the_text_and_each_keeps_within_its_limit(text: 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(alphabet="abcdeé€你", min_size=1, max_size=40), min_size=50, max_size=600))
-def test_words_stay_whole(words: list[str]) -> None:
+def test_words_are_not_split(words: list[str]) -> None:
     assert [word for part in split(" ".join(words)) for word in part.split()] == words
 
 
-def test_a_text_without_blanks_is_parted_behind_its_marks() -> None:
+def test_a_text_without_spaces_is_split_after_punctuation() -> None:
     parts = split("我们昨天谈过你的妹妹，她搬到里斯本了。" * 60)
     assert len(parts) > 1
     assert all(part[-1] in "，。" for part in parts)
 
 
 @pytest.mark.parametrize("sign", ["👩‍👩‍👧", "👍🏽", "❤️"])
-def test_a_sign_of_several_characters_is_not_torn(sign: str) -> None:
+def test_a_sign_of_several_characters_is_not_split(sign: str) -> None:
     parts = split(sign * 600)
     assert len(parts) > 1
     assert all(part == sign * (len(part) // len(sign)) for part in parts)
 
 
-def test_a_longer_text_than_any_should_be_ends_in_dots() -> None:
+def test_a_reply_beyond_the_limit_ends_in_dots() -> None:
     parts = split_reply("word " * 3000)
     assert len(parts) == MAX_MESSAGES
     assert parts[-1].endswith("word ...")
@@ -97,12 +97,12 @@ def test_a_longer_text_than_any_should_be_ends_in_dots() -> None:
     assert all(map(is_gsm, parts))
 
 
-def test_what_is_sent_neither_begins_nor_ends_blank_and_nothing_is_sent_for_nothing() -> None:
+def test_messages_are_stripped_and_a_blank_reply_sends_none() -> None:
     assert split_reply("  hello\n") == ["hello"]
     assert split_reply(" \n ") == []
     assert all(part == part.strip() for part in split_reply("one two  three   " * 200))
 
 
-def test_combining_marks_go_with_their_letter() -> None:
+def test_combining_marks_stay_with_their_letter() -> None:
     text = unicodedata.normalize("NFD", "ệ") * 700
     assert all(unicodedata.category(part[0]) != "Mn" for part in split(text))

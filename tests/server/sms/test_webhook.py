@@ -136,12 +136,12 @@ def until(true: Callable[[], bool]) -> None:
 # ------------------------------------------------------------------- who is heard
 
 
-def test_a_message_is_kept_and_answered(nemo: Bot) -> None:
+def test_a_message_is_stored_and_answered(nemo: Bot) -> None:
     assert nemo.phone().send("My sister Mia moved to Lisbon.") == ["Lisbon suits her."]
     assert nemo.texts == ["My sister Mia moved to Lisbon.", "Lisbon suits her."]
 
 
-def test_a_request_that_twilio_did_not_sign_is_refused_and_nothing_is_kept(nemo: Bot) -> None:
+def test_a_request_without_a_valid_signature_is_rejected_and_not_stored(nemo: Bot) -> None:
     fields = twilio.form("Hello", "SM1")
     good = twilio.sign(URL, fields)
     wrong = [{}, {"X-Twilio-Signature": "x"}, {"X-Twilio-Signature": twilio.sign(URL, fields, "other token")}]
@@ -154,7 +154,7 @@ def test_a_request_that_twilio_did_not_sign_is_refused_and_nothing_is_kept(nemo:
     assert nemo.store.banks() == []
 
 
-def test_the_address_that_counts_is_the_configured_one_whatever_a_proxy_makes_of_it(nemo: Bot) -> None:
+def test_signatures_are_checked_against_the_configured_url_behind_a_proxy(nemo: Bot) -> None:
     fields = twilio.form("Hello", "SM1")
     headers = {"X-Twilio-Signature": twilio.sign(URL, fields), "Host": "127.0.0.1:7391", "X-Forwarded-Proto": "http"}
     assert nemo.app.post("/sms", data=fields, headers=headers).status_code == 200
@@ -164,13 +164,13 @@ def test_the_address_that_counts_is_the_configured_one_whatever_a_proxy_makes_of
     ("body", "status"),
     [(b"\xff\xfe", 400), (b"Body=%ff", 400), (b"x" * 70_000, 413), (b"a=1&" * 300, 400), (b"a=1", 403)],
 )
-def test_what_is_no_form_is_refused(nemo: Bot, body: bytes, status: int) -> None:
+def test_a_body_that_is_not_a_form_is_rejected(nemo: Bot, body: bytes, status: int) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert nemo.app.post("/sms", content=body, headers=headers).status_code == status
 
 
 @pytest.mark.parametrize("change", [{"From": ""}, {"From": "Mallory"}, {"MessageSid": "", "SmsSid": ""}])
-def test_what_is_signed_and_yet_no_message_is_refused(nemo: Bot, change: dict[str, str]) -> None:
+def test_a_signed_request_without_a_message_is_rejected(nemo: Bot, change: dict[str, str]) -> None:
     fields = {**twilio.form("Hello", "SM1"), **change}
     answer = nemo.app.post("/sms", data=fields, headers={"X-Twilio-Signature": twilio.sign(URL, fields)})
     assert (answer.status_code, answer.json()["type"]) == (400, "urn:everthread:no-message")
@@ -187,13 +187,13 @@ def test_without_twilios_token_there_is_no_webhook(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "bot.example.com/sms", "https://[bad", "https://", "https://bot:x/sms"])
-def test_a_webhook_without_an_address_is_a_wrong_setting(tmp_path: Path, address: str) -> None:
+def test_a_webhook_without_a_url_is_a_configuration_error(tmp_path: Path, address: str) -> None:
     services = Services(SQLiteStore(tmp_path), HashEmbedder(64), None, Default())
     with pytest.raises(ConfigError, match=r"invalid sms_url: got '.*', expected the URL that Twilio calls"):
         create_app(services, replace(SETTINGS, sms_url=address))
 
 
-def test_twilio_comes_to_the_host_of_the_address_and_shows_no_key(tmp_path: Path) -> None:
+def test_twilio_is_accepted_at_the_configured_host_without_a_key(tmp_path: Path) -> None:
     settings = replace(SETTINGS, allowed_hosts=("bot.example.com",), key_required=True)
     with bot(tmp_path, "Hello.", settings=settings) as nemo:
         fields = twilio.form("Hello", "SM1")
@@ -206,7 +206,7 @@ def test_twilio_comes_to_the_host_of_the_address_and_shows_no_key(tmp_path: Path
 # ---------------------------------------------------------------------- privacy
 
 
-def test_people_have_a_bank_each_and_their_numbers_stand_nowhere(
+def test_each_person_has_a_bank_and_telephone_numbers_are_not_stored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -227,7 +227,7 @@ def test_people_have_a_bank_each_and_their_numbers_stand_nowhere(
     assert "bees" not in caplog.text
 
 
-def test_the_hash_has_a_key_of_its_own_that_only_its_owner_reads(tmp_path: Path) -> None:
+def test_the_key_of_the_number_hash_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     one, two = sms_store.SmsStore(tmp_path / "one" / "r"), sms_store.SmsStore(tmp_path / "two" / "r")
     assert one.hash_number(ALICE) != two.hash_number(ALICE)
     assert one.hash_number(ALICE) == sms_store.SmsStore(tmp_path / "one" / "r").hash_number(ALICE)
@@ -243,7 +243,7 @@ def test_a_damaged_key_is_not_replaced(tmp_path: Path) -> None:
 # --------------------------------------------------------------- answered once
 
 
-def test_a_message_that_comes_again_is_answered_once_and_the_same(tmp_path: Path) -> None:
+def test_a_repeated_message_gets_the_same_answer_and_is_stored_once(tmp_path: Path) -> None:
     with bot(tmp_path, "One.", "Two.") as nemo:
         assert nemo.phone().send("Hello", sid="SM1") == ["One."]
         assert nemo.phone().send("Hello", sid="SM1") == ["One."]
@@ -253,14 +253,14 @@ def test_a_message_that_comes_again_is_answered_once_and_the_same(tmp_path: Path
         assert nemo.texts == ["Hello", "One."]
 
 
-def test_one_that_comes_again_while_it_is_being_answered_gets_the_same_answer(tmp_path: Path) -> None:
+def test_a_message_repeated_while_it_is_answered_gets_the_same_answer(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("Slow.", first=0.4), "Two.") as nemo, ThreadPoolExecutor(6) as pool:
         came = [pool.submit(nemo.phone().send, "Hello", sid="SM1") for _ in range(6)]
         assert [each.result() for each in came] == [["Slow."]] * 6
         assert nemo.texts == ["Hello", "Slow."]
 
 
-def test_one_whose_answering_was_cut_off_by_the_end_of_the_process_is_answered_then(
+def test_a_message_whose_process_ended_is_answered_when_it_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sms_store, "LEASE_S", 0.2)
@@ -274,7 +274,7 @@ def test_one_whose_answering_was_cut_off_by_the_end_of_the_process_is_answered_t
         assert nemo.texts == ["Hello.", "One.", "I am back.", "Welcome."]
 
 
-def test_keywords_that_come_again_are_answered_the_same(nemo: Bot) -> None:
+def test_a_repeated_keyword_gets_the_same_answer(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
     gone = nemo.phone().send("yes", sid="SM1")
@@ -283,7 +283,7 @@ def test_keywords_that_come_again_are_answered_the_same(nemo: Bot) -> None:
     assert nemo.store.banks() == []
 
 
-def test_messages_of_one_person_are_answered_one_after_the_other(tmp_path: Path) -> None:
+def test_messages_of_one_person_are_answered_one_at_a_time(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("One.", first=0.3), "Two.") as nemo, ThreadPoolExecutor(2) as pool:
         first = pool.submit(nemo.phone().send, "First", sid="SM1")
         until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
@@ -295,7 +295,7 @@ def test_messages_of_one_person_are_answered_one_after_the_other(tmp_path: Path)
 # ---------------------------------------------------------------------- replies
 
 
-def test_a_long_reply_comes_in_messages_within_the_limits(tmp_path: Path) -> None:
+def test_a_long_reply_is_split_into_messages_within_the_limits(tmp_path: Path) -> None:
     said = " ".join(f"Word{n} and so on." for n in range(200))
     with bot(tmp_path, said) as nemo:
         came = nemo.phone().send("Tell me everything.")
@@ -305,7 +305,7 @@ def test_a_long_reply_comes_in_messages_within_the_limits(tmp_path: Path) -> Non
         assert nemo.texts[1] == said
 
 
-def test_the_greeting_comes_first_the_first_time(nemo: Bot) -> None:
+def test_the_first_answer_begins_with_the_greeting(nemo: Bot) -> None:
     services = nemo.sms.conversation.services
     memory = services.get_memory(f"sms/{nemo.sms.store.hash_number(ALICE)}", create=True)
     memory.set_setting("character", Character("Nemo", greeting="Welcome aboard.").to_json())
@@ -313,7 +313,7 @@ def test_the_greeting_comes_first_the_first_time(nemo: Bot) -> None:
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
 
 
-def test_without_a_model_the_person_is_shown_what_is_remembered(tmp_path: Path) -> None:
+def test_without_a_model_the_answer_quotes_recalled_lines(tmp_path: Path) -> None:
     with bot(tmp_path, model=False) as nemo:
         nemo.phone().send("My sister Mia moved to Lisbon.")
         shown = nemo.phone().send("Where does my sister Mia live?", sid="SM1")
@@ -323,19 +323,19 @@ def test_without_a_model_the_person_is_shown_what_is_remembered(tmp_path: Path) 
         assert len(nemo.lines) == 2
 
 
-def test_a_model_that_fails_is_told_and_the_message_is_kept(tmp_path: Path) -> None:
+def test_a_model_failure_is_reported_and_the_message_is_stored(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Status(400)) as nemo:
         assert nemo.phone().send("Hello") == [render_text("failed", 0)]
         assert nemo.texts == ["Hello"]
 
 
-def test_of_a_reply_that_breaks_off_the_beginning_is_sent(tmp_path: Path) -> None:
+def test_the_received_part_of_an_interrupted_reply_is_sent(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Cut("It was a dark and stormy night.")) as nemo:
         assert nemo.phone().send("Tell me a story") == [nemo.texts[1]]
         assert nemo.texts[1].startswith("It was a dark")
 
 
-def test_pictures_can_not_be_read_and_what_is_written_beside_them_is(nemo: Bot) -> None:
+def test_pictures_are_declined_but_their_text_is_answered(nemo: Bot) -> None:
     assert nemo.phone().send("", NumMedia="1") == [render_text("pictures", 0)]
     assert nemo.store.banks() == []
     assert nemo.phone().send("My dog.", NumMedia="2") == ["Lisbon suits her.", render_text("pictures", 0)]
@@ -346,7 +346,7 @@ def test_pictures_can_not_be_read_and_what_is_written_beside_them_is(nemo: Bot) 
 
 
 @pytest.mark.parametrize("word", ["STOP", "StopAll", "unsubscribe", "Cancel", "END", "quit."])
-def test_after_stop_nothing_is_said_and_nothing_kept_until_start(tmp_path: Path, word: str) -> None:
+def test_between_stop_and_start_nothing_is_answered_or_stored(tmp_path: Path, word: str) -> None:
     with bot(tmp_path, "Hello.") as nemo:
         assert nemo.phone().send(word) == [render_text("stopped", 0)]
         assert nemo.phone().send(word) == []
@@ -359,19 +359,19 @@ def test_after_stop_nothing_is_said_and_nothing_kept_until_start(tmp_path: Path,
 
 
 @pytest.mark.parametrize("word", ["yes", "UNSTOP"])
-def test_other_ways_to_come_back(nemo: Bot, word: str) -> None:
+def test_yes_and_unstop_also_opt_in_again(nemo: Bot, word: str) -> None:
     nemo.phone().send("STOP")
     assert nemo.phone().send(word) == [render_text("started", 0)]
 
 
-def test_help_says_what_to_write(nemo: Bot) -> None:
+def test_help_explains_the_keywords(nemo: Bot) -> None:
     (told,) = nemo.phone().send("help")
     assert nemo.phone().send("INFO") == [told]
     assert all(word in told for word in ("STOP", "START", "FORGET ME"))
     assert nemo.store.banks() == []
 
 
-def test_what_twilio_has_answered_itself_is_not_answered_twice(nemo: Bot) -> None:
+def test_a_keyword_that_twilio_has_answered_gets_no_second_answer(nemo: Bot) -> None:
     assert nemo.phone().send("STOP", OptOutType="STOP") == []
     assert nemo.phone().send("Hello") == []
     assert nemo.phone().send("START", OptOutType="START") == []
@@ -379,7 +379,7 @@ def test_what_twilio_has_answered_itself_is_not_answered_twice(nemo: Bot) -> Non
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
 
 
-def test_stop_is_heard_while_a_reply_is_awaited_and_the_reply_is_not_sent(tmp_path: Path) -> None:
+def test_stop_during_a_reply_takes_effect_and_the_reply_is_not_sent(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("One.", first=0.5)) as nemo, ThreadPoolExecutor(1) as pool:
         first = pool.submit(nemo.phone().send, "Hello", sid="SM1")
         until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
@@ -391,7 +391,7 @@ def test_stop_is_heard_while_a_reply_is_awaited_and_the_reply_is_not_sent(tmp_pa
 # ------------------------------------------------------------------- forgetting
 
 
-def test_forget_me_asks_back_and_on_a_yes_nothing_is_left(nemo: Bot) -> None:
+def test_forget_me_asks_for_confirmation_and_a_yes_removes_everything(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("Forget me, please!") == [render_text("forget?", 0)]
     assert nemo.phone().send("Yes.") == ["Forgotten, for good: 3 lines. I remember nothing of you now."]
@@ -403,7 +403,7 @@ def test_forget_me_asks_back_and_on_a_yes_nothing_is_left(nemo: Bot) -> None:
 
 
 @pytest.mark.parametrize("path", ["/lines/2", ""])
-def test_what_is_forgotten_over_rest_stops_the_reply_that_is_on_its_way(tmp_path: Path, path: str) -> None:
+def test_forgetting_over_rest_stops_the_reply_in_progress(tmp_path: Path, path: str) -> None:
     with bot(tmp_path, llm.Reply("word " * 200, delay=0.05)) as nemo, ThreadPoolExecutor() as pool:
         said = pool.submit(nemo.phone().send, "My sister Mia moved to Lisbon.")
         until(lambda: any(request.path.endswith("/completions") for request in nemo.asked))
@@ -415,14 +415,14 @@ def test_what_is_forgotten_over_rest_stops_the_reply_that_is_on_its_way(tmp_path
         assert bool(shown) == bool(nemo.store.banks()) == bool(path)  # a bank that is forgotten stays so
 
 
-def test_a_no_spares_everything(nemo: Bot) -> None:
+def test_a_no_forgets_nothing(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
     assert nemo.phone().send("no") == [render_text("spared", 0)]
     assert len(nemo.lines) == 2
 
 
-def test_it_is_asked_once_and_what_is_no_yes_forgets_nothing(nemo: Bot) -> None:
+def test_confirmation_is_asked_once_and_only_a_yes_forgets(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
     assert nemo.phone().send("Yesterday I said yes to the job") == ["Lisbon suits her."]
@@ -433,7 +433,7 @@ def test_it_is_asked_once_and_what_is_no_yes_forgets_nothing(nemo: Bot) -> None:
 # ---------------------------------------------------------------------- consent
 
 
-def test_after_an_hour_of_silence_consent_is_asked_with_the_next_reply(nemo: Bot) -> None:
+def test_after_a_long_silence_the_next_reply_asks_whether_to_remember(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     nemo.wait(0.9)
     assert nemo.phone().send("And I miss her.") == ["Lisbon suits her."]
@@ -445,7 +445,7 @@ def test_after_an_hour_of_silence_consent_is_asked_with_the_next_reply(nemo: Bot
     assert len(nemo.lines) == 8
 
 
-def test_a_no_forgets_that_conversation_and_no_other(nemo: Bot) -> None:
+def test_a_no_to_remembering_forgets_only_that_conversation(nemo: Bot) -> None:
     nemo.phone().send("My password is swordfish.")
     nemo.wait(2)
     nemo.phone().send("Good morning")
@@ -453,7 +453,7 @@ def test_a_no_forgets_that_conversation_and_no_other(nemo: Bot) -> None:
     assert nemo.texts == ["Good morning", "Lisbon suits her."]
 
 
-def test_a_no_stops_a_reply_over_rest_that_is_on_its_way(tmp_path: Path) -> None:
+def test_a_no_to_remembering_stops_a_reply_in_progress_over_rest(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("Noted."), llm.Reply("Hm."), llm.Reply("word " * 200, delay=0.05)) as nemo:
         nemo.phone().send("My password is swordfish.")
         nemo.wait(2)
@@ -467,7 +467,7 @@ def test_a_no_stops_a_reply_over_rest_that_is_on_its_way(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("unclear", ["Yes, but not the part about my job", "not now", "I know", "yesterday"])
-def test_an_answer_that_is_not_clear_is_talk_and_it_is_asked_again(nemo: Bot, unclear: str) -> None:
+def test_an_unclear_answer_gets_a_reply_and_the_question_is_repeated(nemo: Bot, unclear: str) -> None:
     nemo.phone().send("Hello")
     nemo.wait(2)
     nemo.phone().send("Good morning")
@@ -476,7 +476,7 @@ def test_an_answer_that_is_not_clear_is_talk_and_it_is_asked_again(nemo: Bot, un
     assert nemo.phone().send("yes") == [render_text("remembered", 0)]
 
 
-def test_who_never_answers_is_not_asked_for_ever(nemo: Bot) -> None:
+def test_the_question_is_repeated_only_a_few_times(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.wait(2)
     asked = [REMEMBER in nemo.phone().send(f"Thing {n}") for n in range(6)]
@@ -491,7 +491,7 @@ def test_a_goodbye_is_answered_with_the_question(nemo: Bot) -> None:
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
 
 
-def test_a_goodbye_ends_the_conversation_whatever_is_answered(nemo: Bot) -> None:
+def test_a_goodbye_ends_the_conversation_whatever_the_answer(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     nemo.phone().send("bye")
     assert nemo.phone().send("One more thing: she has a dog.") == ["Lisbon suits her.", REMEMBER]
@@ -499,11 +499,11 @@ def test_a_goodbye_ends_the_conversation_whatever_is_answered(nemo: Bot) -> None
     assert nemo.phone().send("yes") == [render_text("remembered", 0)]
 
 
-def test_a_goodbye_where_nothing_was_said_is_talk(nemo: Bot) -> None:
+def test_a_goodbye_at_the_beginning_is_an_ordinary_message(nemo: Bot) -> None:
     assert nemo.phone().send("Goodbye") == ["Lisbon suits her."]
 
 
-def test_who_wants_everything_remembered_is_not_asked(nemo: Bot) -> None:
+def test_a_person_who_always_remembers_is_not_asked(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.memory.set_setting("remember", "always")
     assert nemo.phone().send("bye") == [render_text("goodbye", 0)]
@@ -514,7 +514,7 @@ def test_who_wants_everything_remembered_is_not_asked(nemo: Bot) -> None:
     assert len(nemo.memory.sessions()) == 3
 
 
-def test_where_nothing_is_to_be_remembered_nothing_is_written(nemo: Bot) -> None:
+def test_a_person_who_never_remembers_has_nothing_stored(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     for line in nemo.lines:
         nemo.memory.forget(seq=line.seq)
@@ -534,7 +534,7 @@ def test_where_nothing_is_to_be_remembered_nothing_is_written(nemo: Bot) -> None
 # -------------------------------------------------------------------------- late
 
 
-def test_a_late_reply_is_sent_behind_through_twilios_api(tmp_path: Path) -> None:
+def test_a_late_reply_is_sent_through_twilios_api(tmp_path: Path) -> None:
     settings = replace(SETTINGS, sms_account=ACCOUNT)
     with (
         twilio.api() as api,
@@ -549,7 +549,7 @@ def test_a_late_reply_is_sent_behind_through_twilios_api(tmp_path: Path) -> None
         assert nemo.texts == ["Hello", "At last."]
 
 
-def test_a_late_reply_that_twilio_did_not_take_comes_with_the_next_answer(tmp_path: Path) -> None:
+def test_a_late_reply_that_twilio_rejected_precedes_the_next_answer(tmp_path: Path) -> None:
     settings = replace(SETTINGS, sms_account=ACCOUNT, sms_number="+15550009999")
     with (
         twilio.api() as api,
@@ -563,7 +563,7 @@ def test_a_late_reply_that_twilio_did_not_take_comes_with_the_next_answer(tmp_pa
         assert nemo.phone().send("Good.") == ["Two."]
 
 
-def test_without_an_account_a_late_reply_is_promised_and_comes_with_the_next_answer(tmp_path: Path) -> None:
+def test_without_an_account_a_late_reply_precedes_the_next_answer(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("At last.", first=0.6), "Two.", patience=0.3) as nemo:
         assert nemo.phone().send("Hello", sid="SM1") == [render_text("moment", 0)]
         until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
@@ -572,7 +572,7 @@ def test_without_an_account_a_late_reply_is_promised_and_comes_with_the_next_ans
         assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
 
 
-def test_who_has_said_stop_to_twilio_is_left_alone(tmp_path: Path) -> None:
+def test_a_person_who_opted_out_at_twilio_gets_no_messages(tmp_path: Path) -> None:
     settings = replace(SETTINGS, sms_account=ACCOUNT)
     with (
         twilio.api() as api,
@@ -583,20 +583,20 @@ def test_who_has_said_stop_to_twilio_is_left_alone(tmp_path: Path) -> None:
         until(lambda: nemo.sms.store.has_opted_out(nemo.sms.store.hash_number(ALICE)))
 
 
-def test_what_is_being_answered_is_answered_before_the_server_ends(tmp_path: Path) -> None:
+def test_pending_messages_are_answered_before_shutdown(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("At last.", first=0.4), patience=0.05) as nemo:
         assert nemo.phone().send("Hello") == [render_text("moment", 0)]
     with bot(tmp_path, "Two.") as nemo:
         assert nemo.texts == ["Hello", "At last."]
 
 
-def test_times_are_those_of_the_clock(nemo: Bot) -> None:
+def test_lines_have_the_times_of_the_clock(nemo: Bot) -> None:
     nemo.clock[0] = datetime(2024, 5, 1, 12, tzinfo=UTC)
     nemo.phone().send("Hello")
     assert nemo.lines[0].said_at == datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
-def test_whoever_writes_a_lot_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_many_messages_of_one_person_do_not_delay_others(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("Slow.", first=0.3)) as nemo, ThreadPoolExecutor(8) as pool:
         flood = [pool.submit(nemo.phone().send, f"Message {n}") for n in range(8)]
         until(lambda: len(nemo.store.banks()) == 1)

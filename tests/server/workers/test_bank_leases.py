@@ -30,7 +30,7 @@ def links(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.is_symlink()]
 
 
-def test_a_bank_belongs_to_one_until_nothing_holds_it_there(tmp_path: Path) -> None:
+def test_a_bank_is_leased_by_one_worker_until_its_last_holder_releases_it(tmp_path: Path) -> None:
     one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
     assert one.acquire("alice", "reply")
     assert one.acquire("alice", "private")
@@ -45,7 +45,7 @@ def test_a_bank_belongs_to_one_until_nothing_holds_it_there(tmp_path: Path) -> N
     assert one.acquire("bob", "reply", 0), "another bank is another's"
 
 
-def test_who_claims_waits_a_little_and_is_told_then(tmp_path: Path) -> None:
+def test_acquiring_a_leased_bank_waits_and_then_fails(tmp_path: Path) -> None:
     one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
     one.acquire("alice", "reply")
     with pytest.raises(Problem, match="409"), other.hold("alice", 0.1):
@@ -58,13 +58,13 @@ def test_who_claims_waits_a_little_and_is_told_then(tmp_path: Path) -> None:
     assert not links(tmp_path)
 
 
-def test_no_bank_is_named_in_the_folder(tmp_path: Path) -> None:
+def test_the_folder_contains_no_bank_id(tmp_path: Path) -> None:
     BankLeases(tmp_path / "1").acquire("alice", "reply")
     assert len(links(tmp_path)) == 1
     assert not any("alice" in path.name for path in tmp_path.iterdir())
 
 
-def test_of_many_who_claim_at_once_one_has_it(tmp_path: Path) -> None:
+def test_one_of_many_concurrent_workers_gets_the_lease(tmp_path: Path) -> None:
     all_of_them = [BankLeases(tmp_path / str(number)) for number in range(8)]
     for bank in ("alice", "bob", "carol"):
         won: list[BankLeases] = []
@@ -83,7 +83,7 @@ def test_of_many_who_claim_at_once_one_has_it(tmp_path: Path) -> None:
         assert len(won) == 1
 
 
-def test_what_one_that_was_killed_had_claimed_is_taken_over_by_one_of_those_that_live(tmp_path: Path) -> None:
+def test_a_lease_of_a_killed_worker_is_taken_over_by_one_live_worker(tmp_path: Path) -> None:
     command = [sys.executable, "-c", CLAIMING, str(tmp_path / "9")]
     one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -98,9 +98,7 @@ def test_what_one_that_was_killed_had_claimed_is_taken_over_by_one_of_those_that
     assert other.find_owner("alice") == tmp_path / "1", "who comes later takes nothing from who lives"
 
 
-def test_one_process_alone_may_have_everything_and_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_single_process_holds_every_bank_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MULTIPROC_DIR_VARIABLE, str(tmp_path))  # Prometheus' folder may be there for other reasons
     assert bank_leases.get_socket_path() is None
     alone = BankLeases()
@@ -109,9 +107,7 @@ def test_one_process_alone_may_have_everything_and_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_folder_of_several_is_their_owners_alone_and_its_name_short_enough(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_folder_is_private_and_its_path_is_short_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bank_leases, "MAX_SOCKET_PATH_BYTES", 300)
     bank_leases.create_socket_folder(str(tmp_path))
     monkeypatch.setenv(MULTIPROC_DIR_VARIABLE, str(tmp_path))
@@ -123,7 +119,7 @@ def test_the_folder_of_several_is_their_owners_alone_and_its_name_short_enough(
         bank_leases.create_socket_folder(f"/tmp/{'x' * 100}")
 
 
-def test_a_claim_is_not_taken_from_one_that_lives_where_its_file_was_cleaned_away(tmp_path: Path) -> None:
+def test_a_lease_of_a_live_worker_survives_the_loss_of_its_file(tmp_path: Path) -> None:
     one, other = BankLeases(tmp_path / "1"), BankLeases(tmp_path / "2")
     assert one.acquire("alice", "reply")
     (tmp_path / "1.alive").unlink()

@@ -12,7 +12,7 @@ from everthread.server import runner
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_port_whose_workers_are_still_to_come_is_nobody_elses(host: str, workers: int) -> None:
+def test_a_reserved_port_is_not_available_to_another_server(host: str, workers: int) -> None:
     with runner.open_socket(host, 0, 2) as held:
         port = held.getsockname()[1]
         with pytest.raises(ConfigError, match="another program uses it"):

@@ -59,7 +59,7 @@ def nowhere(store: Path, word: bytes) -> bool:
     return all(word not in each.read_bytes() for each in store.rglob("*") if each.is_file())
 
 
-def test_a_reply_is_stopped_by_way_of_the_other_worker(tmp_path: Path) -> None:
+def test_a_reply_is_stopped_through_the_other_worker(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
         reading = two.saying()
         assert two.other.get(CHAT).json()["replying"] is True
@@ -73,7 +73,7 @@ def test_a_reply_is_stopped_by_way_of_the_other_worker(tmp_path: Path) -> None:
     assert routes.count("/api/v1/banks/{bank}/chat/{session}/stop") == 1, "only who answers logs it"
 
 
-def test_a_reply_is_followed_from_its_beginning_by_way_of_the_other_worker_as_it_comes(tmp_path: Path) -> None:
+def test_a_reply_is_streamed_from_its_beginning_through_the_other_worker(tmp_path: Path) -> None:
     with pair(tmp_path, Reply("One two three four five six seven eight.", delay=0.3)) as two:
         first = two.saying()
         second = Reading(two.other, "GET", f"{CHAT}/stream")
@@ -85,7 +85,7 @@ def test_a_reply_is_followed_from_its_beginning_by_way_of_the_other_worker_as_it
         assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
 
 
-def test_of_two_who_speak_at_once_one_is_answered(tmp_path: Path) -> None:
+def test_one_of_two_concurrent_messages_is_answered(tmp_path: Path) -> None:
     with pair(tmp_path, Reply("One two three four five six seven.", delay=0.3)) as two:
         for number in range(3):
             path, body = f"{BANK}/chat/s{number}/reply", {"text": f"Number {number}."}
@@ -97,7 +97,7 @@ def test_of_two_who_speak_at_once_one_is_answered(tmp_path: Path) -> None:
             assert kept(two.other).count(f"Number {number}.") == 1
 
 
-def test_asked_for_twice_under_one_key_it_is_the_same_reply_and_after_it_what_was_kept(tmp_path: Path) -> None:
+def test_a_repeated_request_at_the_other_worker_gets_the_same_or_the_stored_reply(tmp_path: Path) -> None:
     with pair(tmp_path, Reply("One two three four.", delay=0.2)) as two:
         key = {"Idempotency-Key": "k1"}
         first = two.saying(**key)
@@ -110,9 +110,7 @@ def test_asked_for_twice_under_one_key_it_is_the_same_reply_and_after_it_what_wa
 
 
 @pytest.mark.parametrize("what", ["bank", "line", "session"])
-def test_what_is_forgotten_by_way_of_the_other_worker_stops_the_reply_and_leaves_nothing(
-    tmp_path: Path, what: str
-) -> None:
+def test_forgetting_through_the_other_worker_stops_the_reply_and_removes_everything(tmp_path: Path, what: str) -> None:
     with pair(tmp_path, Stall("The periwinkle submarine")) as two:
         key = {"Idempotency-Key": "k1"}
         reading = two.saying(**key)
@@ -150,7 +148,7 @@ def test_incognito_writes_nothing_and_each_worker_shows_its_lines(tmp_path: Path
     assert nowhere(tmp_path, b"periwinkle")
 
 
-def test_a_bank_that_is_set_to_remember_nothing_belongs_to_whoever_was_told_something(tmp_path: Path) -> None:
+def test_a_bank_that_never_remembers_belongs_to_the_worker_with_its_lines(tmp_path: Path) -> None:
     with pair(tmp_path, "Nobody will know.") as two:
         two.one.patch(f"{BANK}/settings", json={"remember": "never"}).raise_for_status()
         two.other.get(CHAT).raise_for_status()
@@ -160,7 +158,7 @@ def test_a_bank_that_is_set_to_remember_nothing_belongs_to_whoever_was_told_some
         assert nowhere(tmp_path, b"periwinkle")
 
 
-def test_where_the_worker_of_a_reply_is_killed_the_next_request_is_answered_by_another(tmp_path: Path) -> None:
+def test_after_a_worker_is_killed_another_answers_the_next_request(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I"), "Here again.") as two:
         first, second = two.saying(), Reading(two.other, "GET", f"{CHAT}/stream")
         second.shows("Well")
@@ -179,7 +177,7 @@ def test_where_the_worker_of_a_reply_is_killed_the_next_request_is_answered_by_a
         wait_until(lambda: len([each for each in two.workers.sockets() if alive(each)]) == 2, 60)
 
 
-def test_who_reads_by_way_of_the_other_worker_and_leaves_is_gone_for_both(tmp_path: Path) -> None:
+def test_a_reader_that_disconnects_from_one_worker_is_gone_for_both(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
         two.saying()
 
@@ -196,7 +194,7 @@ def test_who_reads_by_way_of_the_other_worker_and_leaves_is_gone_for_both(tmp_pa
         assert two.other.get(CHAT).json()["replying"] is True, "a reply belongs to nobody who reads it"
 
 
-def test_for_whom_a_neighbour_asks_is_believed_of_nobody_else(tmp_path: Path) -> None:
+def test_the_forwarding_header_is_trusted_only_from_another_worker(tmp_path: Path) -> None:
     told: dict[str, Any] = {"client": ["192.0.2.7", 1], "server": ["192.0.2.1", 80], "scheme": "http"}
     spoofed = {"Host": "192.0.2.1", "everthread-for": json.dumps(told)}
     with pair(tmp_path, Stall("Well, I")) as two:
@@ -209,14 +207,14 @@ def test_for_whom_a_neighbour_asks_is_believed_of_nobody_else(tmp_path: Path) ->
             assert httpx.get(f"{outside}{CHAT}", timeout=PATIENCE).json()["replying"] is True
 
 
-def test_who_comes_through_a_proxy_needs_a_key_whichever_worker_answers(tmp_path: Path) -> None:
+def test_a_client_behind_a_proxy_needs_a_key_at_every_worker(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
         two.saying()
         for client in (two.one, two.other):
             assert client.get(CHAT, headers={"X-Forwarded-For": "192.0.2.7"}).status_code == 401
 
 
-def test_a_body_that_comes_slowly_or_large_is_passed_on_as_it_comes(tmp_path: Path) -> None:
+def test_a_slow_or_large_body_is_forwarded_as_it_arrives(tmp_path: Path) -> None:
     lines = "".join(json.dumps({"text": f"line {number} " + "x" * 1000}) + "\n" for number in range(2000)).encode()
     pieces = [lines[at : at + 50_000] for at in range(0, len(lines), 50_000)]
     with pair(tmp_path, Stall("Well, I")) as two:
@@ -233,7 +231,7 @@ def test_a_body_that_comes_slowly_or_large_is_passed_on_as_it_comes(tmp_path: Pa
         assert (large.status_code, large.json()["type"]) == (413, "urn:everthread:too-large")
 
 
-def test_a_body_whose_length_is_given_in_two_ways_is_passed_on_to_nobody(tmp_path: Path) -> None:
+def test_a_body_with_two_lengths_is_not_forwarded(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
         two.saying()
         with socket.socket(socket.AF_UNIX) as raw:
@@ -247,7 +245,7 @@ def test_a_body_whose_length_is_given_in_two_ways_is_passed_on_to_nobody(tmp_pat
         assert heard.startswith(b"HTTP/1.1 400 ")
 
 
-def test_of_a_worker_that_dies_the_log_tells_and_without_the_process_over_them_they_end(tmp_path: Path) -> None:
+def test_a_dead_worker_is_logged_and_workers_end_with_their_supervisor(tmp_path: Path) -> None:
     with pair(tmp_path, "Yes.") as two:
         process = two.workers.served.process
         killed = two.workers.sockets()[0]
