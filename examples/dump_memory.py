@@ -1,4 +1,4 @@
-"""Adds a short talk to a text memory and shows how it is kept: in overlapping chunks, each with its texts and metadata.
+"""Adds a short talk to a text memory and shows its overlapping chunks, each with its texts and metadata.
 
 python examples/dump_memory.py
 """

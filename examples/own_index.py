@@ -1,11 +1,11 @@
 """A store of your own: banks in SQLite files, and their vectors also in an index of your choice, which searches them.
 
-`Remote` below has the three calls that hosted indexes have (Pinecone: upsert, delete, query by namespace) and keeps
-everything in memory; put a client, or FAISS, in its place. Lines, words, filters and exact cosines stay with SQLite, so
-what is found is the same as with the store that ships, as long as the index finds the same neighbours.
+`RemoteIndex` below has the three calls of hosted indexes (Pinecone: upsert, delete, query by namespace) and stores
+everything in memory; replace it by a client, or by FAISS. Lines, words, filters and exact cosines stay in SQLite, so
+the results are those of the shipped store, as long as the index finds the same neighbours.
 
-Such an index knows no transactions. Lines are written to the file first; what the index then misses is in its file
-all the same, and `memory.reindex()` brings it.
+Such an index has no transactions. Lines are written to the file first; vectors that the index misses are in the file
+nevertheless, and `memory.reindex()` adds them.
 
     python examples/own_index.py
 """
@@ -25,8 +25,8 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import Seqs, Vector, Vectors
 
 
-class Remote:
-    """An index as a service has it: vectors by id, in namespaces; a query gives the ids of the nearest."""
+class RemoteIndex:
+    """A vector index like that of a service: vectors by id, in namespaces; a query returns the ids of the nearest."""
 
     def __init__(self) -> None:
         self.spaces: dict[str, dict[str, Vector]] = {}
@@ -35,28 +35,28 @@ class Remote:
         self.spaces.setdefault(namespace, {}).update(vectors)
 
     def delete(self, namespace: str, ids: Sequence[str] | None = None) -> None:
-        """None means the whole namespace."""
+        """Delete these ids; None deletes the whole namespace."""
         if ids is None:
             self.spaces.pop(namespace, None)
         for id in ids or ():
             self.spaces.get(namespace, {}).pop(id, None)
 
     def query(self, namespace: str, vector: Vector, top_k: int) -> list[str]:
-        held = self.spaces.get(namespace, {})
-        if not held:
+        vectors = self.spaces.get(namespace, {})
+        if not vectors:
             return []
-        cosines = np.stack(list(held.values())) @ vector
-        return [list(held)[place] for place in np.argsort(-cosines, kind="stable")[:top_k]]
+        cosines = np.stack(list(vectors.values())) @ vector
+        return [list(vectors)[place] for place in np.argsort(-cosines, kind="stable")[:top_k]]
 
 
 class IndexedStore(SQLiteStore):
     """SQLite files whose vectors are searched elsewhere. A namespace is a bank; an id is "model/line/piece"."""
 
-    def __init__(self, place: str | Path, index: Remote) -> None:
+    def __init__(self, place: str | Path, index: RemoteIndex) -> None:
         super().__init__(place)
         self.index = index
 
-    # ------------------------------------------------------------- what is written
+    # --------------------------------------------------------------------- writing
 
     def append(
         self,
@@ -76,7 +76,7 @@ class IndexedStore(SQLiteStore):
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         super().put_vectors(bank, model, vectors, expected)
-        for line in self.get(bank, sorted(vectors)):  # one may be forgotten since
+        for line in self.get(bank, sorted(vectors)):  # one may have been forgotten meanwhile
             self._add_to_index(bank, model, line.seq, vectors[line.seq])
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
@@ -93,21 +93,21 @@ class IndexedStore(SQLiteStore):
         return receipt
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        other = [id for id in self._indexed(bank) if not id.startswith(f"{keep}/")]
+        other = [id for id in self._list_indexed(bank) if not id.startswith(f"{keep}/")]
         self.index.delete(bank, other)
         return super().drop_vectors(bank, keep)
 
-    # ---------------------------------------------------------------- what is asked
+    # ------------------------------------------------------------------- searching
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
-        """The one question that the index answers; which of the lines found are best is said by `cosines`, exactly."""
+        """Ask the index for candidates; `cosines` then scores them exactly."""
         wanted, found = k, set[int]()
         allowed = None if within is None else set(within.tolist())
-        while len(found) < k:  # of what a filter leaves out, the index knows nothing: more are asked for
+        while len(found) < k:  # the index can't filter, so ask for more
             ids = [id for row in np.atleast_2d(query) for id in self.index.query(bank, row, wanted)]
             found = {int(id.split("/")[-2]) for id in ids if id.startswith(f"{model}/")}
             found = found if allowed is None else found & allowed
-            if wanted >= len(self._indexed(bank)):
+            if wanted >= len(self._list_indexed(bank)):
                 break
             wanted *= 2
         return np.array(sorted(found), np.int64)
@@ -120,15 +120,15 @@ class IndexedStore(SQLiteStore):
 
     def _remove_from_index(self, bank: str, seqs: Sequence[int]) -> None:
         gone = set(seqs)
-        self.index.delete(bank, [id for id in self._indexed(bank) if int(id.split("/")[-2]) in gone])
+        self.index.delete(bank, [id for id in self._list_indexed(bank) if int(id.split("/")[-2]) in gone])
 
-    def _indexed(self, bank: str) -> list[str]:
+    def _list_indexed(self, bank: str) -> list[str]:
         return list(self.index.spaces.get(bank, ()))
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = IndexedStore(folder, Remote())
+        store = IndexedStore(folder, RemoteIndex())
         with Memory.open("alice", store=store) as memory:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
             memory.observe("The invoice is overdue, I fear.", speaker="Alice")

@@ -1,4 +1,4 @@
-"""Rewrites a text before it is kept and a query before it is searched, so that both can be understood alone.
+"""Rewrites a text before it is stored and a query before it is searched, so that each can be understood alone.
 
 A language model does it, if one is configured (docs/models.md); without one, Everthread's own scribe does what it can:
 it adds who said a text and when, and gives a query the telling words of what was said before.

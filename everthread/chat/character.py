@@ -50,7 +50,7 @@ class Character:
         for what in ("name", "nickname"):
             if _is_same_name(getattr(self, what), self.person):
                 raise BadInput(
-                    f"{what} {getattr(self, what)!r} is the user's name too, so speakers could not be told apart; "
+                    f"{what} {getattr(self, what)!r} is the user's name too, so speakers could not be distinguished; "
                     "give the one or the other another name"
                 )
         if not isinstance(self.card, Mapping):

@@ -1,4 +1,4 @@
-"""Character cards: what is read, what is written, and what is refused."""
+"""Character cards are read and written; invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def picture(*chunks: bytes, width: int = 2, pixels: bytes | None = None) -> bytes:
-    """A PNG of two rows with chunks of its own before its end."""
+    """Build a PNG of two rows with extra chunks before its end."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, 2, 8, 2, 0, 0, 0))
     rows = zlib.compress(b"\0\1\2\3\4\5\6" * 2) if pixels is None else pixels
     return b"".join([b"\x89PNG\r\n\x1a\n", header, chunk(b"IDAT", rows), *chunks, chunk(b"IEND", b"")])
@@ -103,14 +103,14 @@ def test_a_card_becomes_a_character(value: dict[str, Any], tmp_path: Path) -> No
     assert (nora.location, nora.person, nora.sample) == ("", "user", "")
 
 
-def test_a_flat_card_of_the_first_version_is_read_and_keeps_what_else_it_holds(tmp_path: Path) -> None:
+def test_a_v1_card_is_read_and_keeps_its_other_fields(tmp_path: Path) -> None:
     nora = card.read(file(tmp_path, {**V1, "avatar": "none"}))
     assert (nora.name, nora.greeting) == ("Nora", "Come in, {{user}}.")
     assert nora.card == {"avatar": "none", "data": {"personality": "dry, patient"}}
     assert card.to_card(nora)["avatar"] == "none"
 
 
-def test_a_nickname_is_what_char_stands_for(tmp_path: Path) -> None:
+def test_the_nickname_replaces_char(tmp_path: Path) -> None:
     assert card.read(file(tmp_path, V3)).fill_names("{{char}}") == "Norrie"
 
 
@@ -119,22 +119,22 @@ def test_fields_repeated_outside_for_older_programs_are_read_once(tmp_path: Path
     assert {name for name in nora.card if name != "data"} == {"create_date", "scenario"}
 
 
-def test_null_is_an_empty_text(tmp_path: Path) -> None:
+def test_null_is_read_as_an_empty_text(tmp_path: Path) -> None:
     assert card.read(file(tmp_path, {"name": "Nora", "scenario": None})) == Character("Nora")
 
 
-def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     raw = json.dumps(V2).encode()
     assert card.read(file(tmp_path, b"\xef\xbb\xbf" + raw)) == card.from_card(V2)
     packed = chunk(b"tEXt", b"chara\0" + base64.b64encode(b"\xef\xbb\xbf" + raw))
     assert card.read(file(tmp_path, picture(packed), "card.png")) == card.from_card(V2)
 
 
-def test_a_picture_is_known_by_what_it_is_and_not_by_its_name(tmp_path: Path) -> None:
+def test_a_picture_is_recognised_by_its_content_not_its_name(tmp_path: Path) -> None:
     assert card.read(file(tmp_path, picture(text(b"chara", V2)), "card.json")) == card.from_card(V2)
 
 
-def test_of_two_cards_in_a_picture_the_v3_one_wins(tmp_path: Path) -> None:
+def test_the_v3_card_of_a_picture_is_preferred(tmp_path: Path) -> None:
     older = {**V2, "data": {**DATA, "name": "Old Nora"}}
     raw = picture(text(b"chara", older), text(b"ccv3", V3))
     assert card.read(file(tmp_path, raw, "card.png")) == card.from_card(V3)
@@ -207,7 +207,7 @@ def deep(depth: int) -> bytes:
         ("card.json", b'{"name": "Nora", "data": 7}', '"data" is 7; it must be an object'),
     ],
 )
-def test_what_is_no_card_is_refused_with_its_name_and_a_reason(
+def test_an_invalid_card_is_rejected_with_its_path_and_a_reason(
     name: str, raw: bytes, words: str, tmp_path: Path
 ) -> None:
     path = file(tmp_path, raw, name)
@@ -240,20 +240,20 @@ def test_a_field_of_the_wrong_type_is_named(field: str, value: object, kind: str
         card.read(file(tmp_path, {**V3, "data": {**V3["data"], field: value}}))  # type: ignore[dict-item]
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_is_rejected(tmp_path: Path) -> None:
     with (tmp_path / "card.png").open("wb") as large:
         large.truncate(card.MAX_FILE_BYTES + 1)
     with pytest.raises(BadFile, match="has more than 32 MB"):
         card.read(tmp_path / "card.png")
 
 
-def test_a_text_that_is_too_long_is_refused(tmp_path: Path) -> None:
+def test_a_text_that_is_too_long_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="scenario has 100,001 characters"):
         card.read(file(tmp_path, {**V1, "scenario": "x" * 100_001}))
 
 
 @pytest.mark.parametrize("name", [".", "nothing.json"])
-def test_a_folder_or_a_missing_file_is_no_card(name: str, tmp_path: Path) -> None:
+def test_a_folder_or_a_missing_file_is_rejected(name: str, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="can't be read"):
         card.read(tmp_path / name)
 
@@ -263,7 +263,7 @@ def test_a_folder_or_a_missing_file_is_no_card(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", ["json", "png"])
 @pytest.mark.parametrize(("value", "version"), [(V2, 2), (V3, 3)], ids=["V2", "V3"])
-def test_a_card_is_written_back_with_all_it_held(
+def test_a_card_is_written_back_with_all_its_fields(
     value: dict[str, Any], version: int, kind: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"back.{kind}"
@@ -272,12 +272,12 @@ def test_a_card_is_written_back_with_all_it_held(
     assert found == value
 
 
-def test_what_only_v3_knows_is_kept_in_a_v2_card_too() -> None:
+def test_fields_of_v3_are_preserved_in_a_v2_card() -> None:
     nora = card.from_card(V3)
     assert card.from_card(card.to_card(nora, 2)) == nora
 
 
-def test_our_own_fields_stand_in_the_extensions_beside_those_of_others() -> None:
+def test_our_fields_are_stored_among_the_extensions_of_a_card() -> None:
     nora = card.from_card(V2).with_changes(location="on the stairs", person="Ben", sample="Mind the step.")
     extensions = card.to_card(nora)["data"]["extensions"]
     assert extensions == {
@@ -287,31 +287,31 @@ def test_our_own_fields_stand_in_the_extensions_beside_those_of_others() -> None
     assert card.from_card(card.to_card(nora)) == nora
 
 
-def test_our_extensions_of_a_later_version_are_kept() -> None:
+def test_our_extensions_of_a_later_version_are_preserved() -> None:
     value = {**V2, "data": {**DATA, "extensions": {"everthread": {"person": "Ben", "voice": "deep"}}}}
     nora = card.from_card(value)
     assert nora.person == "Ben"
     assert card.to_card(nora, 2) == value
 
 
-def test_an_edited_description_leaves_no_personality_behind() -> None:
+def test_an_edited_description_replaces_the_personality() -> None:
     data = card.to_card(card.from_card(V2).with_changes(description="A sailor."))["data"]
     assert (data["description"], data["personality"]) == ("A sailor.", "")
 
 
-def test_a_description_edited_before_the_personality_leaves_it_as_it_is() -> None:
+def test_an_edit_before_the_personality_preserves_it() -> None:
     data = card.to_card(card.from_card(V2).with_changes(description="A sailor.\n\ndry, patient"))["data"]
     assert (data["description"], data["personality"]) == ("A sailor.", "dry, patient")
 
 
 @pytest.mark.parametrize("description", ["", "b", "a", "\n\nb", "a\n\nb", " "])
 @pytest.mark.parametrize("personality", ["", "b", "\n\nb", " ", "b\n\nb"])
-def test_description_and_personality_come_back_as_two(description: str, personality: str) -> None:
+def test_description_and_personality_are_written_back_separately(description: str, personality: str) -> None:
     value = {**V2, "data": {**DATA, "description": description, "personality": personality}}
     assert card.to_card(card.from_card(value), 2) == value
 
 
-def test_a_v3_picture_also_holds_a_v2_card_that_says_so(tmp_path: Path) -> None:
+def test_a_v3_picture_also_contains_a_v2_card_with_a_note(tmp_path: Path) -> None:
     card.write(card.from_card(V3), tmp_path / "card.png")
     found = cards_in((tmp_path / "card.png").read_bytes())
     assert list(found) == ["chara", "ccv3"]
@@ -320,13 +320,13 @@ def test_a_v3_picture_also_holds_a_v2_card_that_says_so(tmp_path: Path) -> None:
     assert found["ccv3"]["data"]["creator_notes"] == "For quiet evenings."
 
 
-def test_a_v2_picture_holds_no_v3_card(tmp_path: Path) -> None:
+def test_a_v2_picture_contains_no_v3_card(tmp_path: Path) -> None:
     source = file(tmp_path, picture(text(b"ccv3", V3), text(b"chara", V2)), "old.png")
     card.write(card.read(source), tmp_path / "new.png", version=2, picture=source)
     assert list(cards_in((tmp_path / "new.png").read_bytes())) == ["chara"]
 
 
-def test_a_copy_of_a_picture_differs_in_nothing_but_the_card(tmp_path: Path) -> None:
+def test_a_copy_of_a_picture_differs_only_in_its_card(tmp_path: Path) -> None:
     other = [chunk(b"tEXt", b"Comment\0by hand"), chunk(b"gAMA", b"\0\0\xb1\x8f"), chunk(b"prVt", bytes(range(256)))]
     source = file(tmp_path, picture(text(b"chara", V2), *other, text(b"ccv3", V3)) + b"behind the end", "old.png")
     card.write(DEFAULT_CHARACTER, tmp_path / "new.png", picture=source)
@@ -337,7 +337,7 @@ def test_a_copy_of_a_picture_differs_in_nothing_but_the_card(tmp_path: Path) -> 
     assert card.read(tmp_path / "new.png") == DEFAULT_CHARACTER
 
 
-def test_without_a_picture_a_plain_one_is_made_that_any_program_can_show(tmp_path: Path) -> None:
+def test_without_a_picture_a_valid_plain_one_is_created(tmp_path: Path) -> None:
     card.write(DEFAULT_CHARACTER, tmp_path / "card.png")
     width, height, rows, _ = png.Reader(bytes=(tmp_path / "card.png").read_bytes()).asRGB8()
     assert {bytes(row) for row in rows} == {bytes((94, 120, 148)) * width}
@@ -351,7 +351,7 @@ def test_a_card_that_is_replaced_keeps_its_picture(tmp_path: Path) -> None:
     assert card.read(path) == DEFAULT_CHARACTER
 
 
-def test_a_file_that_is_there_is_not_replaced_unless_forced(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_only_if_forced(tmp_path: Path) -> None:
     path = file(tmp_path, V2)
     with pytest.raises(BadInput, match="is there already"):
         card.write(DEFAULT_CHARACTER, path)
@@ -372,7 +372,7 @@ def test_a_file_that_is_there_is_not_replaced_unless_forced(tmp_path: Path) -> N
         ("card.png", {"picture": os.devnull}, "this is no PNG picture"),
     ],
 )
-def test_what_cannot_be_written_is_refused_and_nothing_is_there(
+def test_a_card_that_cannot_be_written_leaves_no_file(
     name: str, options: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadInput, match=words):
@@ -388,7 +388,7 @@ def test_what_cannot_be_written_is_refused_and_nothing_is_there(
         ({"data": {"extensions": {"everthread": 5}}}, '"extensions.everthread" is 5'),
     ],
 )
-def test_a_card_that_could_not_be_read_again_is_not_made(kept: dict[str, Any], words: str) -> None:
+def test_a_card_that_could_not_be_read_again_is_rejected(kept: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput, match=words):
         card.to_card(Character("Nora", card=kept))
 
@@ -400,7 +400,7 @@ def test_a_card_too_large_to_be_read_again_is_not_written(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_previous_file_only(tmp_path: Path) -> None:
     path = tmp_path / "card.json"
     path.mkdir()
     with pytest.raises(StoreUnavailable, match=r"card.json can't be written"):
@@ -447,7 +447,7 @@ def characters(draw: st.DrawFn) -> Character:
 
 @settings(deadline=None)
 @given(character=characters(), version=st.sampled_from([2, 3]), kind=st.sampled_from(["json", "png"]))
-def test_any_character_comes_back_from_its_card(
+def test_any_character_survives_its_card(
     tmp_path_factory: pytest.TempPathFactory, character: Character, version: int, kind: str
 ) -> None:
     path = tmp_path_factory.getbasetemp() / f"any.{kind}"
@@ -457,7 +457,7 @@ def test_any_character_comes_back_from_its_card(
 
 
 @given(outside=UNKNOWN, data=UNKNOWN, specified=SPECIFIED, version=st.sampled_from([2, 3]))
-def test_any_fields_that_we_do_not_know_survive(
+def test_unknown_fields_survive(
     outside: dict[str, Any], data: dict[str, Any], specified: dict[str, Any], version: int
 ) -> None:
     spec, number = card.SPECS[version]
@@ -471,7 +471,7 @@ def test_any_fields_that_we_do_not_know_survive(
 
 @settings(deadline=None)
 @given(raw=st.binary(max_size=80), cut=st.integers(0, 400), at=st.integers(0, 400), bit=st.integers(0, 7))
-def test_damage_is_told_as_a_bad_file_and_as_nothing_else(
+def test_a_damaged_card_raises_only_bad_file(
     tmp_path_factory: pytest.TempPathFactory, raw: bytes, cut: int, at: int, bit: int
 ) -> None:
     good = bytearray(picture(text(b"chara", {"name": "Nora"})))
@@ -483,6 +483,6 @@ def test_damage_is_told_as_a_bad_file_and_as_nothing_else(
             card.read(path)
 
 
-def test_the_pictures_of_these_tests_are_pictures() -> None:
+def test_the_pictures_of_these_tests_are_valid() -> None:
     out = BytesIO(picture())
     assert png.Reader(file=out).asDirect()[:2] == (2, 2)

@@ -1,4 +1,4 @@
-"""A character: what it may be, and the names in its texts."""
+"""Validation of characters, and the names in their texts."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ def nested(depth: int) -> Any:
         ({"name": "Nora", "card": {"a": nested(MAX_CARD_DEPTH)}}, "card is nested more than 100 deep"),
     ],
 )
-def test_a_character_that_cannot_be_is_refused_with_a_reason(fields: dict[str, Any], words: str) -> None:
+def test_an_invalid_character_is_rejected_with_a_reason(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput) as refused:
         Character(**fields)
     assert words.replace(r"\[", "[").replace(r"\]", "]") in str(refused.value)
 
 
-def test_texts_and_cards_at_the_limit_are_taken() -> None:
+def test_texts_and_cards_at_the_limit_are_accepted() -> None:
     character = Character("x" * 200, "y" * MAX_FIELD_CHARS, card={"a": nested(MAX_CARD_DEPTH - 1)})
     assert len(character.description) == MAX_FIELD_CHARS
 
 
-def test_names_are_filled_in_whatever_the_case_of_letters() -> None:
+def test_names_are_filled_in_regardless_of_case() -> None:
     text = "{{char}} {{Char}} {{USER}} <USER> <user> <BOT> <char> {{original}} {char} <START>"
     assert NORA.fill_names(text) == "Nora Nora Ben Ben Ben Nora Nora {{original}} {char} <START>"
 
 
-def test_a_nickname_stands_in_the_texts_in_place_of_the_name() -> None:
+def test_a_nickname_replaces_the_name_in_texts() -> None:
     assert NORA.with_changes(nickname="Norrie").fill_names("{{char}} and {{user}}") == "Norrie and Ben"
 
 
@@ -77,7 +77,7 @@ def test_a_name_that_looks_like_another_placeholder_is_not_filled_in_again() -> 
     assert Character(r"\1", person="Ben").fill_names("{{char}}") == r"\1"
 
 
-def test_a_character_is_edited_and_the_one_before_stays() -> None:
+def test_an_edit_leaves_the_original_character_unchanged() -> None:
     moved = NORA.with_changes(location="on the beach", person="Ann")
     assert (moved.location, moved.person, moved.name) == ("on the beach", "Ann", "Nora")
     assert NORA.location == ""
@@ -90,7 +90,7 @@ def test_an_edit_is_checked_like_a_new_character() -> None:
         NORA.with_changes(person="Nora")
 
 
-def test_a_card_is_the_characters_own_and_does_not_change_with_what_it_was_made_of() -> None:
+def test_a_character_copies_its_card() -> None:
     tags = ["sea"]
     character = Character("Nora", card={"data": {"tags": tags}})
     tags.append("rocks")
@@ -110,22 +110,22 @@ def test_a_character_survives_json(name: str, person: str, texts: dict[str, Any]
     assert Character.from_json(json.loads(json.dumps(character.to_json()))) == character
 
 
-def test_json_holds_what_is_set_and_no_more() -> None:
+def test_json_contains_only_fields_that_are_set() -> None:
     assert NORA.to_json() == {"name": "Nora", "description": "A keeper of a lighthouse.", "person": "Ben"}
     assert Character("-").to_json() == {"name": "-"}
 
 
-def test_json_of_a_later_version_is_read_without_what_is_new() -> None:
+def test_unknown_fields_in_json_are_ignored() -> None:
     assert Character.from_json({"name": "Nora", "voice": "deep"}) == Character("Nora")
 
 
 @pytest.mark.parametrize("values", [{}, [], None, {"description": "nobody"}])
-def test_json_without_a_name_is_no_character(values: Any) -> None:
+def test_json_without_a_name_is_rejected(values: Any) -> None:
     with pytest.raises(BadInput, match="a character is an object with a name, got"):
         Character.from_json(values)
 
 
-def test_json_with_a_wrong_type_is_refused() -> None:
+def test_json_with_a_wrong_type_is_rejected() -> None:
     with pytest.raises(BadInput, match="scenario must be text, got 7"):
         Character.from_json({"name": "Nora", "scenario": 7})
 

@@ -43,7 +43,7 @@ def error(*arguments: str | Path, status: int = 2) -> str:
 
 
 def pictured(path: Path, character: Character) -> Path:
-    """A picture of the character that no other is like."""
+    """Write a distinct picture with the card of a character."""
     path.write_bytes(
         png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
     )
@@ -54,14 +54,14 @@ def pictured(path: Path, character: Character) -> Path:
 # --------------------------------------------------------------------- the folder
 
 
-def test_a_character_is_kept_and_loaded_by_its_name() -> None:
+def test_a_character_is_saved_and_loaded_by_its_name() -> None:
     file = character_library.save(NORA)
     assert file.parent == character_library.library_folder()
     assert character_library.load("Nora") == NORA
     assert character_library.list_names() == ["Nora"]
 
 
-def test_the_folder_is_in_the_users_data_and_is_not_made_by_looking(tmp_path: Path) -> None:
+def test_the_folder_is_in_the_users_data_and_is_not_created_by_reading(tmp_path: Path) -> None:
     assert character_library.list_names() == []
     assert character_library.library_folder() == tmp_path / "data" / "everthread" / "characters"
     assert not character_library.library_folder().exists()
@@ -81,13 +81,13 @@ def test_no_name_becomes_a_path(name: str) -> None:
     assert character_library.list_names() == []
 
 
-def test_names_that_differ_in_case_alone_are_two_characters_on_any_disk() -> None:
+def test_names_that_differ_only_in_case_have_different_files() -> None:
     files = {character_library.save(Character(name)).name.lower() for name in ("Nora", "nora", "NORA")}
     assert len(files) == 3
     assert character_library.list_names() == ["NORA", "Nora", "nora"]
 
 
-def test_names_too_long_for_a_file_are_kept_apart_and_listed_whole() -> None:
+def test_names_too_long_for_a_file_are_distinguished_and_listed_in_full() -> None:
     names = ["猫" * 199 + last for last in "ab"]
     for name in names:
         assert len(character_library.save(Character(name)).name) < 255
@@ -96,13 +96,13 @@ def test_names_too_long_for_a_file_are_kept_apart_and_listed_whole() -> None:
 
 
 @given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
-def test_every_name_has_a_file_of_its_own(one: str, other: str) -> None:
+def test_every_name_has_its_own_file(one: str, other: str) -> None:
     stems = [character_library._file_stem(name).lower() for name in (one, other)]
     assert (stems[0] == stems[1]) == (one == other)
     assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-%~") for stem in stems)
 
 
-def test_other_files_in_the_folder_are_left_alone() -> None:
+def test_other_files_in_the_folder_are_ignored() -> None:
     character_library.save(NORA)
     for name in ("Nora.json", "notes.txt", "%zz.json", "x~1.json"):
         (character_library.library_folder() / name).write_text("{")
@@ -118,7 +118,7 @@ def test_a_character_is_not_replaced_unless_forced() -> None:
     assert character_library.load("Nora") == Character("Nora")
 
 
-def test_a_missing_character_is_told_with_those_there_are() -> None:
+def test_the_error_for_a_missing_character_lists_the_others() -> None:
     with pytest.raises(NotFound, match="there is no character 'Nor'; there are none yet"):
         character_library.load("Nor")
     character_library.save(NORA)
@@ -137,7 +137,7 @@ def test_a_cards_file_is_loaded_by_its_path(tmp_path: Path) -> None:
         character_library.load("nowhere.png")
 
 
-def test_a_picture_is_kept_as_it_came(tmp_path: Path) -> None:
+def test_a_picture_is_stored_unchanged(tmp_path: Path) -> None:
     source = pictured(tmp_path / "nora.png", NORA)
     assert character_library.add(source) == NORA
     (file,) = character_library.library_folder().iterdir()
@@ -154,7 +154,7 @@ def test_a_character_with_a_picture_keeps_it_when_it_is_edited(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kinds", [("json", "png"), ("png", "json")])
-def test_a_character_has_one_file_whatever_is_imported_over_it(kinds: tuple[str, str], tmp_path: Path) -> None:
+def test_a_character_has_one_file_after_any_import(kinds: tuple[str, str], tmp_path: Path) -> None:
     for kind, at in zip(kinds, ("here", "there"), strict=True):
         card.write(NORA.with_changes(location=at), tmp_path / f"nora.{kind}")
         character_library.add(tmp_path / f"nora.{kind}", force=True)
@@ -162,13 +162,13 @@ def test_a_character_has_one_file_whatever_is_imported_over_it(kinds: tuple[str,
     assert character_library.load("Nora").location == "there"
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     with pytest.raises(StoreUnavailable, match="can't be made"):
         character_library.save(NORA)
 
 
-def test_a_character_is_the_banks_own_one_of_the_folder_a_cards_file_or_ours(tmp_path: Path) -> None:
+def test_a_character_is_opened_from_the_bank_the_folder_a_card_or_the_default(tmp_path: Path) -> None:
     card.write(Character("Nora", "of the file"), tmp_path / "nora.json")
     own = {"character": Character("Nora", "of the bank").to_json()}
     assert open_character(None, {}) == open_character("Ever", {}) == DEFAULT_CHARACTER
@@ -179,12 +179,12 @@ def test_a_character_is_the_banks_own_one_of_the_folder_a_cards_file_or_ours(tmp
 
 
 @pytest.mark.parametrize("name", ["Nora", "ever", "", "../nora", "nora.json"])
-def test_a_character_that_is_nowhere_is_not_found(name: str) -> None:
+def test_an_unknown_character_is_not_found(name: str) -> None:
     with pytest.raises((NotFound, BadFile), match=r"nora|Nora|ever|''"):
         open_character(name, {})
 
 
-def test_a_character_of_ones_own_stands_before_ours_of_the_same_name(
+def test_a_saved_character_precedes_the_default_of_the_same_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

@@ -27,7 +27,7 @@ CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", g
 
 
 class Clock:
-    """A clock that goes on by a minute with each look at it."""
+    """Clock that advances by a minute at each call."""
 
     def __init__(self) -> None:
         self.now = NOON
@@ -50,7 +50,7 @@ Talk = Callable[..., Chat]
 
 @pytest.fixture
 def talk(memory: Memory, clock: Clock) -> Iterator[Talk]:
-    """Opens a conversation in the bank with a model that answers so."""
+    """Return a function that opens a conversation with a scripted model."""
     open_: list[Chat] = []
 
     def begin(*replies: object, character: Character | None = CAPTAIN, **options: object) -> Chat:
@@ -66,7 +66,7 @@ def talk(memory: Memory, clock: Clock) -> Iterator[Talk]:
 
 
 def said(chat: Chat, text: str) -> str:
-    """What the character answers."""
+    """Return the character's reply."""
     return "".join(chat.reply(text))
 
 
@@ -84,14 +84,16 @@ def prompts(chat: Chat) -> list[tuple[Message, ...]]:
 
 
 def asked(chat: Chat) -> str:
-    """The last prompt."""
+    """Return the text of the last prompt."""
     return "\n".join(message.content for message in prompts(chat)[-1])
 
 
 # ----------------------------------------------------------------------- talking
 
 
-def test_both_lines_are_kept_with_their_speakers_and_one_answers_the_other(talk: Talk, memory: Memory) -> None:
+def test_both_lines_are_saved_with_speakers_and_the_reply_has_the_users_line_as_parent(
+    talk: Talk, memory: Memory
+) -> None:
     chat = talk("Fair winds, Nora.")
     assert said(chat, "Good morning.") == "Fair winds, Nora."
     greeting, morning, answer = memory.lines()
@@ -106,18 +108,18 @@ def test_both_lines_are_kept_with_their_speakers_and_one_answers_the_other(talk:
     assert {line.session for line in (greeting, morning, answer)} == {chat.session}
 
 
-def test_a_reply_streams_piece_by_piece(talk: Talk) -> None:
+def test_a_reply_streams_in_pieces(talk: Talk) -> None:
     assert list(talk("Fair winds, Nora.").reply("Hello.")) == ["Fair", " winds,", " Nora."]
 
 
-def test_what_the_person_says_is_kept_before_the_reply_is_asked_for(talk: Talk, memory: Memory) -> None:
+def test_the_users_line_is_saved_before_the_model_is_called(talk: Talk, memory: Memory) -> None:
     chat = talk()
     chat.reply("I sold the boat.")
     assert recorded(memory)[-1] == "Nora: I sold the boat."
     assert prompts(chat) == []
 
 
-def test_the_model_reads_the_conversation_and_the_newest_line_last(talk: Talk) -> None:
+def test_the_prompt_ends_with_the_newest_line(talk: Talk) -> None:
     chat = talk("Aye.", "Aye again.")
     said(chat, "First thing.")
     said(chat, "Second thing.")
@@ -133,7 +135,7 @@ def test_the_model_reads_the_conversation_and_the_newest_line_last(talk: Talk) -
     assert asked(chat).index("Nora: First thing.") < asked(chat).index("Captain: Aye.")
 
 
-def test_a_greeting_is_said_once_and_never_again(talk: Talk, clock: Clock, memory: Memory) -> None:
+def test_a_greeting_is_said_only_once(talk: Talk, clock: Clock, memory: Memory) -> None:
     chat = talk()
     assert chat.greeting == "Ahoy, Nora!"
     said(chat, "Hello.")
@@ -145,12 +147,12 @@ def test_a_greeting_is_said_once_and_never_again(talk: Talk, clock: Clock, memor
     assert recorded(memory).count("Captain: Ahoy, Nora!") == 1
 
 
-def test_a_greeting_that_nobody_answers_is_not_kept(talk: Talk, memory: Memory) -> None:
+def test_an_unanswered_greeting_is_not_saved(talk: Talk, memory: Memory) -> None:
     assert talk().greeting
     assert recorded(memory) == []
 
 
-def test_what_was_said_long_ago_comes_back_dated_and_only_at_its_turn(talk: Talk, memory: Memory, clock: Clock) -> None:
+def test_an_old_line_is_recalled_with_its_date_only_when_relevant(talk: Talk, memory: Memory, clock: Clock) -> None:
     memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
     chat = talk(character=Character("Captain", person="Nora"))
     said(chat, "My sister Mia moved to Lisbon, did she not?")
@@ -169,7 +171,7 @@ def test_lines_in_the_window_are_not_recalled_as_well(talk: Talk) -> None:
     assert asked(chat).count("My sister Mia moved to Lisbon.") == 1
 
 
-def test_an_empty_line_is_refused_and_nothing_is_kept(talk: Talk, memory: Memory) -> None:
+def test_an_empty_line_is_rejected_and_nothing_is_saved(talk: Talk, memory: Memory) -> None:
     chat = talk(character=Character("Captain", person="Nora"))
     with pytest.raises(BadLine, match="text is empty"):
         chat.reply("   ")
@@ -179,7 +181,7 @@ def test_an_empty_line_is_refused_and_nothing_is_kept(talk: Talk, memory: Memory
 # -------------------------------------------------------------- cut and discarded
 
 
-def test_of_a_stream_that_is_cut_what_arrived_is_kept_as_partial(talk: Talk, memory: Memory) -> None:
+def test_the_text_of_a_broken_stream_is_saved_as_partial(talk: Talk, memory: Memory) -> None:
     chat = talk(StreamCut("I saw a whale", LLMUnavailable("it went away")), "Aye.")
     reply = chat.reply("What did you see?")
     with pytest.raises(LLMUnavailable):
@@ -190,7 +192,7 @@ def test_of_a_stream_that_is_cut_what_arrived_is_kept_as_partial(talk: Talk, mem
     assert said(chat, "Go on.") == "Aye."
 
 
-def test_a_reply_that_is_stopped_keeps_what_arrived(talk: Talk, memory: Memory) -> None:
+def test_a_stopped_reply_is_saved_as_far_as_it_arrived(talk: Talk, memory: Memory) -> None:
     reply = talk("one two three four").reply("Count.")
     next(reply), next(reply)
     reply.stop()
@@ -199,14 +201,14 @@ def test_a_reply_that_is_stopped_keeps_what_arrived(talk: Talk, memory: Memory) 
     assert list(reply) == []
 
 
-def test_a_reply_that_nobody_reads_on_is_kept_when_the_next_line_is_said(talk: Talk, memory: Memory) -> None:
+def test_an_unfinished_reply_is_saved_when_the_next_line_is_said(talk: Talk, memory: Memory) -> None:
     chat = talk("one two three", "Aye.")
     next(chat.reply("Count."))
     said(chat, "Never mind.")
     assert recorded(memory)[1:] == ["Nora: Count.", "Captain: one", "Nora: Never mind.", "Captain: Aye."]
 
 
-def test_a_model_that_fails_at_once_leaves_the_line_and_the_session_goes_on(talk: Talk, memory: Memory) -> None:
+def test_the_users_line_is_saved_if_the_model_fails(talk: Talk, memory: Memory) -> None:
     chat = talk(LLMUnavailable("down"), "Here I am.")
     with pytest.raises(LLMUnavailable):
         said(chat, "Are you there?")
@@ -216,7 +218,7 @@ def test_a_model_that_fails_at_once_leaves_the_line_and_the_session_goes_on(talk
     assert not chat.is_unanswered
 
 
-def test_an_empty_reply_is_told_and_not_kept(talk: Talk, memory: Memory) -> None:
+def test_an_empty_reply_is_an_error_and_is_not_saved(talk: Talk, memory: Memory) -> None:
     chat = talk("", "Aye.")
     with pytest.raises(LLMUnavailable, match="empty reply"):
         said(chat, "Hm?")
@@ -224,13 +226,13 @@ def test_an_empty_reply_is_told_and_not_kept(talk: Talk, memory: Memory) -> None
     assert "".join(chat.regenerate()) == "Aye."
 
 
-def test_speaking_for_the_person_is_cut(talk: Talk, memory: Memory) -> None:
+def test_a_reply_is_cut_where_it_speaks_for_the_user(talk: Talk, memory: Memory) -> None:
     chat = talk("Captain: Aye, aye.\nNora: And then I jumped.\nCaptain: Splash!")
     assert said(chat, "Tell me.") == "Aye, aye."
     assert recorded(memory)[-1] == "Captain: Aye, aye."
 
 
-def test_a_refusal_is_shown_and_not_remembered(talk: Talk, memory: Memory) -> None:
+def test_a_refusal_is_shown_and_not_recalled(talk: Talk, memory: Memory) -> None:
     chat = talk("I'm sorry, but as an AI language model I can't help with that.", "Aye.")
     reply = chat.reply("Sing!")
     assert "".join(reply)
@@ -241,7 +243,7 @@ def test_a_refusal_is_shown_and_not_remembered(talk: Talk, memory: Memory) -> No
     assert "language model" not in asked(chat)
 
 
-def test_a_reply_in_place_of_another_takes_its_place_in_the_tree(talk: Talk, memory: Memory) -> None:
+def test_a_regenerated_reply_has_the_same_parent(talk: Talk, memory: Memory) -> None:
     chat = talk("A storm comes.", "All is calm.")
     said(chat, "How is the sea?")
     first = chat.lines[-1]
@@ -252,7 +254,7 @@ def test_a_reply_in_place_of_another_takes_its_place_in_the_tree(talk: Talk, mem
     assert "A storm comes." in recorded(memory, retracted=True)[-2]
 
 
-def test_the_old_reply_stays_where_there_is_no_new_one(talk: Talk) -> None:
+def test_the_old_reply_remains_if_regenerating_fails(talk: Talk) -> None:
     chat = talk("A storm comes.", LLMUnavailable("down"))
     said(chat, "How is the sea?")
     with pytest.raises(LLMUnavailable):
@@ -260,7 +262,7 @@ def test_the_old_reply_stays_where_there_is_no_new_one(talk: Talk) -> None:
     assert standing(chat)[-1] == "Captain: A storm comes."
 
 
-def test_an_edited_line_is_answered_anew_and_what_came_after_is_discarded(talk: Talk, memory: Memory) -> None:
+def test_an_edited_line_gets_a_new_reply_and_later_lines_are_discarded(talk: Talk, memory: Memory) -> None:
     chat = talk("Rome!", "Aye.", "Lisbon!")
     said(chat, "We go to Rome.")
     seq = chat.lines[-2].seq
@@ -274,7 +276,7 @@ def test_an_edited_line_is_answered_anew_and_what_came_after_is_discarded(talk: 
     assert "Nora: We go to Rome." in recorded(memory, retracted=True)
 
 
-def test_a_reply_of_the_characters_can_be_put_right_without_another_answer(talk: Talk) -> None:
+def test_editing_a_reply_asks_for_no_new_one(talk: Talk) -> None:
     chat = talk("She lives in Rome.")
     said(chat, "Where does Mia live?")
     assert chat.edit(chat.lines[-1].seq, "She lives in Lisbon.") is None
@@ -282,7 +284,7 @@ def test_a_reply_of_the_characters_can_be_put_right_without_another_answer(talk:
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
-def test_an_edit_that_can_not_be_kept_changes_nothing(talk: Talk, text: str) -> None:
+def test_an_invalid_edit_changes_nothing(talk: Talk, text: str) -> None:
     chat = talk()
     said(chat, "Hello.")
     before = standing(chat)
@@ -291,14 +293,14 @@ def test_an_edit_that_can_not_be_kept_changes_nothing(talk: Talk, text: str) -> 
     assert standing(chat) == before
 
 
-def test_a_line_that_is_not_there_can_not_be_edited(talk: Talk) -> None:
+def test_a_missing_line_cannot_be_edited(talk: Talk) -> None:
     chat = talk()
     said(chat, "Hello.")
     with pytest.raises(NotFound, match="no line 99"):
         chat.edit(99, "Hi.")
 
 
-def test_undo_takes_back_the_last_line_and_its_answer(talk: Talk, memory: Memory) -> None:
+def test_undo_discards_the_last_line_and_its_reply(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two")
     said(chat, "First.")
     said(chat, "Second.")
@@ -309,7 +311,7 @@ def test_undo_takes_back_the_last_line_and_its_answer(talk: Talk, memory: Memory
     assert chat.undo() == []
 
 
-def test_a_branch_goes_on_from_an_earlier_line(talk: Talk) -> None:
+def test_a_branch_continues_from_an_earlier_line(talk: Talk) -> None:
     chat = talk("one", "two", "other")
     said(chat, "First.")
     at = chat.lines[-1].seq
@@ -319,7 +321,7 @@ def test_a_branch_goes_on_from_an_earlier_line(talk: Talk) -> None:
     assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Instead.", "Captain: other"]
 
 
-def test_a_branch_that_was_left_can_be_gone_back_to(talk: Talk, memory: Memory) -> None:
+def test_a_discarded_branch_can_be_restored(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "other")
     said(chat, "First.")
     at = chat.lines[-1].seq
@@ -334,7 +336,7 @@ def test_a_branch_that_was_left_can_be_gone_back_to(talk: Talk, memory: Memory) 
     assert len(texts) == len(set(texts))
 
 
-def test_a_branch_of_nowhere_changes_nothing(talk: Talk) -> None:
+def test_a_branch_from_an_unknown_line_changes_nothing(talk: Talk) -> None:
     chat = talk()
     said(chat, "First.")
     before = standing(chat)
@@ -343,7 +345,7 @@ def test_a_branch_of_nowhere_changes_nothing(talk: Talk) -> None:
     assert standing(chat) == before
 
 
-def test_there_is_nothing_to_answer_before_anything_was_said(talk: Talk) -> None:
+def test_answering_an_empty_conversation_is_rejected(talk: Talk) -> None:
     chat = talk()
     with pytest.raises(BadQuery, match="nothing was said yet"):
         chat.answer()
@@ -366,7 +368,9 @@ def test_a_conversation_is_resumed_within_the_hour(talk: Talk, clock: Clock) -> 
     assert "Nora: Remember the map." in asked(again)
 
 
-def test_after_an_hour_another_begins_and_the_old_one_is_summarised(talk: Talk, clock: Clock, memory: Memory) -> None:
+def test_after_an_hour_a_new_conversation_begins_and_the_old_one_is_summarised(
+    talk: Talk, clock: Clock, memory: Memory
+) -> None:
     chat = talk("Aye.")
     said(chat, "My sister Mia moved to Lisbon in May.")
     chat.close()
@@ -381,13 +385,13 @@ def test_after_an_hour_another_begins_and_the_old_one_is_summarised(talk: Talk, 
     assert "Mia moved to Lisbon" in later.notes
 
 
-def test_a_session_of_a_given_name_is_resumed_however_old(talk: Talk, clock: Clock) -> None:
+def test_a_named_session_is_resumed_at_any_age(talk: Talk, clock: Clock) -> None:
     said(talk("Aye.", session="voyage"), "Ahoy.")
     clock.pass_by(days=90)
     assert standing(talk(session="voyage"))[-1] == "Captain: Aye."
 
 
-def test_a_line_whose_reply_never_came_is_there_when_the_session_resumes(talk: Talk, memory: Memory) -> None:
+def test_an_unanswered_line_is_present_when_the_session_resumes(talk: Talk, memory: Memory) -> None:
     chat = talk()
     chat.reply("Is anybody there?")  # and the process ends
     again = talk("I am.")
@@ -395,7 +399,7 @@ def test_a_line_whose_reply_never_came_is_there_when_the_session_resumes(talk: T
     assert "".join(again.answer()) == "I am."
 
 
-def test_ending_asks_and_changes_nothing_until_it_is_answered(talk: Talk, memory: Memory) -> None:
+def test_ending_changes_nothing_until_its_question_is_answered(talk: Talk, memory: Memory) -> None:
     chat = talk()
     said(chat, "I work at the harbour.")
     ending = chat.end()
@@ -404,7 +408,7 @@ def test_ending_asks_and_changes_nothing_until_it_is_answered(talk: Talk, memory
     assert memory.sessions()[0].ended_at is None
 
 
-def test_a_conversation_that_is_to_be_remembered_is_summarised(talk: Talk, memory: Memory) -> None:
+def test_a_remembered_conversation_is_summarised(talk: Talk, memory: Memory) -> None:
     chat = talk()
     said(chat, "I work at the harbour.")
     session = chat.session
@@ -417,9 +421,7 @@ def test_a_conversation_that_is_to_be_remembered_is_summarised(talk: Talk, memor
     assert chat.lines == []
 
 
-def test_a_conversation_that_is_not_to_be_remembered_is_gone_to_the_last_byte(
-    talk: Talk, memory: Memory, tmp_path: Path
-) -> None:
+def test_a_forgotten_conversation_leaves_no_byte_on_disk(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk(*["Noted, a purple elephant, as you say, and I will think of it every day that we are at sea."] * 3)
     said(chat, "I love a purple elephant.")
     ending = chat.end(remember=False)
@@ -429,7 +431,7 @@ def test_a_conversation_that_is_not_to_be_remembered_is_gone_to_the_last_byte(
     assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_an_end_without_a_conversation_does_nothing(talk: Talk, memory: Memory) -> None:
+def test_ending_an_empty_conversation_does_nothing(talk: Talk, memory: Memory) -> None:
     assert talk().end(remember=True).remembered is False
     assert memory.sessions() == []
 
@@ -437,7 +439,7 @@ def test_an_end_without_a_conversation_does_nothing(talk: Talk, memory: Memory) 
 # ---------------------------------------------------------------------- incognito
 
 
-def test_in_private_nothing_is_written_at_all(talk: Talk, clock: Clock, tmp_path: Path) -> None:
+def test_incognito_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
     said(chat := talk("Aye."), "Hello.")
     chat.close()
     clock.pass_by(days=1)
@@ -455,7 +457,7 @@ def test_in_private_nothing_is_written_at_all(talk: Talk, clock: Clock, tmp_path
     assert {path for path in after if after[path] != before.get(path)} == set()
 
 
-def test_what_was_said_in_private_is_gone_from_the_conversation_afterwards(talk: Talk, memory: Memory) -> None:
+def test_lines_said_incognito_are_discarded_afterwards(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "three")
     said(chat, "Hello.")
     chat.incognito = True
@@ -467,7 +469,7 @@ def test_what_was_said_in_private_is_gone_from_the_conversation_afterwards(talk:
     assert recorded(memory)[1:] == ["Nora: Hello.", "Captain: one", "Nora: Back again.", "Captain: three"]
 
 
-def test_in_private_lines_can_be_edited_and_taken_back_as_well(talk: Talk, memory: Memory) -> None:
+def test_incognito_lines_can_be_edited_and_undone(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "three", "four", character=Character("Captain", person="Nora"), incognito=True)
     said(chat, "First.")
     said(chat, "Second.")
@@ -478,7 +480,7 @@ def test_in_private_lines_can_be_edited_and_taken_back_as_well(talk: Talk, memor
     assert recorded(memory, retracted=True) == []
 
 
-def test_ending_in_private_leaves_what_was_said_in_public(talk: Talk, memory: Memory) -> None:
+def test_ending_incognito_preserves_stored_lines(talk: Talk, memory: Memory) -> None:
     chat = talk()
     said(chat, "Hello.")
     chat.incognito = True
@@ -496,7 +498,7 @@ def long_talk(chat: Chat, turns: int, first: int = 0) -> None:
         chat.wait(120)
 
 
-def test_what_leaves_the_window_is_in_the_notes_and_each_older_note_stays_a_unit(talk: Talk, memory: Memory) -> None:
+def test_lines_that_leave_the_window_are_noted_and_older_notes_remain_units(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 60)
     notes = memory.units("note")
@@ -512,7 +514,7 @@ def test_what_leaves_the_window_is_in_the_notes_and_each_older_note_stays_a_unit
     assert chat.last_reply.prompt.cut == ()
 
 
-def test_the_window_is_cut_in_blocks_so_that_the_prefix_holds(talk: Talk) -> None:
+def test_the_window_is_cut_in_blocks_so_that_the_prefix_is_stable(talk: Talk) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=4000)
     shares = []
     for turn in range(60):
@@ -526,7 +528,7 @@ def test_the_window_is_cut_in_blocks_so_that_the_prefix_holds(talk: Talk) -> Non
     assert sum(shares[10:]) / len(shares[10:]) > 0.75
 
 
-def test_a_line_that_is_forgotten_takes_the_notes_of_it_along(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+def test_forgetting_a_line_removes_the_notes_on_it(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     said(chat, "My brother Zebulon keeps a purple elephant in his yellow garden.")
     long_talk(chat, 30)
@@ -539,7 +541,7 @@ def test_a_line_that_is_forgotten_takes_the_notes_of_it_along(talk: Talk, memory
     assert not any(b"Zebulon" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_line_forgotten_by_somebody_else_leaves_the_window_at_once(talk: Talk, memory: Memory) -> None:
+def test_a_line_forgotten_by_another_process_leaves_the_window_at_once(talk: Talk, memory: Memory) -> None:
     chat = talk()
     said(chat, "My PIN is in the drawer.")
     memory.forget(seq=chat.lines[-2].seq)
@@ -547,7 +549,7 @@ def test_a_line_forgotten_by_somebody_else_leaves_the_window_at_once(talk: Talk,
     assert "drawer" not in asked(chat)
 
 
-def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, memory: Memory) -> None:
+def test_a_reply_that_repeats_a_memory_is_saved_but_not_recalled_for_it(talk: Talk, memory: Memory) -> None:
     told = "My sister Mia moved to Lisbon with her two dogs in May."
     memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
     chat = talk(
@@ -562,7 +564,7 @@ def test_a_reply_that_repeats_a_memory_is_kept_but_not_found_for_it(talk: Talk, 
     assert found[0].signals["share"] == 0
 
 
-def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, clock: Clock) -> None:
+def test_the_job_of_a_failing_scribe_stays_queued_and_is_counted(memory: Memory, clock: Clock) -> None:
     from everthread.scribes.llm import LLMScribe
 
     broken = LLMScribe(ScriptedLLM([LLMUnavailable("down")] * 9))
@@ -582,7 +584,7 @@ def test_a_scribe_that_fails_loses_nothing_and_its_work_is_seen(memory: Memory, 
 # --------------------------------------------------------------------- characters
 
 
-def test_the_bank_keeps_its_character_and_its_changes(talk: Talk, memory: Memory) -> None:
+def test_the_bank_saves_its_character_and_edits_of_it(talk: Talk, memory: Memory) -> None:
     chat = talk()
     chat.edit_character(location="the crow's nest", person="Nora the Brave")
     said(chat, "Hello.")
@@ -593,16 +595,16 @@ def test_the_bank_keeps_its_character_and_its_changes(talk: Talk, memory: Memory
     assert again.character.name == "Captain"
 
 
-def test_without_a_character_the_default_one_talks(talk: Talk) -> None:
+def test_the_default_character_speaks_if_none_is_set(talk: Talk) -> None:
     assert talk(character=None).character == DEFAULT_CHARACTER
 
 
-def test_a_character_has_no_unknown_field(talk: Talk) -> None:
+def test_an_unknown_field_of_a_character_is_rejected(talk: Talk) -> None:
     with pytest.raises(BadInput, match="no 'hat'"):
         talk().edit_character(hat="blue")
 
 
-def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, clock: Clock) -> None:
+def test_the_first_long_reply_becomes_the_style_sample(talk: Talk, clock: Clock) -> None:
     long = (
         "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
     )
@@ -619,7 +621,7 @@ def test_the_first_reply_of_some_length_becomes_the_sample_of_style(talk: Talk, 
     assert later.sample == "Short and dry."
 
 
-def test_a_sample_that_is_forgotten_is_a_sample_no_more(talk: Talk, memory: Memory) -> None:
+def test_a_forgotten_sample_is_no_longer_used(talk: Talk, memory: Memory) -> None:
     long = (
         "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
     )
@@ -634,7 +636,7 @@ def test_a_sample_that_is_forgotten_is_a_sample_no_more(talk: Talk, memory: Memo
 # -------------------------------------------------------------------- proactively
 
 
-def test_what_was_announced_is_offered_once_when_the_next_conversation_begins(talk: Talk, clock: Clock) -> None:
+def test_an_announced_event_is_offered_once_in_the_next_conversation(talk: Talk, clock: Clock) -> None:
     chat = talk()
     said(chat, "My job interview is tomorrow.")
     chat.close()
@@ -656,7 +658,7 @@ def test_what_was_announced_is_offered_once_when_the_next_conversation_begins(ta
 # -------------------------------------------------------------------- no model
 
 
-def test_without_a_model_it_recalls_says_so_and_keeps_only_what_was_said(memory: Memory, clock: Clock) -> None:
+def test_without_a_model_a_reply_shows_memories_and_is_not_saved(memory: Memory, clock: Clock) -> None:
     memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
     with Chat(memory, CAPTAIN, None, clock=clock) as chat:
         first = said(chat, "My sister Mia moved to Lisbon, did she not?")
@@ -669,7 +671,7 @@ def test_without_a_model_it_recalls_says_so_and_keeps_only_what_was_said(memory:
     assert memory.units("summary")[-1].metadata["session"] == session
 
 
-def test_it_opens_by_name_with_what_is_configured(tmp_path: Path) -> None:
+def test_a_chat_opens_by_name_with_the_configuration(tmp_path: Path) -> None:
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder()) as chat:
         assert chat.llm is None
         assert said(chat, "Hello.").startswith(LABEL)
@@ -677,14 +679,14 @@ def test_it_opens_by_name_with_what_is_configured(tmp_path: Path) -> None:
         assert said(chat, "Hello again.") == "Aye."
 
 
-def test_a_bank_whose_lines_are_all_in_the_prompt_is_not_said_to_lack_vectors(
+def test_no_missing_vectors_are_reported_if_all_lines_are_in_the_prompt(
     talk: Talk, caplog: pytest.LogCaptureFixture
 ) -> None:
     said(talk(), "Hello.")
     assert "has no vectors" not in caplog.text
 
 
-def test_a_note_that_a_later_one_superseded_can_still_be_found(talk: Talk, memory: Memory) -> None:
+def test_superseded_notes_can_be_recalled(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 50)
     first, *_, last = memory.units("note")
@@ -694,7 +696,7 @@ def test_a_note_that_a_later_one_superseded_can_still_be_found(talk: Talk, memor
     assert found[0].unit.id != last.id
 
 
-def test_what_is_shown_without_a_model_is_no_speech_and_is_shown_whole(memory: Memory, clock: Clock) -> None:
+def test_memories_shown_without_a_model_are_not_filtered(memory: Memory, clock: Clock) -> None:
     memory.observe(
         "In HTML, </s> ends what <s> began.", speaker="user", said_at=NOON - timedelta(days=9), session="old"
     )
@@ -702,7 +704,7 @@ def test_what_is_shown_without_a_model_is_no_speech_and_is_shown_whole(memory: M
         assert "user: In HTML, </s> ends what <s> began." in said(chat, "What ends what <s> began in HTML?")
 
 
-def test_a_closed_conversation_takes_nothing_more(talk: Talk, memory: Memory) -> None:
+def test_a_closed_conversation_rejects_every_call(talk: Talk, memory: Memory) -> None:
     chat = talk()
     chat.close()
     chat.close()
@@ -711,7 +713,7 @@ def test_a_closed_conversation_takes_nothing_more(talk: Talk, memory: Memory) ->
     assert recorded(memory) == []
 
 
-def test_notes_hold_what_was_recalled_from_the_very_lines_they_are_about(memory: Memory, clock: Clock) -> None:
+def test_notes_include_facts_that_were_recalled_from_the_noted_lines(memory: Memory, clock: Clock) -> None:
     with Chat(memory, CAPTAIN, None, clock=clock) as chat:
         for text in ("My sister Mia moved to Lisbon.", "My sister Mia has two dogs.", "Where did my sister Mia move?"):
             said(chat, text)
@@ -720,7 +722,7 @@ def test_notes_hold_what_was_recalled_from_the_very_lines_they_are_about(memory:
     assert "Mia moved to Lisbon" in memory.units("note", current=True)[0].text
 
 
-def test_a_summary_that_went_with_a_line_is_written_anew_of_the_others(talk: Talk, memory: Memory) -> None:
+def test_a_summary_is_rewritten_after_one_of_its_lines_is_forgotten(talk: Talk, memory: Memory) -> None:
     chat = talk()
     said(chat, "My sister Mia moved to Lisbon.")
     said(chat, "My brother Zebulon keeps two purple elephants.")
@@ -735,15 +737,13 @@ def test_a_summary_that_went_with_a_line_is_written_anew_of_the_others(talk: Tal
     assert "Zebulon" not in summary.text
 
 
-# ---------------------------------------------------------- what was found by hard use
+# ------------------------------------------------------------------- special cases
 
 
 LONG = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
 
 
-def test_a_reply_that_is_to_be_replaced_is_in_no_prompt_neither_recalled_nor_as_a_sample(
-    talk: Talk, memory: Memory
-) -> None:
+def test_a_reply_to_be_replaced_is_neither_recalled_nor_used_as_a_sample(talk: Talk, memory: Memory) -> None:
     chat = talk(LONG, "Aye.", character=Character("Captain", person="Nora"))
     said(chat, "Is the wind howling and the mast creaking?")
     assert chat.sample == LONG
@@ -752,7 +752,7 @@ def test_a_reply_that_is_to_be_replaced_is_in_no_prompt_neither_recalled_nor_as_
     assert chat.sample == ""
 
 
-def test_a_sample_that_is_taken_back_is_replaced_by_the_next_reply_of_some_length(talk: Talk) -> None:
+def test_a_discarded_sample_is_replaced_by_the_next_long_reply(talk: Talk) -> None:
     chat = talk(LONG, LONG.replace("lass", "Nora"))
     said(chat, "Hello.")
     chat.undo()
@@ -761,7 +761,7 @@ def test_a_sample_that_is_taken_back_is_replaced_by_the_next_reply_of_some_lengt
     assert "Nora" in chat.sample
 
 
-def test_a_reply_that_would_fill_every_prompt_is_no_sample(talk: Talk) -> None:
+def test_a_reply_that_is_too_long_is_no_sample(talk: Talk) -> None:
     chat = talk("Arr! " * 3000, LONG)
     said(chat, "Hello.")
     assert chat.sample == ""
@@ -776,7 +776,7 @@ def test_a_reply_in_a_script_without_spaces_can_be_a_sample(talk: Talk) -> None:
     assert chat.sample == text
 
 
-def test_lines_of_a_character_that_was_renamed_are_still_its_own(talk: Talk) -> None:
+def test_a_renamed_character_keeps_its_lines(talk: Talk) -> None:
     chat = talk("Aye.", "Other.", character=Character("Captain", person="Nora"))
     said(chat, "Hello.")
     chat.edit_character(name="Admiral", person="Nora the Brave")
@@ -786,7 +786,7 @@ def test_lines_of_a_character_that_was_renamed_are_still_its_own(talk: Talk) -> 
     assert [line.text for line in chat.undo()] == ["Hello.", "Other."]
 
 
-def test_lines_of_a_character_that_was_renamed_stay_on_its_side_of_the_prompt(talk: Talk) -> None:
+def test_a_renamed_characters_lines_keep_their_role_in_the_prompt(talk: Talk) -> None:
     chat = talk("Aye.", "Yes.", character=Character("Captain", person="Nora"))
     said(chat, "Hello.")
     chat.edit_character(name="Admiral")
@@ -794,7 +794,7 @@ def test_lines_of_a_character_that_was_renamed_stay_on_its_side_of_the_prompt(ta
     assert [message.role for message in prompts(chat)[-1]] == ["system", "user", "assistant", "user"]
 
 
-def test_what_another_character_said_is_not_this_ones_to_take_back(talk: Talk) -> None:
+def test_undo_keeps_a_line_of_another_character(talk: Talk) -> None:
     chat = talk("Aye.", character=Character("Captain", person="Nora"))
     chat.add_line("Soup is ready.", "Cook", of_character=True)
     assert chat.undo() == []
@@ -802,9 +802,7 @@ def test_what_another_character_said_is_not_this_ones_to_take_back(talk: Talk) -
     assert standing(chat) == ["Cook: Soup is ready."]
 
 
-def test_a_description_that_is_too_long_for_the_model_is_told_before_anything_is_kept(
-    talk: Talk, memory: Memory
-) -> None:
+def test_a_description_too_long_for_the_model_is_rejected_before_anything_is_saved(talk: Talk, memory: Memory) -> None:
     chat = talk(character=Character("Captain", "sea " * 20_000, person="Nora", greeting="Ahoy!"))
     with pytest.raises(BadQuery, match="shorten them"):
         chat.reply("Hello.")
@@ -818,9 +816,7 @@ def test_a_description_that_is_too_long_for_the_model_is_told_before_anything_is
     assert standing(chat) == before
 
 
-def test_a_first_line_that_is_longer_than_the_models_context_is_shortened_in_the_prompt_alone(
-    talk: Talk, memory: Memory
-) -> None:
+def test_a_line_longer_than_the_context_is_shortened_only_in_the_prompt(talk: Talk, memory: Memory) -> None:
     chat = talk("Aye.", "Aye.", context=2400)
     text = "whale " * 50_000 + "That is all."
     said(chat, text)
@@ -833,14 +829,14 @@ def test_a_first_line_that_is_longer_than_the_models_context_is_shortened_in_the
     assert chat.last_reply.prompt.tokens <= 2400 - 512
 
 
-def test_a_line_that_is_refused_leaves_no_greeting_behind(talk: Talk, memory: Memory) -> None:
+def test_a_rejected_line_saves_no_greeting(talk: Talk, memory: Memory) -> None:
     chat = talk()
     with pytest.raises(BadLine, match="text is empty"):
         chat.reply("   ")
     assert recorded(memory) == []
 
 
-def test_asking_whether_to_remember_leaves_what_was_said_in_private(talk: Talk) -> None:
+def test_asking_whether_to_remember_preserves_incognito_lines(talk: Talk) -> None:
     chat = talk()
     said(chat, "Hello.")
     chat.incognito = True
@@ -851,7 +847,7 @@ def test_asking_whether_to_remember_leaves_what_was_said_in_private(talk: Talk) 
     assert chat.incognito
 
 
-def test_what_is_changed_in_private_is_changed_for_that_time_only(talk: Talk, memory: Memory) -> None:
+def test_changes_made_incognito_are_temporary(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "three", "four")
     said(chat, "First.")
     said(chat, "Second.")
@@ -866,7 +862,7 @@ def test_what_is_changed_in_private_is_changed_for_that_time_only(talk: Talk, me
     assert standing(chat) == recorded(memory) == before
 
 
-def test_an_end_begins_another_conversation_also_where_an_older_one_is_still_open(talk: Talk) -> None:
+def test_ending_begins_a_new_conversation_even_if_an_older_one_is_open(talk: Talk) -> None:
     said(talk("Aye.", session="older"), "Hello.")
     chat = talk("Aye.", session="newer")
     said(chat, "Hello.")
@@ -875,20 +871,18 @@ def test_an_end_begins_another_conversation_also_where_an_older_one_is_still_ope
     assert chat.lines == []
 
 
-def test_what_was_taken_back_is_forgotten_with_its_conversation(talk: Talk, memory: Memory, tmp_path: Path) -> None:
+def test_discarded_lines_are_forgotten_with_their_conversation(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk(character=Character("Captain", person="Nora"))
     said(chat, "I love a purple elephant.")
     chat.undo()
-    assert chat.end().remembered is False  # nothing stands that could be asked about, and nothing is forgotten unasked
+    assert chat.end().remembered is False  # no line is left to ask about, and nothing is forgotten unasked
     assert len(recorded(memory, retracted=True)) == 2
     chat = talk(session=memory.sessions()[0].id)
     assert chat.end(remember=False).receipt is not None
     assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_line_that_was_gone_back_to_is_forgotten_under_all_its_numbers(
-    talk: Talk, memory: Memory, tmp_path: Path
-) -> None:
+def test_forgetting_a_restored_line_removes_all_its_copies(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk("one", "two")
     said(chat, "I love a purple elephant.")
     seq = chat.lines[-1].seq
@@ -900,9 +894,7 @@ def test_a_line_that_was_gone_back_to_is_forgotten_under_all_its_numbers(
     assert not any(b"elephant" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_session_said_in_the_future_by_a_wrong_clock_is_not_joined_for_ever(
-    talk: Talk, memory: Memory, clock: Clock
-) -> None:
+def test_a_session_dated_in_the_future_is_not_resumed(talk: Talk, memory: Memory, clock: Clock) -> None:
     memory.observe("Hello from tomorrow.", session="wrong", said_at=NOON + timedelta(days=400))
     chat = talk("Aye.")
     assert chat.session != "wrong"
@@ -910,7 +902,7 @@ def test_a_session_said_in_the_future_by_a_wrong_clock_is_not_joined_for_ever(
     assert talk().session == chat.session
 
 
-def test_a_clock_that_goes_back_a_little_changes_nothing(talk: Talk, clock: Clock) -> None:
+def test_a_small_step_back_of_the_clock_keeps_the_session(talk: Talk, clock: Clock) -> None:
     chat = talk("Aye.", "Aye.")
     said(chat, "Hello.")
     clock.pass_by(minutes=-20)
@@ -918,12 +910,12 @@ def test_a_clock_that_goes_back_a_little_changes_nothing(talk: Talk, clock: Cloc
     assert [text.split(": ")[1] for text in standing(talk())][1:] == ["Hello.", "Aye.", "Again.", "Aye."]
 
 
-def test_a_clock_without_a_zone_is_refused(memory: Memory) -> None:
+def test_a_clock_without_an_offset_is_rejected(memory: Memory) -> None:
     with pytest.raises(BadInput, match=r"invalid clock: got .*, expected a time with a UTC offset"):
         Chat(memory, CAPTAIN, None, clock=lambda: datetime(2026, 11, 20, 12))
 
 
-def test_of_sessions_that_alternate_each_has_its_own_lines_in_the_prompt(talk: Talk) -> None:
+def test_each_of_two_alternating_sessions_has_its_own_lines_in_the_prompt(talk: Talk) -> None:
     one = talk("Aye.", session="one")
     said(one, "The map is in the drawer.")
     other = talk("Aye.", session="other")
@@ -936,7 +928,7 @@ def test_of_sessions_that_alternate_each_has_its_own_lines_in_the_prompt(talk: T
     assert "Nora: The map is in the drawer." in asked(again)
 
 
-def test_a_session_that_went_on_after_its_end_is_summarised_anew(talk: Talk, clock: Clock, memory: Memory) -> None:
+def test_a_session_continued_after_its_end_is_summarised_again(talk: Talk, clock: Clock, memory: Memory) -> None:
     chat = talk(session="voyage")
     said(chat, "My sister Mia moved to Lisbon.")
     chat.end(remember=True)
@@ -949,7 +941,7 @@ def test_a_session_that_went_on_after_its_end_is_summarised_anew(talk: Talk, clo
     assert "Tom" in current.text
 
 
-def test_what_could_be_brought_up_is_brought_up_again_where_nobody_heard_it(talk: Talk, clock: Clock) -> None:
+def test_an_offer_is_repeated_if_its_reply_failed_or_was_discarded(talk: Talk, clock: Clock) -> None:
     said(talk(), "My job interview is tomorrow.")
     clock.pass_by(days=2)
     chat = talk(LLMUnavailable("down"), "How was it?", "Tell me of it!", "Well?", "So?")
@@ -968,9 +960,7 @@ def test_what_could_be_brought_up_is_brought_up_again_where_nobody_heard_it(talk
     assert reply.offer == ""
 
 
-def test_with_a_conversation_opened_for_each_turn_nothing_is_brought_up_twice_or_too_often(
-    talk: Talk, clock: Clock, memory: Memory
-) -> None:
+def test_offers_are_limited_across_chats_opened_for_each_turn(talk: Talk, clock: Clock, memory: Memory) -> None:
     said(talk(), "My job interview is tomorrow.")
     clock.pass_by(days=2)
     offers = []
@@ -982,7 +972,7 @@ def test_with_a_conversation_opened_for_each_turn_nothing_is_brought_up_twice_or
     assert offers[1:] == ["", "", ""]
 
 
-def test_opening_and_closing_without_a_word_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
+def test_opening_and_closing_a_chat_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
     chat = talk("Aye.")
     said(chat, "Hello.")
     chat.close()
@@ -1001,7 +991,7 @@ def test_a_reply_that_quotes_the_window_is_no_echo(talk: Talk, memory: Memory) -
     assert META_ECHO not in list(memory.lines())[-1].metadata
 
 
-def test_an_edited_reply_is_looked_at_for_echoes_again(talk: Talk, memory: Memory) -> None:
+def test_an_edited_reply_is_checked_for_echoes_again(talk: Talk, memory: Memory) -> None:
     told = "My sister Mia moved to Lisbon with her two dogs in May."
     memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
     chat = talk("Aye.", character=Character("Captain", person="Nora"))
@@ -1011,7 +1001,7 @@ def test_an_edited_reply_is_looked_at_for_echoes_again(talk: Talk, memory: Memor
     assert "Mia" not in remove_quotes(line.text, line.metadata)
 
 
-def test_what_two_say_in_one_session_at_once_is_one_conversation(talk: Talk) -> None:
+def test_two_chats_in_one_session_share_the_conversation(talk: Talk) -> None:
     one, other = talk("Aye one."), None
     said(one, "First.")
     other = talk("Aye two.")
@@ -1022,7 +1012,7 @@ def test_what_two_say_in_one_session_at_once_is_one_conversation(talk: Talk) -> 
     assert [line.text for line in one.lines][1:] == ["First.", "Aye one.", "Second.", "Aye two.", "Third."]
 
 
-def test_a_disk_that_is_full_when_the_notes_are_queued_costs_no_reply(
+def test_a_reply_is_saved_if_queueing_its_notes_fails(
     talk: Talk, memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat = talk(LONG, "Aye.")
@@ -1039,7 +1029,7 @@ def test_a_disk_that_is_full_when_the_notes_are_queued_costs_no_reply(
     said(chat, "Again.")
 
 
-def test_a_bank_of_a_chat_without_a_model_goes_on_with_one(memory: Memory, clock: Clock, talk: Talk) -> None:
+def test_a_chat_begun_without_a_model_continues_with_one(memory: Memory, clock: Clock, talk: Talk) -> None:
     with Chat(memory, CAPTAIN, None, clock=clock) as silent:
         said(silent, "My sister Mia moved to Lisbon.")
         said(silent, "She has two dogs.")
@@ -1049,7 +1039,7 @@ def test_a_bank_of_a_chat_without_a_model_goes_on_with_one(memory: Memory, clock
     assert [message.role for message in prompts(chat)[-1]] == ["system", "user"]
 
 
-def test_lines_of_an_import_with_odd_metadata_and_roles_can_be_gone_on_from(talk: Talk, memory: Memory) -> None:
+def test_an_imported_session_with_odd_metadata_and_roles_can_be_continued(talk: Talk, memory: Memory) -> None:
     odd = {"everthread.offered": "x", "everthread.again": [1], "everthread.echo": "no", "partial": {"a": 1}}
     for role in ("user", "assistant", "system", "tool"):
         memory.observe(f"I am the {role}.", role=role, session="odd", metadata=odd)  # type: ignore[arg-type]
@@ -1062,7 +1052,7 @@ def test_lines_of_an_import_with_odd_metadata_and_roles_can_be_gone_on_from(talk
     assert len(chat.lines) == 4
 
 
-def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk, memory: Memory) -> None:
+def test_the_cost_of_a_turn_does_not_grow_with_the_conversation(talk: Talk, memory: Memory) -> None:
     lines = [
         NewLine(f"line {n}", "Nora" if n % 2 else "Captain", "user" if n % 2 else "assistant", NOON, "long")
         for n in range(1, 3001)
@@ -1079,7 +1069,7 @@ def test_a_turn_costs_about_the_same_however_long_the_conversation_is(talk: Talk
     assert len(chat.lines) == 10
 
 
-def test_notes_that_went_with_a_line_are_written_anew_of_what_had_left_the_window(talk: Talk, memory: Memory) -> None:
+def test_removed_notes_are_rewritten_from_the_lines_that_left_the_window(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 40)
     noted = memory.units("note", current=True)[0]
@@ -1090,10 +1080,10 @@ def test_notes_that_went_with_a_line_are_written_anew_of_what_had_left_the_windo
     assert (again.first_seq <= 4, again.last_seq >= noted.last_seq) == (True, True)
 
 
-# ------------------------------------------------------------- what the bank is set to
+# ------------------------------------------------------------- settings of the bank
 
 
-def test_a_bank_that_always_remembers_asks_nobody(talk: Talk, memory: Memory) -> None:
+def test_a_bank_set_to_always_asks_no_question(talk: Talk, memory: Memory) -> None:
     memory.set_setting("remember", "always")
     chat = talk()
     said(chat, "I moved to Lisbon with my sister.")
@@ -1102,7 +1092,7 @@ def test_a_bank_that_always_remembers_asks_nobody(talk: Talk, memory: Memory) ->
     assert [unit.kind for unit in memory.units("summary")] == ["summary"]
 
 
-def test_a_no_of_the_persons_counts_more_than_what_the_bank_is_set_to(talk: Talk, memory: Memory) -> None:
+def test_an_explicit_no_overrides_the_setting_always(talk: Talk, memory: Memory) -> None:
     memory.set_setting("remember", "always")
     chat = talk()
     said(chat, "I moved to Lisbon with my sister.")
@@ -1110,7 +1100,7 @@ def test_a_no_of_the_persons_counts_more_than_what_the_bank_is_set_to(talk: Talk
     assert recorded(memory, retracted=True) == []
 
 
-def test_a_bank_that_is_set_to_ask_asks_as_one_that_is_set_to_nothing(talk: Talk, memory: Memory) -> None:
+def test_the_setting_ask_equals_no_setting(talk: Talk, memory: Memory) -> None:
     memory.set_setting("remember", "ask")
     chat = talk()
     said(chat, "I moved to Lisbon.")
@@ -1118,10 +1108,10 @@ def test_a_bank_that_is_set_to_ask_asks_as_one_that_is_set_to_nothing(talk: Talk
     assert "Nora: I moved to Lisbon." in recorded(memory)
 
 
-def test_of_a_bank_that_never_remembers_every_conversation_is_in_private(talk: Talk, memory: Memory) -> None:
+def test_every_conversation_of_a_bank_set_to_never_is_incognito(talk: Talk, memory: Memory) -> None:
     memory.set_setting("remember", "never")
     chat = talk()
-    for _ in range(2):  # also the one that the end begins
+    for _ in range(2):  # also for the conversation that `end` begins
         assert chat.incognito
         said(chat, "I moved to Lisbon.")
         with pytest.raises(BadQuery, match="'alice' is set to remember never; set it to ask or always first"):
@@ -1136,7 +1126,7 @@ def test_of_a_bank_that_never_remembers_every_conversation_is_in_private(talk: T
     assert "Nora: I moved to Oslo." in recorded(memory)
 
 
-def test_what_was_said_before_a_bank_was_set_to_never_is_asked_about(talk: Talk, memory: Memory) -> None:
+def test_lines_stored_before_the_setting_never_are_asked_about(talk: Talk, memory: Memory) -> None:
     said(talk(), "I moved to Lisbon.")
     memory.set_setting("remember", "never")
     chat = talk()
@@ -1147,9 +1137,7 @@ def test_what_was_said_before_a_bank_was_set_to_never_is_asked_about(talk: Talk,
     assert recorded(memory, retracted=True) == []
 
 
-def test_a_bank_that_is_set_to_never_elsewhere_keeps_no_more_of_a_conversation_that_goes_on(
-    talk: Talk, memory: Memory
-) -> None:
+def test_setting_never_in_another_process_stops_saving_an_open_conversation(talk: Talk, memory: Memory) -> None:
     said(chat := talk(), "I moved to Lisbon.")
     memory.set_setting("remember", "never")
     said(chat, "And to Oslo.")
@@ -1157,7 +1145,7 @@ def test_a_bank_that_is_set_to_never_elsewhere_keeps_no_more_of_a_conversation_t
     assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
 
 
-def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, memory: Memory) -> None:
+def test_lines_recalled_incognito_are_not_given_to_the_scribe(talk: Talk, memory: Memory) -> None:
     memory.observe("The gold lies in the cave behind the waterfall.", speaker="Nora", said_at=NOON - timedelta(days=9))
     told: list[str] = []
 
@@ -1180,14 +1168,14 @@ def test_what_was_recalled_in_private_is_no_background_of_the_notes(talk: Talk, 
     assert told == []
 
 
-def test_a_window_of_no_lines_holds_none(talk: Talk, memory: Memory) -> None:
+def test_a_window_of_zero_lines_is_empty(talk: Talk, memory: Memory) -> None:
     memory.recipe = Membot(window=0)
     chat = talk(character=Character("Captain", person="Nora"))
     said(chat, "I moved to Lisbon.")
     said(chat, "And to Oslo.")
     assert chat.last_reply
     assert chat.last_reply.prompt
-    assert len(chat.last_reply.prompt.messages) == 2  # who the character is, and the newest line
+    assert len(chat.last_reply.prompt.messages) == 2  # the character and the newest line
 
 
 # ---------------------------------------------------------------------------- other banks
@@ -1195,7 +1183,7 @@ def test_a_window_of_no_lines_holds_none(talk: Talk, memory: Memory) -> None:
 
 @pytest.fixture
 def others(memory: Memory) -> Memory:
-    """Two more banks of the store; that of Bob."""
+    """Add two banks to the store, and return that of Bob."""
     for name, text in (("bob", "The ferry to Capri was cancelled."), ("cleo", "I am allergic to walnuts.")):
         with Memory.open(name, store=memory.store, embedder=HashEmbedder(512)) as other:
             other.observe(text, speaker=name.title(), said_at=NOON - timedelta(days=3))
@@ -1203,9 +1191,7 @@ def others(memory: Memory) -> Memory:
 
 
 @pytest.mark.parametrize("recipe", ["default", "membot"])
-def test_a_reply_draws_on_what_was_said_in_other_banks(
-    memory: Memory, others: Memory, clock: Clock, recipe: str
-) -> None:
+def test_a_reply_recalls_lines_of_other_banks(memory: Memory, others: Memory, clock: Clock, recipe: str) -> None:
     ours = Memory("alice", memory.store, memory.embedder, RECIPES[recipe])
     ours.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
     model = ScriptedLLM(["It was cancelled, Bob says.", "Yes."])
@@ -1229,7 +1215,7 @@ def test_a_reply_that_repeats_another_banks_line_is_an_echo(memory: Memory, othe
         assert chat.lines[-1].metadata[META_ECHO]
 
 
-def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Memory) -> None:
+def test_memories_of_other_banks_are_cut_first(memory: Memory, others: Memory) -> None:
     memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
     context = memory.context("ferry to Capri", banks=["alice", "bob"], gate=False, min_relevance=0.0)
     newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
@@ -1241,9 +1227,7 @@ def test_where_other_banks_have_no_room_they_go_first(memory: Memory, others: Me
     assert "We were to take" in less.messages[-1].content
 
 
-def test_a_bank_that_is_not_there_is_an_error_before_anything_is_said(
-    memory: Memory, others: Memory, clock: Clock
-) -> None:
+def test_a_missing_bank_is_an_error_before_anything_is_said(memory: Memory, others: Memory, clock: Clock) -> None:
     with pytest.raises(NotFound, match="no bank 'bobb'"):
         Chat(memory, CAPTAIN, banks=["bobb"])
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."]), clock=clock, banks=["bob"]) as chat:
@@ -1252,7 +1236,7 @@ def test_a_bank_that_is_not_there_is_an_error_before_anything_is_said(
     assert not others.store.exists("bob")
 
 
-def test_without_a_model_what_other_banks_have_is_shown(memory: Memory, others: Memory, clock: Clock) -> None:
+def test_without_a_model_memories_of_other_banks_are_shown(memory: Memory, others: Memory, clock: Clock) -> None:
     with Chat(memory, CAPTAIN, clock=clock, banks=["bob"]) as chat:
         said(chat, "Hello there, I am new.")
         assert "[Bank bob]" in said(chat, "What became of the ferry to Capri?")

@@ -82,14 +82,14 @@ def test_a_no_is_a_no(answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [*each(NEITHER), "", " ", "\n", "yes\nno", "\u202eyes on"])
-def test_what_is_neither_is_asked_again(answer: str) -> None:
+def test_an_unclear_answer_is_neither_yes_nor_no(answer: str) -> None:
     assert parse_consent(answer) is None
 
 
 @pytest.mark.parametrize(
     "answer", ["remember it", "keep it", "don't forget it", "forget it", "delete it", "don't remember", "记住", "忘掉"]
 )
-def test_what_is_to_be_remembered_is_no_answer_to_another_question(answer: str) -> None:
+def test_commands_to_remember_answer_no_other_question(answer: str) -> None:
     assert parse_yes_no(answer) is None
     assert parse_consent(answer) is not None
 
@@ -101,36 +101,36 @@ def test_a_plain_answer_answers_any_question(answer: str, is_yes: bool | None) -
     assert parse_yes_no(answer) is parse_consent(answer) is is_yes
 
 
-def test_an_answer_that_goes_on_and_on_is_none() -> None:
+def test_a_long_text_is_no_answer() -> None:
     assert parse_consent("yes " * (MAX_ANSWER_CHARS // 4)) is True
     assert parse_consent("yes " * 250_000) is None
     assert parse_consent("no" + " " * 1_000_000) is None
 
 
 @given(st.text(max_size=60))
-def test_nothing_but_known_words_is_ever_an_answer(text: str) -> None:
+def test_only_known_phrases_are_an_answer(text: str) -> None:
     assert parse_consent(f"{text} xyzzy") is None
     assert parse_consent(f"xyzzy {text}") is None
 
 
 @given(st.sampled_from(each(YES)), st.sampled_from(each(NO)))
-def test_a_yes_and_a_no_together_are_neither(yes: str, no: str) -> None:
+def test_a_yes_and_a_no_together_are_unclear(yes: str, no: str) -> None:
     assert parse_consent(f"{yes}, {no}") is None
     assert parse_consent(f"{no}, {yes}") is None
 
 
 @pytest.mark.parametrize(("value", "answer"), [("always", True), ("ask", None), ("never", False)])
-def test_a_bank_may_answer_beforehand(value: str, answer: bool | None) -> None:
+def test_the_setting_of_a_bank_decides(value: str, answer: bool | None) -> None:
     assert remember_policy({"remember": value}) is answer
 
 
 @pytest.mark.parametrize("value", [None, "", "Always", True, 1, ["never"], "yes"])
-def test_a_bank_that_says_nothing_known_leaves_it_to_the_person(value: JSONValue) -> None:
+def test_an_unknown_setting_leaves_the_decision_to_the_user(value: JSONValue) -> None:
     assert remember_policy({"remember": value}) is None
     assert remember_policy({}) is None
 
 
-def test_every_phrase_of_the_file_is_read_as_the_answer_that_it_is() -> None:
+def test_every_phrase_of_the_file_is_read_as_its_answer() -> None:
     languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8"))
     phrases = [(kind, text) for kinds in languages.values() for kind, texts in kinds.items() for text in texts]
     for kind, text in phrases:

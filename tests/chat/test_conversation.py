@@ -24,7 +24,7 @@ def add(talk: Conversation, *texts: str) -> None:
 
 
 def imported(memory: Memory, lines: int) -> Conversation:
-    """A conversation of which nothing tells which line led to which."""
+    """Import a conversation whose lines have no parents."""
     memory.observe_many([NewLine(f"line {n}", "Nora", said_at=NOON, session="s") for n in range(1, lines + 1)])
     return opened(memory)
 
@@ -37,7 +37,7 @@ def kept(memory: Memory) -> list[str]:
     return [line.text for line in memory.lines()]
 
 
-def test_a_line_that_stands_for_others_is_kept_and_they_are_retracted_at_once(memory: Memory) -> None:
+def test_a_replacement_is_saved_and_the_replaced_lines_retracted_together(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two", "three")
     line = talk.add(NewLine("other", "Nora", said_at=NOON), replacing=talk.lines[1:])
@@ -45,7 +45,7 @@ def test_a_line_that_stands_for_others_is_kept_and_they_are_retracted_at_once(me
     assert line.parent == talk.lines[0].seq
 
 
-def test_a_refused_line_does_not_stand_and_nothing_is_discarded_for_it(memory: Memory) -> None:
+def test_a_refused_line_is_not_shown_and_replaces_nothing(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
     refused = talk.add(NewLine("never", "Captain", "assistant", NOON), refused=True, replacing=talk.lines[1:])
@@ -54,7 +54,7 @@ def test_a_refused_line_does_not_stand_and_nothing_is_discarded_for_it(memory: M
     assert refused.retracted_at is not None
 
 
-def test_an_edit_that_can_not_be_kept_changes_nothing(memory: Memory) -> None:
+def test_an_invalid_edit_changes_nothing(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
     with pytest.raises(BadLine):
@@ -62,7 +62,7 @@ def test_an_edit_that_can_not_be_kept_changes_nothing(memory: Memory) -> None:
     assert texts(talk) == kept(memory) == ["one", "two"]
 
 
-def test_what_is_discarded_in_private_is_only_hidden(memory: Memory) -> None:
+def test_lines_discarded_incognito_are_only_hidden(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two", "three")
     talk.private = True
@@ -76,7 +76,7 @@ def test_what_is_discarded_in_private_is_only_hidden(memory: Memory) -> None:
     assert talk.hidden_seqs == set()
 
 
-def test_in_private_nothing_that_others_say_comes_in_and_what_they_forget_goes(memory: Memory) -> None:
+def test_incognito_ignores_new_lines_of_others_and_drops_forgotten_ones(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
     talk.private = True
@@ -90,7 +90,7 @@ def test_in_private_nothing_that_others_say_comes_in_and_what_they_forget_goes(m
     assert texts(talk) == ["secret"]
 
 
-def test_two_who_talk_in_one_session_see_what_the_other_said_and_took_back(memory: Memory) -> None:
+def test_two_conversations_in_one_session_see_each_others_changes(memory: Memory) -> None:
     one, other = opened(memory), opened(memory)
     add(one, "one")
     other.refresh()
@@ -103,7 +103,7 @@ def test_two_who_talk_in_one_session_see_what_the_other_said_and_took_back(memor
     assert texts(other) == ["one"]
 
 
-def test_a_session_that_is_gone_leaves_nothing_standing(memory: Memory) -> None:
+def test_a_forgotten_session_has_no_lines(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one")
     memory.forget(everything=True)
@@ -111,7 +111,7 @@ def test_a_session_that_is_gone_leaves_nothing_standing(memory: Memory) -> None:
     assert talk.lines == []
 
 
-def test_an_imported_line_can_be_gone_back_to_with_all_that_came_before_it(memory: Memory) -> None:
+def test_a_branch_to_an_imported_line_restores_the_lines_before_it(memory: Memory) -> None:
     talk = imported(memory, 6)
     talk.branch(3)
     assert texts(talk) == ["line 1", "line 2", "line 3"]
@@ -119,7 +119,7 @@ def test_an_imported_line_can_be_gone_back_to_with_all_that_came_before_it(memor
     assert texts(talk) == kept(memory) == ["line 1", "line 2", "line 3", "line 4", "line 5"]
 
 
-def test_what_was_said_behind_imported_lines_leads_back_to_them_alone(memory: Memory) -> None:
+def test_a_branch_to_a_line_after_imported_ones_keeps_the_imported_lines(memory: Memory) -> None:
     talk = imported(memory, 3)
     add(talk, "four")
     talk.truncate(3)
@@ -128,7 +128,7 @@ def test_what_was_said_behind_imported_lines_leads_back_to_them_alone(memory: Me
     assert texts(talk) == ["line 1", "line 2", "line 3", "four"]
 
 
-def test_a_first_line_that_was_discarded_leads_back_to_nothing(memory: Memory) -> None:
+def test_a_branch_to_a_discarded_first_line_keeps_no_current_line(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two")
     talk.truncate(0)
@@ -139,7 +139,7 @@ def test_a_first_line_that_was_discarded_leads_back_to_nothing(memory: Memory) -
     assert texts(talk) == kept(memory) == ["other"]
 
 
-def test_a_line_can_not_be_gone_back_to_without_the_one_that_led_to_it(memory: Memory) -> None:
+def test_a_line_whose_parent_was_forgotten_cannot_be_restored(memory: Memory) -> None:
     talk = opened(memory)
     add(talk, "one", "two", "three")
     talk.truncate(1)
@@ -149,7 +149,7 @@ def test_a_line_can_not_be_gone_back_to_without_the_one_that_led_to_it(memory: M
     assert texts(talk) == kept(memory) == ["one"]
 
 
-def test_a_line_of_another_session_is_none_to_go_on_from(memory: Memory) -> None:
+def test_a_branch_to_a_line_of_another_session_is_rejected(memory: Memory) -> None:
     elsewhere = memory.observe("elsewhere", session="other")
     talk = opened(memory)
     add(talk, "one")
@@ -158,7 +158,7 @@ def test_a_line_of_another_session_is_none_to_go_on_from(memory: Memory) -> None
     assert texts(talk) == ["one"]
 
 
-def test_many_lines_are_taken_back_at_once(memory: Memory) -> None:
+def test_many_lines_are_discarded_at_once(memory: Memory) -> None:
     talk = imported(memory, 300)
     before = memory.stats()
     talk.truncate(10)
@@ -168,7 +168,7 @@ def test_many_lines_are_taken_back_at_once(memory: Memory) -> None:
     assert all(hit.line.seq <= 10 for hit in memory.recall("line 200", where=Filter(session="s")))
 
 
-def test_each_alternative_is_listed_once_in_its_order_however_often_it_is_gone_back_to(
+def test_a_restored_alternative_is_listed_once(
     memory: Memory,
 ) -> None:
     model = ScriptedLLM(["One.", "Two.", "Three."])

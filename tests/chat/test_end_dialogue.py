@@ -40,7 +40,7 @@ def texts(memory: Memory) -> list[str]:
     return [line.text for line in memory.lines(retracted=True)]
 
 
-def test_a_goodbye_is_kept_and_answered_with_the_question(asking: Memory) -> None:
+def test_a_goodbye_is_saved_and_answered_with_the_question(asking: Memory) -> None:
     with begun(asking) as chat:
         reply = chat.reply("ok bye then!")
         assert "".join(reply) == f"Goodbye! {QUESTION}"
@@ -50,7 +50,7 @@ def test_a_goodbye_is_kept_and_answered_with_the_question(asking: Memory) -> Non
         assert texts(asking) == [MOVED, "Aye.", "ok bye then!"]
 
 
-def test_a_yes_is_no_line_and_has_the_conversation_summarised(asking: Memory) -> None:
+def test_a_yes_is_not_saved_and_the_conversation_is_summarised(asking: Memory) -> None:
     with begun(asking) as chat:
         said(chat, "bye")
         reply = chat.reply("yes please")
@@ -76,7 +76,7 @@ def test_a_no_leaves_no_line_and_no_setting(asking: Memory) -> None:
 
 
 @pytest.mark.parametrize("unclear", ["Not now", "Now", "Yes, but not my job"])
-def test_an_unclear_answer_is_kept_nowhere_and_asked_again(asking: Memory, unclear: str) -> None:
+def test_after_an_unclear_answer_the_question_is_asked_again(asking: Memory, unclear: str) -> None:
     with begun(asking) as chat:
         said(chat, "bye")
         before = texts(asking)
@@ -84,7 +84,7 @@ def test_an_unclear_answer_is_kept_nowhere_and_asked_again(asking: Memory, uncle
         assert (texts(asking), chat.question) == (before, QUESTION)
 
 
-def test_a_new_subject_in_place_of_an_answer_goes_on_with_the_conversation(asking: Memory) -> None:
+def test_a_new_subject_instead_of_an_answer_continues_the_conversation(asking: Memory) -> None:
     with begun(asking) as chat:
         session = chat.session
         said(chat, "bye")
@@ -103,7 +103,7 @@ def test_the_question_is_still_pending_in_another_process(asking: Memory) -> Non
     assert texts(asking) == []
 
 
-def test_a_conversation_that_was_remembered_is_gone_on_with_unasked(asking: Memory) -> None:
+def test_a_remembered_conversation_continues_without_a_question(asking: Memory) -> None:
     with begun(asking, session="one") as chat:
         said(chat, "bye")
         said(chat, "yes")
@@ -113,21 +113,21 @@ def test_a_conversation_that_was_remembered_is_gone_on_with_unasked(asking: Memo
         assert said(again, "yes") == "Aye."
 
 
-def test_a_goodbye_is_an_ordinary_line_where_nothing_is_asked(memory: Memory) -> None:
+def test_a_goodbye_is_an_ordinary_line_if_the_recipe_needs_no_consent(memory: Memory) -> None:
     with begun(memory) as chat:
         assert (said(chat, "Goodbye!"), said(chat, "no")) == ("Aye.", "Aye.")
         memory.set_setting("remember", "ask")
         assert said(chat, "Goodbye!").endswith(QUESTION)
 
 
-def test_a_goodbye_in_private_or_before_anything_was_said_is_talk(asking: Memory) -> None:
+def test_a_goodbye_incognito_or_in_an_empty_conversation_is_an_ordinary_line(asking: Memory) -> None:
     with Chat(asking, NORA, ScriptedLLM(["Aye."] * 4)) as chat:
         assert said(chat, "bye") == "Aye."
         chat.incognito = True
         assert said(chat, "bye") == "Aye."
 
 
-def test_a_goodbye_ends_a_conversation_unasked_where_all_are_remembered(asking: Memory) -> None:
+def test_a_goodbye_ends_the_conversation_if_the_setting_is_always(asking: Memory) -> None:
     asking.set_setting("remember", "always")
     with begun(asking) as chat:
         reply = chat.reply("bye")
@@ -138,7 +138,7 @@ def test_a_goodbye_ends_a_conversation_unasked_where_all_are_remembered(asking: 
     assert len(asking.units("summary")) == 1
 
 
-def test_a_goodbye_that_is_taken_back_or_edited_is_no_longer_asked_about(asking: Memory) -> None:
+def test_the_question_is_closed_if_the_goodbye_is_undone_or_edited(asking: Memory) -> None:
     with begun(asking) as chat:
         said(chat, "bye")
         chat.undo()
@@ -172,7 +172,7 @@ def screen(memory: Memory, *typed: str) -> list[str]:
     return [each.strip() for each in shown[1:]]
 
 
-def test_the_terminal_asks_at_a_goodbye_and_takes_the_next_line_for_the_answer(asking: Memory) -> None:
+def test_the_terminal_asks_after_a_goodbye_and_reads_the_next_line_as_the_answer(asking: Memory) -> None:
     shown = screen(asking, MOVED, "gotta go, see you tomorrow", "Not now", "yes")
     assert shown[1] == f"Goodbye! {QUESTION}"
     assert shown[2] == f"Please answer yes or no, or go on talking. {QUESTION}"
@@ -181,13 +181,13 @@ def test_the_terminal_asks_at_a_goodbye_and_takes_the_next_line_for_the_answer(a
     assert texts(asking) == [MOVED, "Aye.", "gotta go, see you tomorrow"]
 
 
-def test_a_no_to_the_terminals_question_leaves_nothing(asking: Memory) -> None:
+def test_a_no_in_the_terminal_forgets_the_conversation(asking: Memory) -> None:
     shown = screen(asking, MOVED, "bye", "no")
     assert shown[2] == "Nothing of it is left. What you say now begins another conversation; /quit leaves."
     assert texts(asking) == []
 
 
-def test_the_terminal_shows_a_question_that_is_still_pending_when_it_is_opened_again(asking: Memory) -> None:
+def test_the_terminal_shows_a_pending_question_when_reopened(asking: Memory) -> None:
     begun(asking).reply("bye")
     shown: list[str] = []
     with Chat(asking, NORA, ScriptedLLM([])) as again:

@@ -26,7 +26,7 @@ from everthread.types import Hit, Line, Role
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
 SAID = datetime(2026, 11, 18, 9, 0, tzinfo=UTC)  # a Wednesday
 
-# Each with the day, or the first and the last, that it is for when it is said on 18 November 2026.
+# Each has the day, or the first and the last day, that it announces if said on 18 November 2026.
 ANNOUNCING = """
     11-19 | My interview is tomorrow.
     11-19 | Hello there! I have an exam tomorrow and I'm terrified.
@@ -156,7 +156,7 @@ def rows(text: str) -> list[str]:
 
 
 def expected(days: str) -> tuple[date, date]:
-    """The days written as month and day, in the year from the day on which they were named."""
+    """Parse days written as month and day; each is the next such day after SAID."""
     read = [date(2026 if day >= "11-18" else 2027, *map(int, day.split("-"))) for day in days.split()]
     return read[0], read[-1]
 
@@ -168,7 +168,7 @@ def event(days: str, what: str = "My interview is then.", seq: int = 1) -> Event
 # ------------------------------------------------------------------- upcoming
 
 
-def test_lines_that_announce_something_are_told() -> None:
+def test_announcements_are_recognised() -> None:
     wrong = []
     for row in rows(ANNOUNCING):
         days, text = row.split(" | ")
@@ -179,18 +179,18 @@ def test_lines_that_announce_something_are_told() -> None:
     assert len(wrong) <= 0.1 * len(rows(ANNOUNCING)), wrong
 
 
-def test_lines_that_announce_nothing_are_told() -> None:
+def test_other_lines_announce_nothing() -> None:
     wrong = [(text, found) for text in rows(NOTHING) if (found := parse_event(line(text)))]
     assert len(rows(NOTHING)) >= 40
     assert len(wrong) <= 0.1 * len(rows(NOTHING)), wrong
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
-def test_only_a_person_announces(role: Role) -> None:
+def test_only_a_users_line_announces(role: Role) -> None:
     assert parse_event(line("My interview is tomorrow.", role=role)) is None
 
 
-def test_an_event_is_the_sentence_that_tells_of_it_and_its_day_is_the_speakers_own() -> None:
+def test_an_event_has_its_sentence_and_a_day_on_the_speakers_clock() -> None:
     late = datetime(2026, 11, 18, 23, 30, tzinfo=timezone(timedelta(hours=-8)))  # the 19th in UTC
     said = line("Hi!  How are you?\n\nMy interview\tis tomorrow. I'm nervous.", late)
     assert parse_event(said) == Event(said, date(2026, 11, 19), date(2026, 11, 19), "My interview is tomorrow.")
@@ -208,19 +208,19 @@ def test_an_event_is_the_sentence_that_tells_of_it_and_its_day_is_the_speakers_o
         ("2027-01-31", "My exam is on the 31st.", ("2027-03-31", "2027-03-31")),
     ],
 )
-def test_days_are_reckoned_from_the_day_on_which_it_was_said(said_on: str, text: str, days: tuple[str, str]) -> None:
+def test_days_are_relative_to_the_day_of_the_line(said_on: str, text: str, days: tuple[str, str]) -> None:
     found = parse_event(line(text, datetime.fromisoformat(said_on).replace(hour=9, tzinfo=UTC)))
     assert found is not None
     assert (found.first_day.isoformat(), found.last_day.isoformat()) == days
 
 
 @pytest.mark.parametrize("text", ["My exam was on 2 May 2020.", "My exam is on 2 May 2020.", "My exam is on 31 June."])
-def test_a_day_that_is_gone_or_was_never_is_none_to_come(text: str) -> None:
+def test_a_past_or_impossible_day_is_no_event(text: str) -> None:
     assert parse_event(line(text)) is None
 
 
 @given(st.text(max_size=80), st.datetimes(timezones=st.just(UTC)))
-def test_any_text_of_any_time_can_be_read(text: str, said_at: datetime) -> None:
+def test_any_text_of_any_time_can_be_parsed(text: str, said_at: datetime) -> None:
     for said in (text, f"{text} My exam is in 999 months. {text}", f"My exam is on the {text[:2]}th"):
         found = parse_event(line(said, said_at))
         assert found is None or said_at.date() <= found.first_day <= found.last_day
@@ -233,7 +233,7 @@ def test_any_text_of_any_time_can_be_read(text: str, said_at: datetime) -> None:
     ("days", "is_due"),
     [
         ("11-20", True),
-        ("11-18", True),  # the day on which they spoke was not over
+        ("11-18", True),  # the day of the last conversation was not over
         ("11-21", True),
         ("11-22", True),
         ("11-23", False),
@@ -241,11 +241,11 @@ def test_any_text_of_any_time_can_be_read(text: str, said_at: datetime) -> None:
         ("11-23 11-29", False),
     ],
 )
-def test_an_event_is_due_when_it_has_passed_since_they_spoke_or_is_near(days: str, is_due: bool) -> None:
+def test_an_event_is_due_if_it_has_passed_since_the_last_conversation_or_is_near(days: str, is_due: bool) -> None:
     assert bool(due_events([event(days)], NOW, SAID)) is is_due
 
 
-def test_what_passed_before_they_spoke_or_long_ago_is_not_due() -> None:
+def test_an_event_before_the_last_conversation_or_long_ago_is_not_due() -> None:
     said = line("My interview is soon.")
     old = Event(said, date(2026, 11, 17), date(2026, 11, 17), said.text)
     assert due_events([old], NOW, SAID) == []
@@ -254,7 +254,7 @@ def test_what_passed_before_they_spoke_or_long_ago_is_not_due() -> None:
     assert due_events([old], datetime(2026, 11, 18, 9, tzinfo=UTC) + MAX_EVENT_AGE, SAID - timedelta(days=3)) == []
 
 
-def test_the_telling_and_near_come_first() -> None:
+def test_named_occasions_and_near_days_come_first() -> None:
     home = event("11-21", "I fly home on Saturday.", 4)
     exam, party, later = event("11-19", seq=1), event("11-20", "Our party is on Friday.", 2), event("11-20", seq=3)
     assert due_events([home, exam, party, later], NOW, SAID) == [later, party, exam, home]
@@ -268,7 +268,7 @@ def hit(relevance: float, hours: float = 48, role: Role = "user", score: float =
     return Hit(found, score, relevance, {}, (found,))
 
 
-def test_the_strongest_hit_is_told_if_it_is_strong_and_old_enough_and_a_persons() -> None:
+def test_the_most_relevant_old_hit_of_a_user_is_chosen() -> None:
     assert best_old_hit([hit(0.4), hit(0.7), hit(0.9), hit(0.6)], NOW) == hit(0.9)
     assert best_old_hit([hit(0.7, score=1), hit(0.7, score=2)], NOW) == hit(0.7, score=2)
     assert best_old_hit([hit(MIN_RELEVANCE, 24)], NOW) == hit(MIN_RELEVANCE, 24)
@@ -279,7 +279,7 @@ def test_the_strongest_hit_is_told_if_it_is_strong_and_old_enough_and_a_persons(
 # ------------------------------------------------------------------- offers
 
 
-def test_after_an_offer_there_is_none_for_a_while_and_never_the_same_again() -> None:
+def test_offers_are_spaced_and_never_repeated() -> None:
     assert ReminderHistory().allows(1)
     for turns in range(MIN_TURNS_BETWEEN):
         assert not ReminderHistory(turns, (1,)).allows(2)
@@ -299,12 +299,12 @@ def test_only_the_latest_offers_are_loaded() -> None:
         st.lists(st.integers(1), max_size=MAX_OFFERED_LINES).map(tuple),
     )
 )
-def test_offers_come_back_from_json_as_they_were(offers: ReminderHistory) -> None:
+def test_offers_survive_json(offers: ReminderHistory) -> None:
     assert ReminderHistory.from_json(json.loads(json.dumps(offers.to_json()))) == offers
 
 
 @pytest.mark.parametrize("value", [None, [], {}, {"turns": -1, "seqs": []}, {"turns": 1, "seqs": ["a"]}, {"turns": 1}])
-def test_offers_of_another_make_are_refused(value: None) -> None:
+def test_invalid_json_of_offers_is_rejected(value: None) -> None:
     with pytest.raises(BadInput, match=r"invalid offers: got .*, expected what ReminderHistory.to_json returned"):
         ReminderHistory.from_json(value)
 
@@ -323,12 +323,12 @@ def test_offers_of_another_make_are_refused(value: None) -> None:
         ("11-23 11-29", "the days from 23 November 2026 to 29 November 2026"),
     ],
 )
-def test_an_event_is_told_with_the_days_it_was_said_and_was_for(days: str, named: str) -> None:
+def test_a_phrase_names_the_day_of_the_line_and_of_the_event(days: str, named: str) -> None:
     told = f'On 18 November 2026 (3 days ago) Nora said: "My interview is then." That was for {named}.'
     assert phrase(event(days), NOW) == told
 
 
-def test_a_hit_is_told_in_one_line_however_long_it_is() -> None:
+def test_the_phrase_of_a_long_hit_is_one_line() -> None:
     assert phrase(hit(0.9, 24), NOW) == 'On 20 November 2026 (yesterday) Nora said: "I miss the sea."'
     long = line("word\n" * MAX_PHRASE_CHARS)
     assert phrase(Hit(long, 1.0, 0.9, {}, (long,)), NOW).endswith('word…"')

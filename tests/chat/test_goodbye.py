@@ -33,17 +33,17 @@ def each(texts: str) -> list[str]:
 
 
 @pytest.mark.parametrize("text", each(GOODBYES))
-def test_a_goodbye_is_heard_in_its_usual_wordings(text: str) -> None:
+def test_usual_goodbyes_are_recognised(text: str) -> None:
     assert is_goodbye(text, NAME)
 
 
 @pytest.mark.parametrize("text", [*each(TALK), ""])
-def test_talk_of_a_goodbye_is_talk(text: str) -> None:
+def test_a_line_about_a_goodbye_is_no_goodbye(text: str) -> None:
     assert not is_goodbye(text, NAME)
 
 
 @pytest.mark.parametrize("text", ["bye " * 25_000, "再见" * 50_000, "bye," * 25_000, "'" * 100_000])
-def test_a_very_long_text_is_talk(text: str) -> None:
+def test_a_very_long_text_is_no_goodbye(text: str) -> None:
     assert not is_goodbye(text, NAME)
     assert not is_goodbye(NAME, text)
 
@@ -52,7 +52,7 @@ WORDS = st.lists(st.sampled_from("yes no ok not now bye then 再 见 , . so".spl
 
 
 @given(st.text(max_size=220) | WORDS)
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     assert is_goodbye(text, text[:40]) in (True, False)
     assert step(text, pending=True) in get_args(Step)
 
@@ -65,14 +65,14 @@ def step(
     )
 
 
-def test_a_goodbye_is_followed_by_the_question_where_it_is_to_be_asked() -> None:
+def test_a_goodbye_is_followed_by_the_question_if_the_policy_is_to_ask() -> None:
     assert step("bye") == "ask"
     assert step("bye", asks=False) == "go on"
     assert step("bye", begun=False) == "go on"
     assert step("My sister moved.") == "go on"
 
 
-def test_a_goodbye_ends_the_conversation_as_the_bank_is_set() -> None:
+def test_a_goodbye_ends_the_conversation_if_the_bank_has_a_policy() -> None:
     assert step("bye", remember=True) == "part"
     assert step("bye", remember=False, begun=False) == "part"
     assert step("bye", remember=True, begun=False) == "go on"
@@ -94,7 +94,7 @@ NEW = ["OK so today I met Anna", "One more thing: she has a dog.", "What is the 
 
 
 @pytest.mark.parametrize("said", NEW)
-def test_a_new_subject_goes_on_with_the_conversation(said: str) -> None:
+def test_a_new_subject_continues_the_conversation(said: str) -> None:
     assert step(said, pending=True) == "go on"
 
 
@@ -118,6 +118,6 @@ def test_a_second_goodbye_is_followed_by_the_question_again() -> None:
         ("no, I have to go to work, bye", "ask again"),
     ],
 )
-def test_an_answer_counts_beside_a_goodbye_and_only_in_a_clause_of_its_own(said: str, expected: str) -> None:
+def test_an_answer_beside_a_goodbye_counts_only_in_its_own_clause(said: str, expected: str) -> None:
     assert step(said, pending=True) == expected
     assert step(said) in ("ask", "go on")

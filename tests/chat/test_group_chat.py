@@ -22,7 +22,7 @@ Replies = Sequence[str | StreamCut | Exception]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """Chats on one store, each in a bank of its character's name, or of the one that is given."""
+    """Return a function that opens chats on one store, each in a bank named after its character or as given."""
     store, opened = SQLiteStore(tmp_path), list[Chat]()
 
     def make(
@@ -60,7 +60,7 @@ def roles(chat: Chat) -> list[str]:
     return [message.role for message in chat.llm.prompts[-1]]
 
 
-def test_everybody_present_hears_every_line(make: Make) -> None:
+def test_every_present_character_gets_every_line(make: Make) -> None:
     captain, cook = make("Captain", ["North."]), make("Cook", ["Soup."])
     scene = GroupChat([captain, cook])
     scene.say("Who has seen the map?")
@@ -69,7 +69,7 @@ def test_everybody_present_hears_every_line(make: Make) -> None:
     assert heard(captain) == heard(cook) == both
 
 
-def test_each_remembers_only_what_it_was_present_for_also_after_it_is_back(make: Make, tmp_path: Path) -> None:
+def test_a_character_gets_no_lines_of_its_absence_after_returning(make: Make, tmp_path: Path) -> None:
     captain, cook = make("Captain", ["Behind the barrels of herring."]), make("Cook", ["Soup is ready."])
     scene = GroupChat([captain, cook])
     scene.say("The ship sails on Monday.")
@@ -99,7 +99,7 @@ def test_each_remembers_only_what_it_was_present_for_also_after_it_is_back(make:
     assert b"Monday" in of_cook
 
 
-def test_the_lines_of_other_characters_are_a_users_with_their_names(make: Make) -> None:
+def test_lines_of_other_characters_are_user_lines_with_their_names(make: Make) -> None:
     captain, cook = make("Captain", ["North."]), make("Cook", ["Soup.", "Stew."])
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
@@ -115,7 +115,7 @@ def test_the_lines_of_other_characters_are_a_users_with_their_names(make: Make) 
     assert prompt[3].content.endswith("Ann: And then?")
 
 
-def test_a_character_that_speaks_twice_goes_on_from_its_own_line(make: Make) -> None:
+def test_a_character_can_speak_twice_in_a_row(make: Make) -> None:
     captain, cook = make("Captain", ["North.", "And then west."]), make("Cook")
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
@@ -128,7 +128,7 @@ def test_a_character_that_speaks_twice_goes_on_from_its_own_line(make: Make) -> 
 
 
 @pytest.mark.parametrize("cut", [StreamCut("I saw a", LLMUnavailable("it went away")), None])
-def test_a_reply_that_is_cut_or_left_is_heard_as_far_as_it_came(make: Make, cut: StreamCut | None) -> None:
+def test_an_unfinished_reply_is_broadcast_as_far_as_it_arrived(make: Make, cut: StreamCut | None) -> None:
     captain, cook = make("Captain", [cut or "I saw a ship"]), make("Cook")
     scene = GroupChat([captain, cook])
     scene.say("What did you see?")
@@ -142,7 +142,7 @@ def test_a_reply_that_is_cut_or_left_is_heard_as_far_as_it_came(make: Make, cut:
     assert heard(cook)[1:] == heard(captain)[1:] == [("Captain", "I saw a")]
 
 
-def test_of_a_reply_that_fails_or_is_refused_nobody_hears(make: Make) -> None:
+def test_a_failed_or_refused_reply_is_not_broadcast(make: Make) -> None:
     no = "I'm sorry, but I can't help with that."
     captain, cook = make("Captain", [LLMUnavailable("it is down"), no, "North."]), make("Cook")
     scene = GroupChat([captain, cook])
@@ -154,7 +154,7 @@ def test_of_a_reply_that_fails_or_is_refused_nobody_hears(make: Make) -> None:
     assert heard(cook) == heard(captain) == [("Ann", "Where to?"), ("Captain", "North.")]
 
 
-def test_where_a_character_begins_to_speak_for_another_its_reply_ends(make: Make) -> None:
+def test_a_reply_ends_where_it_speaks_for_another_character(make: Make) -> None:
     captain, cook = make("Captain", ["North.\nCook: I made soup.\nAnn: Lovely!"]), make("Cook")
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
@@ -163,13 +163,13 @@ def test_where_a_character_begins_to_speak_for_another_its_reply_ends(make: Make
     assert heard(cook)[-1] == ("Captain", "North.")
 
 
-def test_each_knows_the_person_by_the_name_it_has_for_them(make: Make) -> None:
+def test_each_character_has_its_own_name_for_the_user(make: Make) -> None:
     captain, cook = make("Captain", person="Ann"), make("Cook", person="Mrs. Bligh")
     GroupChat([captain, cook]).say("Hello.")
     assert (heard(captain), heard(cook)) == ([("Ann", "Hello.")], [("Mrs. Bligh", "Hello.")])
 
 
-def test_in_private_nothing_is_written_and_all_is_heard(make: Make, tmp_path: Path) -> None:
+def test_incognito_lines_are_broadcast_and_not_written(make: Make, tmp_path: Path) -> None:
     captain, cook = make("Captain", ["North."], incognito=True), make("Cook", ["Soup."], incognito=True)
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
@@ -179,7 +179,7 @@ def test_in_private_nothing_is_written_and_all_is_heard(make: Make, tmp_path: Pa
     assert all(b"Where to" not in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_two_scenes_on_one_store_hear_nothing_of_each_other(make: Make) -> None:
+def test_two_groups_on_one_store_are_separate(make: Make) -> None:
     first = GroupChat([make("Captain"), make("Cook")])
     second = GroupChat([make("Ada"), make("Ben", person="Eve")])
     first.say("The treasure is in the cellar.")
@@ -192,13 +192,13 @@ def test_two_scenes_on_one_store_hear_nothing_of_each_other(make: Make) -> None:
 # ------------------------------------------------------------------------- who is there
 
 
-def test_two_of_one_name_or_bank_can_not_be_in_a_scene(make: Make, tmp_path: Path) -> None:
+def test_two_characters_with_one_name_or_bank_are_rejected(make: Make, tmp_path: Path) -> None:
     scene = GroupChat([make("Captain"), make("Cook")])
     with pytest.raises(BadInput, match="there are two called 'captain'"):
         scene.enter(make("captain", bank="x"))
     with pytest.raises(BadInput, match="Captain and Mate share the bank 'Captain'"):
         scene.enter(make("Mate", bank="Captain"))
-    again = SQLiteStore(tmp_path / ".." / tmp_path.name)  # another object, and the same files
+    again = SQLiteStore(tmp_path / ".." / tmp_path.name)  # another object for the same files
     with pytest.raises(BadInput, match="share the bank"):
         scene.enter(make("Mate", bank="Captain", on=again))
     assert scene.names == ("Captain", "Cook")
@@ -206,13 +206,13 @@ def test_two_of_one_name_or_bank_can_not_be_in_a_scene(make: Make, tmp_path: Pat
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_nobody_is_called_like_the_person(make: Make, first: bool) -> None:
+def test_a_character_with_the_users_name_is_rejected(make: Make, first: bool) -> None:
     chats = [make("Cook"), make("Captain", person="cook")]
     with pytest.raises(BadInput, match="there are two called 'Cook'"):
         GroupChat(chats if first else chats[::-1])
 
 
-def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
+def test_the_error_for_an_absent_character_lists_those_present(make: Make) -> None:
     scene = GroupChat([make("Captain")])
     for call in (scene.reply, scene.leave, scene.chat):
         with pytest.raises(NotFound, match="'Cook' is not there; present are: Captain"):
@@ -230,7 +230,7 @@ def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
     [
         ("Al, come here!", "Al"),
         ("I also saw Bea.", "Bea"),
-        ("Alas! cabea", "Al"),  # nobody; Al has been silent for longest
+        ("Alas! cabea", "Al"),  # names no character; Al has been silent for longest
         ("Al Capone is asked, not the other", "Al Capone"),
         ("al capone or AL?", "Al Capone"),
         ("BEA's hat", "Bea"),
@@ -240,11 +240,11 @@ def test_who_is_not_there_is_told_with_those_who_are(make: Make) -> None:
         ("", "Al"),
     ],
 )
-def test_who_is_called_by_name_is_addressed(make: Make, text: str, who: str) -> None:
+def test_the_character_named_first_is_addressed(make: Make, text: str, who: str) -> None:
     assert GroupChat([make(name) for name in ("Al", "Al Capone", "Bea", "小明", "小明子")]).find_addressee(text) == who
 
 
-def test_else_it_is_whoever_was_silent_for_longest(make: Make) -> None:
+def test_without_a_name_the_character_silent_for_longest_is_addressed(make: Make) -> None:
     scene = GroupChat([make("Al", ["a"] * 5), make("Bea", ["b"] * 5)])
     scene.say("Well?")
     order = []
@@ -261,7 +261,7 @@ def test_else_it_is_whoever_was_silent_for_longest(make: Make) -> None:
 
 
 class Full(SQLiteStore):
-    """A store whose disk is full, for as long as it says so."""
+    """Store whose disk is full while `full` is set."""
 
     full = True
 
@@ -279,7 +279,7 @@ class Full(SQLiteStore):
         return super().append(bank, entries, model, replaces=replaces, corrects=corrects)
 
 
-def test_where_one_bank_can_not_be_written_the_others_have_heard_all_the_same(make: Make, tmp_path: Path) -> None:
+def test_a_line_is_stored_in_the_other_banks_if_one_cannot_be_written(make: Make, tmp_path: Path) -> None:
     full = Full(tmp_path / "full")
     captain, cook, mate = make("Captain", ["North."]), make("Cook", on=full), make("Mate")
     scene = GroupChat([captain, cook, mate])
@@ -295,14 +295,14 @@ def test_where_one_bank_can_not_be_written_the_others_have_heard_all_the_same(ma
     full.close()
 
 
-def test_what_is_no_line_is_kept_by_nobody(make: Make) -> None:
+def test_an_invalid_line_is_stored_in_no_bank(make: Make) -> None:
     captain, cook = make("Captain"), make("Cook")
     with pytest.raises(BadLine, match="text is empty"):
         GroupChat([captain, cook]).say(" ")
     assert heard(captain) == heard(cook) == []
 
 
-def test_a_character_does_not_speak_for_one_who_has_not_said_a_word_yet(make: Make) -> None:
+def test_a_reply_does_not_speak_for_a_silent_character(make: Make) -> None:
     captain, cook = make("Captain", ["North.\nCook: I made soup."]), make("Cook")
     scene = GroupChat([captain, cook])
     scene.say("Where to?")

@@ -1,4 +1,4 @@
-"""A conversation over a real model server that fails in every way: one clear line, nothing lost, nothing false kept."""
+"""Failures of a model server: each is reported in one line, and no line is lost or falsely saved."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CAPTAIN = Character("Captain", person="Nora")
 
 @contextmanager
 def talking(memory: Memory, *behaviours: Told, timeout: float = PATIENCE) -> Iterator[tuple[Chat, Server]]:
-    """A conversation with a server that behaves so."""
+    """Open a conversation with a model server of these behaviours."""
     with llm_server(*behaviours) as server:
         model = OpenAICompatible(server.url, "m", "sk-hush", timeout=timeout, retries=2, sleep=lambda _: None)
         with Chat(memory, CAPTAIN, model, scribe=ExtractiveScribe()) as chat:
@@ -76,7 +76,7 @@ FAULTS: list[tuple[Told, type[ModelError]]] = [
 
 
 @pytest.mark.parametrize(("fault", "error"), FAULTS, ids=lambda each: str(each)[:24])
-def test_what_was_said_is_kept_whatever_the_server_does_and_the_talk_goes_on(
+def test_the_users_line_is_saved_and_the_chat_continues_after_any_server_error(
     memory: Memory, fault: Told, error: type[ModelError]
 ) -> None:
     with talking(memory, fault, "Fair winds.") as (chat, _):
@@ -90,13 +90,13 @@ def test_what_was_said_is_kept_whatever_the_server_does_and_the_talk_goes_on(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_server_that_is_busy_for_a_moment_is_asked_again(memory: Memory, status: int) -> None:
+def test_a_busy_server_is_asked_again(memory: Memory, status: int) -> None:
     with talking(memory, Status(status), Status(status), "Here I am.") as (chat, server):
         assert said(chat, "Hello.") == "Here I am."
         assert len(server.asked) == 3
 
 
-def test_a_server_that_stays_busy_is_given_up_after_a_few_tries(memory: Memory) -> None:
+def test_a_server_that_stays_busy_is_given_up_after_a_few_attempts(memory: Memory) -> None:
     with talking(memory, Status(500)) as (chat, server):
         with pytest.raises(LLMUnavailable):
             said(chat, "Hello.")
@@ -104,7 +104,7 @@ def test_a_server_that_stays_busy_is_given_up_after_a_few_tries(memory: Memory) 
     assert texts(memory) == ["Hello."]
 
 
-def test_a_server_that_is_down_is_told_of_in_one_line(memory: Memory) -> None:
+def test_an_unreachable_server_is_reported_in_one_line(memory: Memory) -> None:
     with closed_port() as port:
         model = OpenAICompatible(f"http://127.0.0.1:{port}/v1", "m", retries=1, sleep=lambda _: None)
         with Chat(memory, CAPTAIN, model) as chat, pytest.raises(LLMUnavailable):
@@ -112,14 +112,14 @@ def test_a_server_that_is_down_is_told_of_in_one_line(memory: Memory) -> None:
     assert texts(memory) == ["Hello."]
 
 
-def test_a_server_that_never_answers_is_not_waited_for_for_ever(memory: Memory) -> None:
+def test_a_server_that_never_responds_times_out(memory: Memory) -> None:
     with talking(memory, Mute(), timeout=0.3) as (chat, _), pytest.raises(LLMUnavailable):
         said(chat, "Hello.")
     assert texts(memory) == ["Hello."]
 
 
 @pytest.mark.parametrize("how", ["chunk", "reset", "clean"])
-def test_of_a_stream_that_breaks_off_what_arrived_is_kept_as_partial(memory: Memory, how: str) -> None:
+def test_the_text_of_a_broken_http_stream_is_saved_as_partial(memory: Memory, how: str) -> None:
     with talking(memory, Cut("I saw a whale", how), "Aye.") as (chat, _):  # type: ignore[arg-type]
         with pytest.raises(LLMUnavailable):
             said(chat, "What did you see?")
@@ -129,7 +129,7 @@ def test_of_a_stream_that_breaks_off_what_arrived_is_kept_as_partial(memory: Mem
         assert said(chat, "And then?") == "Aye."
 
 
-def test_a_stream_that_falls_silent_keeps_what_arrived(memory: Memory) -> None:
+def test_the_text_of_a_stalled_stream_is_saved(memory: Memory) -> None:
     with talking(memory, Stall("I saw a whale and "), timeout=1.0) as (chat, _), pytest.raises(LLMUnavailable):
         said(chat, "What did you see?")
     assert texts(memory)[-1] == "I saw a whale and"
@@ -149,7 +149,7 @@ def test_a_reply_can_be_stopped_from_another_thread_while_the_server_is_silent(m
     assert texts(memory)[-1] == "I saw"
 
 
-def test_a_reply_without_end_is_cut_and_marked(memory: Memory) -> None:
+def test_an_endless_reply_is_cut_and_marked(memory: Memory) -> None:
     with talking(memory, Reply(["words " * 1000] * 180)) as (chat, _):  # 1 MB
         reply = chat.reply("Tell me everything.")
         assert len("".join(reply)) <= MAX_REPLY_CHARS
@@ -157,7 +157,7 @@ def test_a_reply_without_end_is_cut_and_marked(memory: Memory) -> None:
     assert MAX_REPLY_CHARS * 0.9 < len(texts(memory)[-1]) <= MAX_REPLY_CHARS
 
 
-def test_a_reply_that_the_server_cut_for_length_is_partial(memory: Memory) -> None:
+def test_a_reply_cut_by_the_server_for_its_length_is_partial(memory: Memory) -> None:
     with talking(memory, Reply("And so on and", finish="length")) as (chat, _):
         reply = chat.reply("Tell me.")
         assert "".join(reply) == "And so on and"
@@ -166,7 +166,7 @@ def test_a_reply_that_the_server_cut_for_length_is_partial(memory: Memory) -> No
         assert reply.line.metadata["cut"] == "length"
 
 
-def test_speaking_for_the_person_is_cut_and_the_server_told_to_stop(memory: Memory) -> None:
+def test_a_reply_that_speaks_for_the_user_is_cut_and_its_request_cancelled(memory: Memory) -> None:
     story = ["Captain: Aye.", "\n", "Us", "er", ": and", " then I jumped.\n", *["And so on. "] * 500]
     with talking(memory, Reply(story, delay=0.001)) as (chat, _):
         assert said(chat, "Well?") == "Aye."
@@ -176,7 +176,7 @@ def test_speaking_for_the_person_is_cut_and_the_server_told_to_stop(memory: Memo
 @pytest.mark.parametrize(
     "reply", [Reply("I can't talk about that.", refusal=True), Reply("No.", finish="content_filter")]
 )
-def test_what_a_model_refuses_is_not_remembered(memory: Memory, reply: Reply) -> None:
+def test_a_refusal_is_not_recalled(memory: Memory, reply: Reply) -> None:
     with talking(memory, reply, "Aye.") as (chat, server):
         refused = chat.reply("Sing!")
         assert "".join(refused)
@@ -186,14 +186,14 @@ def test_what_a_model_refuses_is_not_remembered(memory: Memory, reply: Reply) ->
         assert reply.text not in str(server.bodies[-1]["messages"])  # type: ignore[operator]
 
 
-def test_what_a_server_counts_is_known_of_each_reply(memory: Memory) -> None:
+def test_each_reply_has_the_token_counts_of_the_server(memory: Memory) -> None:
     with talking(memory, Reply("Aye.", usage=(120, 3))) as (chat, _):
         reply = chat.reply("Hello.")
         assert "".join(reply)
         assert (reply.usage.prompt, reply.usage.completion, reply.usage.estimated) == (120, 3, False)
 
 
-def test_a_scribe_with_a_broken_model_leaves_its_work_queued_and_the_talk_alone(memory: Memory) -> None:
+def test_a_scribe_with_a_broken_model_leaves_its_jobs_queued_and_the_chat_continues(memory: Memory) -> None:
     broken: list[Told] = ["no JSON at all", '{"points": [', "", "I'm sorry, I can't.", Status(500), HTML]
     with llm_server("Aye.", *broken, HTML) as server:
         model = OpenAICompatible(server.url, "m", retries=0, sleep=lambda _: None)
@@ -207,7 +207,7 @@ def test_a_scribe_with_a_broken_model_leaves_its_work_queued_and_the_talk_alone(
     assert texts(memory) == ["I sold the blue boat.", "Aye."]
 
 
-def test_a_chat_in_the_terminal_lives_through_all_of_it(memory: Memory) -> None:
+def test_a_chat_in_the_terminal_survives_every_server_error(memory: Memory) -> None:
     behaviours: list[Told] = [*[fault for fault, _ in FAULTS], Cut("I saw", "reset"), "Fair winds."]
     waiting = iter([f"Line {n}." for n in range(len(behaviours))] + ["/quit"])
     screen: list[str] = []
@@ -234,7 +234,7 @@ with Memory.open("alice", store=sys.argv[1], embedder=HashEmbedder(512)) as memo
 """
 
 
-def test_a_process_killed_in_the_middle_of_a_reply_leaves_the_line_and_the_session_resumes(tmp_path: Path) -> None:
+def test_a_session_resumes_after_its_process_was_killed_during_a_reply(tmp_path: Path) -> None:
     with llm_server(Stall("I am "), "I am here.") as server:
         command = [sys.executable, "-c", PROGRAM, str(tmp_path), server.url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ), text=True) as child:
@@ -250,7 +250,7 @@ def test_a_process_killed_in_the_middle_of_a_reply_leaves_the_line_and_the_sessi
             assert texts(memory) == ["Is anybody there?", "I am here."]
 
 
-def test_a_conversation_that_is_killed_at_any_moment_stands_as_before_the_step_or_after_it(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_every_step_done_or_undone(tmp_path: Path) -> None:
     assert killed_talk.run(8, tmp_path) > 8
 
 
@@ -259,7 +259,7 @@ NOTHING = Context("", 0, (), (), (), 0.0)
 
 
 class Kept:
-    """Keeps a reply, and takes its time."""
+    """Saves a reply slowly."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -273,7 +273,7 @@ class Kept:
 
 
 class Interrupted(ChatReply):
-    """Whoever stops it loses the processor in the middle of it, until pieces are told."""
+    """Reply whose `stop` pauses until pieces have been pushed."""
 
     told = threading.Event()
 
@@ -282,7 +282,7 @@ class Interrupted(ChatReply):
         return super()._finish(truncation)
 
 
-def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hangs() -> None:
+def test_stopping_a_reply_at_its_first_pieces_blocks_no_other_reply() -> None:
     kept = Kept()
     kept.go.set()
     with llm_server(Raw(PIECE * 3000, unfinished=True), "Hello.") as server:
@@ -297,7 +297,7 @@ def test_a_reply_that_is_stopped_as_its_first_pieces_come_ends_and_no_other_hang
     assert kept.texts == [one.text.strip()] != [""]
 
 
-def test_whoever_reads_a_reply_that_another_stops_goes_on_when_it_is_kept() -> None:
+def test_the_reader_of_a_stopped_reply_continues_once_it_is_saved() -> None:
     kept = Kept()
     with llm_server(Stall("One two")) as server:
         llm = OpenAICompatible(server.url, "m")

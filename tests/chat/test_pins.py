@@ -1,4 +1,4 @@
-"""Pinned lines: in every prompt, and nowhere once they are gone."""
+"""Pinned lines are in every prompt until they are unpinned, retracted or forgotten."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def talking(memory: Memory, replies: int = 3) -> tuple[Chat, ScriptedLLM]:
     return Chat(memory, llm=model, scribe=ExtractiveScribe(), session="today"), model
 
 
-def test_a_pinned_line_stands_in_every_prompt_dated_and_named_in_the_part_that_stays(memory: Memory) -> None:
+def test_a_pinned_line_is_in_the_prefix_of_every_prompt_with_date_and_speaker(memory: Memory) -> None:
     (seq,) = keep(memory, "I am allergic to nuts.")
     pins.add(memory, seq)
     chat, model = talking(memory)
@@ -43,7 +43,7 @@ def test_a_pinned_line_stands_in_every_prompt_dated_and_named_in_the_part_that_s
     assert all("remembers that may bear" not in message.content for prompt in model.prompts for message in prompt)
 
 
-def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: Memory) -> None:
+def test_a_retracted_or_forgotten_line_is_no_longer_pinned(memory: Memory) -> None:
     one, two, three = keep(memory, "One.", "Two.", "Three.")
     for seq in (three, one, two, one):
         pins.add(memory, seq)
@@ -58,7 +58,7 @@ def test_a_pinned_line_that_is_retracted_or_forgotten_is_pinned_no_more(memory: 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_what_several_processes_pin_at_once_is_all_pinned(memory: Memory) -> None:
+def test_concurrent_processes_lose_no_pin(memory: Memory) -> None:
     seqs = keep(memory, *(f"Line {number}." for number in range(pins.MAX_PINS)))
 
     def pin(these: list[int]) -> None:
@@ -72,7 +72,7 @@ def test_what_several_processes_pin_at_once_is_all_pinned(memory: Memory) -> Non
     assert [line.seq for line in pins.list_pins(memory)] == seqs
 
 
-def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) -> None:
+def test_only_current_lines_can_be_pinned_up_to_a_limit(memory: Memory) -> None:
     seqs = keep(memory, *(f"Line {number}." for number in range(pins.MAX_PINS + 1)))
     with pytest.raises(NotFound, match="no line 99"):
         pins.add(memory, 99)
@@ -85,7 +85,7 @@ def test_only_lines_that_stand_can_be_pinned_and_only_so_many(memory: Memory) ->
 
 
 @pytest.mark.parametrize("text", ["A few words that are said. " * 3, "endless " * 5_000, "无" * 3_000])
-def test_what_is_pinned_has_room_in_so_many_tokens(memory: Memory, text: str) -> None:
+def test_rendered_pins_fit_their_budget(memory: Memory, text: str) -> None:
     for seq in keep(memory, *([text] * pins.MAX_PINS)):
         pins.add(memory, seq)
     told = pins.render(pins.list_pins(memory))
@@ -93,7 +93,7 @@ def test_what_is_pinned_has_room_in_so_many_tokens(memory: Memory, text: str) ->
     assert text[:5] in told
 
 
-def test_what_is_pinned_is_not_recalled_a_second_time(memory: Memory) -> None:
+def test_pinned_lines_are_not_recalled(memory: Memory) -> None:
     (seq,) = keep(memory, "Mia moved to Lisbon in May.")
     pins.add(memory, seq)
     chat, _ = talking(memory)

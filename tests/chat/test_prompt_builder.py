@@ -53,7 +53,7 @@ def whole(prompt: Prompt) -> str:
     return "\n".join(message.content for message in prompt.messages)
 
 
-def test_the_character_comes_first_then_the_window_then_what_changes_and_the_newest_line_last() -> None:
+def test_a_prompt_has_the_character_the_window_the_changing_parts_and_the_newest_line_in_order() -> None:
     window = [line(1, "Is the sloop ready?"), line(2, "Aye, she is.", "Captain")]
     turn = PromptParts(
         window, line(3, "Then let us go."), NOW, "We sail at dawn.", remembered(line(9, "I fear storms.", days=3))
@@ -81,14 +81,14 @@ def test_the_character_comes_first_then_the_window_then_what_changes_and_the_new
     assert prompt.tokens == count_tokens(prompt.messages, estimate_tokens)
 
 
-def test_what_is_remembered_says_when_and_how_long_ago_it_was() -> None:
+def test_memories_have_their_date_and_age() -> None:
     turn = PromptParts([], line(3, "Go."), NOW, context=remembered(line(9, "I fear storms.", days=3)))
     assert "[Wednesday, 18 November 2026, 09:30, 3 days ago]\nNora: I fear storms." in whole(
         build_prompt(CAPTAIN, turn, 4000)
     )
 
 
-def test_what_was_remembered_for_a_turn_is_not_sent_again_at_the_next() -> None:
+def test_memories_of_one_turn_are_not_in_the_next_prompt() -> None:
     first = PromptParts(
         [], line(1, "Storms?"), NOW, "notes", remembered(line(9, "I fear storms.", days=3)), offer="the interview"
     )
@@ -98,7 +98,7 @@ def test_what_was_remembered_for_a_turn_is_not_sent_again_at_the_next() -> None:
     assert not any(part in text for part in ("fear storms", "the interview", "notes]"))
 
 
-def test_the_prefix_is_the_same_whatever_the_turn_brings() -> None:
+def test_the_prefix_is_the_same_in_every_turn() -> None:
     one = build_prompt(CAPTAIN, PromptParts([], line(1, "a"), NOW, "n"), 4000)
     other = build_prompt(
         CAPTAIN, PromptParts(talk(4), line(5, "b"), NOW + timedelta(days=1), context=remembered(line(9, "x"))), 4000
@@ -106,7 +106,7 @@ def test_the_prefix_is_the_same_whatever_the_turn_brings() -> None:
     assert one.messages[0] == other.messages[0]
 
 
-def test_sides_take_turns_and_the_person_speaks_first() -> None:
+def test_roles_alternate_and_the_user_comes_first() -> None:
     window = [line(1, "Ahoy!", "Captain"), line(2, "Hello."), line(3, "You there?"), line(4, "Arr", "Parrot")]
     prompt = build_prompt(CAPTAIN, PromptParts(window, line(5, "Well?"), NOW), 4000)
     assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
@@ -114,7 +114,7 @@ def test_sides_take_turns_and_the_person_speaks_first() -> None:
     assert prompt.messages[3].content.startswith("Nora: Hello.\n\nNora: You there?\n\nParrot: Arr\n\n")
 
 
-def test_memories_and_lines_are_never_filled_in_with_names() -> None:
+def test_placeholders_in_memories_and_lines_are_not_filled_in() -> None:
     turn = PromptParts(
         [line(1, "what is {{char}}?")],
         line(2, "and {{user}}?"),
@@ -126,7 +126,7 @@ def test_memories_and_lines_are_never_filled_in_with_names() -> None:
     assert all(part in text for part in ("what is {{char}}?", "and {{user}}?", "{{char}} asked", "Nora: {{user}}!"))
 
 
-def test_a_cards_instructions_stand_in_place_of_ours_or_around_them() -> None:
+def test_instructions_of_a_card_replace_or_surround_the_default_ones() -> None:
     own = build_prompt(replace(CAPTAIN, instructions="Talk like {{char}}."), PromptParts([], line(1, "a"), NOW), 4000)
     assert own.messages[0].content.startswith("Talk like Captain.")
     assert "You are Captain, talking" not in whole(own)
@@ -134,12 +134,12 @@ def test_a_cards_instructions_stand_in_place_of_ours_or_around_them() -> None:
     assert both.messages[0].content.startswith("First. You are Captain, talking with Nora.")
 
 
-def test_a_cards_reminder_stands_behind_the_conversation() -> None:
+def test_the_reminder_of_a_card_follows_the_conversation() -> None:
     prompt = build_prompt(replace(CAPTAIN, reminder="Stay {{char}}."), PromptParts(talk(2), line(3, "a"), NOW), 4000)
     assert prompt.messages[-1].content.endswith("Stay Captain.\n\nNora: a")
 
 
-def test_the_sample_of_style_stands_in_the_prefix() -> None:
+def test_the_style_sample_is_in_the_prefix() -> None:
     prompt = build_prompt(CAPTAIN, PromptParts([], line(1, "a"), NOW, sample="Arr, what be ye after?"), 4000)
     assert "Arr, what be ye after?" in prompt.messages[0].content
 
@@ -158,7 +158,7 @@ FULL = PromptParts(
 
 
 @pytest.mark.slow
-def test_over_the_budget_things_are_cut_in_the_documented_order() -> None:
+def test_parts_over_the_budget_are_cut_in_the_documented_order() -> None:
     everything = build_prompt(CAPTAIN, FULL, 100_000).tokens
     bare = build_prompt(replace(CAPTAIN, examples=""), PromptParts([], line(21, "And now?"), NOW), 100_000).tokens
     order: list[str] = []
@@ -167,7 +167,7 @@ def test_over_the_budget_things_are_cut_in_the_documented_order() -> None:
     assert order == ["offer", "window", "remembered", "notes", "examples", "sample"]
 
 
-def test_the_last_lines_of_the_window_outlast_what_is_remembered() -> None:
+def test_the_last_lines_of_the_window_are_cut_after_memories() -> None:
     turn = replace(FULL, offer="")
     least = build_prompt(CAPTAIN, replace(turn, window=turn.window[-PROTECTED_LINES:], context=None), 100_000).tokens
     prompt = build_prompt(CAPTAIN, turn, least)
@@ -177,7 +177,7 @@ def test_the_last_lines_of_the_window_outlast_what_is_remembered() -> None:
     assert format_line(turn.window[-PROTECTED_LINES - 1]) not in whole(prompt)
 
 
-def test_of_what_is_remembered_the_least_relevant_goes_first() -> None:
+def test_the_least_relevant_memory_is_cut_first() -> None:
     many = remembered(*(line(90 + n, f"thing{n} " * 10, days=n + 1) for n in range(8)))
     turn = PromptParts([], line(1, "a"), NOW, context=many)
     prompt = build_prompt(CAPTAIN, turn, build_prompt(CAPTAIN, turn, 100_000).tokens - 60)
@@ -196,7 +196,7 @@ def test_a_line_longer_than_the_budget_loses_its_middle() -> None:
     assert whole(prompt).endswith("END")
 
 
-def test_a_character_larger_than_the_budget_is_refused_with_the_remedy() -> None:
+def test_a_character_larger_than_the_budget_is_rejected_with_a_remedy() -> None:
     with pytest.raises(BadQuery, match=r"Captain's description and instructions take .* shorten them"):
         build_prompt(replace(CAPTAIN, description="word " * 5000), FULL, 1000)
 
@@ -205,7 +205,7 @@ def test_a_character_larger_than_the_budget_is_refused_with_the_remedy() -> None
     *(st.integers(0, 30), st.integers(1, 400), st.integers(0, 6), st.integers(700, 3000)),
     *(st.booleans(), st.text(max_size=80)),
 )  # fmt: skip
-def test_a_prompt_is_never_larger_than_its_budget_and_always_ends_in_the_newest_line(
+def test_a_prompt_fits_its_budget_and_ends_with_the_newest_line(
     lines: int, words: int, hits: int, budget: int, notes: bool, text: str
 ) -> None:
     context = remembered(*(line(900 + n, f"h{n} " * words, days=n + 1) for n in range(hits))) if hits else None
@@ -223,7 +223,7 @@ def test_a_prompt_is_never_larger_than_its_budget_and_always_ends_in_the_newest_
 # ------------------------------------------------------------------------ window
 
 
-def test_nothing_leaves_a_window_that_has_room() -> None:
+def test_no_line_leaves_a_window_that_has_room() -> None:
     assert count_evicted_lines([10, 10, 10], 30) == 0
 
 
@@ -233,13 +233,13 @@ def test_a_full_window_is_cut_in_one_large_block() -> None:
     assert sum(costs[gone:]) <= WINDOW_KEEP_RATIO * 100 < sum(costs[gone - 1 :])
 
 
-def test_the_newest_line_stays_however_long_it_is() -> None:
+def test_the_newest_line_stays_in_the_window_at_any_length() -> None:
     assert count_evicted_lines([10, 10, 5000], 100) == 2
     assert count_evicted_lines([5000], 100) == 0
     assert count_evicted_lines([], 100) == 0
 
 
-def test_prompts_share_what_stands_the_same_at_their_beginning() -> None:
+def test_the_shared_prefix_is_the_equal_beginning_of_two_prompts() -> None:
     one = Prompt((Message("system", "a b c"), Message("user", "d e f")), 16)
     assert shared_prefix_ratio(one, one) == 1.0
     assert shared_prefix_ratio(one, replace(one, messages=(Message("system", "z"),), tokens=6)) == 0.0
@@ -248,14 +248,14 @@ def test_prompts_share_what_stands_the_same_at_their_beginning() -> None:
     assert shared_prefix_ratio(one, Prompt((Message("user", "a b c"),), 8)) == 0.0
 
 
-def test_a_growing_window_keeps_the_cache() -> None:
+def test_a_growing_window_preserves_the_shared_prefix() -> None:
     window = talk(60)
     before = build_prompt(CAPTAIN, PromptParts(window[:50], window[50], NOW, "n"), 8000)
     after = build_prompt(CAPTAIN, PromptParts(window[:52], window[52], NOW, "m"), 8000)
     assert shared_prefix_ratio(before, after) > 0.9
 
 
-def test_the_rules_name_nobody_before_they_are_filled_in() -> None:
+def test_the_rules_contain_no_name_before_they_are_filled_in() -> None:
     assert "{{char}}" in RULES
     assert "{{user}}" in RULES
 
@@ -263,7 +263,7 @@ def test_the_rules_name_nobody_before_they_are_filled_in() -> None:
 # ---------------------------------------------------------------------- odd material
 
 
-def test_a_characters_own_line_is_its_own_also_as_the_newest() -> None:
+def test_a_newest_line_of_the_character_is_an_assistant_message() -> None:
     prompt = build_prompt(CAPTAIN, PromptParts([line(1, "Where to?")], line(2, "North.", "Captain"), NOW), 4000)
     assert [message.role for message in prompt.messages] == ["system", "user", "assistant", "user"]
     assert prompt.messages[2].content == "Captain: North."
@@ -272,20 +272,20 @@ def test_a_characters_own_line_is_its_own_also_as_the_newest() -> None:
     assert [message.content for message in alone.messages[1:3]] == [OPENING_MESSAGE, "Captain: Ahoy!"]
 
 
-def test_a_character_that_speaks_unasked_is_asked_to_begin() -> None:
+def test_a_character_that_speaks_first_is_asked_to_begin() -> None:
     prompt = build_prompt(CAPTAIN, PromptParts([], None, NOW), 4000)
     assert [message.role for message in prompt.messages] == ["system", "user"]
     assert prompt.messages[1].content.endswith("(Nobody has said anything yet: begin the conversation.)")
 
 
 @pytest.mark.parametrize("instructions", ["{{original}}", "  ", "", " {{original}}\n"])
-def test_instructions_that_say_nothing_of_their_own_are_ours(instructions: str) -> None:
+def test_blank_instructions_leave_the_default_ones(instructions: str) -> None:
     prompt = build_prompt(replace(CAPTAIN, instructions=instructions), PromptParts([], line(1, "a"), NOW), 4000)
     assert prompt == build_prompt(CAPTAIN, PromptParts([], line(1, "a"), NOW), 4000)
 
 
 @pytest.mark.parametrize("name", ["{{char}}", "{{user}}", "{{original}}", r"\1", "%s"])
-def test_a_name_is_a_name_whatever_stands_in_it(name: str) -> None:
+def test_a_name_is_used_literally(name: str) -> None:
     odd = Character(name, "{{char}} sails with {{user}}.", person="{{char}} the second")
     text = whole(build_prompt(odd, PromptParts([line(1, "Ready?")], line(2, "Well?"), NOW), 4000))
     assert f"You are {name}, talking with {{{{char}}}} the second." in text
@@ -307,7 +307,7 @@ def test_empty_parts_are_left_out() -> None:
     st.integers(900, 1500),
     st.sampled_from([estimate_tokens, len, lambda text: len(text.encode()), lambda text: 2 * len(text.split())]),
 )
-def test_in_every_script_and_by_every_counter_the_budget_holds(text: str, room: int, count: TokenCounter) -> None:
+def test_the_budget_holds_in_every_script_with_every_counter(text: str, room: int, count: TokenCounter) -> None:
     window = [line(n, text[n * 9 :] + str(n), "Captain" if n % 3 else "Nora") for n in range(1, 9)]
     turn = PromptParts(window, line(99, f"{text}!"), NOW, text, remembered(line(90, text + ".")), sample=text)
     least = build_prompt(replace(CAPTAIN, examples=""), PromptParts([], line(99, "!"), NOW), 10**9, count).tokens
@@ -318,9 +318,7 @@ def test_in_every_script_and_by_every_counter_the_budget_holds(text: str, room: 
 
 @pytest.mark.parametrize("budget", [1_000, 20_000, 10**9])
 @pytest.mark.parametrize("speakers", [("Nora",), ("Nora", "Captain")])
-def test_a_window_of_thousands_of_lines_is_cut_without_being_counted_over_and_over(
-    budget: int, speakers: tuple[str, ...]
-) -> None:
+def test_a_window_of_thousands_of_lines_is_counted_only_a_few_times(budget: int, speakers: tuple[str, ...]) -> None:
     window = [line(n, f"word{n} " * 20, speakers[n % len(speakers)]) for n in range(10_000)]
     counted = 0
 
@@ -334,8 +332,8 @@ def test_a_window_of_thousands_of_lines_is_cut_without_being_counted_over_and_ov
     assert counted < 6 * sum(len(format_line(each)) for each in window)
 
 
-def test_the_middle_that_a_line_loses_is_found_without_trying_every_length() -> None:
-    text = "BEGIN " + "dense, " * 300 + " " * 200_000 + "dense, " * 300 + "END"  # blanks cost nothing
+def test_shortening_a_line_needs_few_counts() -> None:
+    text = "BEGIN " + "dense, " * 300 + " " * 200_000 + "dense, " * 300 + "END"  # spaces cost no tokens
     calls = 0
 
     def count(text: str) -> int:

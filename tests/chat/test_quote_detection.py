@@ -36,7 +36,7 @@ def words(text: str) -> list[str]:
 
 
 @given(st.lists(TEXT, max_size=6), TEXT)
-def test_spans_are_inside_ascending_and_apart(texts: list[str], reply: str) -> None:
+def test_spans_are_valid_ascending_and_disjoint(texts: list[str], reply: str) -> None:
     edges = [edge for span in recalled(*texts).find_spans(reply) for edge in span]
     assert edges == sorted(edges)
     assert all(start < end for start, end in recalled(*texts).find_spans(reply))
@@ -45,9 +45,7 @@ def test_spans_are_inside_ascending_and_apart(texts: list[str], reply: str) -> N
 
 @pytest.mark.slow
 @given(st.lists(TEXT, max_size=4), TEXT, TEXT, TEXT)
-def test_a_text_that_is_long_enough_is_covered_wherever_it_is_embedded(
-    others: list[str], text: str, before: str, after: str
-) -> None:
+def test_a_long_text_is_found_wherever_it_is_embedded(others: list[str], text: str, before: str, after: str) -> None:
     assume(quote_detection._count_words(words(text)) >= MIN_RUN_WORDS)
     reply = f"{before} {text} {after}"
     start, end = len(before) + 1, len(before) + 1 + len(text)
@@ -56,7 +54,7 @@ def test_a_text_that_is_long_enough_is_covered_wherever_it_is_embedded(
 
 
 @given(st.lists(TEXT, max_size=4), TEXT)
-def test_a_reply_that_shares_no_run_of_words_repeats_nothing(texts: list[str], reply: str) -> None:
+def test_a_reply_without_a_shared_run_has_no_spans(texts: list[str], reply: str) -> None:
     def runs(text: str) -> set[tuple[str, ...]]:
         said = words(text)
         return {tuple(said[at : at + MIN_RUN_WORDS]) for at in range(len(said) - MIN_RUN_WORDS + 1)}
@@ -67,7 +65,7 @@ def test_a_reply_that_shares_no_run_of_words_repeats_nothing(texts: list[str], r
 
 
 @given(st.lists(TEXT, max_size=6), TEXT)
-def test_a_reply_without_what_it_repeats_keeps_all_else(texts: list[str], reply: str) -> None:
+def test_removing_spans_preserves_the_other_words(texts: list[str], reply: str) -> None:
     spans = recalled(*texts).find_spans(reply)
     left = [char for at, char in enumerate(reply) if not any(start <= at < end for start, end in spans)]
     assert "".join(remove_spans(reply, spans).split()) == "".join("".join(left).split())
@@ -93,7 +91,7 @@ def test_six_words_in_a_row_are_an_echo(reply: str, found: list[str]) -> None:
     assert repeated(reply, LISBON) == found
 
 
-def test_a_run_is_of_one_text() -> None:
+def test_a_run_does_not_join_two_texts() -> None:
     one, two = "she keeps her bees", "behind the old mill"
     assert repeated("She keeps her bees behind the old mill.", one, two) == []
     assert repeated("She keeps her bees behind the old mill.", f"{one} {two}") == [
@@ -101,13 +99,13 @@ def test_a_run_is_of_one_text() -> None:
     ]
 
 
-def test_echoes_of_several_texts_are_told_apart() -> None:
+def test_echoes_of_several_texts_have_separate_spans() -> None:
     other = "My sister keeps three hives of bees behind the mill."
     reply = f"{LISBON} And then? My sister keeps three hives of bees, you said."
     assert repeated(reply, LISBON, other) == [LISBON, "My sister keeps three hives of bees,"]
 
 
-def test_what_two_texts_share_is_found_once() -> None:
+def test_a_run_shared_by_two_texts_is_found_once() -> None:
     assert repeated(LISBON, "I moved to Lisbon in May because", "Lisbon in May because of the light") == [LISBON]
 
 
@@ -147,21 +145,21 @@ def texts(count: int) -> list[str]:
     ]
 
 
-def test_the_latest_texts_are_kept() -> None:
+def test_the_latest_texts_remain_indexed() -> None:
     seen = recalled(*texts(MAX_TEXTS + 1))
     assert seen.find_spans(texts(1)[0]) == []
     assert all(seen.find_spans(text) == [(0, len(text))] for text in texts(MAX_TEXTS + 1)[1:])
     assert len(seen._texts) == MAX_TEXTS
 
 
-def test_a_text_that_is_recalled_again_is_the_latest_again() -> None:
+def test_a_text_recalled_again_becomes_the_latest() -> None:
     seen = recalled(*texts(MAX_TEXTS), texts(1)[0], "one more that was said on another day")
     assert seen.find_spans(texts(1)[0]) == [(0, len(texts(1)[0]))]
     assert not seen.find_spans(texts(2)[1])
 
 
 @pytest.mark.slow
-def test_long_texts_are_kept_while_there_is_room() -> None:
+def test_long_texts_remain_indexed_while_there_is_room() -> None:
     long = [" ".join(f"w{number}x{word}" for word in range(MAX_RUNS // 2)) for number in range(3)]
     seen = recalled(*long)
     assert [bool(seen.find_spans(text[:1_000])) for text in long] == [False, True, True]
@@ -170,7 +168,7 @@ def test_long_texts_are_kept_while_there_is_room() -> None:
     assert [bool(seen.find_spans(text[:1_000])) for text in (*long, longest)] == [False, False, False, True]
 
 
-def test_nothing_is_left_of_what_is_forgotten() -> None:
+def test_dropped_texts_leave_no_trace() -> None:
     seen = recalled("ha " * 20, "ha ha ha ha ha ha ho")
     for key in list(seen._texts):
         seen._forget(key)
@@ -180,14 +178,14 @@ def test_nothing_is_left_of_what_is_forgotten() -> None:
 # ------------------------------------------------------------------- without
 
 
-def test_what_is_left_reads_on() -> None:
+def test_text_without_spans_has_no_double_spaces() -> None:
     reply = f"Well. {LISBON} How is it there?\n\nTell me."
     assert remove_spans(reply, recalled(LISBON).find_spans(reply)) == "Well. How is it there?\n\nTell me."
     assert remove_spans(LISBON, recalled(LISBON).find_spans(LISBON)) == ""
     assert remove_spans(" as it is ", []) == " as it is "
 
 
-def test_a_scribe_may_look_while_the_talk_goes_on() -> None:
+def test_the_index_may_be_read_while_texts_are_added() -> None:
     seen, text = QuoteIndex(), " ".join(f"word{n}" for n in range(60))
     seen.add([text])
     before = sys.getswitchinterval()

@@ -20,7 +20,7 @@ NOTHING = Context("", 0, (), (), (), 0.0)
 
 
 class Kept:
-    """What was kept of replies, in order."""
+    """Records the texts that replies save, in order."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.texts: list[tuple[str, bool]] = []
@@ -34,7 +34,7 @@ class Kept:
 
 
 class Silent:
-    """A stream that gives one piece and is silent then, until it is closed."""
+    """Stream that yields one piece and then waits until it is closed."""
 
     usage = Usage()
     finish = None
@@ -63,7 +63,7 @@ def reply(kept: Kept, *script: str | Exception | StreamCut) -> Reply:
     return Reply(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), kept)
 
 
-def test_a_reply_that_is_read_is_kept_once() -> None:
+def test_a_reply_that_is_read_is_saved_once() -> None:
     kept = Kept()
     one = reply(kept, "one two")
     assert list(one) == ["one", " two"]
@@ -72,7 +72,7 @@ def test_a_reply_that_is_read_is_kept_once() -> None:
     assert kept.texts == [("one two", False)]
 
 
-def test_a_reply_that_is_stopped_before_it_begins_asks_nobody_and_keeps_nothing() -> None:
+def test_a_reply_stopped_before_it_begins_calls_no_model_and_saves_nothing() -> None:
     kept = Kept()
     asked: list[int] = []
     llm = ScriptedLLM(["one"])
@@ -98,7 +98,7 @@ def test_a_reply_can_be_stopped_from_within_its_own_loop() -> None:
     assert one.partial
 
 
-def test_a_reply_that_has_come_whole_is_whole_however_it_is_put_away() -> None:
+def test_stopping_a_complete_reply_does_not_mark_it_as_partial() -> None:
     kept = Kept()
     one = Reply(NOTHING, None, lambda: ScriptedLLM(["one  "]).stream([]), ReplyFilter("Captain", ()), kept)
     assert next(one) == "one"
@@ -107,7 +107,7 @@ def test_a_reply_that_has_come_whole_is_whole_however_it_is_put_away() -> None:
     assert kept.texts == [("one", False)]
 
 
-def test_an_error_in_the_readers_loop_leaves_what_came_to_be_kept() -> None:
+def test_text_that_arrived_before_an_error_of_the_reader_can_be_saved() -> None:
     kept = Kept()
     one = reply(kept, "one two three")
     with suppress(ZeroDivisionError):
@@ -117,7 +117,7 @@ def test_an_error_in_the_readers_loop_leaves_what_came_to_be_kept() -> None:
     assert kept.texts == [("one", True)]
 
 
-def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_reply_kept() -> None:
+def test_stopping_returns_with_the_reply_saved_while_another_thread_waits() -> None:
     kept, stream = Kept(), Silent()
     one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ()), kept)
     shown: list[str] = []
@@ -131,7 +131,7 @@ def test_stopping_while_another_thread_waits_for_the_model_returns_with_the_repl
     assert shown == ["one"]
 
 
-def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> None:
+def test_iteration_ends_for_every_reader_only_after_the_reply_is_saved() -> None:
     keeping, go = threading.Event(), threading.Event()
 
     def keep(text: str, *, truncation: Truncation, refused: bool) -> Line | None:
@@ -155,7 +155,7 @@ def test_a_reply_is_at_its_end_for_all_who_read_it_only_once_it_is_kept() -> Non
     assert [line.text for line in found if line] == ["one"]
 
 
-def test_stopping_while_the_model_is_asked_does_not_wait_and_nothing_comes_afterwards() -> None:
+def test_stopping_during_the_request_returns_at_once_and_discards_later_text() -> None:
     kept, stream = Kept(), Silent()
     asked, answer = threading.Event(), threading.Event()
 
@@ -177,7 +177,7 @@ def test_stopping_while_the_model_is_asked_does_not_wait_and_nothing_comes_after
     assert (shown, kept.texts) == ([], [])
 
 
-def test_an_error_that_comes_of_closing_the_stream_is_no_error_of_the_model() -> None:
+def test_an_error_caused_by_closing_the_stream_is_not_raised() -> None:
     kept = Kept()
 
     class Broken(Silent):
@@ -206,7 +206,7 @@ def test_an_error_that_comes_of_closing_the_stream_is_no_error_of_the_model() ->
     assert kept.texts == [("one", True)]
 
 
-def test_a_reply_that_can_not_be_kept_says_so_and_its_text_is_there() -> None:
+def test_a_reply_that_cannot_be_saved_raises_and_retains_its_text() -> None:
     one = reply(Kept(StoreUnavailable("no room")), "one two")
     with pytest.raises(StoreUnavailable):
         list(one)
@@ -215,7 +215,7 @@ def test_a_reply_that_can_not_be_kept_says_so_and_its_text_is_there() -> None:
     assert list(one) == []
 
 
-def test_a_reply_that_can_not_be_kept_when_it_is_stopped_says_so() -> None:
+def test_stopping_a_reply_that_cannot_be_saved_raises() -> None:
     one = reply(Kept(StoreUnavailable("no room")), "one two")
     next(one)
     with pytest.raises(StoreUnavailable):
@@ -224,7 +224,7 @@ def test_a_reply_that_can_not_be_kept_when_it_is_stopped_says_so() -> None:
 
 
 class Told(Silent):
-    """A stream that can be listened to: it tells these pieces at once."""
+    """Stream that pushes its pieces to a listener at once."""
 
     def __init__(self, *pieces: str) -> None:
         super().__init__()
@@ -242,13 +242,13 @@ class Told(Silent):
 
 
 def listened(one: Reply) -> list[str]:
-    """What is told of a reply, and last that it is over."""
+    """Return the texts that a reply pushes, and a mark for its end."""
     told: list[str] = []
     one.listen(told.append, lambda: told.append("over"))
     return told
 
 
-def test_a_reply_that_is_listened_to_is_kept_by_whoever_reads_on() -> None:
+def test_a_pushed_reply_is_saved_by_its_reader() -> None:
     kept = Kept()
     one = Reply(NOTHING, None, lambda: Told("Captain: one", " two"), ReplyFilter("Captain", ()), kept)
     assert listened(one) == ["one", " two", "over"]
@@ -257,7 +257,7 @@ def test_a_reply_that_is_listened_to_is_kept_by_whoever_reads_on() -> None:
     assert kept.texts == [("one two", False)]
 
 
-def test_of_a_reply_that_is_listened_to_no_more_is_read_than_is_the_characters() -> None:
+def test_a_pushed_reply_ends_where_it_speaks_for_the_user() -> None:
     kept, stream = Kept(), Told("one\n", "Nora: and you?", " three")
     one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ["Nora"]), kept)
     assert listened(one) == ["one", "over"]
@@ -265,7 +265,7 @@ def test_of_a_reply_that_is_listened_to_no_more_is_read_than_is_the_characters()
     assert (kept.texts, stream.left) == ([("one", False)], [" three"])
 
 
-def test_a_stream_that_cannot_tell_is_read_by_whoever_reads_on() -> None:
+def test_a_stream_that_cannot_push_is_read_by_iteration() -> None:
     kept = Kept()
     one = reply(kept, "one two")
     assert listened(one) == ["over"]
@@ -273,7 +273,7 @@ def test_a_stream_that_cannot_tell_is_read_by_whoever_reads_on() -> None:
     assert kept.texts == [("one two", False)]
 
 
-def test_a_model_that_cannot_be_asked_is_an_error_for_whoever_reads_on() -> None:
+def test_an_error_of_a_pushed_request_is_raised_by_iteration() -> None:
     one = reply(Kept(), LLMUnavailable("down"))
     assert listened(one) == ["over"]
     with pytest.raises(LLMUnavailable, match="down"):
@@ -281,7 +281,7 @@ def test_a_model_that_cannot_be_asked_is_an_error_for_whoever_reads_on() -> None
     assert list(one) == []
 
 
-def test_a_reply_that_was_stopped_before_it_was_listened_to_is_over() -> None:
+def test_listening_to_a_stopped_reply_ends_at_once() -> None:
     kept = Kept()
     one = Reply(NOTHING, None, lambda: Told("one"), ReplyFilter("Captain", ()), kept)
     one.stop()
@@ -297,8 +297,8 @@ def test_an_empty_reply_is_an_error_once() -> None:
 
 
 @pytest.mark.parametrize("reads", [0, 1])
-def test_a_reply_that_nobody_holds_any_more_writes_nothing_as_it_is_collected(reads: int) -> None:
-    """It would be in any thread, and in the middle of anything, another write included."""
+def test_a_garbage_collected_reply_writes_nothing(reads: int) -> None:
+    """The garbage collector may run in any thread at any time, even during another write."""
     kept = Kept()
     one = reply(kept, "one two three")
     for _ in range(reads):
@@ -310,7 +310,7 @@ def test_a_reply_that_nobody_holds_any_more_writes_nothing_as_it_is_collected(re
     assert kept.texts == []
 
 
-def test_what_breaks_off_keeps_what_came_and_raises() -> None:
+def test_a_broken_stream_saves_its_text_and_raises() -> None:
     kept = Kept()
     one = reply(kept, StreamCut("one two", LLMUnavailable("cut")))
     with pytest.raises(LLMUnavailable, match="cut"):
@@ -318,7 +318,7 @@ def test_what_breaks_off_keeps_what_came_and_raises() -> None:
     assert kept.texts == [("one two", True)]
 
 
-def test_a_reader_that_is_interrupted_while_it_waits_hears_of_it() -> None:
+def test_an_interrupt_while_waiting_reaches_the_reader() -> None:
     kept = Kept()
 
     class Interrupted(Silent):

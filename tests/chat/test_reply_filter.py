@@ -16,7 +16,7 @@ from everthread.chat.reply_filter import (
 )
 from everthread.errors import BadInput
 
-# What makes trouble, and what is cut to pieces between it.
+# Troublesome fragments, and ordinary text between them.
 PARTS = [
     *(
         "Nora",
@@ -75,7 +75,7 @@ def speech(longest: int = 65_536) -> ReplyFilter:
 
 
 def said(*pieces: str, longest: int = 65_536) -> tuple[str, bool, str]:
-    """What is shown in all of these pieces, and whether and why it was over."""
+    """Return the text shown for these pieces, whether the filter is over, and its stop reason."""
     reading = speech(longest)
     text = "".join([*(reading.feed(piece) for piece in pieces), reading.end()])
     return text, reading.is_over, reading.stop_reason
@@ -90,7 +90,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 
 @given(TEXTS, st.lists(st.integers(0, 500), max_size=40), st.integers(1, 60))
-def test_it_makes_no_difference_how_a_reply_is_cut_into_pieces(text: str, places: list[int], longest: int) -> None:
+def test_the_division_into_pieces_does_not_change_the_result(text: str, places: list[int], longest: int) -> None:
     assert said(*cut(text, places), longest=longest) == said(text, longest=longest) == said(*text, longest=longest)
 
 
@@ -106,7 +106,7 @@ def test_no_line_that_is_shown_begins_with_the_label_of_another(text: str) -> No
     st.text(st.characters(exclude_characters="：:<>[]#"))
     | st.lists(st.sampled_from(["a ", "you\n", "Nora "])).map("".join)
 )
-def test_what_has_no_label_and_no_mark_is_shown_as_it_is(text: str) -> None:
+def test_text_without_labels_and_marks_is_shown_unchanged(text: str) -> None:
     assert said(text) == (text.strip(), False, "")
 
 
@@ -120,7 +120,7 @@ def test_little_is_held_back(text: str) -> None:
 
 
 @given(TEXTS, st.integers(1, 30))
-def test_it_is_never_longer_than_was_asked_for(text: str, longest: int) -> None:
+def test_the_shown_text_never_exceeds_its_limit(text: str, longest: int) -> None:
     shown, over, why = said(text, longest=longest)
     assert len(shown) <= longest
     assert bool(why) <= over
@@ -130,7 +130,7 @@ def test_it_is_never_longer_than_was_asked_for(text: str, longest: int) -> None:
 # ------------------------------------------------------------------- pieces
 
 
-def test_an_ordinary_reply_comes_out_piece_by_piece() -> None:
+def test_an_ordinary_reply_is_shown_piece_by_piece() -> None:
     reading = speech()
     pieces = ["Aye", ",", " No", "ra", ":", " the", " sea", " is", " calm", ".\n\n", "Sleep", " well", "!", " "]
     shown = ["Aye", ",", " No", "ra", ":", " the", " sea", " is", " calm", ".", "\n\nSleep", " well", "!", ""]
@@ -139,7 +139,7 @@ def test_an_ordinary_reply_comes_out_piece_by_piece() -> None:
     assert not reading.is_over
 
 
-def test_what_may_become_a_label_waits_for_the_piece_that_decides() -> None:
+def test_a_possible_label_is_held_until_it_is_decided() -> None:
     reading = speech()
     assert [reading.feed(piece) for piece in ["Cap", "tain", "'s", " log", " <", "|", "b"]] == [
         *("", "", "Captain's", " log", "", "", " <|b"),
@@ -178,7 +178,7 @@ def test_the_own_label_is_dropped(label: str) -> None:
         ("*Aye.*\nCaptain: Yes.", "*Aye.*\nYes."),
     ],
 )
-def test_what_stands_around_the_own_label_is_kept_or_dropped_with_it(reply: str, shown: str) -> None:
+def test_decoration_around_the_own_label_is_balanced(reply: str, shown: str) -> None:
     assert said(reply) == (shown, False, "")
 
 
@@ -189,7 +189,7 @@ def test_what_stands_around_the_own_label_is_kept_or_dropped_with_it(reply: str,
         *("Human:", "**You**:", "用户：", "你：", "Captain: Nora:"),
     ],
 )
-def test_a_reply_ends_where_it_begins_to_speak_for_the_person(label: str) -> None:
+def test_a_reply_ends_where_it_begins_to_speak_for_the_user(label: str) -> None:
     assert said(f"Aye.\n\n{label} Thank you!\nCaptain: Welcome.") == ("Aye.", True, "person")
     assert said(f"{label} Thank you!") == ("", True, "person")
 
@@ -205,14 +205,14 @@ def test_a_name_that_is_no_label_stays(reply: str) -> None:
     assert said(reply) == (reply, False, "")
 
 
-def test_a_person_is_known_by_the_first_and_the_last_name_too() -> None:
+def test_a_speaker_is_recognised_by_first_or_last_name() -> None:
     for label in ("Nora Lind:", "Nora:", "Lind:"):
         reading = ReplyFilter("Nemo", ["Nora Lind"])
         assert reading.feed(f"Aye.\n{label} hi") == "Aye."
         assert reading.stop_reason == "person"
 
 
-def test_where_names_are_shared_a_whole_name_goes_before_a_part_and_the_person_before_the_character() -> None:
+def test_full_names_precede_parts_and_the_user_precedes_the_character() -> None:
     assert ReplyFilter("Nora Bot", ["Nora"]).feed("Nora: hi") == ""
     assert ReplyFilter("Nora", ["Nora Lind"]).feed("Nora: hi") == "hi"
     assert ReplyFilter("Ann Berg", ["Tom Berg"]).feed("Berg: hi") == ""
@@ -247,19 +247,19 @@ def test_thoughts_are_dropped(tag: str) -> None:
 # ------------------------------------------------------------------- length
 
 
-def test_a_reply_that_will_not_stop_is_cut() -> None:
+def test_a_reply_that_is_too_long_is_cut() -> None:
     reading = speech(10)
     assert [reading.feed(piece) for piece in ["12345 ", "789", "0abc", "def"]] == ["12345", " 789", "0", ""]
     assert (reading.is_over, reading.stop_reason, reading.end()) == (True, "long", "")
 
 
-def test_a_reply_of_just_that_length_is_whole() -> None:
+def test_a_reply_of_exactly_the_limit_is_complete() -> None:
     assert said("1234567890", longest=10) == ("1234567890", False, "")
     assert said("123456789 ab", longest=10) == ("123456789", True, "long")
 
 
 @pytest.mark.parametrize("endless", ["\n", "a \n", "<think>hm", "Captain: ", "hm\n\n\n\n\n\n"])
-def test_an_endless_stream_of_anything_is_over_sometime(endless: str) -> None:
+def test_any_endless_stream_is_ended(endless: str) -> None:
     reading = speech(100)
     fed = 0
     while not reading.is_over:
@@ -269,6 +269,6 @@ def test_an_endless_stream_of_anything_is_over_sometime(endless: str) -> None:
     assert reading.stop_reason == "long"
 
 
-def test_a_length_of_nothing_is_refused() -> None:
+def test_a_limit_of_zero_is_rejected() -> None:
     with pytest.raises(BadInput, match="invalid max_chars: got 0, expected at least 1"):
         ReplyFilter("Nemo", [], 0)

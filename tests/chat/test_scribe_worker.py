@@ -23,7 +23,7 @@ Opened = Callable[..., ScribeWorker]
 
 
 class Waiting(ExtractiveScribe):
-    """Waits before it gives what it has written, until it is let go."""
+    """Scribe that waits for `go` before it returns a text."""
 
     def __init__(self) -> None:
         self.writes, self.go = threading.Event(), threading.Event()
@@ -46,7 +46,7 @@ class Waiting(ExtractiveScribe):
 
 
 class Failing(ExtractiveScribe):
-    """Fails with these errors, one after the other, and works then."""
+    """Scribe that raises these errors one after the other, and then works."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -81,9 +81,7 @@ MIA = "My sister Mia moved to Lisbon in May."
 TOM = "My brother Tom works at the harbour of Oslo."
 
 
-def test_a_scribe_that_hangs_does_not_keep_close_waiting_and_writes_nothing_afterwards(
-    memory: Memory, desk: Opened
-) -> None:
+def test_close_does_not_wait_for_a_hanging_scribe_which_then_writes_nothing(memory: Memory, desk: Opened) -> None:
     scribe = Waiting()
     busy = desk(scribe)
     busy.submit(make_job("summary", said(memory, "s", MIA)))
@@ -97,7 +95,7 @@ def test_a_scribe_that_hangs_does_not_keep_close_waiting_and_writes_nothing_afte
     assert [waiting.tries for waiting in memory.jobs()] == [0]
 
 
-def test_a_closed_desk_begins_nothing(memory: Memory, desk: Opened) -> None:
+def test_a_closed_worker_starts_no_job(memory: Memory, desk: Opened) -> None:
     idle = desk()
     idle.close(1)
     idle.submit(make_job("summary", said(memory, "s", MIA)))
@@ -105,7 +103,7 @@ def test_a_closed_desk_begins_nothing(memory: Memory, desk: Opened) -> None:
     assert len(memory.jobs()) == 1
 
 
-def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoever_waits(
+def test_an_unexpected_error_of_a_scribe_stops_neither_the_worker_nor_join(
     memory: Memory, desk: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[object] = []
@@ -114,13 +112,13 @@ def test_a_scribe_that_raises_what_nobody_knows_stops_neither_the_desk_nor_whoev
     odd.submit(make_job("summary", said(memory, "s", MIA)))
     assert odd.join(PATIENCE)
     assert told == [ZeroDivisionError]
-    odd.submit(make_job("notes", said(memory, "t", TOM)))  # the other waits, so that it isn't told at every line
+    odd.submit(make_job("notes", said(memory, "t", TOM)))  # the other job waits, so it isn't started at every line
     assert odd.join(PATIENCE)
     assert [waiting.kind for waiting in memory.jobs()] == ["summary"]
     assert len(memory.units("note")) == 1
 
 
-def test_what_fails_stays_queued_and_is_not_tried_again_at_once(memory: Memory, desk: Opened) -> None:
+def test_a_failed_job_stays_queued_and_is_not_retried_at_once(memory: Memory, desk: Opened) -> None:
     failing = desk(Failing(LLMUnavailable("down")))
     failing.submit(make_job("summary", said(memory, "s", MIA)))
     assert failing.join(PATIENCE)
@@ -130,7 +128,7 @@ def test_what_fails_stays_queued_and_is_not_tried_again_at_once(memory: Memory, 
 
 
 @pytest.mark.parametrize("scope", [{"session": "s"}, {"everything": True}, {"seq": 1}])
-def test_what_is_forgotten_while_it_is_written_about_is_not_written_about(
+def test_lines_forgotten_during_a_job_get_no_unit(
     memory: Memory, desk: Opened, tmp_path: Path, scope: dict[str, object]
 ) -> None:
     scribe = Waiting()
@@ -145,9 +143,7 @@ def test_what_is_forgotten_while_it_is_written_about_is_not_written_about(
     assert not any(b"Lisbon" in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_a_session_that_is_forgotten_while_its_scribe_fails_leaves_the_rest_to_be_done(
-    memory: Memory, desk: Opened
-) -> None:
+def test_other_jobs_are_done_if_a_session_is_forgotten_while_its_job_fails(memory: Memory, desk: Opened) -> None:
     gone, stays = said(memory, "s", MIA), said(memory, "t", TOM)
 
     class Forgetting(Failing):
@@ -165,7 +161,7 @@ def test_a_session_that_is_forgotten_while_its_scribe_fails_leaves_the_rest_to_b
     assert memory.jobs() == []
 
 
-def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes(memory: Memory, desk: Opened) -> None:
+def test_a_background_line_forgotten_during_the_job_is_in_no_notes(memory: Memory, desk: Opened) -> None:
     told = said(memory, "old", TOM)
     scribe = Waiting()
     busy = desk(scribe)
@@ -180,9 +176,7 @@ def test_a_memory_that_is_forgotten_while_it_is_in_the_background_is_in_no_notes
     assert "Oslo" not in note.text
 
 
-def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_last_line_stands(
-    memory: Memory, desk: Opened
-) -> None:
+def test_removed_notes_are_not_used_as_background(memory: Memory, desk: Opened) -> None:
     told = said(memory, "old", TOM, "And so the evening went.")
     gone = memory.add_unit(NewUnit("note", "Tom works in Oslo.", 1, 2, told[1].said_at, sources=(1, 2)))
     scribe = Waiting()
@@ -191,17 +185,17 @@ def test_notes_that_went_with_a_line_are_no_background_any_more_though_their_las
     busy.background = [FoundUnit(gone, "old", "note")]
     memory.forget(seq=told[0].seq)
     again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
-    assert again.id == gone.id  # the number is given anew
+    assert again.id == gone.id  # the id is reused
     busy.submit(make_job("notes", said(memory, "s", MIA)))
     assert busy.join(PATIENCE)
     assert "Oslo" not in memory.units("note")[-1].text
     busy.background = [FoundUnit(again, "old", "note")]
     busy.submit(make_job("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
     assert busy.join(PATIENCE)
-    assert "The evening went." in memory.units("note")[-1].text  # what stands is background, as the scribe tells
+    assert "The evening went." in memory.units("note")[-1].text  # current notes are used as background
 
 
-def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_path: Path) -> None:
+def test_two_workers_of_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_path: Path) -> None:
     scribe = Waiting()
     slow, quick = desk(scribe), desk()
     slow.submit(make_job("summary", said(memory, "s", MIA)))
@@ -214,9 +208,7 @@ def test_two_at_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_
     assert memory.jobs() == []
 
 
-def test_first_notes_that_are_written_while_others_are_leave_one_note_current_with_what_both_say(
-    memory: Memory, desk: Opened
-) -> None:
+def test_concurrent_first_notes_are_merged_into_one_current_note(memory: Memory, desk: Opened) -> None:
     scribe = Waiting()
     slow = desk(scribe)
     slow.submit(make_job("notes", said(memory, "s", MIA)))
@@ -231,7 +223,7 @@ def test_first_notes_that_are_written_while_others_are_leave_one_note_current_wi
     assert memory.jobs() == []
 
 
-def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Memory, desk: Opened) -> None:
+def test_lines_added_to_a_running_job_are_processed_too(memory: Memory, desk: Opened) -> None:
     scribe = Waiting()
     busy = desk(scribe)
     first = said(memory, "s", MIA)
@@ -246,7 +238,7 @@ def test_lines_that_come_to_a_work_while_it_is_done_are_done_as_well(memory: Mem
     assert memory.jobs() == []
 
 
-def test_a_session_that_went_on_has_one_current_summary(memory: Memory, desk: Opened) -> None:
+def test_a_continued_session_has_one_current_summary(memory: Memory, desk: Opened) -> None:
     writing = desk()
     first = said(memory, "s", MIA)
     writing.submit(make_job("summary", first))
@@ -258,7 +250,7 @@ def test_a_session_that_went_on_has_one_current_summary(memory: Memory, desk: Op
     assert "Oslo" in current.text
 
 
-def test_of_sessions_that_alternate_each_is_noted(memory: Memory, desk: Opened) -> None:
+def test_alternating_sessions_are_both_noted(memory: Memory, desk: Opened) -> None:
     writing = desk()
     one, other = said(memory, "s", MIA), said(memory, "t", TOM)
     writing.submit(make_job("notes", other))
@@ -272,12 +264,10 @@ def test_of_sessions_that_alternate_each_is_noted(memory: Memory, desk: Opened) 
     assert "Oslo" in notes.text
     assert (writing.last_noted_seq(one), writing.last_noted_seq(other)) == (one[-1].seq, other[-1].seq)
     memory.retract(other[0].seq)
-    assert writing.notes() is None  # they told of it
+    assert writing.notes() is None  # the notes covered it
 
 
-def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_all_the_same(
-    memory: Memory, desk: Opened
-) -> None:
+def test_lines_count_as_noted_if_the_scribe_writes_nothing_about_them(memory: Memory, desk: Opened) -> None:
     writing = desk()
     writing.submit(make_job("notes", said(memory, "s", MIA)))
     assert writing.join(PATIENCE)
@@ -299,7 +289,7 @@ def test_notes_stand_where_the_lines_that_leave_say_nothing_and_the_lines_leave_
     assert memory.jobs() == []
 
 
-def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) -> None:
+def test_jobs_queued_by_another_process_are_done(tmp_path: Path, desk: Opened) -> None:
     with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as first:
         lines = said(first, "s", MIA)
         first.enqueue(ScribeJob("summary", "s", lines[0].seq, lines[0].seq, lines[0].said_at, 3, "LLMUnavailable"))
@@ -311,7 +301,7 @@ def test_work_that_another_process_left_is_done(tmp_path: Path, desk: Opened) ->
         late.close(1)
 
 
-def test_a_model_that_can_not_leave_secrets_out_does_not_cost_the_notes(memory: Memory) -> None:
+def test_notes_are_written_if_the_model_cannot_redact_secrets(memory: Memory) -> None:
     class Careless(ExtractiveScribe):
         def redact(self, text: str) -> str | None:
             raise ScribeFailed("its answer could not be used")

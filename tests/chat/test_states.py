@@ -1,4 +1,4 @@
-"""Any sequence of what a person can do in a conversation, held against a model of what must stand."""
+"""Random sequences of a user's actions in a conversation, compared with a model of the expected lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CAPTAIN = Character("Captain", "Sails.", person="Nora")
 
 @dataclass(frozen=True)
 class Said:
-    """A line as the model of the conversation has it: its word is in no other line."""
+    """A line in the model of the conversation; its word is in no other line."""
 
     seq: int
     text: str
@@ -54,11 +54,11 @@ class Talking(RuleBasedStateMachine):
         self.llm = ScriptedLLM(self._script(), context=CONTEXT)
         self.stands: list[Said] = []
         self.discarded: list[Said] = []  # of this session
-        self.elsewhere: list[Said] = []  # in sessions that are over
-        self.retracted: list[Said] = []  # there
-        self.private: list[str] = []  # texts that were said in private
+        self.elsewhere: list[Said] = []  # in ended sessions
+        self.retracted: list[Said] = []  # in ended sessions
+        self.private: list[str] = []  # texts said incognito
         self.forgotten: list[str] = []
-        self.public: list[Said] | None = None  # what stood when it became private
+        self.public: list[Said] | None = None  # the current lines when it became incognito
 
     @initialize()
     def begin(self) -> None:
@@ -98,7 +98,7 @@ class Talking(RuleBasedStateMachine):
         del self.stands[place:]
 
     def pieces(self, reply: Reply, how: str) -> None:
-        """Read a reply to its end, or not."""
+        """Read a reply, to its end or partly."""
         if how == "unread":
             return
         if how == "stopped":
@@ -190,7 +190,7 @@ class Talking(RuleBasedStateMachine):
         at: int | None = back.seq
         while at in record and at not in {said.seq for said in before}:
             at = record[at].parent
-        if at is not None and at not in record:  # what led to it is forgotten
+        if at is not None and at not in record:  # its parent was forgotten
             with pytest.raises(BadQuery, match="is forgotten"):
                 self.chat.branch(back.seq)
             return

@@ -1,4 +1,4 @@
-"""The same conversation over both stores: the same lines, units and prompts."""
+"""The same conversation has the same lines, units and prompts in both stores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CAPTAIN = Character("Captain", "{{char}} sails with {{user}}.", person="Nora", g
 
 
 def conversation(memory: Memory) -> dict[str, Any]:
-    """Everything that a conversation leaves behind, and all that the model was shown."""
+    """Return all stored data of a conversation, and all prompts of its model."""
     moment = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
     def clock() -> datetime:

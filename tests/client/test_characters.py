@@ -35,7 +35,7 @@ NORA = Character(
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SQLiteStore]:
-    """A store whose server has a folder of characters of its own."""
+    """Open a store whose server has a separate folder of characters."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     with closing(SQLiteStore(tmp_path / "banks")) as held:
         yield held
@@ -53,7 +53,7 @@ def there(url: str) -> Iterator[RemoteCharacters]:
         yield client.characters
 
 
-def test_a_character_is_kept_loaded_and_removed(there: RemoteCharacters) -> None:
+def test_a_character_is_saved_loaded_and_removed(there: RemoteCharacters) -> None:
     assert there.list_names() == [DEFAULT_CHARACTER.name]
     there.save(NORA)
     assert there.list_names() == [DEFAULT_CHARACTER.name, NORA.name]
@@ -63,7 +63,7 @@ def test_a_character_is_kept_loaded_and_removed(there: RemoteCharacters) -> None
     assert there.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER
 
 
-def test_another_of_the_name_is_replaced_only_if_that_is_said(there: RemoteCharacters) -> None:
+def test_a_character_of_the_same_name_is_replaced_only_if_forced(there: RemoteCharacters) -> None:
     there.save(NORA)
     other = NORA.with_changes(description="A diver.")
     for keep in (lambda: there.save(other), lambda: there.add(json.dumps(card.to_card(other)).encode())):
@@ -77,7 +77,7 @@ def test_another_of_the_name_is_replaced_only_if_that_is_said(there: RemoteChara
 
 
 @pytest.mark.parametrize("form", ["json", "png"])
-def test_a_card_goes_out_and_comes_in_again(there: RemoteCharacters, tmp_path: Path, form: Any) -> None:
+def test_an_exported_card_can_be_added_again(there: RemoteCharacters, tmp_path: Path, form: Any) -> None:
     there.save(NORA)
     content = there.export(NORA.name, form)
     assert png_text.is_png(content) == (form == "png")
@@ -88,7 +88,7 @@ def test_a_card_goes_out_and_comes_in_again(there: RemoteCharacters, tmp_path: P
     assert character_library.has_picture(NORA.name) == (form == "png")
 
 
-def test_a_picture_stays_where_its_character_is_changed(there: RemoteCharacters) -> None:
+def test_a_changed_character_keeps_its_picture(there: RemoteCharacters) -> None:
     there.save(NORA)
     there.add(there.export(NORA.name, "png"), force=True)
     there.save(NORA.with_changes(description="A diver."), force=True)
@@ -96,7 +96,7 @@ def test_a_picture_stays_where_its_character_is_changed(there: RemoteCharacters)
     assert there.load(NORA.name).description == "A diver."
 
 
-def test_there_may_be_more_than_come_at_a_time(there: RemoteCharacters, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_listed_from_several_pages(there: RemoteCharacters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("everthread.client.connection.PAGE_ITEMS", 2)
     names = [f"Nora {n}" for n in range(5)]
     for name in names:
@@ -104,7 +104,7 @@ def test_there_may_be_more_than_come_at_a_time(there: RemoteCharacters, monkeypa
     assert there.list_names() == [DEFAULT_CHARACTER.name, *names]
 
 
-def test_one_that_is_not_there_is_not_found(there: RemoteCharacters) -> None:
+def test_a_missing_character_is_not_found(there: RemoteCharacters) -> None:
     for ask in (there.load, there.export, there.remove):
         with pytest.raises(NotFound, match="there is no character 'Nemo'"):
             ask("Nemo")
@@ -113,20 +113,20 @@ def test_one_that_is_not_there_is_not_found(there: RemoteCharacters) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "\ud800"])
-def test_a_name_that_no_address_holds_is_told(there: RemoteCharacters, name: str) -> None:
+def test_a_name_that_cannot_be_part_of_a_url_is_rejected(there: RemoteCharacters, name: str) -> None:
     for ask in (there.load, there.export, there.remove):
         with pytest.raises(BadQuery):
             ask(name)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x89PNG\r\n\x1a\nnot", b"\xff\xfe", b'{"name": ""}'])
-def test_what_is_no_card_is_told(there: RemoteCharacters, content: bytes) -> None:
+def test_an_invalid_card_is_rejected(there: RemoteCharacters, content: bytes) -> None:
     with pytest.raises(BadFile):
         there.add(content)
     assert there.list_names() == [DEFAULT_CHARACTER.name]
 
 
-def test_what_is_too_large_and_what_is_not_bytes_is_told(there: RemoteCharacters, tmp_path: Path) -> None:
+def test_a_card_that_is_too_large_or_not_bytes_is_rejected(there: RemoteCharacters, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="8,000,000"):
         there.add(bytes(8_000_001))
     wrong: Any = tmp_path / "nora.png"
@@ -134,11 +134,11 @@ def test_what_is_too_large_and_what_is_not_bytes_is_told(there: RemoteCharacters
         there.add(wrong)
 
 
-def test_a_key_for_one_bank_is_not_for_them(store: SQLiteStore, url: str) -> None:
+def test_a_key_for_one_bank_may_not_change_characters(store: SQLiteStore, url: str) -> None:
     with closing(KeyStore(server_db.get_path(store))) as keys:
         secret = keys.create("alice's", ["alice"], ["read", "write", "chat", "forget"])
     with Client(url, "alice", secret) as client:
-        assert client.characters.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER  # whoever may talk sees them
+        assert client.characters.load(DEFAULT_CHARACTER.name) == DEFAULT_CHARACTER  # "chat" permits reading
         with pytest.raises(ConfigError, match="this key does not permit the request"):
             client.characters.save(NORA)
         with pytest.raises(ConfigError, match="this key does not permit the request"):

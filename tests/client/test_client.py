@@ -1,4 +1,4 @@
-"""The client against a real server, and beside `Memory`: the same scenario gives the same with either."""
+"""The client against a real server; it returns the same results as `Memory`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from everthread.server.settings import Settings
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
-LATE = 2.0  # seconds until an answer that is late
+LATE_S = 2.0  # delay of a late response
 BANK = "alice/captain nemo"
 DAY = datetime(2024, 5, 17, 12, tzinfo=timezone(timedelta(hours=2)))
 SAID = [
@@ -95,18 +95,18 @@ def client(url: str) -> Iterator[Client]:
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[Memory]:
-    """A memory in this process, of another folder."""
+    """Open a memory in this process, in another folder."""
     with Memory.open(BANK, store=tmp_path / "beside", embedder=HashEmbedder(64)) as each:
         yield each
 
 
-# ------------------------------------------------------------------ the same as Memory
+# ------------------------------------------------------------- comparison with Memory
 
-OWN = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}  # what only a server has
+OWN = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}  # only on a server
 OWN |= {"recipes", "recipe", "set_recipe", "set_options"}
 
 
-def test_its_methods_are_those_of_memory_and_take_the_same() -> None:
+def test_client_methods_have_the_signatures_of_memory() -> None:
     ours = {name: each for name, each in vars(Client).items() if inspect.isfunction(each) and not name.startswith("_")}
     for name, method in ours.items():
         if name in OWN:
@@ -117,53 +117,53 @@ def test_its_methods_are_those_of_memory_and_take_the_same() -> None:
             assert (parameter.kind, parameter.default) == (same.kind, same.default), f"{name}({parameter.name})"
 
 
-def test_what_memory_has_and_it_has_not_is_what_only_a_store_beside_it_can_do() -> None:
+def test_client_lacks_only_methods_that_need_a_local_store() -> None:
     public = {name for name in vars(Memory) if not name.startswith("_") and callable(getattr(Memory, name))}
     inner = {"add_unit", "dequeue", "enqueue", "jobs", "open", "reindex", "replace_lines", "save_recipe"}
     assert public - set(vars(Client)) == inner
 
 
-Told = dict[str, Any]
+Results = dict[str, Any]
 
 
-def scenario(bank: Any) -> Told:
-    """What a bank tells, from its first line to its last."""
-    told: Told = {"kept": bank.observe_many(LINES)}
-    told["again"] = bank.observe_many(LINES[:2])
-    told["one"] = bank.observe(
+def scenario(bank: Any) -> Results:
+    """Return the results of a bank's methods over its whole life."""
+    results: Results = {"kept": bank.observe_many(LINES)}
+    results["again"] = bank.observe_many(LINES[:2])
+    results["one"] = bank.observe(
         "Mia has a dog.", speaker="Alice", said_at=DAY + timedelta(hours=5), session="session 1", key="k9"
     )
-    told["lines"] = list(bank.lines())
-    told["behind"] = list(bank.lines(after=2, limit=2))
-    told["none"] = list(bank.lines(limit=0))
-    told["alices"] = list(bank.lines(Filter(speaker="Alice", since=DAY + timedelta(minutes=1))))
-    told["sessions"] = bank.sessions()
-    told["recall"] = bank.recall("Where does Mia live?", 3, as_of=DAY + timedelta(days=2))
-    told["filtered"] = bank.recall("Mia", where=Filter(session=("session 1",), metadata={"n": 2}), exclude={1})
-    told["context"] = bank.context("Where does my sister Mia live?", 200, as_of=DAY + timedelta(days=2), gate=False)
-    told["nothing"] = bank.context("", 50)
-    told["corrected"] = replace(bank.correct(5, "Mia has a cat."), metadata={}, key=None)
-    told["retracted"] = replace(bank.retract(4), retracted_at=None)
-    told["all"] = [replace(line, retracted_at=None, metadata={}, key=None) for line in bank.lines(retracted=True)]
+    results["lines"] = list(bank.lines())
+    results["after"] = list(bank.lines(after=2, limit=2))
+    results["none"] = list(bank.lines(limit=0))
+    results["alices"] = list(bank.lines(Filter(speaker="Alice", since=DAY + timedelta(minutes=1))))
+    results["sessions"] = bank.sessions()
+    results["recall"] = bank.recall("Where does Mia live?", 3, as_of=DAY + timedelta(days=2))
+    results["filtered"] = bank.recall("Mia", where=Filter(session=("session 1",), metadata={"n": 2}), exclude={1})
+    results["context"] = bank.context("Where does my sister Mia live?", 200, as_of=DAY + timedelta(days=2), gate=False)
+    results["nothing"] = bank.context("", 50)
+    results["corrected"] = replace(bank.correct(5, "Mia has a cat."), metadata={}, key=None)
+    results["retracted"] = replace(bank.retract(4), retracted_at=None)
+    results["all"] = [replace(line, retracted_at=None, metadata={}, key=None) for line in bank.lines(retracted=True)]
     bank.set_setting("remember", "always")
-    told["settings"] = bank.settings()
-    told["forgot"] = [
+    results["settings"] = bank.settings()
+    results["forgot"] = [
         replace(bank.forget(seq=2), forgotten_at=DAY),
         replace(bank.forget(session="session 1"), forgotten_at=DAY),
     ]
-    told["stats"] = replace(bank.stats(), bytes=0)
-    told["gone"] = replace(bank.forget(everything=True), forgotten_at=DAY)
-    return told
+    results["stats"] = replace(bank.stats(), bytes=0)
+    results["gone"] = replace(bank.forget(everything=True), forgotten_at=DAY)
+    return results
 
 
-def test_the_same_scenario_gives_the_same(client: Client, local: Memory) -> None:
+def test_client_and_memory_return_the_same_results(client: Client, local: Memory) -> None:
     remote, here = scenario(client), scenario(local)
     for name, each in here.items():
         assert remote[name] == each, name
 
 
 def wrong(bank: Any) -> Iterator[Callable[[], object]]:
-    """What can't be done."""
+    """Yield calls with invalid arguments."""
     yield lambda: bank.observe(" ")
     yield lambda: bank.observe("x", said_at=datetime(2024, 1, 1))
     yield lambda: bank.observe("x", role="bystander")
@@ -188,7 +188,7 @@ def wrong(bank: Any) -> Iterator[Callable[[], object]]:
     yield lambda: bank.set_notes(9)
 
 
-def test_what_is_wrong_raises_the_same(client: Client, local: Memory) -> None:
+def test_client_and_memory_reject_the_same_arguments(client: Client, local: Memory) -> None:
     for bank in (client, local):
         bank.observe("Hello.")
     for there, here in zip(wrong(client), wrong(local), strict=True):
@@ -219,7 +219,7 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
     assert client.units("fact") == []
 
 
-def test_long_lists_come_page_by_page_and_whole(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_lists_are_fetched_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("everthread.client.connection.PAGE_ITEMS", 7)
     monkeypatch.setattr("everthread.client.client.BATCH_LINES", 10)
     done: list[int] = []
@@ -230,7 +230,7 @@ def test_long_lists_come_page_by_page_and_whole(client: Client, monkeypatch: pyt
     assert [session.id for session in client.sessions()] == [f"s{n}" for n in range(20)]
 
 
-def test_banks_and_rows_to_keep(url: str, client: Client) -> None:
+def test_other_banks_are_listed_and_recalled_and_lines_are_exported(url: str, client: Client) -> None:
     client.observe_many(LINES)
     with Client(url, "bob") as other:
         other.observe("Hello.")
@@ -243,7 +243,7 @@ def test_banks_and_rows_to_keep(url: str, client: Client) -> None:
     assert [row["text"] for row in rows] == [text for _, text in SAID]
 
 
-def test_a_conversation_is_ended_as_the_person_wants(client: Client) -> None:
+def test_a_conversation_is_remembered_or_forgotten_as_the_user_answers(client: Client) -> None:
     client.observe_many(LINES)
     asked = client.end("session 1")
     assert (asked.remembered, asked.question) == (None, "Shall I remember this conversation?")
@@ -268,7 +268,7 @@ def test_a_goodbye_is_answered_with_the_question_and_a_no_with_a_receipt(client:
     assert list(client.lines()) == []
 
 
-def test_a_name_that_would_lead_elsewhere_costs_no_more_than_is_named(client: Client) -> None:
+def test_a_name_that_is_a_relative_path_is_rejected(client: Client) -> None:
     client.observe("Hello.", session="one")
     for session in ("..", "."):
         with pytest.raises(BadQuery, match="can't be part of a url"):
@@ -285,7 +285,7 @@ def test_a_name_that_would_lead_elsewhere_costs_no_more_than_is_named(client: Cl
 TALK = b"Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
 
 
-def test_a_file_is_imported_once_and_told_of(client: Client) -> None:
+def test_a_file_is_imported_once_and_its_counts_are_returned(client: Client) -> None:
     done = client.import_file(TALK, name="talk.txt", assistant=["Nora"], tz="Europe/Berlin")
     assert done == ImportResult(read=2, added=2, skipped={}, lines=2)
     assert client.import_file(TALK, name="talk.txt", assistant="Nora") == replace(done, added=0)
@@ -294,7 +294,7 @@ def test_a_file_is_imported_once_and_told_of(client: Client) -> None:
 
 
 @pytest.mark.parametrize("given", [{"name": "talk.jsonl"}, {"format": "jsonl"}])
-def test_what_was_exported_is_imported_into_another_bank(url: str, client: Client, given: dict[str, str]) -> None:
+def test_exported_lines_are_imported_into_another_bank(url: str, client: Client, given: dict[str, str]) -> None:
     client.observe_many(LINES)
     rows = "".join(f"{row}\n" for row in client.export()).encode()
     with Client(url, "bob") as other:
@@ -303,7 +303,7 @@ def test_what_was_exported_is_imported_into_another_bank(url: str, client: Clien
     assert client.import_file(rows, **given).added == 0
 
 
-def test_files_are_taken_as_what_they_are_called(client: Client) -> None:
+def test_the_format_of_a_file_is_found_by_its_name(client: Client) -> None:
     messages = [{"role": "user", "content": "I keep bees."}, {"role": "assistant", "content": "How many?"}]
     assert client.import_file(json.dumps(messages).encode(), name="talk.JSON").added == 2
 
@@ -331,7 +331,7 @@ def test_files_are_taken_as_what_they_are_called(client: Client) -> None:
         ("talk.txt", {}, BadInput, r"invalid file: got str, expected bytes; read them with Path\(...\).read_bytes"),
     ],
 )
-def test_a_file_that_cannot_be_imported_is_told(
+def test_an_invalid_file_is_rejected_and_nothing_is_imported(
     client: Client, content: Any, given: dict[str, Any], kind: type[Exception], told: str
 ) -> None:
     client.observe("Hello.")
@@ -364,7 +364,7 @@ def talking(store: SQLiteStore, *told: llm.Told) -> Iterator[Client]:
             yield client
 
 
-def test_a_reply_comes_piece_by_piece_and_is_kept(store: SQLiteStore) -> None:
+def test_a_reply_is_streamed_and_saved(store: SQLiteStore) -> None:
     with talking(store, llm.Reply("She lives in Lisbon.", usage=(50, 5))) as client:
         client.observe(
             "My sister Mia moved to Lisbon.", session="before", said_at=datetime.now(UTC) - timedelta(days=2)
@@ -382,14 +382,14 @@ def test_a_reply_comes_piece_by_piece_and_is_kept(store: SQLiteStore) -> None:
         assert list(reply) == []
 
 
-def test_an_address_behind_which_there_is_nothing_is_told(store: SQLiteStore) -> None:
+def test_a_url_with_a_wrong_path_is_reported(store: SQLiteStore) -> None:
     app = create_app(Services(store, HashEmbedder(64), None, Default()))
     with serving(app) as url, Client(f"{url}/nope", bank="alice") as lost, pytest.raises(NotFound) as told:
         lost.stats()
     assert str(told.value).startswith("unknown address; the API is below /api/v1")
 
 
-def test_a_reply_that_is_stopped_is_kept_as_far_as_it_came(store: SQLiteStore) -> None:
+def test_a_stopped_reply_is_saved_as_far_as_it_arrived(store: SQLiteStore) -> None:
     with talking(store, llm.Stall("One two three")) as client:
         reply = client.reply("Count to a million.")
         assert next(reply).strip() == "One"
@@ -401,7 +401,7 @@ def test_a_reply_that_is_stopped_is_kept_as_far_as_it_came(store: SQLiteStore) -
         reply.stop()
 
 
-def test_a_reply_that_nobody_reads_is_kept_all_the_same(store: SQLiteStore) -> None:
+def test_an_unread_reply_is_saved_by_the_server(store: SQLiteStore) -> None:
     with talking(store, llm.Reply("Here I am.", delay=0.02)) as client:
         next(client.reply("Hello"))
         end = time.monotonic() + PATIENCE
@@ -410,14 +410,14 @@ def test_a_reply_that_nobody_reads_is_kept_all_the_same(store: SQLiteStore) -> N
             time.sleep(0.02)
 
 
-def test_without_a_model_what_is_remembered_is_shown_and_not_kept(client: Client) -> None:
+def test_without_a_model_memories_are_shown_and_not_saved(client: Client) -> None:
     client.observe("My sister Mia moved to Lisbon.", session="before", said_at=DAY)
     reply = client.reply("Where does my sister Mia live?")
     assert "Lisbon" in "".join(reply)
     assert reply.line is None
 
 
-def test_a_model_that_fails_raises_as_it_does_here_and_what_was_said_is_kept(store: SQLiteStore) -> None:
+def test_a_failing_model_raises_its_error_and_the_users_line_is_saved(store: SQLiteStore) -> None:
     with talking(store, llm.Status(400)) as client:
         reply = client.reply("Hello")
         with pytest.raises(LLMRejected):
@@ -425,7 +425,7 @@ def test_a_model_that_fails_raises_as_it_does_here_and_what_was_said_is_kept(sto
         assert list(client.lines())[-1].text == "Hello"
 
 
-def test_a_reply_to_nothing_is_refused_and_nothing_is_kept(store: SQLiteStore) -> None:
+def test_a_blank_line_is_rejected_and_not_saved(store: SQLiteStore) -> None:
     with talking(store) as client:
         client.observe("Hello.")
         with pytest.raises(BadLine):
@@ -437,33 +437,36 @@ def test_a_reply_to_nothing_is_refused_and_nothing_is_kept(store: SQLiteStore) -
 
 
 @dataclass
-class Bad:
-    """A proxy that does what it is told to the first requests, and lets the others through."""
+class FaultyProxy:
+    """A proxy that injects faults into the first requests and forwards the others."""
 
     url: str
-    behind: str
+    target: str
     faults: list[str] = field(default_factory=list)
     asked: list[tuple[str, str | None]] = field(default_factory=list)
 
 
 @contextmanager
-def bad(behind: str, *faults: str) -> Iterator[Bad]:
-    """lose: the request is done, and the answer cut; refuse: 503; half: the answer breaks off in the middle; late: the
-    answer comes after LATE seconds."""
+def faulty_proxy(target: str, *faults: str) -> Iterator[FaultyProxy]:
+    """Run a proxy with these faults.
+
+    lose: forward the request, drop the response. refuse: respond with 503. half: cut the response in the middle. late:
+    delay the response by LATE_S.
+    """
 
     class Handler(Quiet):
         def do_any(self) -> None:
-            fault = told.faults.pop(0) if told.faults else ""
-            told.asked.append((self.command, self.headers.get("Idempotency-Key")))
+            fault = proxy.faults.pop(0) if proxy.faults else ""
+            proxy.asked.append((self.command, self.headers.get("Idempotency-Key")))
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if fault == "refuse":
                 problem = {"type": "urn:everthread:busy", "title": "", "status": 503, "detail": "no place"}
                 self.answer(503, json.dumps(problem).encode(), {"Retry-After": "0"})
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-            answer = httpx.request(self.command, behind + self.path, content=body, headers=headers, timeout=PATIENCE)
+            answer = httpx.request(self.command, target + self.path, content=body, headers=headers, timeout=PATIENCE)
             if fault == "late":
-                time.sleep(LATE)
+                time.sleep(LATE_S)
             if fault == "lose":
                 self.connection.shutdown(socket.SHUT_RDWR)
             else:
@@ -484,8 +487,8 @@ def bad(behind: str, *faults: str) -> Iterator[Bad]:
             self.wfile.write(data)
 
     with answering(Handler) as url:
-        told = Bad(url, behind, list(faults))
-        yield told
+        proxy = FaultyProxy(url, target, list(faults))
+        yield proxy
 
 
 @pytest.fixture
@@ -494,8 +497,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fault", ["lose", "half", "refuse"])
-def test_a_write_whose_answer_was_lost_is_done_once(url: str, quick: None, fault: str) -> None:
-    with bad(url, fault, fault) as between, Client(between.url, BANK) as client:
+def test_a_write_is_performed_once_if_its_response_is_lost(url: str, quick: None, fault: str) -> None:
+    with faulty_proxy(url, fault, fault) as between, Client(between.url, BANK) as client:
         line = client.observe("Hello.")
         assert (line.seq, line.text) == (1, "Hello.")
         assert [each.text for each in client.lines()] == ["Hello."]
@@ -505,54 +508,54 @@ def test_a_write_whose_answer_was_lost_is_done_once(url: str, quick: None, fault
 
 
 @pytest.mark.parametrize("fault", ["lose", "half", "refuse"])
-def test_a_file_whose_answer_was_lost_is_imported_once(url: str, quick: None, fault: str) -> None:
-    with bad(url, fault, fault) as between, Client(between.url, BANK) as client:
+def test_a_file_is_imported_once_if_the_response_is_lost(url: str, quick: None, fault: str) -> None:
+    with faulty_proxy(url, fault, fault) as between, Client(between.url, BANK) as client:
         assert client.import_file(TALK, name="talk.txt").added == 2
     assert len(between.asked) == 3
 
 
-def test_the_answer_to_a_file_is_waited_for_longer(url: str, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "READ_TIMEOUT_S", LATE / 2)
-    with bad(url, "late", "late") as between, Client(between.url, BANK) as client:
+def test_an_import_has_a_longer_timeout(url: str, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "READ_TIMEOUT_S", LATE_S / 2)
+    with faulty_proxy(url, "late", "late") as between, Client(between.url, BANK) as client:
         assert client.import_file(TALK, name="talk.txt").added == 2
         assert len(between.asked) == 1
         assert client.stats().lines == 2
         assert len(between.asked) > 2
 
 
-def test_forgetting_whose_answer_was_lost_gives_the_receipt(url: str, quick: None) -> None:
+def test_forgetting_returns_the_receipt_if_the_first_response_is_lost(url: str, quick: None) -> None:
     with Client(url, BANK) as client:
         client.observe_many(LINES)
-    with bad(url, "lose") as between, Client(between.url, BANK) as client:
+    with faulty_proxy(url, "lose") as between, Client(between.url, BANK) as client:
         assert client.forget(everything=True).lines == 4
 
 
-def test_a_reply_whose_line_breaks_is_taken_up_again(store: SQLiteStore, quick: None) -> None:
+def test_a_reply_continues_after_its_connection_breaks(store: SQLiteStore, quick: None) -> None:
     said = "She lives in Lisbon, by the river, and keeps a dog."
     with (
-        talking(store, said, "Never.") as behind,
-        bad(behind._connection.url, "half") as between,
+        talking(store, said, "Never.") as target,
+        faulty_proxy(target._connection.url, "half") as between,
         Client(between.url, BANK) as client,
     ):
         reply = client.reply("Where does Mia live?")
         assert "".join(reply) == said
         assert reply.line is not None
-        assert [line.text for line in client.lines() if line.role == "assistant"][1:] == [said]  # behind the greeting
+        assert [line.text for line in client.lines() if line.role == "assistant"][1:] == [said]  # after the greeting
 
 
-def test_a_server_that_never_has_room_is_told(url: str, quick: None) -> None:
-    with bad(url, *["refuse"] * 9) as between, Client(between.url) as client:
+def test_a_server_that_stays_busy_is_reported(url: str, quick: None) -> None:
+    with faulty_proxy(url, *["refuse"] * 9) as between, Client(between.url) as client:
         with pytest.raises(StoreUnavailable, match="no place"):
             client.observe("Hello.")
         assert len(between.asked) == 4
 
 
-def test_a_server_that_only_hangs_up_is_told(url: str, quick: None) -> None:
-    with bad(url, *["lose"] * 9) as between, Client(between.url) as client, pytest.raises(StoreUnavailable):
+def test_a_server_that_closes_every_connection_is_reported(url: str, quick: None) -> None:
+    with faulty_proxy(url, *["lose"] * 9) as between, Client(between.url) as client, pytest.raises(StoreUnavailable):
         client.stats()
 
 
-def test_where_no_server_is_the_remedy_is_told() -> None:
+def test_the_error_without_a_server_names_the_remedy() -> None:
     remedy = r"no server answers at .*start one with `everthread serve`"
     with (
         llm.closed_port() as port,
@@ -562,7 +565,7 @@ def test_where_no_server_is_the_remedy_is_told() -> None:
         client.stats()
 
 
-def test_a_server_of_somebody_else_is_told() -> None:
+def test_a_server_of_another_kind_is_reported() -> None:
     told = "is not an Everthread server"
     with llm.llm_server() as server, Client(server.host) as client, pytest.raises(ConfigError, match=told):
         client.stats()
@@ -571,7 +574,7 @@ def test_a_server_of_somebody_else_is_told() -> None:
 # --------------------------------------------------------------------------- keys
 
 
-def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteStore) -> None:
+def test_a_key_permits_only_its_bank_and_operations(store: SQLiteStore) -> None:
     with closing(KeyStore(server_db.get_path(store))) as keys:
         secret = keys.create("alice's", [BANK], ["read", "write"])
     engine = Services(store, HashEmbedder(64), None, Default())
@@ -595,7 +598,7 @@ def test_with_a_key_it_has_what_the_key_is_for_and_nothing_else(store: SQLiteSto
 # --------------------------------------------------------------------- bad input
 
 
-def test_what_is_no_address_no_bank_and_no_key_is_told() -> None:
+def test_an_invalid_url_bank_or_key_is_rejected() -> None:
     with pytest.raises(ConfigError, match="invalid url: got 'localhost:7391', expected that of a server"):
         Client("localhost:7391")
     with pytest.raises(BadBankId):
@@ -604,18 +607,18 @@ def test_what_is_no_address_no_bank_and_no_key_is_told() -> None:
         Client(key="et_ü")
 
 
-def test_a_bank_that_is_not_there_is_not_found(client: Client) -> None:
+def test_a_missing_bank_is_not_found(client: Client) -> None:
     with pytest.raises(NotFound, match="there is no bank"):
         client.stats()
 
 
 @pytest.mark.parametrize(("name", "value"), [("character", {}), ("remember", "sometimes"), ("remember", 1)])
-def test_only_whether_it_remembers_is_set_here(client: Client, name: str, value: Any) -> None:
+def test_other_settings_and_invalid_values_are_rejected(client: Client, name: str, value: Any) -> None:
     with pytest.raises(BadQuery, match="remember can, to always, ask, never"):
         client.set_setting(name, value)
 
 
-def test_lists_know_no_metadata_and_retracted_lines_are_not_sent(client: Client) -> None:
+def test_filters_by_metadata_and_retracted_lines_are_rejected(client: Client) -> None:
     with pytest.raises(BadQuery, match="kind, category and metadata are for recall"):
         client.lines(Filter(metadata={"n": 1}))
     with pytest.raises(BadLine, match="store it, then retract it"):
@@ -635,13 +638,13 @@ def test_lists_know_no_metadata_and_retracted_lines_are_not_sent(client: Client)
         (404, "not-found", NotFound),
     ],
 )
-def test_problems_are_our_own_errors(status: int, name: str, kind: type[Exception]) -> None:
+def test_problem_documents_become_the_librarys_errors(status: int, name: str, kind: type[Exception]) -> None:
     error = connection.build_error(status, {"type": f"urn:everthread:{name}", "detail": "what is wrong"}, "http://x")
     assert type(error) is kind
     assert str(error) == "what is wrong"
 
 
-def test_what_was_said_holds_what_unicode_takes_for_the_end_of_a_line(store: SQLiteStore) -> None:
+def test_texts_may_contain_line_breaks_of_unicode(store: SQLiteStore) -> None:
     said, told = "One\u2028two\u0085three.", "Four\u2029five."
     with talking(store, llm.Reply([told])) as client:
         reply = client.reply(said)

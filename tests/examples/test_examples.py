@@ -1,4 +1,4 @@
-"""The examples run, offline, and print what they promise; the store of one's own finds what the shipped one finds."""
+"""The examples run offline with the documented output; the example store returns what the shipped one returns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(name: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_the_dump_shows_the_chunks_before_and_after_a_text_is_deleted() -> None:
+def test_the_dump_shows_the_chunks_before_and_after_a_deletion() -> None:
     before, after = run("dump_memory.py").split("After the note was replaced")
     assert before.count('{"kind": "talk"}') == 5
     assert "Bruno guards the mill from nine to noon." in before
@@ -50,7 +50,7 @@ def test_the_dump_shows_the_chunks_before_and_after_a_text_is_deleted() -> None:
     assert "Bruno guards the mill all day now." in after
 
 
-def test_each_question_of_the_articles_is_answered_in_all_three_ways() -> None:
+def test_each_question_about_the_articles_is_answered_by_all_three_methods() -> None:
     told = run("wiki_retrieval.py")
     answers = "more than thirty kilometres", "keep mould away for days", "the Earth crosses it, shooting stars"
     assert [told.count(answer) for answer in answers] == [3, 3, 3]
@@ -109,10 +109,10 @@ STEPS = st.one_of(
     query=st.sampled_from(WORDS),
     where=st.sampled_from([None, Filter(session="a"), Filter(until=NOON - timedelta(days=1))]),
 )
-def test_whatever_is_done_the_store_with_an_index_of_its_own_finds_the_same(
+def test_the_store_with_its_own_index_returns_the_same_results(
     tmp_path_factory: pytest.TempPathFactory, own: Any, steps: list[tuple[str, Any]], query: str, where: Filter | None
 ) -> None:
-    index = own.Remote()
+    index = own.RemoteIndex()
     stores = SQLiteStore(tmp_path_factory.mktemp("plain")), own.IndexedStore(tmp_path_factory.mktemp("own"), index)
     plain, indexed = (Memory.open("bank", store=store, embedder=HashEmbedder(64)) for store in stores)
     for name, value in steps:
@@ -142,8 +142,8 @@ def shown(hits: list[Hit]) -> list[tuple[int, str, object]]:
     return [(hit.line.seq, hit.line.text, pytest.approx(hit.score, abs=1e-4)) for hit in hits]
 
 
-def test_with_another_model_the_index_is_filled_again_by_reindex(tmp_path: Path, own: Any) -> None:
-    index = own.Remote()
+def test_reindex_fills_the_index_for_another_model(tmp_path: Path, own: Any) -> None:
+    index = own.RemoteIndex()
     store = own.IndexedStore(tmp_path, index)
     with Memory.open("bank", store=store, embedder=HashEmbedder(64)) as memory:
         memory.observe("The kite is red.")
