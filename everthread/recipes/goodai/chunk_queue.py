@@ -1,14 +1,14 @@
 """A queue of overlapping chunks over texts that follow one another: goodai-ltm's layout. Pure.
 
-Texts are laid end to end in a *run*; a separator ends the run. In a run that was only added to, chunk i begins at token
-i · step and holds `capacity` tokens; the last ones, at the run's end, are shorter. A chunk may thereby hold the end of
-one text and the beginning of the next. When a text is replaced or deleted, the chunks that held some of it are laid
-anew over what is left, up to the first chunk that begins behind it; that one and all others stay as they are. So no
-neighbour is touched, a change costs what the text is long, and two chunks share no fewer tokens than before.
+Texts are concatenated in a *run*; a separator ends the run. If a run was only added to, chunk i begins at token
+i · step and holds `capacity` tokens; the last ones, at the run's end, are shorter. A chunk may thus hold the end of one
+text and the beginning of the next. When a text is replaced or deleted, the chunks that held some of it are cut again
+from the remaining tokens, up to the first chunk that begins after it; that one and all others stay. So neighbours don't
+change, the cost is proportional to the text, and two chunks share at least as many tokens as before.
 
-It knows no tokenizer, no vectors, no store and no clock: it is told where the tokens of a text begin, and each
-operation tells which chunks have appeared, changed and gone. A token reaches to the beginning of the next one, so that
-the tokens are the whole text, blanks and line breaks included.
+The queue uses no tokenizer, vectors, store or clock: callers pass the positions at which tokens begin, and each
+operation returns the chunks that appeared, changed and disappeared. A token extends to the beginning of the next one,
+so the tokens are the whole text, including blanks and line breaks.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from everthread.errors import BadInput, NotFound
 from everthread.text.tokenized_text import Text, from_state, make_text, to_state
 from everthread.types import Metadata
 
-CHUNK_TOKENS = 24  # tokens of a chunk
-OVERLAP = 0.5  # share of a chunk that the next one holds again
-MAX_CHUNKS = 50_000  # chunks; then the oldest goes
+CHUNK_TOKENS = 24
+OVERLAP = 0.5  # share of a chunk that the next one repeats
+MAX_CHUNKS = 50_000  # beyond it the oldest is evicted
 VERSION = 1  # of the state as JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The tokens from start to end (excluded) of a run; keys are of the texts it holds some of, in order."""
+    """The tokens of a run from start to end (excluded)."""
 
     id: int
     run: int
     start: int
     end: int
     text: str
-    keys: tuple[int, ...]
-    main: int  # the key of the text that it holds most of; of two alike the first
+    keys: tuple[int, ...]  # of the texts that it contains tokens of, in order
+    main: int  # the key of the text with most tokens in it, the first of equals
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What an operation did to the chunks: their ids, none in two of the three."""
+    """The ids of the chunks that an operation changed. No id is in two of the three."""
 
     appeared: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
@@ -55,7 +55,7 @@ class Changes:
 
 @dataclass(slots=True, eq=False)
 class _Mark:
-    """A chunk in its run; it ends after `capacity` tokens, or with the run."""
+    """The start of a chunk in its run; the chunk ends after `capacity` tokens, or with the run."""
 
     id: int
     run: _Run
@@ -63,7 +63,7 @@ class _Mark:
 
 
 class _Run:
-    """Texts end to end. Positions count tokens and go on counting when the front is evicted."""
+    """Concatenated texts. Positions count tokens, including evicted ones at the front."""
 
     def __init__(self, id: int, first: int = 0) -> None:
         self.id = id
@@ -78,7 +78,7 @@ class _Run:
         self.end += len(text.starts)
 
     def put(self, place: int, texts: list[Text]) -> None:
-        """Put other texts, or none, where one was."""
+        """Replace a text by others, or by none."""
         at = self.begins[place]
         self.texts[place : place + 1] = texts
         del self.begins[place:]
@@ -88,7 +88,7 @@ class _Run:
         self.end = at
 
     def trim(self, first: int) -> list[int]:
-        """Drop all tokens before a position; the keys of the texts that are gone."""
+        """Drop all tokens before a position, and return the keys of the texts that are gone."""
         place = bisect_right(self.begins, first) - 1
         gone = [text.key for text in self.texts[:place]]
         self.texts[: place + 1] = [self.texts[place].without(first - self.begins[place])]
@@ -100,7 +100,7 @@ class _Run:
         return bisect_left(self.texts, key, key=lambda text: text.key)
 
     def parts(self, start: int, end: int) -> list[tuple[Text, int, int]]:
-        """The texts between two positions, each with its tokens' numbers from and to."""
+        """Return the texts between two positions, each with the range of its tokens."""
         found = []
         place = bisect_right(self.begins, start) - 1
         while start < end:
@@ -112,14 +112,23 @@ class _Run:
 
 
 class ChunkQueue:
-    """Texts under lasting keys, and the chunks over them. Keys and ids are numbers from 1, and none comes twice.
+    """Texts under permanent keys, and the chunks cut from them. Keys and ids count from 1 and are never reused.
 
-    capacity: tokens of a chunk; overlap: the share of it, up to a half, that two neighbours have in common; limit: the
-    number of chunks. Beyond it the oldest goes, with the tokens that only it holds: a text loses its beginning that
-    way, and its key with its last token. Raises BadInput for impossible values, NotFound for a key that isn't there.
+    Methods raise NotFound for a key or an id that doesn't exist.
     """
 
     def __init__(self, capacity: int = CHUNK_TOKENS, overlap: float = OVERLAP, limit: int = MAX_CHUNKS) -> None:
+        """Create an empty queue.
+
+        Args:
+            capacity: tokens of a chunk.
+            overlap: share of a chunk, up to a half, that the next one repeats.
+            limit: maximum number of chunks. Beyond it the oldest is evicted, with the tokens that only it holds: a text
+                loses its beginning that way, and its key with its last token.
+
+        Raises:
+            BadInput: a value is invalid.
+        """
         if capacity < 1:
             raise BadInput(f"a chunk can't hold {capacity} tokens; give a capacity of at least 1")
         if not 0 <= overlap <= 0.5:
@@ -130,9 +139,9 @@ class ChunkQueue:
         self.step = capacity - int(capacity * overlap)
         self._runs: OrderedDict[int, _Run] = OrderedDict()
         self._open: int | None = None  # the run that the next text goes to
-        self._homes: dict[int, _Run] = {}  # of a text, by its key
+        self._runs_by_key: dict[int, _Run] = {}  # of a text, by its key
         self._marks: dict[int, _Mark] = {}
-        self._keys = self._ids = self._run_ids = 0  # the last ones given
+        self._keys = self._ids = self._run_ids = 0  # the last ones assigned
 
     def add(
         self,
@@ -142,14 +151,25 @@ class ChunkQueue:
         timestamp: datetime | None = None,
         importance: int | None = None,
     ) -> tuple[int, Changes]:
-        """Put a text behind the last one: its key, and what became of the chunks. starts: where its tokens begin."""
+        """Append a text.
+
+        Args:
+            text: the text.
+            starts: the ascending positions at which its tokens begin.
+            metadata: anything that JSON can hold.
+            timestamp: when the text was said.
+            importance: from 1 to 10.
+
+        Returns:
+            Its key, and the changes of chunks.
+        """
         new = make_text(self._keys + 1, text, starts, {} if metadata is None else metadata, timestamp, importance)
         self._keys = new.key
         run = self._runs[self._open] if self._open is not None else self._new_run()
         end = run.end
         run.append(new)
-        self._homes[new.key] = run
-        return new.key, self._laid(run, end, end, len(new.starts))
+        self._runs_by_key[new.key] = run
+        return new.key, self._cut_again(run, end, end, len(new.starts))
 
     def replace(
         self,
@@ -160,56 +180,56 @@ class ChunkQueue:
         timestamp: datetime | None,
         importance: int | None,
     ) -> Changes:
-        """Put another text in the place, and under the key, of one that is there."""
-        run = self._home(key)
+        """Replace a text; its key and position stay. Arguments are those of `add`."""
+        run = self._get_run(key)
         new = make_text(key, text, starts, metadata, timestamp, importance)
-        return self._put(run, run.place(key), [new])
+        return self._replace(run, run.place(key), [new])
 
     def delete(self, key: int) -> Changes:
-        """Remove a text. Its neighbours then follow one another."""
-        run = self._home(key)
-        changes = self._put(run, run.place(key), [])
-        del self._homes[key]
+        """Remove a text, so that its neighbours become adjacent."""
+        run = self._get_run(key)
+        changes = self._replace(run, run.place(key), [])
+        del self._runs_by_key[key]
         if not run.texts:
-            self._drop(run)
+            self._drop_run(run)
         return changes
 
     def separate(self) -> None:
-        """Let no chunk hold the last text and the next one."""
+        """Keep the last text and the next one in different chunks."""
         self._open = None
 
     def clear(self) -> Changes:
-        """Remove every text. Keys and ids go on counting, so that none of before is ever taken for another."""
+        """Remove all texts. Keys and ids are not reused."""
         gone = tuple(self._marks)
         self._runs.clear()
-        self._homes.clear()
+        self._runs_by_key.clear()
         self._marks.clear()
         self._open = None
         return Changes(gone=gone)
 
     def get(self, key: int) -> Text:
-        run = self._home(key)
+        run = self._get_run(key)
         return run.texts[run.place(key)]
 
     def texts(self) -> list[Text]:
-        """All texts, in order."""
+        """Return all texts, in order."""
         return [text for run in self._runs.values() for text in run.texts]
 
     def ids(self) -> list[int]:
-        """The ids of all chunks, the oldest first."""
+        """Return the ids of all chunks, the oldest first."""
         return [mark.id for run in self._runs.values() for mark in run.marks]
 
     def __len__(self) -> int:
-        """How many chunks there are."""
+        """Return the number of chunks."""
         return len(self._marks)
 
     def __contains__(self, id: object) -> bool:
-        """Whether there is a chunk of that id."""
+        """Return whether a chunk of that id exists."""
         return id in self._marks
 
     def chunk(self, id: int) -> Chunk:
         if (mark := self._marks.get(id)) is None:
-            raise NotFound(f"there is no chunk {id!r}; it was evicted or deleted, or never was")
+            raise NotFound(f"there is no chunk {id!r}; it was evicted or deleted, or never existed")
         end = min(mark.start + self.capacity, mark.run.end)
         parts = mark.run.parts(mark.start, end)
         text = "".join(text.between(first, last) for text, first, last in parts)
@@ -217,11 +237,11 @@ class ChunkQueue:
         return Chunk(id, mark.run.id, mark.start, end, text, tuple(part[0].key for part in parts), main)
 
     def bounds(self, run: int) -> tuple[int, int]:
-        """The positions of a run's first token, and behind its last one."""
+        """Return the start and end (excluded) of a run."""
         return self._runs[run].first, self._runs[run].end
 
     def pieces(self, run: int, start: int, end: int) -> list[str]:
-        """The tokens of a run from start to end (excluded), both within its bounds."""
+        """Return the tokens of a run from start to end (excluded), both within its bounds."""
         return [
             piece
             for text, first, last in self._runs[run].parts(start, end)
@@ -234,44 +254,44 @@ class ChunkQueue:
         run = self._runs[self._open] = _Run(self._open)
         return run
 
-    def _home(self, key: int) -> _Run:
-        if (run := self._homes.get(key)) is None:
-            raise NotFound(f"there is no text with the key {key!r}; it was deleted or evicted, or never was")
+    def _get_run(self, key: int) -> _Run:
+        if (run := self._runs_by_key.get(key)) is None:
+            raise NotFound(f"there is no text with the key {key!r}; it was deleted or evicted, or never existed")
         return run
 
-    def _put(self, run: _Run, place: int, texts: list[Text]) -> Changes:
+    def _replace(self, run: _Run, place: int, texts: list[Text]) -> Changes:
         begin, old = run.begins[place], len(run.texts[place].starts)
         run.put(place, texts)
-        return self._laid(run, begin, begin + old, sum(len(text.starts) for text in texts))
+        return self._cut_again(run, begin, begin + old, sum(len(text.starts) for text in texts))
 
-    def _laid(self, run: _Run, start: int, end: int, tokens: int) -> Changes:
-        """Lay the chunks of a run anew whose tokens from start to end have become that many others."""
+    def _cut_again(self, run: _Run, start: int, end: int, tokens: int) -> Changes:
+        """Cut the chunks of a run again whose tokens from start to end were replaced by a number of others."""
         moved = tokens - (end - start)
         first = bisect_right(run.marks, start - self.capacity, key=lambda mark: mark.start)
-        behind = bisect_left(run.marks, end, key=lambda mark: mark.start)
-        old = run.marks[first:behind]
-        for mark in run.marks[behind:]:
+        next_mark = bisect_left(run.marks, end, key=lambda mark: mark.start)
+        old = run.marks[first:next_mark]
+        for mark in run.marks[next_mark:]:
             mark.start += moved
         begin = old[0].start if old else start
-        upto = run.marks[behind].start if behind < len(run.marks) else run.end
+        upto = run.marks[next_mark].start if next_mark < len(run.marks) else run.end
         starts = range(begin, upto, self.step)
         for mark, at in zip(old, starts, strict=False):
             mark.start = at
         kept = old[: len(starts)]
         new = [self._new_mark(run, at) for at in starts[len(old) :]]
-        run.marks[first:behind] = kept + new
+        run.marks[first:next_mark] = kept + new
         gone = [mark.id for mark in old[len(starts) :]]
         for id in gone:
             del self._marks[id]
-        return _changes((mark.id for mark in new), (mark.id for mark in kept), gone, self._evicted())
+        return _changes((mark.id for mark in new), (mark.id for mark in kept), gone, self._evict())
 
     def _new_mark(self, run: _Run, start: int) -> _Mark:
         self._ids += 1
         mark = self._marks[self._ids] = _Mark(self._ids, run, start)
         return mark
 
-    def _evicted(self) -> list[int]:
-        """Drop the oldest chunks until there is room; their ids."""
+    def _evict(self) -> list[int]:
+        """Evict the oldest chunks beyond the limit, and return their ids."""
         gone: list[int] = []
         while (surplus := len(self._marks) - self.limit) > 0:
             run = next(iter(self._runs.values()))
@@ -281,22 +301,22 @@ class ChunkQueue:
                 lost = run.trim(run.marks[0].start)
             else:
                 lost = [text.key for text in run.texts]
-                self._drop(run)
+                self._drop_run(run)
             for id in dropped:
                 del self._marks[id]
             for key in lost:
-                del self._homes[key]
+                del self._runs_by_key[key]
             gone += dropped
         return gone
 
-    def _drop(self, run: _Run) -> None:
-        """Forget a run that is empty. What follows is not joined to what was before it: a separator stood between."""
+    def _drop_run(self, run: _Run) -> None:
+        """Drop an empty run. The next text begins another run, since a separator came before."""
         del self._runs[run.id]
         if self._open == run.id:
             self._open = None
 
     def state(self) -> dict[str, Any]:
-        """All of it as values that JSON can hold."""
+        """Return the whole state as JSON."""
         return {
             "version": VERSION,
             "capacity": self.capacity,
@@ -317,10 +337,12 @@ class ChunkQueue:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> ChunkQueue:
-        """The queue of which `state` was taken. Raises BadInput where it is of another version, or damaged."""
+        """Restore a queue from what `state` returned. Raises BadInput if it is damaged or of another version."""
         if not isinstance(state, Mapping) or state.get("version") != VERSION:
             version = state.get("version") if isinstance(state, Mapping) else None
-            raise BadInput(f"this is no state of version {VERSION} but of {version!r}; write it anew with this version")
+            raise BadInput(
+                f"invalid state: got version {version!r}, expected {VERSION}; write it again with this version"
+            )
         try:
             queue = cls(state["capacity"], state["overlap"], state["limit"])
             queue._keys, queue._ids, queue._run_ids = state["last"]
@@ -338,12 +360,12 @@ class ChunkQueue:
         for each in state["texts"]:
             text = from_state(each)
             run.append(text)
-            self._homes[text.key] = run
+            self._runs_by_key[text.key] = run
         for id, start in state["chunks"]:
             self._marks[id] = _Mark(id, run, start)
             run.marks.append(self._marks[id])
         starts = [mark.start for mark in run.marks]
-        steps = [behind - before for before, behind in pairwise(starts)]
+        steps = [after - before for before, after in pairwise(starts)]
         if starts[0] != run.first or not run.end - self.step <= starts[-1] < run.end:
             raise ValueError(f"the chunks of run {run.id} do not hold its texts")
         if not all(0 < step <= self.step for step in steps):
@@ -351,7 +373,7 @@ class ChunkQueue:
 
 
 def _changes(new: Iterable[int], kept: Iterable[int], gone: Sequence[int], evicted: Sequence[int]) -> Changes:
-    """Changes of which a chunk that came and went at once is none."""
+    """Combine changes, without chunks that appeared and were evicted at once."""
     lost, came = dict.fromkeys(evicted), dict.fromkeys(new)
     appeared = tuple(id for id in came if id not in lost)
     changed = tuple(id for id in kept if id not in lost)

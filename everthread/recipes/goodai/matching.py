@@ -1,4 +1,4 @@
-"""Matching models: how well texts answer a query, as another model says than the one that found them."""
+"""Matching models: they estimate how well texts answer a query, after another model has found the texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Matcher(Protocol):
 
 
 def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Matcher | None:
-    """Returns a matching model as it is, or by name; None for None and "".
+    """Open a matching model; None for None and "".
 
     Args:
         given: an object, or `em:EMBEDDER` (any name of an embedding model, such as `em:minilm`), or `st:NAME` (a
@@ -32,7 +32,8 @@ def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Ma
         device: where torch runs it, as for `everthread.embedders.names.open_embedder`.
 
     Raises:
-        ConfigError: for an unknown name. BadInput: for an object without `predict`.
+        ConfigError: the name is unknown.
+        BadInput: an object has no `predict`.
     """
     if not isinstance(given, str):
         if given is not None and not callable(getattr(given, "predict", None)):
@@ -49,15 +50,15 @@ def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Ma
 
 
 def runs_on_torch(given: Matcher | str | None) -> bool:
-    """Returns whether torch runs the matching model of this name, of which a device can be chosen."""
+    """Return whether torch runs the matching model of this name, so that it has a device."""
     return isinstance(given, str) and names.is_on_torch(given.removeprefix(EMBEDDER_PREFIX))
 
 
 def predict_confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> list[float]:
-    """Returns the matcher's probability for each text.
+    """Return the matcher's probability for each text.
 
     Raises:
-        ModelError: where it fails, or doesn't give each text a probability.
+        ModelError: it fails, or doesn't return a probability for each text.
     """
     found = [float(each) for each in matcher.predict([(query, text) for text in texts])] if texts else []
     if len(found) != len(texts) or not all(math.isfinite(each) and 0 <= each <= 1 for each in found):

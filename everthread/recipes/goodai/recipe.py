@@ -1,4 +1,4 @@
-"""The recipe of GoodAI-LTM: the talk as a queue of overlapping chunks, grown to passages."""
+"""The recipe goodai, after GoodAI-LTM: overlapping chunks of the conversation, grown to passages."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ from everthread.types import Context, FoundUnit, Hit, JSONValue, Seqs, Unit, Vec
 
 log = logging.getLogger("everthread")
 
-PAGE_CHUNKS = 16  # chunks read together, the nearest first
-WORD_HIT_NEIGHBOURS = 1  # lines on either side by which one grows that was found by its words
-FIRST_CHUNKS = 128  # chunks whose distances are told at first; all are only where these don't suffice
+PAGE_CHUNKS = 16  # read together, the nearest first
+WORD_HIT_NEIGHBOURS = 1  # lines on either side of a line that was found by its words
+FIRST_CHUNKS = 128  # whose distances are read first; the others follow only if these don't suffice
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A chunk that was found, the passage that it grows to, and what is thought of it."""
+    """A chunk that was found, its passage, and its ratings."""
 
     unit: Unit  # the passage, under the chunk's id
     text: str  # of the chunk
@@ -67,20 +67,21 @@ class _Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class GoodAI(Recipe):
-    """GoodAI-LTM (github.com/GoodAI/goodai-ltm): the lines of a session follow one another in a stream of tokens, cut
-    into overlapping chunks of `chunk_capacity` tokens; a question finds the nearest, and each grows to a passage.
+    """GoodAI-LTM (github.com/GoodAI/goodai-ltm): retrieves passages of a session by overlapping chunks.
 
-    A new session is a separator. The distance of two vectors is 2 − 2 cos, of several the least. Passages of which
-    `redundancy` is in better ones are left out. A matcher rates `reranking_k_factor` times as many chunks again;
-    weighing orders what was found by relevance, recency and importance, which is in a line's metadata as
-    "importance", from 1 to 10. There is no gate: the nearest are found, however far they are.
+    The lines of a session are one stream of tokens, cut into overlapping chunks of `chunk_capacity` tokens. A question
+    finds the nearest, and each grows to a passage. A new session is a separator. The distance of two vectors is
+    2 − 2 cos; of several vectors the least counts. Passages of which better ones contain the share `redundancy` are
+    left out. A matcher rates `reranking_k_factor` times as many chunks again; `weighing` orders passages by relevance,
+    recency and importance, which a line's metadata has as "importance", from 1 to 10. There is no gate: the nearest are
+    found, however far they are.
 
-    Where it deviates: the embedder is the bank's, with one vector a chunk as a rule. Chunks lie where they would lie if
-    the standing lines had been said and nothing else, so a line taken back costs no neighbour its chunk. Those of the
-    last session's end that aren't full are written when they are first asked for. Beyond `capacity` a hundredth of the
-    chunks is evicted at once, and never a line. While no embedder answers, or where it can't read the question, lines
-    are found by the words that they share with it. Where the source keeps a rewritten text in the place of the one that
-    was added, `rewrite` makes only a chunk's vector of it: what is found is always what was said.
+    Deviations: the embedder is the bank's, usually with one vector per chunk. Chunks are those of a session that never
+    had its retracted lines, so retracting a line costs no neighbour its chunk. The last session's chunks that aren't
+    full are written when they are first asked for. Beyond `capacity`, a hundredth of the chunks is evicted at once, but
+    never a line. If no embedder answers, or it can't read the question, lines are found by the words that they share
+    with it. The source stores a rewritten text in place of the added one; here `rewrite` affects only a chunk's vector,
+    and recall always returns what was said.
     """
 
     name = "goodai"
@@ -126,7 +127,7 @@ class GoodAI(Recipe):
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
         super().__post_init__()
-        self._tokens, self._matching, self._weighing  # noqa: B018  # now, so that an error comes now
+        self._tokens, self._matching, self._weighing  # noqa: B018  # computed now, so that invalid options raise here
 
     @cached_property
     def _tokens(self) -> Tokenizer:
@@ -134,7 +135,7 @@ class GoodAI(Recipe):
 
     @cached_property
     def _matching(self) -> Matcher | None:
-        return _matcher(self.matcher) if isinstance(self.matcher, str) else matching.resolve_matcher(self.matcher)
+        return _open_matcher(self.matcher) if isinstance(self.matcher, str) else matching.resolve_matcher(self.matcher)
 
     @cached_property
     def _growth(self) -> Expansion:
@@ -170,10 +171,10 @@ class GoodAI(Recipe):
             asked = replace(asked, query=self._rewriter.rewrite_question(reader, asked))
         allowed = reader.allowed_seqs(asked)
         if (vector := reader.encoder.try_embed_query(asked.query)) is None:
-            return _by_words(reader, asked, k)
+            return _search_words(reader, asked, k)
         self._chunking(reader).update(shown=asked.exclude)
         found = self._best(asked, k, self._candidates(reader, asked, vector, allowed))
-        hits = [_hit(each) for each in found]
+        hits = [_to_hit(each) for each in found]
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
@@ -182,9 +183,9 @@ class GoodAI(Recipe):
     def _candidates(
         self, reader: BankReader, asked: Query, vector: Vector, allowed: Seqs | None
     ) -> Iterator[tuple[Passage, _Candidate]]:
-        """Chunks with their passages, from the nearest on."""
+        """Yield passages with their chunks, the nearest first."""
         around = ChunkContextReader(reader.store, reader.bank, self._tokens, self._growth.most, allowed, asked.exclude)
-        nearest = _nearest(reader, vector, allowed)
+        nearest = _search_vectors(reader, vector, allowed)
         while some := dict(islice(nearest, PAGE_CHUNKS)):
             units = {unit.id: unit for unit in reader.store.units(reader.bank, (CHUNK,), ids=list(some))}
             around.read(list(units.values()))
@@ -192,20 +193,20 @@ class GoodAI(Recipe):
                 if id in units and (placed := around.find_context(units[id])) is not None:
                     passage = expand(*placed, self._growth)
                     if passage.text:
-                        yield passage, _candidate(units[id], passage, placed[0], distance)
+                        yield passage, _build_candidate(units[id], passage, placed[0], distance)
 
     def _best(self, asked: Query, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
         if self._matching is None and self._weighing is None:
             return [each for _, each in islice(drop_redundant(candidates, self.redundancy), k)]
         wanted = math.ceil(k * self.reranking_k_factor)
-        pool = self._matched(asked.query, collect_candidates(candidates, wanted, self.redundancy))
+        pool = self._rerank(asked.query, collect_candidates(candidates, wanted, self.redundancy))
         best = [each for _, each in islice(drop_redundant(pool, self.redundancy), wanted)]
         if self._weighing is not None:
-            best = _weighed(best, self._weighing, asked.as_of or now())
+            best = _weigh(best, self._weighing, asked.as_of or now())
         return best[:k]
 
-    def _matched(self, query: str, pool: list[tuple[Passage, _Candidate]]) -> list[tuple[Passage, _Candidate]]:
-        """The candidates by the matcher's confidence; by their distance where it fails."""
+    def _rerank(self, query: str, pool: list[tuple[Passage, _Candidate]]) -> list[tuple[Passage, _Candidate]]:
+        """Order candidates by the matcher's confidence, or by distance if it fails."""
         if self._matching is None:
             return pool
         try:
@@ -218,13 +219,13 @@ class GoodAI(Recipe):
 
 
 @lru_cache(maxsize=8)
-def _matcher(name: str) -> Matcher | None:
-    """One model for every recipe that names it: a server has one a bank, and a model takes its memory once."""
+def _open_matcher(name: str) -> Matcher | None:
+    """Open a matching model once for all recipes that name it: a server has a recipe for each bank."""
     return matching.resolve_matcher(name)
 
 
-def _by_words(reader: BankReader, asked: Query, k: int) -> SearchResult:
-    """The lines that share words with a question, the best by BM25 first, each with its share of the words."""
+def _search_words(reader: BankReader, asked: Query, k: int) -> SearchResult:
+    """Find the lines that share words with a question, the best by BM25 first."""
     found, signals = reader.find_candidates(asked, k)
     scores, shares = signals["bm25_window"], signals["share"]
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
@@ -237,31 +238,33 @@ def _by_words(reader: BankReader, asked: Query, k: int) -> SearchResult:
     return SearchResult(hits, relevance, bool(hits), found.query.terms, found.allowed)
 
 
-def _nearest(reader: BankReader, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
-    """The ids of all chunks with their distances, the nearest first, but for those whose first or last line may not be
-    shown; the lines between these are checked when they are read."""
+def _search_vectors(reader: BankReader, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
+    """Yield the ids of chunks with their distances, the nearest first.
+
+    Chunks whose first or last line may not be shown are left out; lines between these are checked when they are read.
+    """
     shown: Seqs | None = None
     if allowed is not None:
         spans = reader.store.unit_spans(reader.bank, CHUNK)
         shown = spans[np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed), 0]
     seen: set[int] = set()
-    for most in (FIRST_CHUNKS, None):  # as a rule the few suffice
-        told = reader.store.unit_cosines(reader.bank, reader.encoder.name, vector, (CHUNK,), most)
-        ids = np.array([number for _, number, _ in told], np.int64)
-        distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in told], np.float64), 0)
+    for most in (FIRST_CHUNKS, None):  # usually the first ones suffice
+        found = reader.store.unit_cosines(reader.bank, reader.encoder.name, vector, (CHUNK,), most)
+        ids = np.array([number for _, number, _ in found], np.int64)
+        distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in found], np.float64), 0)
         order = np.lexsort((ids, distances))
         if shown is not None:
             order = order[np.isin(ids[order], shown)]
         for id, distance in zip(ids[order].tolist(), distances[order].tolist(), strict=True):
             if id not in seen:
                 yield id, distance
-        if most is None or len(told) < most:
+        if most is None or len(found) < most:
             return
         seen.update(ids.tolist())
 
 
-def _candidate(unit: Unit, passage: Passage, stream: TokenStream, distance: float) -> _Candidate:
-    """The chunk as the passage that it grew to."""
+def _build_candidate(unit: Unit, passage: Passage, stream: TokenStream, distance: float) -> _Candidate:
+    """Build a candidate from a chunk and its passage."""
     lines = stream.lines_between(passage.start, passage.end)
     first, last = lines[0], lines[-1]
     metadata: dict[str, JSONValue] = {LINES: [first.seq, last.seq], SPEAKER: first.speaker}
@@ -271,17 +274,17 @@ def _candidate(unit: Unit, passage: Passage, stream: TokenStream, distance: floa
     return _Candidate(grown, unit.text, last.session, distance)
 
 
-def _weighed(found: Sequence[_Candidate], weighing: ScoreWeights, at: datetime) -> list[_Candidate]:
-    """What was found, by relevance, recency and importance together."""
+def _weigh(found: Sequence[_Candidate], weighing: ScoreWeights, at: datetime) -> list[_Candidate]:
+    """Order candidates by relevance, recency and importance together."""
 
-    def weighed(each: _Candidate) -> _Candidate:
+    def score(each: _Candidate) -> _Candidate:
         importance = None if each.unit.importance is None else round(each.unit.importance)
         return replace(each, score=weighing.score(each.relevance, at - each.unit.said_at, importance))
 
-    return sorted(map(weighed, found), key=lambda each: -(each.score or 0.0))
+    return sorted(map(score, found), key=lambda each: -(each.score or 0.0))
 
 
-def _hit(found: _Candidate) -> Hit:
+def _to_hit(found: _Candidate) -> Hit:
     """Return the passage as a hit, labelled with its first speaker."""
     signals = {"distance": found.distance}
     signals |= {} if found.confidence is None else {"confidence": found.confidence}

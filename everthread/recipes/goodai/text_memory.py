@@ -1,9 +1,9 @@
-"""TextMemory: goodai-ltm's library. Texts go in, passages come out; it lives in this process, and is kept as text.
+"""TextMemory: the API of goodai-ltm's library. It stores texts and retrieves passages, in this process's memory.
 
-A text's chunks (`chunks.py`) are embedded when they are first searched, so that what is added bit by bit, or all at
-once, is embedded once. A query finds the nearest chunks; each grows to a passage (`expansion.py`), and one that says
-nothing new is left out. Without an embedder, or while it can't be reached, chunks are found by their words. It knows no
-bank and no session. Not for several threads at once.
+Chunks (`chunk_queue.py`) are embedded when they are first searched, so a text that is added in parts is embedded once.
+A query finds the nearest chunks; each grows to a passage (`expansion.py`), and redundant passages are left out. Without
+an embedder, or while it can't be reached, chunks are found by their words. It uses neither banks nor sessions. Not
+thread-safe.
 """
 
 from __future__ import annotations
@@ -49,25 +49,29 @@ from everthread.types import Line, Metadata, Vectors, now
 
 log = logging.getLogger("everthread")
 
-NONE = "none"  # the name of no embedder: chunks are found by their words
+NONE = "none"  # in place of an embedder's name: chunks are found by their words
 EMBEDDER_FAILURES = (
     EmbedderUnavailable,
     RuntimeError,
     OSError,
 )  # how embedders fail; the last two are how torch and sockets do
-RERANKING_K_FACTOR = 10.0  # candidates a passage asked for, where they are scored anew
+RERANKING_K_FACTOR = 10.0  # candidates for each wanted passage, if they are scored again
 VERSION = 1  # of the state as text
-BATCH_CHUNKS = 256  # chunks embedded at a time
+BATCH_CHUNKS = 256  # embedded at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
     """A passage that was found.
 
-    distance is that of its chunk, 2 − 2 cos, from 0 to 4; None where the chunk was found by its words. confidence is
-    the matcher's probability that the chunk answers the query; None without a matcher. relevance is that probability,
-    else 1 − distance / 4, else the share of the query's words that the chunk holds. keys are of the texts that the
-    chunk holds some of; metadata and timestamp are of the one that it holds most of.
+    Attributes:
+        passage: its text.
+        distance: of its chunk, 2 − 2 cos, from 0 to 4; None if the chunk was found by its words.
+        relevance: the confidence, else 1 − distance / 4, else the share of the query's words in the chunk.
+        confidence: the matcher's probability that the chunk answers the query; None without a matcher.
+        metadata: of the text with most tokens in the chunk.
+        timestamp: of the same text.
+        keys: of the texts with tokens in the chunk.
     """
 
     passage: str
@@ -80,7 +84,7 @@ class Retrieved:
 
     @property
     def by_words(self) -> bool:
-        """Whether it was found by its words, because no embedder answered."""
+        """True if it was found by its words, because no embedder answered."""
         return self.distance is None
 
 
@@ -98,12 +102,7 @@ class _Candidate:
 
 
 class TextMemory:
-    """Texts that are found again by what they mean. `create` makes one with what ships.
-
-    The embedder may give several vectors a text, (N, E, D), and a query, (Q, D): the nearest pair counts. matcher
-    scores reranking_k_factor times as many candidates anew, by their chunks. weighing orders what was found by
-    relevance, recency and importance. scribe rewrites queries and texts, and rates importance where weighing uses it.
-    """
+    """Stores texts and finds them by meaning. `create` builds one with the shipped models."""
 
     def __init__(
         self,
@@ -118,6 +117,23 @@ class TextMemory:
         scribe: Scribe | None = None,
         clock: Callable[[], datetime] = now,
     ) -> None:
+        """Create a memory.
+
+        Args:
+            queue: the chunk queue.
+            embedder: may return several vectors per text, (N, E, D), and per query, (Q, D): the nearest pair counts.
+            tokenizer: anything that `tokenizers.open_tokenizer` accepts.
+            expansion: how chunks grow to passages.
+            redundancy: share of a passage that better ones contain, from which it is left out.
+            matcher: scores candidates again, by their chunks.
+            reranking_k_factor: candidates for each wanted passage, if they are scored again.
+            weighing: orders passages by relevance, recency and importance.
+            scribe: rewrites queries and texts, and rates importance if `weighing` uses it.
+            clock: returns the time.
+
+        Raises:
+            ConfigError: a number, the tokenizer or the matcher is invalid.
+        """
         if not 0 < redundancy <= 1:
             raise ConfigError(f"redundancy can't be {redundancy}; give a share above 0 and up to 1")
         if reranking_k_factor < 1:
@@ -132,9 +148,9 @@ class TextMemory:
         self._weighing = weighing
         self._scribe = scribe
         self._clock = clock
-        self._nearest = VectorIndex()
+        self._vectors = VectorIndex()
         self._words = WordIndex()  # of the chunks, as far as they were searched by their words
-        self._waiting = dict.fromkeys(queue.ids())  # chunks without a vector of what they hold now
+        self._waiting = dict.fromkeys(queue.ids())  # chunks without a vector of their current text
 
     @classmethod
     def create(
@@ -148,21 +164,21 @@ class TextMemory:
         queue_capacity: int = chunk_queue.MAX_CHUNKS,
         **options: Any,
     ) -> TextMemory:
-        """Makes an empty memory.
+        """Create an empty memory.
 
         Args:
-            emb_model: an embedder or its name, such as `minilm`, `st:NAME` or `openai:NAME`; `none` for none, then
-                texts are found by their words. Without one, the configured embedder.
+            emb_model: an embedder or its name, such as `minilm`, `st:NAME` or `openai:NAME`; with `none`, texts are
+                found by their words. Default: the configured embedder.
             matching_model: a matching model or its name: `em:EMBEDDER` or `st:CROSS_ENCODER`. Without one, candidates
                 keep their order.
             device: where torch runs the sentence-transformers models among these: `cuda`, `cuda:1`, `mps`, `cpu`.
             chunk_capacity: tokens of a chunk.
-            overlap: share of a chunk that the next one holds again.
-            queue_capacity: chunks; beyond it the oldest goes.
-            options: those of the constructor.
+            overlap: share of a chunk that the next one repeats.
+            queue_capacity: maximum number of chunks; beyond it the oldest is evicted.
+            options: arguments of the constructor.
 
         Raises:
-            BadInput, ConfigError: for impossible numbers and unknown names, and a device where torch runs neither.
+            BadInput, ConfigError: a number or name is invalid, or a device is given but torch runs neither model.
         """
         if "embedder" in options:  # the parameter's name in 0.1.0
             if emb_model is not None:
@@ -185,29 +201,30 @@ class TextMemory:
         context: Sequence[Line] | str | None = None,
         separate: bool = False,
     ) -> int:
-        """Remembers a text, right after the last one.
+        """Append a text.
 
         Args:
-            text: the text. Nothing is put between two texts: end one with a line break, call `add_separator`, or give
-                separate.
+            text: the text. Nothing separates two texts by default: end one with a line break, call `add_separator`, or
+                set `separate`.
             metadata: anything that JSON can hold.
-            timestamp: a moment, or seconds since 1970, as time.time() gives; None means now.
-            importance: from 1 to 10; where it is None and counts, the scribe rates it.
+            timestamp: a datetime, or seconds since 1970, as time.time() returns. Default: now.
+            importance: from 1 to 10. Default: rated by the scribe, if `weighing` uses it.
             context: what was said before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the
                 text so that it can be understood alone.
-            separate: whether no chunk and no passage may hold this text and another.
+            separate: keep this text out of chunks and passages with others.
 
         Returns:
             The text's key.
 
         Raises:
-            BadInput: for a text, metadata, time or importance that can't be kept.
-            ConfigError: where a scribe is needed. ModelError: where the scribe fails.
+            BadInput: the text, metadata, time or importance is invalid.
+            ConfigError: a scribe is needed, but the memory has none.
+            ModelError: the scribe fails.
         """
-        text = make_encodable(_str(text))
+        text = make_encodable(_check_text(text))
         if context is not None:
             text = self._require_scribe("context").rewrite_memory(text, parse_lines(context, self._clock()))
-        at = self._clock() if timestamp is None else _moment(timestamp)
+        at = self._clock() if timestamp is None else _to_datetime(timestamp)
         rated = self._rate_importance(text, importance)
         if separate:
             self._queue.separate()
@@ -226,50 +243,53 @@ class TextMemory:
         *,
         importance: int | None = None,
     ) -> None:
-        """Put another text in the place of one. The key stays; so do metadata and time, unless others are given.
+        """Replace a text. The key stays; so do metadata and time, unless others are given.
 
-        Raises NotFound for a key that isn't there, and what `add_text` raises.
+        Arguments and errors are those of `add_text`.
+
+        Raises:
+            NotFound: there is no text with this key.
         """
-        old, text = self._queue.get(key), make_encodable(_str(text))
+        old, text = self._queue.get(key), make_encodable(_check_text(text))
         changes = self._queue.replace(
             key,
             text,
             self._tokenizer(text),
             old.metadata if metadata is None else metadata,
-            old.timestamp if timestamp is None else _moment(timestamp),
+            old.timestamp if timestamp is None else _to_datetime(timestamp),
             self._rate_importance(text, importance),
         )
         self._track(changes)
 
     def delete_text(self, key: int) -> None:
-        """Forget a text, and no other. Raises NotFound for a key that isn't there."""
+        """Delete a text. Raises NotFound if there is no text with this key."""
         self._track(self._queue.delete(key))
 
     def get_text(self, key: int) -> str:
-        """A text as it was added; of one whose beginning had to make room, the rest. Raises NotFound."""
+        """Return a text, without its evicted beginning, if any. Raises NotFound."""
         return self._queue.get(key).text
 
     def add_separator(self) -> None:
-        """Let no chunk and no passage hold both the last text and the next one."""
+        """Keep the last text and the next one in different chunks and passages."""
         self._queue.separate()
 
     @property
     def embedder_name(self) -> str:
-        """The name of the embedder, `none` where there is no embedder."""
+        """The name of the embedder; `none` without one."""
         return NONE if self._embedder is None else self._embedder.name
 
     def is_empty(self) -> bool:
         return len(self._queue) == 0
 
     def clear(self) -> None:
-        """Forget every text. Keys of before are not given again."""
+        """Delete all texts. Their keys are not reused."""
         self._queue.clear()
-        self._nearest = VectorIndex()
+        self._vectors = VectorIndex()
         self._words = WordIndex()
         self._waiting = {}
 
     def dump(self) -> str:
-        """The chunks as a table in Markdown, the oldest first, to be read by people."""
+        """Return the chunks as a Markdown table for people, the oldest first."""
         rows = ["| Id | Texts | Time | Metadata | Content |", "| -- | ----- | ---- | -------- | ------- |"]
         for chunk in map(self._queue.chunk, self._queue.ids()):
             text = self._queue.get(chunk.main)
@@ -281,33 +301,34 @@ class TextMemory:
     def retrieve(
         self, query: str, k: int = 1, context: Sequence[Line] | str | None = None, *, rewrite: bool = False
     ) -> list[Retrieved]:
-        """Finds the k passages that fit a query best, fewer where there are no more, none in an empty memory.
+        """Find the passages that fit a query best.
 
-        Where no embedder answers, they are found by their words, and their distance is None.
+        If no embedder answers, they are found by their words, and their distance is None.
 
         Args:
             query: the query.
-            k: how many passages, at least 1.
+            k: maximum number of passages, at least 1.
             context: what was said before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the
                 query so that it can be understood alone.
-            rewrite: whether the query is a dialogue as one text, whose last turn or sentence asks: what comes before is
-                then the context.
+            rewrite: the query is a dialogue as one text; its last turn or sentence is rewritten as the query, and the
+                text before it is the context.
 
         Raises:
-            BadQuery: for an impossible k. ConfigError: where a scribe is needed. ModelError: where a model gives what
-            can't be used, and where the scribe fails.
+            BadQuery: k is invalid.
+            ConfigError: a scribe is needed, but the memory has none.
+            ModelError: a model returns invalid values, or the scribe fails.
         """
         return self.retrieve_multiple([query], k, context, rewrite=rewrite)[0]
 
     def retrieve_multiple(
         self, queries: Sequence[str], k: int = 1, context: Sequence[Line] | str | None = None, *, rewrite: bool = False
     ) -> list[list[Retrieved]]:
-        """Finds what `retrieve` finds, for each of the queries."""
+        """Find passages for each query, as `retrieve`."""
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise BadQuery(f"can't retrieve {k!r} passages; give a whole number from 1")
         if isinstance(queries, str):
             raise BadQuery(f"queries must be a list, got the text {queries!r}; call retrieve for one query")
-        asked = [make_encodable(_str(query)) for query in queries]
+        asked = [make_encodable(_check_text(query)) for query in queries]
         if context is not None or rewrite:
             asked = [self._rewrite_query(query, context) for query in asked]
         if self.is_empty():
@@ -315,8 +336,8 @@ class TextMemory:
         return [self._retrieve(query, k) for query in asked]
 
     def to_text(self) -> str:
-        """All of it as JSON: texts, chunks and vectors. The constructor's options are not in it."""
-        ids, vectors = self._nearest.all()
+        """Return texts, chunks and vectors as JSON, without the constructor's options."""
+        ids, vectors = self._vectors.all()
         kept = {
             "embedder": self.embedder_name,
             "ids": ids.tolist(),
@@ -330,27 +351,33 @@ class TextMemory:
 
     @classmethod
     def from_text(cls, text: str, embedder: Embedder | str | None = None, **options: Any) -> TextMemory:
-        """The memory that `to_text` wrote, every key as it was. options are those of the constructor.
+        """Restore a memory from what `to_text` returned.
 
-        With another embedder than it was written with, the chunks are embedded anew when they are first searched.
-        Raises BadInput for a text that `to_text` did not write, or that is damaged.
+        Args:
+            text: the JSON.
+            embedder: an embedder or its name. If it is another than before, chunks are embedded again when they are
+                first searched.
+            options: arguments of the constructor.
+
+        Raises:
+            BadInput: the text is damaged, or not from `to_text`.
         """
         try:
             state = json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
-            raise BadInput(f"this is no memory written by to_text ({error}); give its text as it was") from error
+            raise BadInput(f"invalid memory: not written by to_text ({error}); give its text unchanged") from error
         if not isinstance(state, dict) or state.get("version") != VERSION or state.get("everthread") != "TextMemory":
             version = state.get("version") if isinstance(state, dict) else None
-            raise BadInput(f"this is no memory of version {VERSION} but of {version!r}; write it anew with to_text")
+            raise BadInput(f"invalid memory: got version {version!r}, expected {VERSION}; write it again with to_text")
         memory = cls(ChunkQueue.from_state(state.get("queue", {})), _embedder(embedder), **options)
         try:
-            memory._read(state["vectors"])
+            memory._restore_vectors(state["vectors"])
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
             raise BadInput(f"the vectors of this memory are damaged ({error}); restore it from a copy") from error
         return memory
 
-    def _read(self, kept: dict[str, Any]) -> None:
-        """Take over the vectors of a state: those of this embedder whose chunks are there."""
+    def _restore_vectors(self, kept: dict[str, Any]) -> None:
+        """Restore the vectors of a state whose chunks exist, if they are from this embedder."""
         if kept["embedder"] != self.embedder_name:
             return
         data = np.frombuffer(base64.b64decode(kept["data"], validate=True), "<f4").astype(np.float32)
@@ -360,21 +387,21 @@ class TextMemory:
         stale = set(kept["waiting"])
         known = [place for place, id in enumerate(kept["ids"]) if id in self._queue]
         ids = [kept["ids"][place] for place in known]
-        self._nearest.put(ids, vectors[known])
+        self._vectors.put(ids, vectors[known])
         for id in ids:
             if id not in stale:
                 del self._waiting[id]
 
     def _track(self, changes: Changes) -> None:
-        """Keep no vector whose chunk is gone; embed what has changed when it is next searched."""
-        self._nearest.drop(changes.gone)
+        """Drop the vectors of chunks that are gone, and mark changed chunks for embedding."""
+        self._vectors.drop(changes.gone)
         self._words.drop((*changes.gone, *changes.changed))
         for id in changes.gone:
             self._waiting.pop(id, None)
         self._waiting.update(dict.fromkeys((*changes.appeared, *changes.changed)))
 
     def _embed(self, embedder: Embedder) -> None:
-        """Embed what is waiting, part by part: what is done stays done where the embedder fails."""
+        """Embed the waiting chunks in batches; finished batches stay if the embedder fails."""
         while ids := list(islice(self._waiting, BATCH_CHUNKS)):
             texts = [self._queue.chunk(id).text for id in ids]
             vectors = np.asarray(embedder.embed(texts), np.float32)
@@ -383,7 +410,7 @@ class TextMemory:
                     f"{embedder.name} gave vectors of the shape {vectors.shape} for {len(ids)} texts; it must "
                     "give (texts, dimensions) or (texts, vectors a text, dimensions)"
                 )
-            self._nearest.put(ids, vectors.reshape(len(ids), -1, vectors.shape[-1]))
+            self._vectors.put(ids, vectors.reshape(len(ids), -1, vectors.shape[-1]))
             for id in ids:
                 del self._waiting[id]
 
@@ -404,30 +431,30 @@ class TextMemory:
         return [self._to_retrieved(each) for each in best[:k]]
 
     def _candidates(self, query: str) -> Iterator[tuple[Passage, _Candidate]]:
-        """Chunks with their passages, from the nearest on; by their words where no embedder answers."""
-        near = self._by_meaning(query)
-        for id, distance, share in self._by_words(query) if near is None else near:
+        """Yield passages with their chunks, the nearest first; by their words if no embedder answers."""
+        near = self._search_vectors(query)
+        for id, distance, share in self._search_words(query) if near is None else near:
             chunk = self._queue.chunk(id)
             passage = expand(self._queue, chunk, self._expansion)
             yield passage, _Candidate(chunk, passage, distance, share)
 
-    def _by_meaning(self, query: str) -> Iterable[tuple[int, float | None, float]] | None:
-        """Ids with their distance and nearness; None where there is no embedder, or it doesn't answer."""
+    def _search_vectors(self, query: str) -> Iterable[tuple[int, float | None, float]] | None:
+        """Return ids with their distance and nearness; None if no embedder answers."""
         if self._embedder is None:
             return None
         try:
             self._embed(self._embedder)
-            found = self._nearest.near(_rows(self._embedder.embed_query(query)))
+            found = self._vectors.search(_as_matrix(self._embedder.embed_query(query)))
         except EMBEDDER_FAILURES as error:
             log.warning("passages are found by their words, without an embedder: %s", error)
             return None
         return ((id, distance, 1 - distance / 4) for id, distance in found)
 
-    def _by_words(self, query: str) -> Iterable[tuple[int, float | None, float]]:
+    def _search_words(self, query: str) -> Iterable[tuple[int, float | None, float]]:
         for id in self._queue.ids():
             if id not in self._words:
                 self._words.put(id, self._queue.chunk(id).text)
-        return ((id, None, share) for id, share in self._words.near(query))
+        return ((id, None, share) for id, share in self._words.search(query))
 
     def _rerank(self, query: str, pool: list[_Candidate], matcher: Matcher) -> list[_Candidate]:
         scores = predict_confidences(matcher, query, [each.chunk.text for each in pool])
@@ -463,7 +490,7 @@ class TextMemory:
         return importance
 
     def _rewrite_query(self, query: str, context: Sequence[Line] | str | None) -> str:
-        """The query so that it can be understood alone; without a context, what is before its last turn is that."""
+        """Rewrite the query to be understood alone; the default context is the text before its last turn."""
         writer = self._require_scribe("rewrite" if context is None else "context")
         before, asked = split_last_turn(query) if context is None else (context, query)
         return writer.rewrite_query(asked, parse_lines(before, self._clock()))
@@ -478,8 +505,8 @@ def _embedder(given: Embedder | str | None, device: object = None) -> Embedder |
     return None if given == NONE else names.open_embedder(given, device=device)
 
 
-def _moment(given: datetime | float) -> datetime:
-    """A moment as it is, or of seconds since 1970. Raises BadInput."""
+def _to_datetime(given: datetime | float) -> datetime:
+    """Convert a datetime, or seconds since 1970, to a datetime. Raises BadInput."""
     if isinstance(given, datetime):
         return given
     if isinstance(given, int | float) and not isinstance(given, bool):
@@ -488,13 +515,13 @@ def _moment(given: datetime | float) -> datetime:
     raise BadInput(f"invalid timestamp {given!r}: expected a datetime, or seconds since 1970 as time.time() gives")
 
 
-def _rows(vectors: Vectors) -> Vectors:
-    """One vector or several as (Q, D)."""
+def _as_matrix(vectors: Vectors) -> Vectors:
+    """Return one vector or several as (Q, D)."""
     found = np.asarray(vectors, np.float32)
     return found.reshape(-1, found.shape[-1])
 
 
-def _str(text: object) -> str:
+def _check_text(text: object) -> str:
     if not isinstance(text, str):
         raise BadInput(f"a text must be a str, got {type(text).__name__}: {text!r}")
     return text

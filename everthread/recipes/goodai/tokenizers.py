@@ -1,4 +1,4 @@
-"""Where the tokens of a text begin: the shipped model's own word pieces, plain words, or any Hugging Face tokenizer."""
+"""Tokenizers that return the positions at which tokens begin: word pieces, plain words, or any of Hugging Face."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from everthread.llms.token_counters import load_tokenizer
 if TYPE_CHECKING:
     import tokenizers
 
-Tokenizer = Callable[[str], Sequence[int]]  # a text to the ascending places at which its tokens begin
+Tokenizer = Callable[[str], Sequence[int]]  # from a text to the ascending positions at which its tokens begin
 
-MAX_CACHED_TEXTS = 10_000  # texts whose tokens' places are kept in mind
-_cache: dict[int, Sequence[int]] = {}  # by the hash of a text
+MAX_CACHED_TEXTS = 10_000
+_cache: dict[int, Sequence[int]] = {}  # positions of tokens by the hash of a text
 _BREAKS = re.compile(r"\n+")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def words(text: str) -> list[int]:
-    """Words and marks, for tests and where no model's pieces are wanted."""
+    """Return the starts of words and punctuation marks."""
     return [match.start() for match in _WORD.finditer(text)]
 
 
 def word_pieces(text: str) -> Sequence[int]:
-    """The word pieces of the shipped model, however long the text. It is to hold no lone surrogate.
+    """Return the starts of the shipped model's word pieces in a text of any length, without lone surrogates.
 
-    Line breaks are a token, too: the model leaves them out, but goodai-ltm's tokenizer counts them, and a chunk of so
-    many tokens is to hold as much as there. A line is looked at again and again: its places are kept in mind, and no
-    word of it.
+    Line breaks are tokens, too: the model ignores them, but goodai-ltm's tokenizer counts them, and a chunk holds as
+    much text as there. Positions are cached, since lines are tokenized repeatedly; the cache contains no words.
     """
     key = hash(text)
     if (known := _cache.get(key)) is None:
@@ -49,9 +48,9 @@ def word_pieces(text: str) -> Sequence[int]:
 
 
 class HuggingFace:
-    """The tokens of a tokenizer of the `tokenizers` library, as many as a text has.
+    """A tokenizer of the `tokenizers` library, as a copy that neither truncates nor pads.
 
-    It works on a copy, which neither truncates nor pads; special tokens such as [CLS] are left out.
+    Special tokens such as [CLS] are left out.
     """
 
     def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
@@ -63,19 +62,19 @@ class HuggingFace:
 
     def __call__(self, text: str) -> Sequence[int]:
         starts = {start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets}
-        return sorted(start for start in starts if start < len(text))  # several tokens of one character begin together
+        return sorted(start for start in starts if start < len(text))  # several tokens of one character start together
 
 
 def open_tokenizer(given: Any) -> Tokenizer:
-    """Returns what tells where the tokens of a text begin.
+    """Open a tokenizer.
 
     Args:
-        given: a function of a text; a tokenizer of the `transformers` library, such as AutoTokenizer loads; a
-            `tokenizers.Tokenizer`; the path of a tokenizer.json or of the folder that holds one; or a model's name,
-            such as `gpt2`, which transformers loads.
+        given: a function as `Tokenizer`; a tokenizer of the `transformers` library, such as AutoTokenizer loads; a
+            `tokenizers.Tokenizer`; the path of a tokenizer.json or of its folder; or a model's name, such as `gpt2`,
+            which transformers loads.
 
     Raises:
-        ConfigError: for anything else, and where transformers is needed and isn't installed.
+        ConfigError: the value is invalid, or transformers is needed and isn't installed.
     """
     if isinstance(given, str | Path):
         return _read(given)
@@ -114,7 +113,7 @@ def _read(given: str | Path) -> Tokenizer:
 
 
 def piece_names(text: str) -> list[str]:
-    """The same pieces by their names: lower-cased, ## before one that goes on with a word."""
+    """Return the names of the word pieces: in lower case, with ## before one that continues a word."""
     names: list[str] = _pieces().encode(text, add_special_tokens=False).tokens
     return names
 

@@ -1,4 +1,4 @@
-"""The vectors of chunks, and how far each chunk is from a query. An exact scan; it knows neither texts nor models."""
+"""An index of chunk vectors, searched by exact scan."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from everthread.types import Vectors
 
 
 class VectorIndex:
-    """Vectors by id, one or several an id, all of unit length and of one shape.
+    """Vectors by id, one or several per id, all of unit length and of one shape.
 
-    The distance of a query with Q vectors to an id with E is the least over the Q · E pairs, as the square of the
-    Euclidean one: 2 − 2 cos, from 0 to 4.
+    The distance of a query with Q vectors to an id with E is the least of the Q · E squared Euclidean distances:
+    2 − 2 cos, from 0 to 4.
     """
 
     def __init__(self) -> None:
-        self._ids = np.empty(0, np.int64)  # (N,) and room for more
+        self._ids = np.empty(0, np.int64)  # (N,) and spare capacity
         self._rows: Vectors = np.empty((0, 0, 0), np.float32)  # (N, E, D)
         self._slots: dict[int, int] = {}
 
@@ -27,7 +27,7 @@ class VectorIndex:
         return len(self._slots)
 
     def put(self, ids: Sequence[int], vectors: Vectors) -> None:
-        """Set the vectors of these ids: (N, E, D)."""
+        """Set the (N, E, D) vectors of ids."""
         if not len(ids):
             return
         if self._slots and vectors.shape[1:] != self._rows.shape[1:]:
@@ -40,7 +40,7 @@ class VectorIndex:
         self._ids[slots], self._rows[slots] = ids, vectors
 
     def drop(self, ids: Iterable[int]) -> None:
-        """Forget the vectors of these ids; of those that have none, nothing."""
+        """Remove the vectors of ids; unknown ids are ignored."""
         for id in ids:
             if (slot := self._slots.pop(id, None)) is None:
                 continue
@@ -49,10 +49,14 @@ class VectorIndex:
                 self._ids[slot], self._rows[slot] = self._ids[last], self._rows[last]
                 self._slots[int(self._ids[slot])] = slot
 
-    def near(self, query: Vectors) -> Iterable[tuple[int, float]]:
-        """All ids from the nearest to the farthest, each with its distance; the older first where they are alike.
+    def search(self, query: Vectors) -> Iterable[tuple[int, float]]:
+        """Order all ids by distance, equal ones by age.
 
-        query is (Q, D).
+        Args:
+            query: (Q, D) vectors.
+
+        Returns:
+            Each id with its distance, the nearest first.
         """
         count, rows, dim = len(self._slots), *self._rows.shape[1:]
         if not count:
@@ -67,7 +71,7 @@ class VectorIndex:
         return zip(ids[order].tolist(), distances[order].tolist(), strict=True)
 
     def all(self) -> tuple[npt.NDArray[np.int64], Vectors]:
-        """(N,) ids and their (N, E, D) vectors."""
+        """Return the (N,) ids and their (N, E, D) vectors."""
         return self._ids[: len(self._slots)], self._rows[: len(self._slots)]
 
     def _make_room(self, wanted: int, shape: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The words of chunks, and which chunks share most with a query: BM25, for where there are no vectors. Pure."""
+"""A BM25 index of chunks, for use without vectors. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class WordIndex:
 
     def __init__(self) -> None:
         self._terms: dict[int, Counter[str]] = {}  # by id
-        self._places: dict[str, dict[int, int]] = {}  # by term: how often it is in which id
+        self._places: dict[str, dict[int, int]] = {}  # by term: its count in each id
         self._total = 0  # terms of all chunks
 
     def __contains__(self, id: object) -> bool:
-        """Whether a chunk of that id is indexed."""
+        """Return whether a chunk of that id is indexed."""
         return id in self._terms
 
     def put(self, id: int, text: str) -> None:
-        """Index the text of an id, in place of the one that it had."""
+        """Index the text of an id, replacing its former text."""
         self.drop([id])
         self._terms[id] = found = Counter(terms(text))
         self._total += found.total()
@@ -32,7 +32,7 @@ class WordIndex:
             self._places.setdefault(term, {})[id] = count
 
     def drop(self, ids: Iterable[int]) -> None:
-        """Forget ids; those that aren't indexed are passed over."""
+        """Remove ids; unknown ids are ignored."""
         for id in ids:
             found = self._terms.pop(id, Counter())
             self._total -= found.total()
@@ -41,10 +41,12 @@ class WordIndex:
                 if not self._places[term]:
                     del self._places[term]
 
-    def near(self, query: str) -> list[tuple[int, float]]:
-        """Returns the ids that share terms with a query, the best by BM25 first, of equals the older one.
+    def search(self, query: str) -> list[tuple[int, float]]:
+        """Find the ids that share terms with a query.
 
-        With each comes the share of the query's terms that it holds, 0..1; a rare term weighs more.
+        Returns:
+            Each id with the share of the query's terms in it, 0..1, weighted by rarity; the best by BM25 first, of
+            equals the older one.
         """
         weights = {term: idf(len(self._places.get(term, ())), len(self._terms)) for term in terms(query)}
         mean = self._total / max(len(self._terms), 1)

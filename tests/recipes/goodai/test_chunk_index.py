@@ -125,7 +125,7 @@ def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
 ) -> None:
     recipe = goodai(overlap=overlap)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunk_index, "PAGE", 4)
+        patch.setattr(chunk_index, "PAGE_LINES", 4)
         with opened(folder, recipe) as memory:
             for what, value in steps:
                 with suppress(NotFound):
@@ -313,7 +313,7 @@ def test_two_processes_that_write_at_once_cut_nothing_twice(tmp_path: Path) -> N
 def test_lines_that_are_kept_between_the_counting_and_the_reading_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: int
 ) -> None:
-    monkeypatch.setattr(chunk_index, "PAGE", 4)
+    monkeypatch.setattr(chunk_index, "PAGE_LINES", 4)
     more = [NewLine(f"meanwhile {n}", "Bob", session="a") for n in range(said)]
 
     class Busy(SQLiteStore):

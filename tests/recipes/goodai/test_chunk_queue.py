@@ -179,7 +179,7 @@ def test_keys_metadata_and_times_come_back_from_json_as_they_were() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"version": 2}, "no state of version 1 but of 2"),
+        ({"version": 2}, "invalid state: got version 2, expected 1"),
         ({"capacity": 0}, "damaged .*can't hold 0 tokens"),
         ({"last": None}, "damaged"),
         ({"open": 3}, "damaged .*open run 3 is not there"),

@@ -190,7 +190,7 @@ def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
 def test_whatever_is_done_the_rewritten_chunks_are_those_of_the_standing_lines(steps: list[tuple[str, Any]]) -> None:
     recipe = rewriting(Upper())
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunk_index, "PAGE", 4)
+        patch.setattr(chunk_index, "PAGE_LINES", 4)
         with Memory.open("bank", store=folder, embedder=HashEmbedder(32), recipe=recipe) as memory:
             for what, value in steps:
                 with suppress(NotFound):

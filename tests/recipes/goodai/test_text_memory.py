@@ -337,10 +337,10 @@ def test_vectors_whose_chunks_are_gone_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("walnut", "no memory written by to_text"),
-        ("[]", "no memory of version 1 but of None"),
-        ('{"everthread": "TextMemory", "version": 9}', "no memory of version 1 but of 9"),
-        ('{"everthread": "TextMemory", "version": 1}', "no state of version 1"),
+        ("walnut", "invalid memory: not written by to_text"),
+        ("[]", "invalid memory: got version None, expected 1"),
+        ('{"everthread": "TextMemory", "version": 9}', "invalid memory: got version 9, expected 1"),
+        ('{"everthread": "TextMemory", "version": 1}', "invalid state: got version None, expected 1"),
     ],
 )
 def test_a_text_of_something_else_is_refused(text: str, complaint: str) -> None:

@@ -16,7 +16,7 @@ def unit(*rows: list[float]) -> Vectors:
 
 
 def near(nearest: VectorIndex, *query: list[float]) -> list[tuple[int, float]]:
-    return [(id, round(distance, 5)) for id, distance in nearest.near(unit(*query))]
+    return [(id, round(distance, 5)) for id, distance in nearest.search(unit(*query))]
 
 
 def test_the_distance_is_the_square_of_the_euclidean_one() -> None:
@@ -39,7 +39,7 @@ def test_alike_the_older_comes_first() -> None:
 
 
 def test_nothing_is_near_in_an_empty_table() -> None:
-    assert list(VectorIndex().near(unit([1, 0]))) == []
+    assert list(VectorIndex().search(unit([1, 0]))) == []
 
 
 def test_other_shapes_are_refused() -> None:
@@ -48,7 +48,7 @@ def test_other_shapes_are_refused() -> None:
     with pytest.raises(BadInput, match=r"\(2, 2\) rows and dimensions a text after \(1, 2\)"):
         nearest.put([2], unit([1, 0], [0, 1])[None])
     with pytest.raises(BadInput, match="query has 3 dimensions, the texts 2"):
-        nearest.near(unit([1, 0, 0]))
+        nearest.search(unit([1, 0, 0]))
 
 
 @settings(deadline=None)
