@@ -1,9 +1,10 @@
-"""The one text analyser of every store, so that a word means the same wherever a bank is kept.
+"""The text analyzer that all stores share, so that a term means the same in every bank.
 
 Scripts with spaces: NFKC, case folded, accents dropped, split at everything but letters and digits, common words
 dropped, irregular forms made regular, Snowball's English stemmer. Scripts without spaces (Chinese, Japanese, Korean,
-Thai …) are not segmented into words: each character but the commonest and each pair of neighbours is a term. On Chinese
-dialogues they found 65% at 10, a dictionary's words 61% (docs/log.md). It knows nothing of banks or scores.
+Thai …) are not segmented into words: each character except the commonest and each pair of neighbours is a term. On
+Chinese dialogues, recall at 10 was 65%; with a dictionary's words it was 61% (docs/log.md). The module knows nothing of
+banks or scores.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from everthread.text.word_lists import alternation, load_word_lists
 from everthread.types import Metadata
 
 ANALYZER_VERSION = 2  # raised whenever the same text would give other terms; a bank's file records it
-HEAD_CHARS = 220  # characters of a neighbouring line that count towards a window; a long neighbour would drown the line
-MAX_TERM_CHARS = 40  # characters of a term; longer runs (keys, base64) are cut, they are never typed again whole
+HEAD_CHARS = 220  # characters of a neighbouring line that count; more of a long one would outweigh the line itself
+MAX_TERM_CHARS = 40  # characters of a term; longer runs (keys, base64) are cut: no query repeats them in full
 
 # Scripts written without spaces: CJK, Kana, Hangul, Thai, Lao, Burmese, Khmer.
 UNSPACED = (
@@ -59,7 +60,7 @@ class TermCounts:
 
 
 class _Stemmers(threading.local):
-    """A stemmer a thread: Snowball's object keeps state while it works."""
+    """A stemmer per thread: Snowball's stemmers are not thread-safe."""
 
     def __init__(self) -> None:
         self.english = Stemmer.Stemmer("english")
@@ -69,7 +70,7 @@ _stemmers = _Stemmers()
 
 
 def normalize(text: str) -> str:
-    """Text as it is compared: compatibility forms unified, case folded, invisible characters gone."""
+    """Fold a text for comparison: unify compatibility forms and case, drop invisible characters."""
     if text.isascii():
         return text.lower()
     return _PUNCTUATION.sub(" ", _IGNORED.sub("", unicodedata.normalize("NFKC", text))).replace("’", "'").casefold()
@@ -84,21 +85,23 @@ def is_unspaced_script(text: str) -> bool:
 
     A character of such a script counts as much as a word of another, so that a name or an emoticon does not decide.
     """
-    found = len(_UNSPACED.findall(text))
-    return found > 0 and 2 * found > sum(len(word) if _UNSPACED.match(word) else 1 for word in _WORD.findall(text))
+    characters = len(_UNSPACED.findall(text))
+    return characters > 0 and 2 * characters > sum(
+        len(word) if _UNSPACED.match(word) else 1 for word in _WORD.findall(text)
+    )
 
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text in order, folded, not stemmed; a CJK run yields its characters, then its bigrams."""
-    found: list[str] = []
+    words: list[str] = []
     for word in _WORD.findall(normalize(text)):
         if not word.isascii() and _UNSPACED.match(word):
-            found += word
-            found += [word[i : i + 2] for i in range(len(word) - 1)]
+            words += word
+            words += [word[i : i + 2] for i in range(len(word) - 1)]
         else:
-            short = _CONTRACTION.sub("", word).replace("'", "") if "'" in word else word
-            found.append(_strip_accents(short)[:MAX_TERM_CHARS])
-    return [word for word in found if word]
+            bare = _CONTRACTION.sub("", word).replace("'", "") if "'" in word else word
+            words.append(_strip_accents(bare)[:MAX_TERM_CHARS])
+    return [word for word in words if word]
 
 
 def terms(text: str) -> list[str]:
@@ -141,5 +144,5 @@ def _is_span(span: object) -> bool:
 
 
 def remove_quotes_json(text: str, metadata: str) -> str:
-    """Do the same for metadata as it is stored, in JSON."""
+    """Remove the quotes as `remove_quotes` does, given the metadata as stored JSON."""
     return remove_quotes(text, json.loads(metadata)) if META_ECHO in metadata else text

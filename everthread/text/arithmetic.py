@@ -1,7 +1,7 @@
-"""Sums: questions whose answer is worked out and not remembered. Pure.
+"""Recognizes sums: questions to calculate, not to recall. Pure.
 
-"What is 17 times 4?" shares a term with every line that holds a 17 or a 4, and in a bank of a few lines such a line is
-the nearest in meaning, too. A question is a sum if it names an operation and its operands, and nothing else at all.
+"What is 17 times 4?" shares a term with every line that has a 17 or a 4, and in a small bank such a line is also
+the nearest in meaning. A question is a sum if it names an operation and its operands, and nothing else at all.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ def is_sum(text: str) -> bool:
     tokens = _TOKEN.findall(folded)
     numbers = [token for token in tokens if token[0].isdigit() or token in _NUMBERS]
     operations = _OPERATIONS.intersection(tokens)
-    enough = len(numbers) >= 2 or (numbers and not operations.isdisjoint(_UNARY_OPERATIONS))
-    return bool(operations and enough and _OPERATIONS.union(_FRAMING, numbers).issuperset(tokens))
+    has_operands = len(numbers) >= 2 or (numbers and not operations.isdisjoint(_UNARY_OPERATIONS))
+    return bool(operations and has_operands and _OPERATIONS.union(_FRAMING, numbers).issuperset(tokens))

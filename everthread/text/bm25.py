@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 
-PRIOR_LINES = 100  # lines added to every bank, so that in one of three lines not every word counts as common
+PRIOR_LINES = 100  # lines added to every bank: in one of three lines, every word would count as common otherwise
 K1 = 0.9  # how soon a repeated term stops counting; flat between 0.6 and 1.2 on conversations
 B = 0.75  # how much a long text is discounted; the usual value
 

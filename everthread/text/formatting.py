@@ -1,4 +1,4 @@
-"""Lines as text for a prompt: in the order they were said, under the date of their day, each with its speaker. Pure."""
+"""Formats lines for a prompt: in the order they were said, under dated headings, each with its speaker. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from everthread.types import FoundUnit, Line
 
 Source = Line | FoundUnit
 
-GAP_MARK = "…"  # between lines that did not follow one another
+GAP_MARK = "…"  # between lines that are not consecutive
 
 
 def format_heading(line: Source, now: datetime | None = None) -> str:
@@ -33,22 +33,22 @@ def format_lines(lines: Sequence[Source], now: datetime | None = None) -> str:
 
 def format_in_order(lines: Sequence[Source], now: datetime | None = None) -> str:
     """Format lines in the given order, with a heading also at each step back in time."""
-    text: list[str] = []
-    before: Source | None = None
+    rows: list[str] = []
+    previous: Source | None = None
     for line in lines:
-        if before is None or _needs_heading(line, before):
-            text += ["", format_heading(line, now)] if text else [format_heading(line, now)]
-        elif line.position != before.position + 1:
-            text.append(GAP_MARK)
-        text.append(format_line(line))
-        before = line
-    return "\n".join(text)
+        if previous is None or _needs_heading(line, previous):
+            rows += ["", format_heading(line, now)] if rows else [format_heading(line, now)]
+        elif line.position != previous.position + 1:
+            rows.append(GAP_MARK)
+        rows.append(format_line(line))
+        previous = line
+    return "\n".join(rows)
 
 
-def _needs_heading(line: Source, before: Source) -> bool:
+def _needs_heading(line: Source, previous: Source) -> bool:
     """Return whether a line begins another conversation, another day, or an earlier part of the same."""
-    day, day_before = (line.session, line.said_at.date()), (before.session, before.said_at.date())
-    return day != day_before or sort_key(line) < sort_key(before)
+    day, previous_day = (line.session, line.said_at.date()), (previous.session, previous.said_at.date())
+    return day != previous_day or sort_key(line) < sort_key(previous)
 
 
 def sort_key(line: Source) -> tuple[datetime, int]:

@@ -11,16 +11,16 @@ _ROLE = re.compile(rf"{_INVISIBLE}(?:system|developer|tool|user|assistant|human|
 
 
 def indent(text: str, speaker: str = "", every: bool = True) -> str:
-    """Indent rows of a text, so that none passes for a heading, for another's words or for a role of the chat API.
+    """Indent rows of a text, so that none passes for a heading, another speaker's words or a role of the chat API.
 
     Args:
-        text: What was said or written. A row ends with whatever ends a line for Python: \\n, \\r, \\v, U+0085, U+2028 …
-        speaker: The name to put before the first row, if any; it never breaks the row.
-        every: Indents all further rows. Otherwise only those are indented that look like the layout's own: a model
-            copies the form of its own texts, so those are changed as little as can be.
+        text: the text. A row ends with any line boundary of `str.splitlines`: \\n, \\r, \\v, U+0085, U+2028 …
+        speaker: the name to put before the first row, joined to one row; none if empty.
+        every: whether to indent all further rows, or only those that look like the layout's own. A model copies the
+            form of its own texts, so these are changed as little as possible.
 
     Returns:
-        The text with its label. The first row is indented too where it looks like the layout's own.
+        The text with its label. The first row is indented too if it looks like the layout's own.
     """
     rows = text.splitlines(keepends=not every)
     first, further = (rows[0], rows[1:]) if rows else ("", [])
@@ -36,5 +36,5 @@ def indent(text: str, speaker: str = "", every: bool = True) -> str:
 
 
 def join_rows(text: str) -> str:
-    """Join the rows of a name or a place with blanks, so that it begins no other row."""
+    """Join the rows of a name or a place with spaces."""
     return " ".join(text.splitlines())

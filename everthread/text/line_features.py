@@ -8,15 +8,15 @@ from everthread.text.analyzer import STOP_WORDS, split_words
 from everthread.text.time_words import MONTHS, WEEKDAYS
 from everthread.text.word_lists import alternation, load_word_lists
 
-MAX_PIECE_CHARS = 900  # characters; the shipped model reads 256 tokens, which is about so much English
+MAX_PIECE_CHARS = 900  # characters; the shipped model reads 256 tokens, which are about as much English
 MAX_SMALL_TALK_CHARS = 80  # characters
-MAX_PIECES = 32  # of a line; of a longer text (29,000 characters) the rest is found by its words alone
+MAX_PIECES = 32  # of a line; the rest of a longer text (29,000 characters) is only searchable by keyword
 
-# The marks of a line, as bits.
-HAS_QUESTION = 1  # it holds a question
-ENDS_WITH_QUESTION = 2  # it ends in one, so the next line answers; not so "how are you, good morning?"
-HAS_TIME = 4  # it says when: a weekday, a month, yesterday, ago
-UNINFORMATIVE = 8  # it is one sentence in the word order of a question, or small talk
+# The flags of a line, as bits.
+HAS_QUESTION = 1  # it contains a question
+ENDS_WITH_QUESTION = 2  # it ends with one that is not small talk, so the next line answers
+HAS_TIME = 4  # it contains a weekday, a month, "yesterday", "ago" …
+UNINFORMATIVE = 8  # it is a mere question, or small talk
 
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
@@ -36,21 +36,21 @@ _QUESTION_ORDER = re.compile(  # one sentence with the word order of a question
 
 def split_for_embedding(text: str) -> list[str]:
     """Split a text into at most MAX_PIECES pieces, at the ends of sentences or words where possible."""
-    found: list[str] = []
+    pieces: list[str] = []
     text = text.strip()
-    while text and len(found) < MAX_PIECES:
-        cut = _piece_length(text) if len(text) > MAX_PIECE_CHARS else len(text)
-        found.append(text[:cut].rstrip())
-        text = text[cut:].lstrip()
-    return found
+    while text and len(pieces) < MAX_PIECES:
+        length = _piece_length(text) if len(text) > MAX_PIECE_CHARS else len(text)
+        pieces.append(text[:length].rstrip())
+        text = text[length:].lstrip()
+    return pieces
 
 
 def _piece_length(text: str) -> int:
     """Return the length of a text's first piece: up to the end of a sentence, else of a word, else MAX_PIECE_CHARS."""
     for marks in (("\n\n", "\n", ". ", "! ", "? ", "。", "！", "？"), (" ",)):
-        cut = max(text.rfind(mark, MAX_PIECE_CHARS // 2, MAX_PIECE_CHARS - len(mark)) + len(mark) for mark in marks)
-        if cut > MAX_PIECE_CHARS // 2:
-            return cut
+        length = max(text.rfind(mark, MAX_PIECE_CHARS // 2, MAX_PIECE_CHARS - len(mark)) + len(mark) for mark in marks)
+        if length > MAX_PIECE_CHARS // 2:
+            return length
     return MAX_PIECE_CHARS
 
 
@@ -58,18 +58,18 @@ def line_flags(text: str) -> int:
     """Return the flags of a line's text without quotes."""
     if not text.strip():
         return UNINFORMATIVE
-    asks = HAS_QUESTION if "?" in text or "？" in text else 0
-    ends = ENDS_WITH_QUESTION if text.rstrip().endswith(("?", "？")) else 0
-    small = is_small_talk(text)
-    nothing = UNINFORMATIVE if small or _QUESTION_ORDER.fullmatch(text) else 0
-    return asks | (0 if small else ends) | nothing | (HAS_TIME if _TIME.search(text) else 0)
+    question = HAS_QUESTION if "?" in text or "？" in text else 0
+    ending = ENDS_WITH_QUESTION if text.rstrip().endswith(("?", "？")) else 0
+    chat = is_small_talk(text)
+    uninformative = UNINFORMATIVE if chat or _QUESTION_ORDER.fullmatch(text) else 0
+    return question | (0 if chat else ending) | uninformative | (HAS_TIME if _TIME.search(text) else 0)
 
 
 def is_small_talk(text: str) -> bool:
     """Return whether a text is nothing but "thanks", "good morning" and the like, in English or Chinese."""
     if len(text) > MAX_SMALL_TALK_CHARS:
         return False
-    said = split_words(text)
-    if any(word in SMALL_TALK for word in said) and all(word in SMALL_TALK or word in STOP_WORDS for word in said):
+    words = split_words(text)
+    if any(word in SMALL_TALK for word in words) and all(word in SMALL_TALK or word in STOP_WORDS for word in words):
         return True
     return _SMALL_TALK_UNSPACED.fullmatch(text) is not None

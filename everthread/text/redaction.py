@@ -1,7 +1,7 @@
 """Removes secrets from texts: numbers of cards and accounts, keys, passwords and PINs. Pure.
 
-A number counts as a secret if its check digits are valid, or if the text calls it one; dates, telephone numbers and
-amounts stay. A password extends to the end of its clause: better a word too many than a stored secret.
+A number is a secret if its check digits are valid, or if the text calls it one; dates, telephone numbers and amounts
+remain. A password extends to the end of its clause: better to remove a word too many than to store a secret.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _SHAPES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-# Blanks are always matched as a whole (`++`), and what may be long has a bound: otherwise a text of nothing but blanks,
-# or of beginnings of secrets, takes time that grows with the square of its length.
+# Runs of spaces are matched possessively (`++`), and long repetitions are bounded: otherwise a text of spaces, or of
+# beginnings of secrets, would take quadratic time.
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
 _SUBJECT = r"[^.!?。！？\n:=\s](?:[^.!?。！？\n:=]{0,58}?[^.!?。！？\n:=\s])??"
@@ -98,13 +98,13 @@ _SECRETS = (
     _BARE_PASSWORD,
     _NAMED_PASSWORD,
 )
-# Remarks about a password: plain words alone, of which the first is one of these.
+# A remark about a password is plain words, the first of which is one of these.
 _REMARKS: frozenset[str] = frozenset(_EN["remarks"])
 _REMARK_CHINESE = re.compile(alternation(_ZH["remarks"]))
 _NOUNS = re.compile(rf"{_PASSWORD}|{_CODE}|{_KEY}|\b{alternation(_EN['nouns'])}\b|{alternation(_ZH['nouns'])}", re.I)
-_MONTHS = "|".join(month for month in MONTHS if month != "may")  # a verb more often
+_MONTHS = "|".join(month for month in MONTHS if month != "may")  # more often a verb
 _DATE = re.compile(rf"\d+|\b(?:{_MONTHS})\b", re.I)
-MIN_SUBSTANCE_WORDS = 2  # words that a row needs in addition to the removed ones, to be kept
+MIN_SUBSTANCE_WORDS = 2  # other words that a row needs to remain
 
 
 def redact(text: str) -> str:
@@ -118,7 +118,7 @@ def redact(text: str) -> str:
 
 
 def redact_rows(text: str) -> str | None:
-    """Remove secrets, and rows that hold nothing else; return None if no substance is left."""
+    """Remove secrets, and rows that contain nothing else; return None if nothing is left."""
     hidden = redact(text)
     if hidden != text:
         hidden = "\n".join(row for row in hidden.split("\n") if REMOVED not in row or _has_substance(row))
@@ -155,8 +155,8 @@ def _is_remark(secret: str) -> bool:
 
 def _find_cards(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of payment card numbers: groups of digits that together pass Luhn's check."""
-    for run in _GROUPS.finditer(text):
-        groups = [(found.start(), found.end()) for found in _GROUP.finditer(text, run.start(), run.end())]
+    for numbers in _GROUPS.finditer(text):
+        groups = [(group.start(), group.end()) for group in _GROUP.finditer(text, numbers.start(), numbers.end())]
         first = 0
         while first < len(groups):
             last = _find_card_end(text, groups, first)
@@ -182,11 +182,11 @@ def _find_card_end(text: str, groups: list[tuple[int, int]], first: int) -> int 
 
 def _find_ibans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of numbers of bank accounts that pass their check."""
-    for found in _IBAN.finditer(text):
-        places = [place for place in range(found.start(), found.end()) if text[place].isalnum()]
+    for match in _IBAN.finditer(text):
+        places = [place for place in range(match.start(), match.end()) if text[place].isalnum()]
         for last in places[MIN_IBAN_CHARS - 1 :]:
-            if not text[last + 1 : last + 2].isalnum() and _is_iban(text[found.start() : last + 1]):
-                yield found.start(), last + 1
+            if not text[last + 1 : last + 2].isalnum() and _is_iban(text[match.start() : last + 1]):
+                yield match.start(), last + 1
                 break
 
 

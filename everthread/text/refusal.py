@@ -1,10 +1,10 @@
-"""Refusals: replies in which a model refuses, and the character does not speak. Such a reply is better not remembered,
-since it would be recalled as something that the character said.
+"""Recognizes refusals: replies in which the model refuses instead of speaking as the character. They should not be
+remembered, since they would be recalled as the character's words.
 
 Each refusing phrase takes intensity · weight · 100 from a score of 100, and a reply below 90 is a refusal. The
-intensity is 0 to 2; the weight is 1 at the very beginning and halves every few words, so that a refusing phrase deep
-inside a real answer does not condemn it. Excuses give back a part: "Sorry" alone refuses nothing where the character is
-late. (The scoring of the Emi chatbot; the excuses are our own.)
+intensity is 0 to 2; the weight is 1 at the very beginning and halves every few words, so that a refusing phrase late
+in a real answer hardly counts. Excuses give back a part: "Sorry" is no refusal if the character is late. (The scoring
+of the Emi chatbot; the excuses are our own.)
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import re
 from everthread.text.analyzer import UNSPACED, normalize
 from everthread.text.refusal_words import RefusalWords, load
 
-MIN_REPLY_SCORE = 90  # of 100, for a reply to be the character's
+MIN_REPLY_SCORE = 90  # of 100; a lower score is a refusal
 WEIGHT_HALVING_WORDS = 6  # words, or characters of Chinese, after which a phrase weighs half as much
-MAX_READ_CHARS = 2_000  # characters; a phrase after them weighs nothing
-MAX_EXCUSED = 0.4  # the most that excuses give back: what a real refusal takes is more
+MAX_READ_CHARS = 2_000  # characters of a reply that are read
+MAX_EXCUSED = 0.4  # the most that excuses give back; a real refusal takes more
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:'[^\W_{UNSPACED}]+)*")
 

@@ -49,7 +49,7 @@ class Phrase:
     keys: tuple[str, ...]
 
     def search(self, folded: str) -> re.Match[str] | None:
-        """Return the phrase's first place in a folded text."""
+        """Return the phrase's first match in a folded text."""
         return self.pattern.search(folded) if any(key in folded for key in self.keys) else None
 
 
@@ -62,14 +62,14 @@ class RefusalWords:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def refusing(self, folded: str) -> Iterator[tuple[Phrase, re.Match[str]]]:
-        """Yield the refusing phrases of a folded text in the dictionary's order, each with its first place."""
+        """Yield the refusing phrases of a folded text in the dictionary's order, each with its first match."""
         for at in sorted({at for key, places in self._places.items() if key in folded for at in places}):
             if match := self.phrases[at].pattern.search(folded):
                 yield self.phrases[at], match
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
-        """The places of each key among the phrases: many share one, and a text is searched once for each."""
+        """The indices of the phrases by key: many phrases share one, and a text is searched once for each key."""
         places: dict[str, list[int]] = {}
         for at, phrase in enumerate(self.phrases):
             for key in phrase.keys:
@@ -127,7 +127,7 @@ def extend_shipped(path: Path) -> RefusalWords:
 
 
 def read_tables(path: Path) -> Tables:
-    """Read a file's tables, without their meaning.
+    """Read a file's tables without checking them.
 
     Raises:
         ConfigError: for a file that can't be read as TOML.

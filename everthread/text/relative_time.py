@@ -1,4 +1,4 @@
-"""How long ago something was, as people say it, for a prompt: models calculate badly with dates. Pure."""
+"""Formats how long ago something was for a prompt, since models calculate badly with dates. Pure."""
 
 from __future__ import annotations
 
@@ -6,35 +6,40 @@ from datetime import datetime, timedelta
 
 from everthread.errors import BadInput
 
-WEEKS_FROM_DAYS = 14  # from here on weeks are counted; "9 days ago" says more than "a week ago"
+WEEKS_FROM_DAYS = 14  # from here on in weeks; "9 days ago" is more exact than "a week ago"
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
 
 def format_relative_time(then: datetime, now: datetime) -> str:
-    """ "20 minutes ago", "yesterday", "5 months ago"; of what is to come "tomorrow", "in 3 days".
+    """Format a time relative to now: "20 minutes ago", "yesterday", "5 months ago"; of the future "in 3 days".
 
     Days, months and years are those of the calendar on now's clock, and only whole ones count: the evening before is
-    "yesterday", whether it is ten hours ago or twenty. BadInput if one of the two has no zone.
+    "yesterday", whether it is ten hours ago or twenty.
+
+    Raises:
+        BadInput: if one of the two times has no zone.
     """
     if then.tzinfo is None or now.tzinfo is None:
         raise BadInput(f"both times need a zone to be compared, got {then!r} and {now!r}; give them a tzinfo")
-    past, apart = then < now, abs(now - then)
+    is_past, distance = then < now, abs(now - then)
     then = _to_clock(then, now)
     days = abs(now.date() - then.date()).days
-    if apart < MINUTE:
+    if distance < MINUTE:
         return "just now"
-    if apart < HOUR or days == 0:
-        long = _format_count(apart // HOUR, "hour") if apart >= HOUR else _format_count(apart // MINUTE, "minute")
+    if distance < HOUR or days == 0:
+        duration = (
+            _format_count(distance // HOUR, "hour") if distance >= HOUR else _format_count(distance // MINUTE, "minute")
+        )
     elif days == 1:
-        return "yesterday" if past else "tomorrow"
+        return "yesterday" if is_past else "tomorrow"
     else:
-        long = _format_days(days, _months_between(*sorted((then, now))))
-    return f"{long} ago" if past else f"in {long}"
+        duration = _format_days(days, _months_between(*sorted((then, now))))
+    return f"{duration} ago" if is_past else f"in {duration}"
 
 
 def _to_clock(then: datetime, now: datetime) -> datetime:
-    """The moment as now's clock shows it, or about so, where the calendar ends."""
+    """Convert a time to now's zone; at the ends of the calendar only its zone is replaced."""
     try:
         return then.astimezone(now.tzinfo)
     except OverflowError:
@@ -50,7 +55,7 @@ def _format_days(days: int, months: int) -> str:
 
 
 def _months_between(first: datetime, last: datetime) -> int:
-    """How many whole months lie between two days."""
+    """Return the number of whole months between two days."""
     return (last.year - first.year) * 12 + last.month - first.month - (last.day < first.day)
 
 

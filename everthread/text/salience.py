@@ -1,6 +1,6 @@
 """Rates sentences: how informative they are, their subject, and their importance. Pure.
 
-By rules and short lists of words in English and Chinese (`salience.toml`), set by hand.
+The rules and the short lists of English and Chinese words (`salience.toml`) were set by hand.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _FIRST_CLAUSE = re.compile(
 )
 _CHINESE_QUESTION = re.compile(f"[{_ZH['question_endings']}]$")
 
-MIN_INFORMATIVE_WORDS = 4  # informative words are enough without a name, a number, a time or a person
-MAX_COUNTED_WORDS = 8  # more do not make a sentence more informative
-DEFAULT_IMPORTANCE = 3  # the importance of an informative text without a word of the lists
+MIN_INFORMATIVE_WORDS = 4  # that a sentence needs without a name, a number, a time or a person
+MAX_COUNTED_WORDS = 8  # more don't make a sentence more informative
+DEFAULT_IMPORTANCE = 3  # of a text without a word of the lists
 
 
 def informative_words(text: str) -> list[str]:
@@ -49,7 +49,7 @@ def count_words(telling_words: Sequence[str]) -> float:
 
 
 def is_question_only(sentence: str) -> bool:
-    """Return whether a sentence is a mere question; "I have a dog, isn't that nice?" is more than that."""
+    """Return whether a sentence only asks; "I have a dog, isn't that nice?" does more."""
     return _is_question_only(sentence, line_flags(sentence))
 
 
@@ -66,11 +66,11 @@ def is_small_talk(sentence: str) -> bool:
 def informativeness(sentence: str) -> float:
     """Rate how informative a sentence is, from 0 (small talk, a mere question) to about 4.
 
-    It counts whether it is about the speaker, holds a name, a number or a time, its importance, and its informative
-    words.
+    The rating adds up whether it is about the speaker, whether it has a name, a number or a time, its importance, and
+    its informative words.
     """
-    held = count_words(informative_words(sentence))
-    if not held or _SMALL_TALK.fullmatch(sentence) or _is_question_only(sentence, found := line_flags(sentence)):
+    word_count = count_words(informative_words(sentence))
+    if not word_count or _SMALL_TALK.fullmatch(sentence) or _is_question_only(sentence, found := line_flags(sentence)):
         return 0.0
     signs = (
         1.0 * bool(_FIRST_PERSON.search(sentence))
@@ -78,12 +78,12 @@ def informativeness(sentence: str) -> float:
         + 0.5 * bool(_NUMBER.search(sentence))
         + 0.5 * bool(found & HAS_TIME)
     )
-    if not signs and held < MIN_INFORMATIVE_WORDS:
+    if not signs and word_count < MIN_INFORMATIVE_WORDS:
         return 0.0
     return (
         signs
         + 1.5 * (_importance_level(sentence) - DEFAULT_IMPORTANCE) / 7
-        + 0.5 * min(held, MAX_COUNTED_WORDS) / MAX_COUNTED_WORDS
+        + 0.5 * min(word_count, MAX_COUNTED_WORDS) / MAX_COUNTED_WORDS
     )
 
 
@@ -92,9 +92,9 @@ _CHINESE_CATEGORIES = {name: tuple(words) for name, words in _ZH["categories"].i
 
 
 def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)) -> str:
-    """Return the category of which a text holds the most words, the first of equals; "other" if it holds none.
+    """Return the category with the most words in a text, the first of equals; "other" if there are none.
 
-    A category without a list of words has those of its name.
+    A category without a list of words is recognized by its name.
     """
     held = frozenset(terms(text))
     counts = {name: _count_category_words(text, held, name) for name in names if name != "other"}
@@ -103,14 +103,14 @@ def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)
 
 
 def is_about(text: str, subject: str) -> bool:
-    """Returns whether a text shares a telling word with a subject, or holds a word of a category that it names."""
+    """Return whether a text shares an informative word with a subject, or has a word of a category that it names."""
     held, wanted = frozenset(terms(text)), frozenset(terms(" ".join(informative_words(subject))))
     named = [name for name in _ENGLISH_CATEGORIES if not wanted.isdisjoint(terms(name))]
     return not held.isdisjoint(wanted) or any(_count_category_words(text, held, name) for name in named)
 
 
 def _count_category_words(text: str, held: frozenset[str], name: str) -> int:
-    """Returns how many words of a category a text holds."""
+    """Return how many words of a category a text has."""
     if name in _ENGLISH_CATEGORIES:
         return len(held & _ENGLISH_CATEGORIES[name]) + sum(word in text for word in _CHINESE_CATEGORIES[name])
     return len(held.intersection(terms(name)))
@@ -129,8 +129,11 @@ _DATE = re.compile(
 
 
 def rate_importance(text: str) -> int:
-    """From 1 (small talk) to 10: births, deaths and weddings 9, illness 8, moving and jobs 7, promises and the family
-    6, plans and what is liked 5, and 1 more for what has a date."""
+    """Rate the importance of a text, from 1 to 10.
+
+    Small talk is 1, a mere question 2, births, deaths and weddings 9, illness 8, moving and jobs 7, promises and the
+    family 6, plans and likes 5; a date adds 1.
+    """
     if is_small_talk(text):
         return 1
     if is_question_only(text):

@@ -1,6 +1,6 @@
-"""A text in sentences, and no more of it than there is room for. Pure.
+"""Splits texts into sentences, and cuts them to a number of tokens. Pure.
 
-Sentences are pieces of the text, word for word: whatever is made of them can be found in what was said.
+Sentences are substrings of the text, so whatever is built from them can be found in the original.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from everthread.text.word_lists import load_word_lists
 _END = re.compile(r"""(?P<spaced>(?<![.!?…])[.!?…]+["'”’)\]»]*)(?=\s)|[。！？]+…*["'”’」』）]*|……["'”’」』）]*""")
 _BULLET = re.compile(r"^\s*(?:[-*•–]\s+)+")
 _LAST_WORD = re.compile(r"(?<![^\W_])(?<![^\W_]\.)[^\W_]++(?:\.[^\W_]++)*+$")
-LOOK_BACK_CHARS = 16  # characters before a full stop that are looked at for its word
+LOOK_BACK_CHARS = 16  # before a full stop, for the word that it ends
 _EN = load_word_lists(__file__)["en"]
 _NEVER_LAST: frozenset[str] = frozenset(_EN["never_last"])
 _OFTEN_LAST: frozenset[str] = frozenset(_EN["often_last"])
@@ -25,7 +25,7 @@ _CUT_WORD = re.compile(rf"(?<![^\W{UNSPACED}])[^\W{UNSPACED}]++$")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split a text into sentences, without bullets and blanks around them; none holds a line break."""
+    """Split a text into sentences, without bullets and spaces around them; none has a line break."""
     return [sentence for row in text.splitlines() for sentence in _split_row(_BULLET.sub("", row).strip())]
 
 
@@ -61,7 +61,7 @@ def prefix_length(text: str, limit: int) -> int:
     while enough < len(text) and estimate_tokens(text[:enough]) <= limit:
         enough *= 2
     low, high = 0, min(enough, len(text))
-    while low < high:  # a longer beginning is never fewer tokens
+    while low < high:  # a longer prefix never has fewer tokens
         middle = (low + high + 1) // 2
         low, high = (middle, high) if estimate_tokens(text[:middle]) <= limit else (low, middle - 1)
     return low
@@ -88,7 +88,7 @@ def _last_word_end(text: str, end: int) -> int:
 def truncate(text: str, limit: int) -> str:
     """Return the first rows of a text that have at most `limit` tokens.
 
-    Of a first row that is too long, it returns the first sentences, else the beginning.
+    If the first row is too long, return its first sentences, else its beginning.
     """
     text = text.strip()
     end = prefix_length(text, limit)

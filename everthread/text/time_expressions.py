@@ -1,8 +1,8 @@
-"""The times that a question names: absolute dates and relative time expressions. Pure: the clock is an argument.
+"""Finds the times that a question names: absolute dates and relative expressions. Pure: the clock is an argument.
 
 All times are on the speakers' own clocks, without a zone: a line said at 23:30 was said on that day, wherever that was.
-A word is read as a time only if it can hardly be anything else: "Sunday roast" and "yesterday's cake" are not. Times to
-come ("What are we doing on Friday?") are ignored, since nothing was said then.
+A word is read as a time only if it can hardly be anything else: "Sunday roast" and "yesterday's cake" are not. Future
+times ("What are we doing on Friday?") are ignored, since nothing was said then.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from everthread.text.time_words import (
 )
 from everthread.text.word_lists import alternation, load_word_lists
 
-MAX_YEARS_BACK = 20  # in which a date without a year is looked for: longer than any chat has gone on
+MAX_YEARS_BACK = 20  # that a date without a year is searched back: longer than any chat has lasted
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date as far as it was named."""
+    """A date with the parts that were named."""
 
     month: int
     year: int | None = None
     day: int | None = None
 
     def spans(self, now: datetime) -> Iterator[Span]:
-        """Yield the spans of the date, the latest first; none if no calendar has it."""
+        """Yield the spans of the date, the latest first; none if the calendar has no such date."""
         for year in (self.year,) if self.year is not None else range(now.year, now.year - MAX_YEARS_BACK, -1):
             with suppress(ValueError, OverflowError):
                 first = datetime(year, self.month, self.day or 1)
@@ -59,7 +59,7 @@ class Span:
 
     @property
     def short(self) -> bool:
-        """A few days: at most a week, and the day that is not over yet."""
+        """Whether it is at most a week and a day."""
         return self.end - self.first <= WEEK + DAY
 
 
@@ -155,7 +155,9 @@ def _int(digits: str | None) -> int | None:
 
 # ----------------------------------------------------------------------- rules
 
-_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time]]  # what to look for, and how it is read
+_Rule = tuple[
+    re.Pattern[str], Callable[[re.Match[str], datetime], Time]
+]  # the pattern, and the function that reads its match
 
 
 def _apply_rules(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
@@ -173,10 +175,9 @@ def _rule(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rul
 
 
 def _relative(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
-    """Return a rule for a relative time without words next to it that make it another time.
+    """Return a rule for a relative time without a neighbouring word that makes it another time.
 
-    These are looked for at the beginning of words only: at every letter they took half of the time of reading a
-    question.
+    The pattern begins at a word boundary: the look-behinds at every letter took half of the time of parsing a question.
     """
     return _rule(rf"\b{_NO_BARRIER}{pattern}\b(?!['-]| of\b)", read)
 
@@ -220,7 +221,7 @@ _PAST_RULES = (
         lambda m, today: Span(today - _duration(m[1] or "a", m[2]), today + DAY),
     ),
 )
-# Times that are not over, or not only past: read where something bygone is asked of.
+# Times that are not over, or not only past: read if the question asks about the past.
 _PRESENT_RULES = (
     _relative("today", lambda m, today: _day_ago(today, 0)),
     _relative("tonight", lambda m, today: _day_ago(today, 0, "night")),

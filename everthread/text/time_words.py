@@ -1,4 +1,4 @@
-"""The words for times, once: questions about the past (`time_expressions`) and announcements (`chat.events`) read them.
+"""The words for times, shared by `time_expressions` (questions about the past) and `chat.events` (announcements).
 
 All words are folded, as `analyzer.normalize` gives them. The patterns have one group each, the word.
 """

@@ -1,7 +1,7 @@
 """A stored text with the beginnings of its tokens and its metadata. Pure.
 
 A token reaches to the beginning of the next one, so that the tokens are the whole text, blanks and line breaks
-included. Values that can't be stored are refused here.
+included. Values that can't be stored are rejected here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_IMPORTANCE = 10
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stored text, or the rest that eviction has left of it. `starts` are the beginnings of its tokens, from 0."""
+    """A stored text, or what is left of it after eviction. `starts` are the beginnings of its tokens, from 0."""
 
     key: int
     text: str
@@ -57,11 +57,15 @@ def make_text(
     timestamp: datetime | None,
     importance: int | None,
 ) -> Text:
-    """A text that was checked. What stands before its first token is a token of its own."""
+    """Check the values and make a text. Characters before the first start become a token.
+
+    Raises:
+        BadInput: for an empty text, starts that don't ascend, and values that can't be stored.
+    """
     if not text:
         raise BadInput("an empty text holds nothing to find; leave it out")
-    own = tuple(starts) if len(starts) and starts[0] == 0 else (0, *starts)
-    if own[-1] >= len(text) or any(a >= b for a, b in pairwise(own)):
+    all_starts = tuple(starts) if len(starts) and starts[0] == 0 else (0, *starts)
+    if all_starts[-1] >= len(text) or any(a >= b for a, b in pairwise(all_starts)):
         raise BadInput(
             f"tokens can't begin at {list(starts)[:8]} … in a text of {len(text)} characters; give ascending starts"
         )
@@ -69,11 +73,15 @@ def make_text(
         to_micros(timestamp, "timestamp", BadInput)
     if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MAX_IMPORTANCE):
         raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MAX_IMPORTANCE}")
-    return Text(key, text, own, _copy_metadata(metadata), timestamp, importance)
+    return Text(key, text, all_starts, _copy_metadata(metadata), timestamp, importance)
 
 
 def _copy_metadata(metadata: Metadata) -> Metadata:
-    """A copy of metadata, as JSON will give it back."""
+    """Return a copy of the metadata.
+
+    Raises:
+        BadInput: if JSON would change it.
+    """
     try:
         copy = json.loads(json.dumps(metadata, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -84,6 +92,7 @@ def _copy_metadata(metadata: Metadata) -> Metadata:
 
 
 def to_state(text: Text) -> dict[str, Any]:
+    """Return the text as JSON."""
     at = None if text.timestamp is None else text.timestamp.isoformat()
     return {
         "key": text.key,
