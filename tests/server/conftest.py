@@ -1,6 +1,6 @@
-"""The app over a real store in a temporary folder, embedded by spelling alone.
+"""The app over a real store in a temporary folder, with an embedder that compares spelling only.
 
-What drives a browser is imported by the fixtures that need it, so that the other tests run without Playwright.
+The fixtures that drive a browser import Playwright themselves, so that the other tests run without it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 @pytest.fixture
 def api(services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    """A client of the app, whose characters are this test's own."""
+    """Return a client of the app, with a character folder of its own."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     app = create_app(services)
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
@@ -44,8 +44,8 @@ def api(services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def told(api: TestClient) -> TestClient:
-    """The same, with two conversations in the bank `alice/nemo`."""
+def api_with_lines(api: TestClient) -> TestClient:
+    """Return the client after two conversations were stored in the bank `alice/nemo`."""
     lines = [
         {"text": "My sister Mia moved to Lisbon.", "session": "one", "said_at": "2024-05-06T20:00:00+02:00"},
         {"text": "How exciting!", "role": "assistant", "session": "one", "said_at": "2024-05-06T20:01:00+02:00"},
@@ -58,12 +58,12 @@ def told(api: TestClient) -> TestClient:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server with a model."""
+    """Return the URL of a server with a model."""
     from server.page_helpers import Model
 
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
-    with llm.llm_server(Model()) as told:
-        services = Services(store, HashEmbedder(512), OpenAICompatible(told.url, "m"), Default())
+    with llm.llm_server(Model()) as model_server:
+        services = Services(store, HashEmbedder(512), OpenAICompatible(model_server.url, "m"), Default())
         with serving(create_app(services)) as url:
             yield url
     store.close()
@@ -92,7 +92,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A new visitor's tab. An error or a warning in its console fails the test."""
+    """Open a tab of a new visitor. An error or a warning in its console fails the test."""
     from playwright.sync_api import expect
 
     from server.page_helpers import DESKTOP, TIMEOUT_MS
@@ -101,7 +101,7 @@ def page(browser: Browser) -> Iterator[Page]:
     context.set_default_timeout(TIMEOUT_MS)
     expect.set_options(timeout=TIMEOUT_MS)
     opened, wrong = context.new_page(), list[str]()
-    opened.on("console", lambda told: wrong.append(told.text) if told.type in ("error", "warning") else None)
+    opened.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     yield opened
     context.close()

@@ -1,13 +1,13 @@
-"""What a test wants to know of an answer that tells what went wrong."""
+"""Checks of problem documents."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-RAW = {"Content-Type": "application/octet-stream"}  # of a file that is sent
+RAW = {"Content-Type": "application/octet-stream"}  # for an uploaded file
 
 
 class Answer(Protocol):
-    """An answer, as the client of the moment has it."""
+    """A response of any HTTP client."""
 
     @property
     def status_code(self) -> int: ...
@@ -22,11 +22,11 @@ class Answer(Protocol):
 
 
 def kind(answer: Answer, status: int) -> str:
-    """The kind of problem; the answer has this status, and tells of no place on the disk."""
+    """Return the kind of a problem, after checks of its status and that it reveals no path of the disk."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
-    told = answer.json()
-    assert told["status"] == status
-    assert told["detail"]
+    document = answer.json()
+    assert document["status"] == status
+    assert document["detail"]
     assert "/tmp" not in answer.text
-    return str(told["type"]).removeprefix("urn:everthread:")
+    return str(document["type"]).removeprefix("urn:everthread:")

@@ -1,4 +1,4 @@
-"""Embedding for many at once."""
+"""Embedding for concurrent callers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from everthread.types import Vector, Vectors
 
 
 class Slow(HashEmbedder):
-    """Counts how many embed at the same time."""
+    """Counts the callers that embed at the same time."""
 
     def __init__(self) -> None:
         super().__init__(16)

@@ -1,4 +1,4 @@
-"""A client that means no good, on a real socket: it is refused, and the others are served meanwhile."""
+"""Hostile clients on a real socket are rejected, and others are still served."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ def running(tmp_path: Path) -> Iterator[Served]:
         yield made
 
 
-def spoken(server: Served, *parts: bytes, pause: float = 0.0, quiet: float = 0.3) -> bytes:
-    """What the server answers to these bytes, until it closes or, after an answer, says nothing for `quiet` seconds."""
+def send_and_receive(server: Served, *parts: bytes, pause: float = 0.0, quiet: float = 0.3) -> bytes:
+    """Send bytes. Return the response, up to its end or until nothing has arrived for `quiet` seconds."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as raw:
         for part in parts:
             raw.sendall(part)
             time.sleep(pause)
-        return listened(raw, quiet)
+        return receive_until_quiet(raw, quiet)
 
 
-def listened(raw: socket.socket, quiet: float = 0.3) -> bytes:
-    heard = b""
+def receive_until_quiet(raw: socket.socket, quiet: float = 0.3) -> bytes:
+    received = b""
     raw.settimeout(PATIENCE)
     with contextlib.suppress(TimeoutError, ConnectionResetError):
         while more := raw.recv(65536):
-            heard += more
-            if b"\r\n\r\n" in heard and b"connection: close" not in heard.lower():
-                raw.settimeout(quiet)  # it may keep the connection
-    return heard
+            received += more
+            if b"\r\n\r\n" in received and b"connection: close" not in received.lower():
+                raw.settimeout(quiet)  # the server may keep the connection open
+    return received
 
 
-def status(heard: bytes) -> int:
-    return int(heard.split()[1]) if heard else 0
+def status(received: bytes) -> int:
+    return int(received.split()[1]) if received else 0
 
 
-def good(server: Served) -> None:
-    """A client that means well is answered."""
+def check_still_serving(server: Served) -> None:
+    """Assert that a well-behaved client is served."""
     client = httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=PATIENCE)
     with client:
         assert client.post(f"{server.url}{LINE}", json={"text": "hello"}).status_code == 201
@@ -72,23 +72,23 @@ def test_wrong_hosts_forged_origins_and_broken_heads_are_refused(running: Served
         (b"CONNECT evil.example:443 HTTP/1.1\r\n" + local, 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n", 400),
     ):
-        assert status(spoken(running, head + b"\r\n")) == expected, head[:100]
+        assert status(send_and_receive(running, head + b"\r\n")) == expected, head[:100]
     with contextlib.suppress(OSError):  # it may hang up before all is sent
         endless = b"GET /healthz HTTP/1.1\r\n" + local + b"X: " + b"x" * 5_000_000 + b"\r\n\r\n"
-        assert status(spoken(running, endless)) in (0, 400)
-    good(running)
+        assert status(send_and_receive(running, endless)) in (0, 400)
+    check_still_serving(running)
 
 
 def test_a_body_with_two_lengths_closes_the_connection(running: Served) -> None:
     both = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
     head = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n%s\r\n"
     smuggled = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    heard = spoken(running, head % (LINE.encode(), running.port, both) + smuggled)
-    assert status(heard) == 400
-    assert b"Content-Length and Transfer-Encoding exclude each other" in heard
-    assert heard.count(b"HTTP/1.1") == 1, "what follows is no request"
-    assert b"connection: close" in heard.lower()
-    good(running)
+    received = send_and_receive(running, head % (LINE.encode(), running.port, both) + smuggled)
+    assert status(received) == 400
+    assert b"Content-Length and Transfer-Encoding exclude each other" in received
+    assert received.count(b"HTTP/1.1") == 1, "the rest is not a request"
+    assert b"connection: close" in received.lower()
+    check_still_serving(running)
 
 
 def test_no_request_path_reaches_the_file_system(running: Served, tmp_path: Path) -> None:
@@ -112,13 +112,13 @@ def test_no_request_path_reaches_the_file_system(running: Served, tmp_path: Path
         "/static/" + "a" * 5000,
         "/static/" + "a" * 9000,
     ):
-        heard = spoken(running, b"GET " + path.encode() + b" HTTP/1.1\r\n" + local)
-        assert status(heard) in (400, 404, 414), (path, heard[:300])
-        assert b"root:" not in heard
-        assert b"secret" not in heard
+        received = send_and_receive(running, b"GET " + path.encode() + b" HTTP/1.1\r\n" + local)
+        assert status(received) in (400, 404, 414), (path, received[:300])
+        assert b"root:" not in received
+        assert b"secret" not in received
     made = {path.name for path in tmp_path.iterdir()}
     assert made == {"secret.js"}, "who asks for a bank makes none"
-    good(running)
+    check_still_serving(running)
 
 
 def test_a_body_of_ten_megabytes_is_rejected_and_not_buffered(running: Served) -> None:
@@ -128,7 +128,7 @@ def test_a_body_of_ten_megabytes_is_rejected_and_not_buffered(running: Served) -
     chunks = (b"x" * 100_000 for _ in range(100))
     answer = web.post(f"{running.url}{LINE}", content=chunks, headers={"Content-Type": "application/json"})
     assert answer.status_code == 413
-    good(running)
+    check_still_serving(running)
 
 
 def test_an_endless_or_trickling_body_times_out(running: Served) -> None:
@@ -136,28 +136,28 @@ def test_an_endless_or_trickling_body_times_out(running: Served) -> None:
         f"POST {LINE} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n"
         "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     ).encode()
-    heard = spoken(running, head, b'{"te')
-    assert status(heard) == 408
-    assert b"too-slow" in heard
-    assert b"connection: close" in heard.lower()
+    received = send_and_receive(running, head, b'{"te')
+    assert status(received) == 408
+    assert b"too-slow" in received
+    assert b"connection: close" in received.lower()
     with pytest.raises(OSError, match=r"reset|[Bb]roken|timed out|abort"):  # its end, at the latest at the third try
-        spoken(running, head, *(b"x" for _ in range(900)), pause=0.1)
-    good(running)
+        send_and_receive(running, head, *(b"x" for _ in range(900)), pause=0.1)
+    check_still_serving(running)
 
 
 def test_an_endless_or_trickling_head_closes_the_connection(running: Served) -> None:
-    assert spoken(running, b"") == b""
-    assert spoken(running, b"GET / HTTP/1.1\r\nHost: 127") == b""
+    assert send_and_receive(running, b"") == b""
+    assert send_and_receive(running, b"GET / HTTP/1.1\r\nHost: 127") == b""
     trickle = (b"GET / HTTP/1.1\r\n", *(b"X: y\r\n" for _ in range(900)))
     with pytest.raises(OSError, match=r"reset|[Bb]roken|abort"):
-        spoken(running, *trickle, pause=0.1)
-    good(running)
+        send_and_receive(running, *trickle, pause=0.1)
+    check_still_serving(running)
 
 
-def flooded(server: Served, begun: bytes, most: int) -> int:
-    """How many bytes of a head without an end are taken behind what was sent first."""
+def count_accepted_bytes(server: Served, head: bytes, most: int) -> int:
+    """Return how many bytes of an endless head are accepted after `head`."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=1) as raw:
-        raw.sendall(begun)
+        raw.sendall(head)
         time.sleep(0.3)  # what was asked is being answered
         took = 0
         with contextlib.suppress(OSError):  # it hangs up, or takes no more
@@ -169,14 +169,19 @@ def flooded(server: Served, begun: bytes, most: int) -> int:
 def test_an_endless_head_is_not_buffered(running: Served) -> None:
     host = f"Host: 127.0.0.1:{running.port}\r\n\r\n".encode()
     most = 100_000_000
-    assert flooded(running, b"", most) < most / 2
-    assert flooded(running, b"GET /quiet HTTP/1.1\r\n" + host, most) < most / 2, "behind a request that is answered"
-    good(running)
+    assert count_accepted_bytes(running, b"", most) < most / 2
+    assert count_accepted_bytes(running, b"GET /quiet HTTP/1.1\r\n" + host, most) < most / 2, (
+        "after a request that is answered"
+    )
+    check_still_serving(running)
 
 
 def test_pipelined_requests_are_answered_in_order(running: Served) -> None:
     request = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode()
-    assert spoken(running, request * 3 + request[:30], request[30:], pause=0.3, quiet=3.0).count(b"HTTP/1.1 200") == 4
+    assert (
+        send_and_receive(running, request * 3 + request[:30], request[30:], pause=0.3, quiet=3.0).count(b"HTTP/1.1 200")
+        == 4
+    )
 
 
 def test_a_pause_is_allowed_between_requests_but_not_within_a_head(running: Served) -> None:
@@ -187,26 +192,26 @@ def test_a_pause_is_allowed_between_requests_but_not_within_a_head(running: Serv
     request = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as raw:
         raw.sendall(request)
-        assert listened(raw).startswith(b"HTTP/1.1 200")
+        assert receive_until_quiet(raw).startswith(b"HTTP/1.1 200")
         raw.sendall(request[:20])
         began = time.perf_counter()
-        assert listened(raw) == b""
+        assert receive_until_quiet(raw) == b""
         assert 0.5 < time.perf_counter() - began < PATIENCE
-    good(running)
+    check_still_serving(running)
 
 
 def test_a_client_that_stops_reading_is_disconnected(running: Served) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as raw:
         raw.sendall(f"GET /flood HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode())
-        wait_until(lambda: 'route="/flood"' in web.get(f"{running.url}/metrics").text)  # which counts what has ended
-        heard = listened(raw)
-        assert len(heard) < 50_000_000, "the rest was never sent"
-    good(running)
+        wait_until(lambda: 'route="/flood"' in web.get(f"{running.url}/metrics").text)  # counted when it has ended
+        received = receive_until_quiet(raw)
+        assert len(received) < 50_000_000, "the rest was never sent"
+    check_still_serving(running)
 
 
 @pytest.fixture
 def many_files() -> Iterator[int]:
-    """As many sockets as this process may have, and a thousand at most."""
+    """Raise the limit of open files. Return how many sockets can be opened, a thousand at most."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = hard if hard != resource.RLIM_INFINITY else 4096
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(most, 4096)), hard))
@@ -229,7 +234,7 @@ def test_a_thousand_half_open_streams_do_not_block_others(tmp_path: Path, many_f
             raw = stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE))
             raw.sendall(half)
         for _ in range(3):
-            good(running)
+            check_still_serving(running)
 
 
 def test_idle_connections_are_closed_when_there_are_too_many(tmp_path: Path) -> None:
@@ -241,13 +246,13 @@ def test_idle_connections_are_closed_when_there_are_too_many(tmp_path: Path) -> 
         with web.stream("GET", f"{running.url}/slow") as answer:
             more = [stack.enter_context(socket.create_connection(("127.0.0.1", running.port))) for _ in range(100)]
             assert len([piece for piece in answer.iter_lines() if piece]) == 10, "who asks something stays"
-        good(running)
-        wait_until(lambda: gone(idle[0]))
-        assert not gone(more[-1])
+        check_still_serving(running)
+        wait_until(lambda: is_closed(idle[0]))
+        assert not is_closed(more[-1])
 
 
-def gone(raw: socket.socket) -> bool:
-    """Whether the other side has hung up."""
+def is_closed(raw: socket.socket) -> bool:
+    """Return whether the other side has closed the connection."""
     raw.settimeout(0.05)
     try:
         return raw.recv(1) == b""

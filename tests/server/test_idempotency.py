@@ -1,4 +1,4 @@
-"""Writes that are asked for twice."""
+"""Writes that are requested twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,30 +18,33 @@ LINES = "banks/alice%2Fnemo/lines"
 KEY = {"Idempotency-Key": "one-and-only"}
 
 
-def test_a_line_is_stored_once_per_key(told: TestClient) -> None:
-    first = told.post(LINES, json={"text": "Once."}, headers=KEY)
-    assert first.json() == told.post(LINES, json={"text": "Once."}, headers=KEY).json()
-    assert kind(told.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
+def test_a_line_is_stored_once_per_key(api_with_lines: TestClient) -> None:
+    first = api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY)
+    assert first.json() == api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY).json()
+    assert kind(api_with_lines.post(LINES, json={"text": "Twice."}, headers=KEY), 422) == "idempotency-conflict"
     assert (
-        kind(told.post(f"{LINES}/batch", json={"lines": [{"text": "a"}]}, headers=KEY), 422) == "idempotency-conflict"
+        kind(api_with_lines.post(f"{LINES}/batch", json={"lines": [{"text": "a"}]}, headers=KEY), 422)
+        == "idempotency-conflict"
     )
-    assert len(told.get(LINES).json()["items"]) == 5
-    assert told.post(LINES, json={"text": "Once."}, headers={"Idempotency-Key": "b"}).json()["seq"] == 6
+    assert len(api_with_lines.get(LINES).json()["items"]) == 5
+    assert api_with_lines.post(LINES, json={"text": "Once."}, headers={"Idempotency-Key": "b"}).json()["seq"] == 6
 
 
-def test_a_batch_and_a_correction_are_stored_once(told: TestClient) -> None:
+def test_a_batch_and_a_correction_are_stored_once(api_with_lines: TestClient) -> None:
     body = {"lines": [{"text": "Same."}, {"text": "Same."}, {"text": "Own.", "key": "k"}]}
-    answers = [told.post(f"{LINES}/batch", json=body, headers=KEY).json() for _ in range(2)]
+    answers = [api_with_lines.post(f"{LINES}/batch", json=body, headers=KEY).json() for _ in range(2)]
     assert answers[0] == answers[1]
     assert [line["seq"] for line in answers[0]["items"]] == [5, 6, 7]
     fixed = {"Idempotency-Key": "fixed"}
-    answers = [told.patch(f"{LINES}/5", json={"text": "Other."}, headers=fixed).json() for _ in range(2)]
+    answers = [api_with_lines.patch(f"{LINES}/5", json={"text": "Other."}, headers=fixed).json() for _ in range(2)]
     assert answers[0] == answers[1]
-    assert told.get("banks/alice%2Fnemo").json()["lines"] == 7
+    assert api_with_lines.get("banks/alice%2Fnemo").json()["lines"] == 7
 
 
-def test_a_line_is_stored_once_even_if_the_record_is_gone(told: TestClient, services: Services, tmp_path: Path) -> None:
-    first = told.post(LINES, json={"text": "Once."}, headers=KEY)
+def test_a_line_is_stored_once_even_if_the_record_is_gone(
+    api_with_lines: TestClient, services: Services, tmp_path: Path
+) -> None:
+    first = api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY)
     app = create_app(services)
     app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:
@@ -53,10 +56,10 @@ def test_a_line_is_stored_once_even_if_the_record_is_gone(told: TestClient, serv
     app.state.idempotency.close()
 
 
-def test_a_forgotten_line_is_not_stored_again_under_its_key(told: TestClient) -> None:
-    seq = told.post(LINES, json={"text": "Once."}, headers=KEY).json()["seq"]
-    told.delete(f"{LINES}/{seq}")
-    assert kind(told.post(LINES, json={"text": "Once."}, headers=KEY), 404) == "not-found"
+def test_a_forgotten_line_is_not_stored_again_under_its_key(api_with_lines: TestClient) -> None:
+    seq = api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY).json()["seq"]
+    api_with_lines.delete(f"{LINES}/{seq}")
+    assert kind(api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY), 404) == "not-found"
 
 
 @pytest.mark.parametrize(
@@ -75,36 +78,39 @@ def test_a_forgotten_line_is_not_stored_again_under_its_key(told: TestClient) ->
         ("DELETE", "banks/alice%2Fnemo/pins/1", None),
     ],
 )
-def test_every_write_has_one_outcome_per_key(told: TestClient, method: str, path: str, body: Any) -> None:
-    answers = [told.request(method, path, json=body, headers=KEY) for _ in range(2)]
+def test_every_write_has_one_outcome_per_key(api_with_lines: TestClient, method: str, path: str, body: Any) -> None:
+    answers = [api_with_lines.request(method, path, json=body, headers=KEY) for _ in range(2)]
     assert answers[0].status_code == answers[1].status_code == 200, answers[1].text
     assert answers[0].json() == answers[1].json()
-    assert kind(told.put("banks/carol", headers=KEY), 422) == "idempotency-conflict"
+    assert kind(api_with_lines.put("banks/carol", headers=KEY), 422) == "idempotency-conflict"
 
 
-def test_an_import_has_one_outcome_per_key_and_file(told: TestClient) -> None:
+def test_an_import_has_one_outcome_per_key_and_file(api_with_lines: TestClient) -> None:
     path, named = "banks/bob/import", {"name": "a.jsonl"}
-    answers = [told.post(path, params=named, content=b'{"text": "a"}', headers={**KEY, **RAW}).json() for _ in range(2)]
+    answers = [
+        api_with_lines.post(path, params=named, content=b'{"text": "a"}', headers={**KEY, **RAW}).json()
+        for _ in range(2)
+    ]
     assert answers[0] == answers[1]
     assert answers[1]["added"] == 1
-    answer = told.post(path, params=named, content=b'{"text": "b"}', headers={**KEY, **RAW})
+    answer = api_with_lines.post(path, params=named, content=b'{"text": "b"}', headers={**KEY, **RAW})
     assert kind(answer, 422) == "idempotency-conflict"
 
 
-def test_a_failed_request_can_be_retried_under_its_key(told: TestClient) -> None:
-    assert kind(told.delete(f"{LINES}/5", headers=KEY), 404) == "not-found"
-    told.post(LINES, json={"text": "Five."})
-    assert told.delete(f"{LINES}/5", headers=KEY).status_code == 200
+def test_a_failed_request_can_be_retried_under_its_key(api_with_lines: TestClient) -> None:
+    assert kind(api_with_lines.delete(f"{LINES}/5", headers=KEY), 404) == "not-found"
+    api_with_lines.post(LINES, json={"text": "Five."})
+    assert api_with_lines.delete(f"{LINES}/5", headers=KEY).status_code == 200
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 201, "ü"])
-def test_an_idempotency_key_consists_of_visible_characters(told: TestClient, key: str) -> None:
-    answer = told.post(LINES, json={"text": "a"}, headers={b"Idempotency-Key": key.encode()})
+def test_an_idempotency_key_consists_of_visible_characters(api_with_lines: TestClient, key: str) -> None:
+    answer = api_with_lines.post(LINES, json={"text": "a"}, headers={b"Idempotency-Key": key.encode()})
     assert kind(answer, 422) == "invalid-request"
 
 
-def test_no_record_contains_text(told: TestClient, services: Services, tmp_path: Path) -> None:
-    told.post(LINES, json={"text": "My cat is called Ulysses."}, headers=KEY)
+def test_no_record_contains_text(api_with_lines: TestClient, services: Services, tmp_path: Path) -> None:
+    api_with_lines.post(LINES, json={"text": "My cat is called Ulysses."}, headers=KEY)
     files = list((tmp_path / "banks").glob("server.sqlite*"))
     assert files
     for file in files:
@@ -151,21 +157,23 @@ def test_another_process_knows_the_outcome(tmp_path: Path) -> None:
     two.close()
 
 
-def test_many_concurrent_requests_under_one_key_write_once(told: TestClient) -> None:
+def test_many_concurrent_requests_under_one_key_write_once(api_with_lines: TestClient) -> None:
     with ThreadPoolExecutor(8) as pool:
-        kept = list(pool.map(lambda _: told.post(LINES, json={"text": "Once."}, headers=KEY).json(), range(8)))
-        gone = list(pool.map(lambda _: told.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8)))
+        kept = list(
+            pool.map(lambda _: api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY).json(), range(8))
+        )
+        gone = list(pool.map(lambda _: api_with_lines.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8)))
     assert all(line == kept[0] for line in kept)
     assert {answer.status_code for answer in gone} <= {200, 409}
     assert len({answer.text for answer in gone if answer.status_code == 200}) == 1
-    assert [line["seq"] for line in told.get(LINES).json()["items"]] == [2, 3, 4, 5]
+    assert [line["seq"] for line in api_with_lines.get(LINES).json()["items"]] == [2, 3, 4, 5]
 
 
 def test_a_correction_is_made_once_even_if_the_record_is_gone(
-    told: TestClient, services: Services, tmp_path: Path
+    api_with_lines: TestClient, services: Services, tmp_path: Path
 ) -> None:
-    told.post(LINES, json={"text": "Porto.", "key": "k"})
-    first = told.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
+    api_with_lines.post(LINES, json={"text": "Porto.", "key": "k"})
+    first = api_with_lines.patch(f"{LINES}/5", json={"text": "Lisbon."}, headers=KEY)
     app = create_app(services)
     app.state.idempotency = IdempotencyStore(ServerDatabase(tmp_path / "elsewhere.sqlite", SCHEMA))
     with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as other:

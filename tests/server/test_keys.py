@@ -1,4 +1,4 @@
-"""Keys: what they are good for, and what is left of them."""
+"""Keys: their permissions and how they are stored."""
 
 from datetime import date
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which models may be asked."""
+"""The models that a request can choose."""
 
 from __future__ import annotations
 

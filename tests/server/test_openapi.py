@@ -1,4 +1,4 @@
-"""The OpenAPI document, and that the app keeps to it whatever it is asked."""
+"""The OpenAPI document, and that every response matches it."""
 
 from collections import Counter
 from pathlib import Path

@@ -15,7 +15,7 @@ from server.page_helpers import CARD, add_past_lines, say, say_and_wait, visit
 
 @pytest.fixture
 def vey() -> None:
-    """A character in the gallery."""
+    """Add a character to the gallery."""
     character_library.save(Character("Captain Vey", description="A sailor."), force=True)
 
 
@@ -24,13 +24,13 @@ def choose_vey(page: Page) -> None:
     page.get_by_label("Chat with Captain Vey").click()
 
 
-def name_in(url: str, bank: str) -> str:
+def character_name(url: str, bank: str) -> str:
     """Return the name of a bank's character."""
     segment = bank.replace("/", "%2F")
     return str(web.get(f"{url}/api/v1/banks/{segment}/character").raise_for_status().json()["name"])
 
 
-def said_in(url: str, bank: str) -> list[str]:
+def stored_texts(url: str, bank: str) -> list[str]:
     segment = bank.replace("/", "%2F")
     return [line["text"] for line in web.get(f"{url}/api/v1/banks/{segment}/lines").raise_for_status().json()["items"]]
 
@@ -52,9 +52,9 @@ def test_a_character_chosen_in_the_bank_of_another_gets_a_separate_bank(page: Pa
     expect(page.locator("dialog")).to_have_count(0)
     say_and_wait(page, "Where is the gold?")
     expect(page.locator("#panel")).not_to_contain_text("barn")
-    assert name_in(url, "laura") == "Ever"
-    assert "Where is the gold?" not in said_in(url, "laura")
-    assert "Where is the gold?" in said_in(url, "laura/captain-vey")
+    assert character_name(url, "laura") == "Ever"
+    assert "Where is the gold?" not in stored_texts(url, "laura")
+    assert "Where is the gold?" in stored_texts(url, "laura/captain-vey")
 
 
 @pytest.mark.usefixtures("vey")
@@ -76,12 +76,12 @@ def test_a_bank_is_handed_over_only_on_purpose(page: Page, url: str) -> None:
     choose_vey(page)
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("#character-name")).to_have_text("Ever")
-    assert name_in(url, "nils") == "Ever"
+    assert character_name(url, "nils") == "Ever"
     page.get_by_label("Chat with Captain Vey").click()
     page.get_by_role("button", name="Hand this bank over to Captain Vey").click()
     expect(page.locator("#character-name")).to_have_text("Captain Vey")
     expect(page.locator("#bank")).to_have_text("nils")
-    assert name_in(url, "nils") == "Captain Vey"
+    assert character_name(url, "nils") == "Captain Vey"
 
 
 @pytest.mark.usefixtures("vey")
@@ -133,7 +133,7 @@ def test_the_characters_name_is_changed_in_the_scene(page: Page, url: str) -> No
     expect(page.locator("#character-name")).to_have_text("Ondine")
     say_and_wait(page, "And who are you now?")
     expect(page.locator(".from-character .speaker")).to_have_text(["Ever", "Ondine"])
-    assert name_in(url, "names") == "Ondine"
+    assert character_name(url, "names") == "Ondine"
 
 
 def test_the_scene_edits_the_nickname_if_that_is_what_is_shown(page: Page, url: str) -> None:
@@ -145,7 +145,7 @@ def test_the_scene_edits_the_nickname_if_that_is_what_is_shown(page: Page, url: 
     page.get_by_label("Character's name").fill("Eve")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.locator("#character-name")).to_have_text("Eve")
-    assert name_in(url, "nicknames") == "Ever"
+    assert character_name(url, "nicknames") == "Ever"
 
 
 # ------------------------------------------------------------------------- forgetting
@@ -158,13 +158,13 @@ def test_ending_a_chat_forgets_it_only_after_a_second_question(page: Page, url: 
     page.get_by_role("button", name="Forget all of it").click()
     page.get_by_role("dialog", name="Forget this chat?").get_by_role("button", name="Keep it").click()
     expect(page.locator(".line")).to_have_count(2)
-    assert "A secret." in said_in(url, "ending")
+    assert "A secret." in stored_texts(url, "ending")
     page.get_by_role("button", name="New chat").click()
     page.get_by_role("button", name="Forget all of it").click()
     page.get_by_role("button", name="Forget it all").click()
     expect(page.get_by_role("dialog", name="Forgotten")).to_contain_text("2 messages")
     page.get_by_role("button", name="Done").click()
-    assert said_in(url, "ending") == []
+    assert stored_texts(url, "ending") == []
 
 
 # ---------------------------------------------------------------------------- goodbyes
@@ -186,7 +186,10 @@ def test_a_goodbye_leads_to_the_question_which_a_button_answers(page: Page, url:
     page.get_by_role("button", name="Remember it").click()
     expect(page.locator("#notices")).to_contain_text("Remembered.")
     expect(page.get_by_label("A question to you")).to_have_count(0)
-    assert [text for text in said_in(url, "parting") if "Answer" not in text] == ["I planted ferns.", "ok bye then!"]
+    assert [text for text in stored_texts(url, "parting") if "Answer" not in text] == [
+        "I planted ferns.",
+        "ok bye then!",
+    ]
 
 
 def test_the_question_can_be_answered_by_typing_and_is_repeated_after_an_unclear_answer(page: Page, url: str) -> None:
@@ -199,11 +202,11 @@ def test_the_question_can_be_answered_by_typing_and_is_repeated_after_an_unclear
     expect(page.get_by_role("dialog", name="Forgotten")).to_contain_text("3 messages")
     page.get_by_role("button", name="Done").click()
     expect(page.locator(".line")).to_have_count(0)
-    assert said_in(url, "typing") == []
+    assert stored_texts(url, "typing") == []
 
 
 def test_another_subject_instead_of_an_answer_continues_the_chat(page: Page, url: str) -> None:
     part(page, url, "going on")
     say_and_wait(page, "One more thing: I bought a spade.")
     expect(page.get_by_label("A question to you")).to_have_count(0)
-    assert "ok bye then!" in said_in(url, "going on")
+    assert "ok bye then!" in stored_texts(url, "going on")

@@ -40,7 +40,7 @@ def enter_incognito(page: Page, url: str, bank: str) -> None:
 
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Page]:
-    """A page without a check of its console, which reports the refusals."""
+    """Open a page without a check of its console, which reports the rejected requests."""
     page = browser.new_page()
     page.set_default_timeout(10_000)
     yield page

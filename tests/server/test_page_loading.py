@@ -11,7 +11,7 @@ INTERACTIVE = "performance.getEntriesByName('interactive').length"
 MIA = "My sister Mia moved to Lisbon."
 
 
-class Held:
+class HeldRoute:
     """Holds the requests of a page until they are released."""
 
     def __init__(self, page: Page, which: str) -> None:
@@ -30,14 +30,14 @@ class Held:
             each.continue_()
 
 
-def said(url: str, bank: str) -> list[str]:
+def stored_texts(url: str, bank: str) -> list[str]:
     """Return the person's lines that are stored in a bank."""
     lines = web.get(f"{url}/api/v1/banks/{bank}/lines").raise_for_status().json()["items"]
     return [line["text"] for line in lines if line["role"] == "user"]
 
 
 def test_a_message_sent_at_once_is_answered_however_slow_the_server(page: Page, url: str) -> None:
-    held = Held(page, API)
+    held = HeldRoute(page, API)
     page.goto(f"{url}/#/early")
     page.wait_for_function(INTERACTIVE)
     page.keyboard.type(MIA)
@@ -52,11 +52,11 @@ def test_a_message_sent_at_once_is_answered_however_slow_the_server(page: Page, 
     expect(page.locator(".from-person .line-text")).to_have_text([MIA])
     expect(page.locator("#message")).to_have_value("And one thing more.")
     expect(page.locator("#panel")).to_contain_text("used for this reply")
-    assert said(url, "early") == [MIA]
+    assert stored_texts(url, "early") == [MIA]
 
 
 def test_a_message_sent_before_the_columns_are_loaded_is_answered_and_appears_in_them(page: Page, url: str) -> None:
-    held = Held(page, "**/static/columns.js")
+    held = HeldRoute(page, "**/static/columns.js")
     page.goto(f"{url}/#/alone")
     page.wait_for_function(INTERACTIVE)
     say(page, MIA)
@@ -81,12 +81,12 @@ def test_a_message_that_could_not_be_sent_returns_to_its_box(browser: Browser, u
     page.wait_for_selector("html[data-ready]")  # it comes back by itself
     page.keyboard.press("Enter")
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
-    assert said(url, "refused") == [MIA]
+    assert stored_texts(url, "refused") == [MIA]
     page.close()
 
 
 def test_text_typed_before_the_page_is_interactive_is_preserved(page: Page, url: str) -> None:
-    held = Held(page, "**/static/app.js")
+    held = HeldRoute(page, "**/static/app.js")
     page.goto(f"{url}/#/typed", wait_until="commit")
     page.fill("#message", "half a thought")
     held.release()
@@ -98,7 +98,7 @@ def test_text_typed_before_the_page_is_interactive_is_preserved(page: Page, url:
 
 @pytest.mark.parametrize("sent", ["Enter", "Send"])
 def test_a_message_sent_before_the_scripts_are_loaded_is_sent_once_they_are(page: Page, url: str, sent: str) -> None:
-    held = Held(page, "**/static/app.js")
+    held = HeldRoute(page, "**/static/app.js")
     page.goto(f"{url}/#/unread-{sent}", wait_until="commit")
     page.fill("#message", MIA)
     if sent == "Enter":
@@ -115,7 +115,7 @@ def test_a_message_sent_before_the_scripts_are_loaded_is_sent_once_they_are(page
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator(".from-person .line-text")).to_have_text([MIA])
     expect(page.locator("#message")).to_have_value("And one thing\nmore.")
-    assert said(url, f"unread-{sent}") == [MIA]
+    assert stored_texts(url, f"unread-{sent}") == [MIA]
     page.reload()
     expect(page.locator("#message")).to_have_value("And one thing\nmore.")
 

@@ -14,7 +14,7 @@ MODULES = {name: source for name, source in SOURCES.items() if name.endswith(".j
 
 
 def find_cycle(graph: dict[str, list[str]]) -> list[str]:
-    """Return the modules of one import circle, in order; an empty list if there is none."""
+    """Return the modules of one import circle, in order; an empty list without one."""
     done = set[str]()
 
     def walk(path: list[str]) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Long lists, a page at a time."""
+"""Long lists in pages."""
 
 import pytest
 from hypothesis import example, given
@@ -12,11 +12,11 @@ from everthread.server.pagination import build_page, decode_cursor, encode_curso
 def test_pages_together_are_the_list(items: list[int], limit: int) -> None:
     items, found, after = sorted(items), [], None
     while True:
-        behind = decode_cursor(after, (int,))
-        told = build_page((each for each in items if not behind or each > behind[0]), limit, lambda each: [each])
-        found += told["items"]
-        assert len(told["items"]) <= limit
-        if (after := told["next"]) is None:
+        previous = decode_cursor(after, (int,))
+        page = build_page((each for each in items if not previous or each > previous[0]), limit, lambda each: [each])
+        found += page["items"]
+        assert len(page["items"]) <= limit
+        if (after := page["next"]) is None:
             break
     assert found == items
 

@@ -1,4 +1,4 @@
-"""Who gets in, and what whoever gets in can learn."""
+"""Authentication and permissions, and what responses reveal."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from everthread.testing import HashEmbedder
 LINES = "/api/v1/banks/{}/lines"
 
 
-class House:
-    """A server that wants keys, with a bank `mine` and a bank `secret`, and its keys."""
+class KeyServer:
+    """A server that requires keys, with the banks `mine` and `secret`, and its keys."""
 
     def __init__(self, folder: Path, required: bool = True) -> None:
         self.store = SQLiteStore(folder)
@@ -53,65 +53,65 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    made = House(tmp_path)
+def server(tmp_path: Path) -> Iterator[KeyServer]:
+    made = KeyServer(tmp_path)
     yield made
     made.close()
 
 
-def told(answer: Any) -> tuple[int, bytes, dict[str, str]]:
-    """All that an answer tells."""
+def visible_parts(answer: Any) -> tuple[int, bytes, dict[str, str]]:
+    """Return everything that a client sees of a response."""
     return answer.status_code, answer.content, dict(answer.headers)
 
 
-def test_a_missing_or_wrong_key_is_rejected(house: House) -> None:
+def test_a_missing_or_wrong_key_is_rejected(server: KeyServer) -> None:
     for shown in (None, "et_wrong", "et_" + "A" * 43):
-        answer = house.client(shown).get(LINES.format("mine") + "/1")
+        answer = server.client(shown).get(LINES.format("mine") + "/1")
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
         assert answer.json()["type"] == "urn:everthread:unauthorized"
-    answer = house.client().get(LINES.format("mine") + "/1", headers={"Authorization": "Basic YTpi"})
+    answer = server.client().get(LINES.format("mine") + "/1", headers={"Authorization": "Basic YTpi"})
     assert answer.status_code == 401
 
 
 def test_a_wrong_key_is_rejected_even_if_none_is_required(tmp_path: Path) -> None:
-    house = House(tmp_path, required=False)
-    assert house.client().get(LINES.format("mine") + "/1").status_code == 200
-    assert house.client("et_wrong").get(LINES.format("mine") + "/1").status_code == 401
-    house.close()
+    server = KeyServer(tmp_path, required=False)
+    assert server.client().get(LINES.format("mine") + "/1").status_code == 200
+    assert server.client("et_wrong").get(LINES.format("mine") + "/1").status_code == 401
+    server.close()
 
 
 @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Real-IP"])
 def test_a_client_behind_a_proxy_needs_a_key(tmp_path: Path, header: str) -> None:
-    house = House(tmp_path, required=False)
-    answer = house.client().get(LINES.format("mine") + "/1", headers={header: "203.0.113.7"})
+    server = KeyServer(tmp_path, required=False)
+    answer = server.client().get(LINES.format("mine") + "/1", headers={header: "203.0.113.7"})
     assert answer.status_code == 401
-    house.close()
+    server.close()
 
 
-def test_a_revoked_key_is_rejected_by_the_running_server(house: House) -> None:
-    client = house.client(house.keys.create("phone"))
+def test_a_revoked_key_is_rejected_by_the_running_server(server: KeyServer) -> None:
+    client = server.client(server.keys.create("phone"))
     assert client.get(LINES.format("mine") + "/1").status_code == 200
-    house.keys.revoke("phone")
+    server.keys.revoke("phone")
     assert client.get(LINES.format("mine") + "/1").status_code == 401
 
 
-def test_a_key_is_valid_only_for_its_banks_and_verbs(house: House) -> None:
-    reader = house.client(house.keys.create("reader", ["mine"], ["read"]))
+def test_a_key_is_valid_only_for_its_banks_and_verbs(server: KeyServer) -> None:
+    reader = server.client(server.keys.create("reader", ["mine"], ["read"]))
     assert reader.get(LINES.format("mine") + "/1").status_code == 200
     assert reader.post(LINES.format("mine"), json={"text": "no"}).status_code == 403
     assert reader.get(LINES.format("secret") + "/1").status_code == 403
-    writer = house.client(house.keys.create("writer", ["mine", "new/*"], ["write"]))
+    writer = server.client(server.keys.create("writer", ["mine", "new/*"], ["write"]))
     assert writer.get(LINES.format("mine") + "/1").status_code == 403
     assert writer.post(LINES.format("new%2Fone"), json={"text": "yes"}).status_code == 201
     assert writer.post(LINES.format("new"), json={"text": "no"}).status_code == 403
-    assert not house.store.exists("new")
+    assert not server.store.exists("new")
 
 
 @pytest.fixture(scope="module")
-def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, TestClient]]:
-    """The same, with somebody who has a key for `mine` alone."""
-    made = House(tmp_path_factory.mktemp("closed"))
+def restricted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KeyServer, TestClient]]:
+    """Return the server, with a client whose key is for `mine` alone."""
+    made = KeyServer(tmp_path_factory.mktemp("closed"))
     yield made, made.client(made.keys.create("narrow", ["mine", "mine/*"]))
     made.close()
 
@@ -133,41 +133,46 @@ REQUESTS: list[tuple[str, str, Any]] = [
     st.sampled_from(REQUESTS),
 )
 def test_a_key_for_one_bank_does_not_reveal_whether_another_exists(
-    closed: tuple[House, TestClient], other: str, request_: tuple[str, str, Any]
+    restricted: tuple[KeyServer, TestClient], other: str, request_: tuple[str, str, Any]
 ) -> None:
-    house, narrow = closed
+    server, narrow = restricted
     method, rest, body = request_
     segment = "".join(f"%{byte:02X}" for byte in other.encode())
     if other in (".", "..") or other.startswith("mine/"):
         return
 
-    def asked(bank: str) -> tuple[int, bytes, dict[str, str]]:
-        return told(narrow.request(method, LINES.format(bank) + rest, json=body))
+    def request_bank(bank: str) -> tuple[int, bytes, dict[str, str]]:
+        return visible_parts(narrow.request(method, LINES.format(bank) + rest, json=body))
 
-    there = asked("secret")
-    assert there == asked(segment)
+    there = request_bank("secret")
+    assert there == request_bank(segment)
     assert there[0] == 403
-    assert not house.store.exists(other) or other == "secret"
+    assert not server.store.exists(other) or other == "secret"
 
 
-def test_routes_shared_by_all_banks_need_a_key_for_all(house: House) -> None:
-    @house.app.get("/try/all")
+def test_routes_shared_by_all_banks_need_a_key_for_all(server: KeyServer) -> None:
+    @server.app.get("/try/all")
     def everything(services: ReadAllServices) -> str:
         return "read"
 
-    @house.app.put("/try/all")
+    @server.app.put("/try/all")
     def change(services: WriteAllServices) -> str:
         return "written"
 
-    @house.app.get("/try/chat")
+    @server.app.get("/try/chat")
     def chats(services: ChatAnyServices) -> str:
         return "chat"
 
-    narrow = house.client(house.keys.create("narrow", ["mine"], ["read", "write", "chat"]))
-    reader = house.client(house.keys.create("reader", ["*"], ["read"]))
+    narrow = server.client(server.keys.create("narrow", ["mine"], ["read", "write", "chat"]))
+    reader = server.client(server.keys.create("reader", ["*"], ["read"]))
     status = {
         (who, method, path): client.request(method, f"/try/{path}").status_code
-        for who, client in (("narrow", narrow), ("reader", reader), ("owner", house.owner), ("nobody", house.client()))
+        for who, client in (
+            ("narrow", narrow),
+            ("reader", reader),
+            ("owner", server.owner),
+            ("nobody", server.client()),
+        )
         for method, path in (("GET", "all"), ("PUT", "all"), ("GET", "chat"))
     }
     assert status == {
@@ -186,25 +191,25 @@ def test_routes_shared_by_all_banks_need_a_key_for_all(house: House) -> None:
     }
 
 
-def test_banks_named_in_a_body_are_checked_and_lists_show_only_readable_banks(house: House) -> None:
-    @house.app.get("/try/banks")
+def test_banks_named_in_a_body_are_checked_and_lists_show_only_readable_banks(server: KeyServer) -> None:
+    @server.app.get("/try/banks")
     def several(request: Request, bank: Annotated[str, "the bank that is asked for"]) -> list[str]:
         require(request, "read", bank)
         return permitted_banks(request, "read", ["mine", "mine/x", "secret"])
 
-    @house.app.delete("/try/banks/{bank}")
+    @server.app.delete("/try/banks/{bank}")
     def forget(memory: ForgetMemory) -> str:
         return memory.bank
 
-    narrow = house.client(house.keys.create("narrow", ["mine", "mine/*"], ["read"]))
+    narrow = server.client(server.keys.create("narrow", ["mine", "mine/*"], ["read"]))
     assert narrow.get("/try/banks?bank=mine").json() == ["mine", "mine/x"]
     assert narrow.get("/try/banks?bank=secret").status_code == 403
     assert narrow.delete("/try/banks/mine").status_code == 403
-    assert house.owner.get("/try/banks?bank=secret").json() == ["mine", "mine/x", "secret"]
-    assert house.owner.delete("/try/banks/mine").json() == "mine"
+    assert server.owner.get("/try/banks?bank=secret").json() == ["mine", "mine/x", "secret"]
+    assert server.owner.delete("/try/banks/mine").json() == "mine"
 
 
-def test_the_openapi_document_declares_keys(house: House) -> None:
-    described = house.client().get("/api/v1/openapi.json").json()
+def test_the_openapi_document_declares_keys(server: KeyServer) -> None:
+    described = server.client().get("/api/v1/openapi.json").json()
     assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     assert described["paths"]["/api/v1/banks/{bank}/lines"]["post"]["security"] == [{"HTTPBearer": []}]

@@ -1,4 +1,4 @@
-"""Bodies are read after the key was checked, and parsed while others are served."""
+"""Bodies are read after the key was checked, and parsed without blocking other requests."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ LISTS = b"[" + b",".join([b"[]"] * 200_000) + b"]"
 
 
 @pytest.fixture
-def closed(api: TestClient, services: Services) -> Iterator[tuple[TestClient, KeyStore]]:
-    """A client of a server that requires keys, and its keys."""
+def restricted(api: TestClient, services: Services) -> Iterator[tuple[TestClient, KeyStore]]:
+    """Return a client of a server that requires keys, and its keys."""
     api.app.state.authenticator.key_required = True  # type: ignore[attr-defined]
     keys = KeyStore(server_db.get_path(services.store))
     yield api, keys
@@ -43,7 +43,7 @@ def closed(api: TestClient, services: Services) -> Iterator[tuple[TestClient, Ke
 
 
 def operations(api: TestClient) -> Iterator[tuple[str, str, str]]:
-    """Method, path and Content-Type of all that takes a body."""
+    """Yield method, path and Content-Type of every operation with a body."""
     for path, each in api.get("openapi.json").json()["paths"].items():
         for method, operation in each.items():
             if "requestBody" in operation:
@@ -51,8 +51,8 @@ def operations(api: TestClient) -> Iterator[tuple[str, str, str]]:
                 yield method, re.sub(r"\{\w+\}", "one", rest), next(iter(operation["requestBody"]["content"]))
 
 
-def test_the_key_is_checked_before_the_body(closed: tuple[TestClient, KeyStore]) -> None:
-    api, keys = closed
+def test_the_key_is_checked_before_the_body(restricted: tuple[TestClient, KeyStore]) -> None:
+    api, keys = restricted
     other = {"Authorization": f"Bearer {keys.create('other', ['other'], ['read'])}"}
     asked = list(operations(api))
     assert len(asked) > 15
@@ -82,7 +82,7 @@ def test_without_a_key_a_body_is_rejected_before_it_is_sent(tmp_path: Path, expe
 
 def test_the_event_loop_is_not_blocked_while_a_large_body_is_parsed() -> None:
     async def turns() -> int:
-        """How often others had their turn."""
+        """Return how often the event loop ran while a body was parsed."""
         parsing, found = asyncio.create_task(_request(LISTS).json()), 0
         while not parsing.done():
             await asyncio.sleep(0.001)

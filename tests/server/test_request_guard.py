@@ -1,4 +1,4 @@
-"""What is refused before the app sees it, and what every answer says to the browser."""
+"""Requests that are rejected before they reach the app, and the security headers of every response."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 
 def kind(answer: Any) -> str:
-    """The kind of problem that an answer tells of."""
+    """Return the kind of a problem."""
     assert answer.headers["content-type"] == "application/problem+json", answer.text
-    told = answer.json()
-    assert told["status"] == answer.status_code
-    assert told["detail"]
-    return str(told["type"].removeprefix("urn:everthread:"))
+    document = answer.json()
+    assert document["status"] == answer.status_code
+    assert document["detail"]
+    return str(document["type"].removeprefix("urn:everthread:"))
 
 
 # ---------------------------------------------------------------------- host, origin
@@ -343,10 +343,10 @@ def test_an_unexpected_error_is_logged_by_its_position_without_its_message() -> 
         record = logging.LogRecord(
             "x", logging.ERROR, "f", 1, "failed", None, (type(error), error, error.__traceback__)
         )
-    told = logs.JSONFormatter().format(record)
-    assert json.loads(told)["error"] == "ValueError"
-    assert "test_request_guard.py" in told
-    assert "Mia" not in told
+    entry = logs.JSONFormatter().format(record)
+    assert json.loads(entry)["error"] == "ValueError"
+    assert "test_request_guard.py" in entry
+    assert "Mia" not in entry
 
 
 def test_the_server_describes_itself_and_reports_its_health(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""`everthread serve`: begins, refuses to, and ends."""
+"""`everthread serve`: start, refusal to start, and shutdown."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from everthread.server.keys import KeyStore
 COMMAND = ("-m", "everthread", "--embedder", "hash", "--store")
 
 
-def refused(*arguments: str) -> str:
-    """What a command says that does not begin."""
+def run_refused(*arguments: str) -> str:
+    """Run a command that refuses to start, and return its message."""
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stderr.count("\n") == 1
@@ -63,7 +63,7 @@ def test_a_response_in_progress_is_finished_at_shutdown(tmp_path: Path, number: 
             pieces = answer.iter_lines()
             assert next(pieces) == "data: 0"
             running.process.send_signal(number)
-            wait_until(lambda: not reachable(running.port))
+            wait_until(lambda: not is_reachable(running.port))
             rest = [piece for piece in pieces if piece]
         assert rest[-1] == f"data: {PIECES - 1}"
         assert len(rest) == PIECES - 1
@@ -71,7 +71,7 @@ def test_a_response_in_progress_is_finished_at_shutdown(tmp_path: Path, number: 
     assert [row["route"] for row in running.log] == ["/slow"]
 
 
-def reachable(port: int) -> bool:
+def is_reachable(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:
@@ -95,14 +95,14 @@ def test_shutdown_waits_only_for_its_timeout(tmp_path: Path) -> None:
 def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        said = refused(*COMMAND, str(tmp_path), "serve", "--port", port)
+        said = run_refused(*COMMAND, str(tmp_path), "serve", "--port", port)
     assert port in said
     assert "--port" in said
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_a_public_address_without_a_key_is_refused(tmp_path: Path, host: str) -> None:
-    said = refused(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", host)
+    said = run_refused(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", host)
     assert "everthread keys new" in said
     assert host in said
 
@@ -125,11 +125,11 @@ def test_a_key_can_be_required_on_this_machine_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
-@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_during_startup_stops_the_server_cleanly(tmp_path: Path, told: int, wait: float) -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_startup_stops_the_server_cleanly(tmp_path: Path, signal_number: int, wait: float) -> None:
     with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
         time.sleep(wait)
-        assert running.stop(told) == 0
+        assert running.stop(signal_number) == 0
     assert all(line["level"] == "info" for line in running.log)
 
 
@@ -148,7 +148,7 @@ def test_several_workers_answer_and_see_each_others_lines(tmp_path: Path) -> Non
 
 
 def test_connections_are_balanced_among_workers_and_the_port_stays_reserved() -> None:
-    """Linux alone deals them out; elsewhere the first to wake takes most."""
+    """Only Linux balances connections; elsewhere the first worker to wake gets most of them."""
 
     async def taken_up(held: socket.socket, ready: threading.Barrier, ended: threading.Event) -> int:
         connections: list[asyncio.StreamWriter] = []

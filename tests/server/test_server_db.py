@@ -1,4 +1,4 @@
-"""The server's own file, shared by several objects of one process and by other processes."""
+"""The server's database, shared by several objects of one process and by other processes."""
 
 import sqlite3
 import subprocess
@@ -24,20 +24,20 @@ beside.close()
 """
 
 
-def elsewhere(file: Path, number: int) -> None:
-    """Another process writes a number and ends."""
+def write_in_other_process(file: Path, number: int) -> None:
+    """Write a number in another process."""
     subprocess.run([sys.executable, "-c", PUT, str(file), ONE, str(number)], check=True)
 
 
-def numbers(beside: ServerDatabase) -> list[int]:
-    with beside.read() as db:
+def read_numbers(database: ServerDatabase) -> list[int]:
+    with database.read() as db:
         assert db is not None
         return [number for (number,) in db.execute("SELECT number FROM one ORDER BY number")]
 
 
 def test_a_process_with_the_file_open_twice_sees_writes_of_others(tmp_path: Path) -> None:
-    """A file that is opened and closed beside SQLite loses the process's locks, and the next who leaves takes away the
-    log that is still in use."""
+    """If a file is opened and closed outside SQLite, the process loses its locks, and the next process that closes it
+    removes the log that is still in use."""
     file = tmp_path / "server.sqlite"
     with closing(ServerDatabase(file, ONE)) as one, closing(ServerDatabase(file, TWO)) as two:
         with one.write() as db:
@@ -45,8 +45,8 @@ def test_a_process_with_the_file_open_twice_sees_writes_of_others(tmp_path: Path
         with two.write() as db:
             db.execute("INSERT INTO two VALUES (1)")
         for number in (2, 3):
-            elsewhere(file, number)
-            assert numbers(one) == list(range(1, number + 1))
+            write_in_other_process(file, number)
+            assert read_numbers(one) == list(range(1, number + 1))
         with one.write() as db:
             db.execute("INSERT INTO one VALUES (4)")
     with closing(sqlite3.connect(file)) as db:
@@ -56,7 +56,7 @@ def test_a_process_with_the_file_open_twice_sees_writes_of_others(tmp_path: Path
 
 def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     file = tmp_path / "data" / "server.sqlite"
-    with closing(ServerDatabase(file, ONE)) as beside, beside.write():
+    with closing(ServerDatabase(file, ONE)) as database, database.write():
         assert file.stat().st_mode & 0o777 == 0o600
         assert file.parent.stat().st_mode & 0o777 == 0o700
 

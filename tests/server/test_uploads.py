@@ -1,4 +1,4 @@
-"""Files that are sent, and what they are called here."""
+"""Uploaded files and their names."""
 
 import socket
 from pathlib import Path, PurePosixPath
@@ -41,49 +41,49 @@ IMPORT = "/api/v1/banks/alice/import?name=talk.txt"
 
 
 @pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The temporary folder of the servers that this test starts."""
+def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the temporary folder of the servers that this test starts."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     return folder
 
 
-def begun(server: Served, temporary: Path) -> socket.socket:
-    """An upload of which half has arrived."""
-    before = set(temporary.glob(f"{FOLDER_PREFIX}*/*.txt"))
+def begin_upload(server: Served, temporary_folder: Path) -> socket.socket:
+    """Send half of an upload."""
+    before = set(temporary_folder.glob(f"{FOLDER_PREFIX}*/*.txt"))
     raw = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
     raw.sendall(
         f"POST {IMPORT} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\n"
         f"Content-Length: 26\r\nConnection: close\r\n\r\nAnn: Hello.\n".encode()
     )
-    wait_until(lambda: set(temporary.glob(f"{FOLDER_PREFIX}*/*.txt")) > before)
+    wait_until(lambda: set(temporary_folder.glob(f"{FOLDER_PREFIX}*/*.txt")) > before)
     return raw
 
 
-def test_an_upload_of_a_killed_server_is_removed_by_the_next_server(tmp_path: Path, temporary: Path) -> None:
-    with served(tmp_path / "banks") as killed, begun(killed, temporary):
+def test_an_upload_of_a_killed_server_is_removed_by_the_next_server(tmp_path: Path, temporary_folder: Path) -> None:
+    with served(tmp_path / "banks") as killed, begin_upload(killed, temporary_folder):
         killed.process.kill()
         killed.process.wait()
-    assert list(temporary.glob(f"{FOLDER_PREFIX}*"))
+    assert list(temporary_folder.glob(f"{FOLDER_PREFIX}*"))
     with served(tmp_path / "banks"):
-        wait_until(lambda: not list(temporary.glob(f"{FOLDER_PREFIX}*")))
+        wait_until(lambda: not list(temporary_folder.glob(f"{FOLDER_PREFIX}*")))
 
 
-def test_an_upload_in_progress_is_not_removed_by_another_server(tmp_path: Path, temporary: Path) -> None:
-    with served(tmp_path / "banks") as running, begun(running, temporary) as raw:
+def test_an_upload_in_progress_is_not_removed_by_another_server(tmp_path: Path, temporary_folder: Path) -> None:
+    with served(tmp_path / "banks") as running, begin_upload(running, temporary_folder) as raw:
         with served(tmp_path / "other") as other:
             assert other.stop() == 0  # which it does once it has begun, and swept
         raw.sendall(b"Bob: Hi, Ann.\n")
         answer = b"".join(iter(lambda: raw.recv(65_536), b""))
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert b'"added":2' in answer
-    assert not list(temporary.glob(f"{FOLDER_PREFIX}*"))
+    assert not list(temporary_folder.glob(f"{FOLDER_PREFIX}*"))
 
 
 @pytest.mark.parametrize("path", [IMPORT, "/api/v1/banks/alice/lines"])
 def test_a_client_that_disconnects_during_an_upload_causes_no_server_error(
-    tmp_path: Path, temporary: Path, path: str
+    tmp_path: Path, temporary_folder: Path, path: str
 ) -> None:
     with served(tmp_path / "banks") as running:
         with socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw:
@@ -95,4 +95,4 @@ def test_a_client_that_disconnects_during_an_upload_causes_no_server_error(
         assert 'status="500"' not in httpx.get(f"{running.url}/metrics", timeout=PATIENCE).text
         assert running.stop() == 0
     assert not [row for row in running.log if row["level"] != "info"]
-    assert not list(temporary.glob(f"{FOLDER_PREFIX}*"))
+    assert not list(temporary_folder.glob(f"{FOLDER_PREFIX}*"))

@@ -1,4 +1,4 @@
-"""Open conversations: how many stay, what they share, and what becomes of replies at the end."""
+"""Open conversations: how many stay open, what they share, and replies at shutdown."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     opened.close()
 
 
-def over(store: SQLiteStore, model: LLM | None) -> tuple[ConversationRegistry, Memory]:
-    """Open conversations over a store, and the memory of one bank."""
+def open_registry(store: SQLiteStore, model: LLM | None) -> tuple[ConversationRegistry, Memory]:
+    """Return the conversations over a store, and the memory of one bank."""
     services = Services(store, HashEmbedder(64), model, Default())
     return ConversationRegistry(services), services.get_memory("alice", create=True)
 
 
-def said(registry: ConversationRegistry, memory: Memory, text: str, session: str = CURRENT) -> ReplyStream:
-    running = registry.reply(memory, session, text, PLAIN)
-    assert running.wait(PATIENCE)
-    return running
+def say(registry: ConversationRegistry, memory: Memory, text: str, session: str = CURRENT) -> ReplyStream:
+    stream = registry.reply(memory, session, text, PLAIN)
+    assert stream.wait(PATIENCE)
+    return stream
 
 
 def test_a_reply_in_progress_at_shutdown_is_finished(store: SQLiteStore) -> None:
     with llm.llm_server(Reply("One two three.", delay=0.1)) as server:
-        registry, memory = over(store, OpenAICompatible(server.url, "m"))
+        registry, memory = open_registry(store, OpenAICompatible(server.url, "m"))
         registry.reply(memory, CURRENT, "Count.", PLAIN)
         registry.close(timeout_s=PATIENCE)
     assert [line.text for line in memory.lines()][-1] == "One two three."
@@ -62,16 +62,16 @@ def test_a_reply_in_progress_at_shutdown_is_finished(store: SQLiteStore) -> None
 
 def test_a_reply_that_is_too_slow_at_shutdown_is_stored_in_part(store: SQLiteStore) -> None:
     with llm.llm_server(Stall("One two")) as server:
-        registry, memory = over(store, OpenAICompatible(server.url, "m"))
-        running = registry.reply(memory, CURRENT, "Count.", PLAIN)
-        while running.reply is None or not running.reply.text:
+        registry, memory = open_registry(store, OpenAICompatible(server.url, "m"))
+        stream = registry.reply(memory, CURRENT, "Count.", PLAIN)
+        while stream.reply is None or not stream.reply.text:
             time.sleep(0.01)
         begun = time.monotonic()
         registry.close(timeout_s=0.5)
         assert time.monotonic() - begun < SOON
     last = list(memory.lines())[-1]
     assert (last.text, last.metadata["partial"]) == ("One two", True)
-    assert running.is_finished
+    assert stream.is_finished
     with pytest.raises(Problem, match="try again"):
         registry.reply(memory, "another", "Hello?", PLAIN)
 
@@ -81,12 +81,12 @@ def test_the_least_recently_used_conversations_are_closed_except_incognito_ones(
 ) -> None:
     monkeypatch.setattr(open_conversations, "MAX_OPEN", 2)
     monkeypatch.setattr(open_conversations, "MAX_PRIVATE", 1)
-    registry, memory = over(store, ScriptedLLM(["Yes."] * 10))
-    said(registry, memory, "Hello", "one")
+    registry, memory = open_registry(store, ScriptedLLM(["Yes."] * 10))
+    say(registry, memory, "Hello", "one")
     registry.set_incognito(memory, "secret", True)
-    said(registry, memory, "Psst", "secret")
+    say(registry, memory, "Psst", "secret")
     for name in ("two", "three", "four"):
-        said(registry, memory, "Hello", name)
+        say(registry, memory, "Hello", name)
     assert [each.chat.session for each in registry.open_conversations.list_all()] == ["secret", "three", "four"]
     assert [line.text for line in registry.get_state(memory, "one").lines][-2:] == ["Hello", "Yes."]
     assert [line.text for line in registry.get_state(memory, "secret").lines][-2:] == ["Psst", "Yes."]
@@ -96,9 +96,9 @@ def test_the_least_recently_used_conversations_are_closed_except_incognito_ones(
 
 
 def test_the_conversations_of_a_bank_share_a_scribe_worker_that_outlives_them(store: SQLiteStore) -> None:
-    registry, memory = over(store, ScriptedLLM(["Yes."] * 10))
-    said(registry, memory, "Hello", "one")
-    said(registry, memory, "Hello", "two")
+    registry, memory = open_registry(store, ScriptedLLM(["Yes."] * 10))
+    say(registry, memory, "Hello", "one")
+    say(registry, memory, "Hello", "two")
     one, two = registry.open_conversations.list_bank("alice")
     assert one.chat._scribe_worker is two.chat._scribe_worker
     first = one.chat
@@ -110,10 +110,10 @@ def test_the_conversations_of_a_bank_share_a_scribe_worker_that_outlives_them(st
 
 def test_the_conversations_of_a_forgotten_bank_are_closed(store: SQLiteStore) -> None:
     with llm.llm_server(Stall("One two")) as server:
-        registry, memory = over(store, OpenAICompatible(server.url, "m"))
-        running = registry.reply(memory, CURRENT, "Count.", PLAIN)
+        registry, memory = open_registry(store, OpenAICompatible(server.url, "m"))
+        stream = registry.reply(memory, CURRENT, "Count.", PLAIN)
         with registry.pause_bank("alice", close=True):
-            assert running.is_finished
+            assert stream.is_finished
             memory.forget(everything=True)
         assert store.banks() == []
         assert registry.open_conversations.list_all() == []
@@ -121,7 +121,7 @@ def test_the_conversations_of_a_forgotten_bank_are_closed(store: SQLiteStore) ->
 
 
 def test_a_forgotten_reply_is_not_repeated_under_its_key(store: SQLiteStore) -> None:
-    registry, memory = over(store, ScriptedLLM(["Yes.", "Anew."]))
+    registry, memory = open_registry(store, ScriptedLLM(["Yes.", "Anew."]))
     first = registry.reply(memory, "one", "Hello", PLAIN, "key")
     assert first.wait(PATIENCE)
     memory.forget(session="one")
@@ -134,10 +134,10 @@ def test_a_forgotten_reply_is_not_repeated_under_its_key(store: SQLiteStore) -> 
 
 
 def test_lines_stored_by_another_process_are_shown(store: SQLiteStore) -> None:
-    one, memory = over(store, ScriptedLLM(["Yes."] * 5))
-    other, same = over(store, ScriptedLLM(["No."] * 5))
-    said(one, memory, "Hello", "s")
-    said(other, same, "And again", "s")
+    one, memory = open_registry(store, ScriptedLLM(["Yes."] * 5))
+    other, same = open_registry(store, ScriptedLLM(["No."] * 5))
+    say(one, memory, "Hello", "s")
+    say(other, same, "And again", "s")
     assert [line.text for line in one.get_state(memory, "s").lines][-4:] == ["Hello", "Yes.", "And again", "No."]
     one.close()
     other.close()
@@ -145,18 +145,18 @@ def test_lines_stored_by_another_process_are_shown(store: SQLiteStore) -> None:
 
 def test_stopping_a_reply_of_a_silent_model_ends_it_at_once(store: SQLiteStore) -> None:
     with llm.llm_server(Mute()) as server:
-        registry, memory = over(store, OpenAICompatible(server.url, "m"))
-        running = registry.reply(memory, CURRENT, "Hello?", PLAIN)
+        registry, memory = open_registry(store, OpenAICompatible(server.url, "m"))
+        stream = registry.reply(memory, CURRENT, "Hello?", PLAIN)
         begun = time.monotonic()
         assert registry.stop(memory, CURRENT).replying is False
-        assert running.is_finished
+        assert stream.is_finished
         assert time.monotonic() - begun < SOON
         server.closing.set()
         registry.close()
 
 
-class Odd(ScriptedLLM):
-    """Fails in a way that nobody has thought of, when it is asked or when it is listened to."""
+class OddModel(ScriptedLLM):
+    """Raises an unexpected error when a stream is opened, or when it is listened to."""
 
     def __init__(self, listened: bool) -> None:
         super().__init__(["Yes."] * 10)
@@ -164,12 +164,12 @@ class Odd(ScriptedLLM):
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:  # type: ignore[override]
         if not self.listened:
-            raise RuntimeError("nobody has thought of this")
-        return Broken(super().stream(messages, sampling))
+            raise RuntimeError("an unexpected error")
+        return BrokenStream(super().stream(messages, sampling))
 
 
-class Broken:
-    """A stream that can't be listened to, though it says so."""
+class BrokenStream:
+    """A stream whose `listen` raises an unexpected error."""
 
     usage = Usage()
     finish = None
@@ -186,23 +186,23 @@ class Broken:
     def close(self) -> None:
         self._stream.close()
 
-    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
-        raise RuntimeError("nobody has thought of this")
+    def listen(self, on_piece: Callable[[str], bool], on_end: Callable[[], None]) -> None:
+        raise RuntimeError("an unexpected error")
 
 
 @pytest.mark.parametrize("listened", [False, True])
 def test_an_unexpected_model_error_ends_the_reply_and_frees_its_slot(store: SQLiteStore, listened: bool) -> None:
-    services = Services(store, HashEmbedder(64), Odd(listened), Default())
+    services = Services(store, HashEmbedder(64), OddModel(listened), Default())
     registry, memory = ConversationRegistry(services, max_replies=2), services.get_memory("alice", create=True)
     for n in range(5):
-        running = registry.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
-        assert running.wait(PATIENCE)
-        assert (b"Yes." if listened else b"the reply failed") in asyncio.run(collected(running))
+        stream = registry.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
+        assert stream.wait(PATIENCE)
+        assert (b"Yes." if listened else b"the reply failed") in asyncio.run(collect_events(stream))
     registry.close()
 
 
-async def collected(running: ReplyStream) -> bytes:
-    return b"".join([told async for told in running.read_events()])
+async def collect_events(stream: ReplyStream) -> bytes:
+    return b"".join([event async for event in stream.read_events()])
 
 
 def test_a_reply_prepared_while_its_bank_is_forgotten_does_not_recreate_the_bank(store: SQLiteStore) -> None:
@@ -229,7 +229,7 @@ def test_a_reply_prepared_while_its_bank_is_forgotten_does_not_recreate_the_bank
 
 
 def test_two_concurrent_first_requests_open_one_conversation(store: SQLiteStore) -> None:
-    registry, memory = over(store, ScriptedLLM(["Yes."]))
+    registry, memory = open_registry(store, ScriptedLLM(["Yes."]))
     first = registry.get_state(memory, CURRENT).session
     registry.open_conversations._find_current = lambda memory: None  # type: ignore[method-assign]  # as if both had looked before either was there
     assert registry.get_state(memory, CURRENT).session == first
@@ -237,8 +237,8 @@ def test_two_concurrent_first_requests_open_one_conversation(store: SQLiteStore)
 
 
 def test_ending_another_conversation_keeps_the_incognito_one_current(store: SQLiteStore) -> None:
-    registry, memory = over(store, ScriptedLLM(["Yes."] * 3))
-    said(registry, memory, "Hello", "old")
+    registry, memory = open_registry(store, ScriptedLLM(["Yes."] * 3))
+    say(registry, memory, "Hello", "old")
     registry.set_incognito(memory, "secret", True)
     with registry.use(memory, "old") as chat:
         chat.end(True)
@@ -249,8 +249,8 @@ def test_ending_another_conversation_keeps_the_incognito_one_current(store: SQLi
 
 def test_a_summary_in_progress_does_not_recreate_a_forgotten_bank(store: SQLiteStore) -> None:
     with llm.llm_server("Hello.", Reply('{"text": "They said hello."}', first=2.0)) as server:
-        registry, memory = over(store, OpenAICompatible(server.url, "m"))
-        said(registry, memory, "My sister Mia moved to Lisbon.", "s")
+        registry, memory = open_registry(store, OpenAICompatible(server.url, "m"))
+        say(registry, memory, "My sister Mia moved to Lisbon.", "s")
         with registry.use(memory, "s") as chat:
             chat.end(True)
         while len(server.asked) < 2:
@@ -263,22 +263,22 @@ def test_a_summary_in_progress_does_not_recreate_a_forgotten_bank(store: SQLiteS
 
 
 def test_a_message_sent_during_forgetting_waits_for_its_end(store: SQLiteStore) -> None:
-    registry, memory = over(store, ScriptedLLM(["Yes."] * 3))
-    said(registry, memory, "Hello", "one")
-    thread = threading.Thread(target=lambda: said(registry, memory, "Hello", "two"))
+    registry, memory = open_registry(store, ScriptedLLM(["Yes."] * 3))
+    say(registry, memory, "Hello", "one")
+    thread = threading.Thread(target=lambda: say(registry, memory, "Hello", "two"))
     with registry.pause_bank("alice"):
         thread.start()
         thread.join(0.3)
         assert thread.is_alive()
         assert [each.id for each in memory.sessions()] == ["one"]
-        said(registry, registry.services.get_memory("bob", create=True), "Hello")
+        say(registry, registry.services.get_memory("bob", create=True), "Hello")
     thread.join(PATIENCE)
     assert [each.id for each in memory.sessions()] == ["one", "two"]
     registry.close()
 
 
-def neighbours(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, Memory, BankLeases]:
-    """Open conversations of one worker, the memory of one bank, and the leases of another worker."""
+def open_two_workers(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, Memory, BankLeases]:
+    """Return the conversations of one worker, the memory of one bank, and the leases of another worker."""
     services = Services(store, HashEmbedder(64), ScriptedLLM(["Aye."] * 9), Default(), multi_process=True)
     folder.mkdir()
     return (
@@ -289,7 +289,7 @@ def neighbours(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, 
 
 
 def test_a_bank_leased_by_another_worker_can_be_read_but_not_changed(store: SQLiteStore, tmp_path: Path) -> None:
-    registry, memory, other = neighbours(store, tmp_path / "workers")
+    registry, memory, other = open_two_workers(store, tmp_path / "workers")
     with other.hold("alice"):
         with pytest.raises(Problem, match="409"):
             registry.reply(memory, CURRENT, "Hello?", PLAIN)
@@ -300,14 +300,14 @@ def test_a_bank_leased_by_another_worker_can_be_read_but_not_changed(store: SQLi
         assert registry.get_state(memory, CURRENT).lines == []
         assert registry.stop(memory, CURRENT).replying is False
     assert list(memory.lines()) == []
-    said(registry, memory, "Hello?")
+    say(registry, memory, "Hello?")
     registry.close()
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
     assert other.acquire("alice", "reply"), "it was given back"
 
 
 def test_a_text_message_waits_until_another_worker_releases_its_bank(store: SQLiteStore, tmp_path: Path) -> None:
-    registry, memory, other = neighbours(store, tmp_path / "workers")
+    registry, memory, other = open_two_workers(store, tmp_path / "workers")
     chat = Chat(memory, llm=ScriptedLLM(["Aye."]))
     other.acquire("alice", "reply")
     answering = threading.Thread(target=registry.reply_detached, args=(chat, lambda chat: chat.reply("Hello?")))
@@ -346,11 +346,11 @@ def test_a_request_repeated_at_another_worker_is_answered_once(tmp_path: Path) -
             stack.callback(registry.close)
             workers.append((registry, services.get_memory("alice", create=True)))
         (one, memory), (other, same) = workers
-        running = one.reply(memory, CURRENT, "Count.", PLAIN, "k")
+        stream = one.reply(memory, CURRENT, "Count.", PLAIN, "k")
         with pytest.raises(Problem) as refused:  # one that came there before the bank was the first's
             other.reply(same, CURRENT, "Count.", PLAIN, "k")
         assert (refused.value.status, refused.value.name) == (409, "replying")
-        assert running.wait(PATIENCE)
+        assert stream.wait(PATIENCE)
         assert other.reply(same, CURRENT, "Count.", PLAIN, "k").wait(PATIENCE)
         assert [line.text for line in memory.lines()][-2:] == ["Count.", "One two three four five."]
         assert len(server.requests) == 1

@@ -1,4 +1,4 @@
-"""Places: who begins a reply side by side with whom."""
+"""Limits on the replies that are started at once."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from everthread.server.conversations.start_limits import MAX_STARTING, StartLimi
 BANKS = 3 * MAX_STARTING
 
 
-def most_at_once(banks: list[str]) -> tuple[int, int]:
-    """How many replies were begun at a time, in all and in one bank."""
-    inside, lock = Counter[str](), threading.Lock()
-    most, of_one = 0, 0
+def max_concurrent_starts(banks: list[str]) -> tuple[int, int]:
+    """Return the greatest number of replies that were started at once, in all and in one bank."""
+    running, lock = Counter[str](), threading.Lock()
+    most, most_of_one_bank = 0, 0
 
     def begin(bank: str) -> str:
-        nonlocal most, of_one
+        nonlocal most, most_of_one_bank
         with lock:
-            inside[bank] += 1
-            most, of_one = max(most, inside.total()), max(of_one, inside[bank])
+            running[bank] += 1
+            most, most_of_one_bank = max(most, running.total()), max(most_of_one_bank, running[bank])
         time.sleep(0.02)
         with lock:
-            inside[bank] -= 1
+            running[bank] -= 1
         return bank
 
-    async def all_of_them() -> list[str]:
-        places = StartLimiter()
-        return await asyncio.gather(*(places.run(bank, partial(begin, bank)) for bank in banks))
+    async def start_all() -> list[str]:
+        limiter = StartLimiter()
+        return await asyncio.gather(*(limiter.run(bank, partial(begin, bank)) for bank in banks))
 
-    assert asyncio.run(all_of_them()) == banks
-    return most, of_one
+    assert asyncio.run(start_all()) == banks
+    return most, most_of_one_bank
 
 
 def test_replies_of_different_banks_start_concurrently_up_to_the_limit() -> None:
-    assert most_at_once([str(number) for number in range(BANKS)]) == (MAX_STARTING, 1)
+    assert max_concurrent_starts([str(number) for number in range(BANKS)]) == (MAX_STARTING, 1)
 
 
 def test_replies_of_one_bank_start_one_at_a_time_and_leave_other_slots_free() -> None:
-    assert most_at_once(["alice"] * MAX_STARTING) == (1, 1)
-    most, of_one = most_at_once(["alice"] * MAX_STARTING + ["bob"])
-    assert (most, of_one) == (2, 1)
+    assert max_concurrent_starts(["alice"] * MAX_STARTING) == (1, 1)
+    most, most_of_one_bank = max_concurrent_starts(["alice"] * MAX_STARTING + ["bob"])
+    assert (most, most_of_one_bank) == (2, 1)

@@ -1,4 +1,4 @@
-"""Every route, asked with a key that is for something else."""
+"""Every route, requested with a key that does not permit it."""
 
 import re
 from collections.abc import Iterator
@@ -19,10 +19,12 @@ def keys(services: Services) -> Iterator[KeyStore]:
     made.close()
 
 
-def test_a_key_for_one_bank_is_rejected_for_others_whether_they_exist_or_not(told: TestClient, keys: KeyStore) -> None:
-    told.put("banks/bob")
+def test_a_key_for_one_bank_is_rejected_for_others_whether_they_exist_or_not(
+    api_with_lines: TestClient, keys: KeyStore
+) -> None:
+    api_with_lines.put("banks/bob")
     key = {"Authorization": f"Bearer {keys.create('bob', ['bob'])}"}
-    for path, operations in told.get("openapi.json").json()["paths"].items():
+    for path, operations in api_with_lines.get("openapi.json").json()["paths"].items():
         if "{bank}" not in path:
             continue
         rest = re.sub(r"\{seq\}|\{id\}", "1", path.removeprefix("/api/v1/")).replace("{kind}", "note")
@@ -31,60 +33,69 @@ def test_a_key_for_one_bank_is_rejected_for_others_whether_they_exist_or_not(tol
             types = operation.get("requestBody", {}).get("content", {"application/json": {}})
             kinds = {"Content-Type": next(iter(types))}
             there, none = (
-                told.request(method, rest.replace("{bank}", bank), headers={**key, **kinds})
+                api_with_lines.request(method, rest.replace("{bank}", bank), headers={**key, **kinds})
                 for bank in ("alice%2Fnemo", "carol")
             )
             assert kind(there, 403) == "forbidden", (method, path)
             assert there.content == none.content, (method, path)
-    assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
+    assert api_with_lines.get("banks/alice%2Fnemo").json()["lines"] == 4
 
 
-def test_a_key_for_one_bank_sees_no_other(told: TestClient, keys: KeyStore) -> None:
-    told.post("banks/bob/lines", json={"text": "Ferns."})
+def test_a_key_for_one_bank_sees_no_other(api_with_lines: TestClient, keys: KeyStore) -> None:
+    api_with_lines.post("banks/bob/lines", json={"text": "Ferns."})
     key = {"Authorization": f"Bearer {keys.create('bob', ['bob'])}"}
-    assert [item["id"] for item in told.get("banks", headers=key).json()["items"]] == ["bob"]
+    assert [item["id"] for item in api_with_lines.get("banks", headers=key).json()["items"]] == ["bob"]
     for other in ("alice/nemo", "carol"):
         asked = {"query": "Lisbon", "banks": ["bob", other]}
         for what in ("recall", "context"):
-            assert kind(told.post(f"banks/bob/{what}", json=asked, headers=key), 403) == "forbidden"
+            assert kind(api_with_lines.post(f"banks/bob/{what}", json=asked, headers=key), 403) == "forbidden"
         for what, body in (("reply", {"text": "Lisbon?"}), ("answer", {}), ("regenerate", {})):
             drawing = {**body, "options": {"banks": [other]}}
-            assert kind(told.post(f"banks/bob/chat/one/{what}", json=drawing, headers=key), 403) == "forbidden"
-    assert told.get("banks/bob").json()["lines"] == 1
+            assert (
+                kind(api_with_lines.post(f"banks/bob/chat/one/{what}", json=drawing, headers=key), 403) == "forbidden"
+            )
+    assert api_with_lines.get("banks/bob").json()["lines"] == 1
 
 
-def test_characters_are_readable_with_chat_and_writable_with_full_permission(told: TestClient, keys: KeyStore) -> None:
+def test_characters_are_readable_with_chat_and_writable_with_full_permission(
+    api_with_lines: TestClient, keys: KeyStore
+) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['bob'], ['chat'])}"}
     reads = {"Authorization": f"Bearer {keys.create('reads', ['bob'], ['read'])}"}
-    assert told.get("characters", headers=chats).status_code == 200
-    assert kind(told.get("characters", headers=reads), 403) == "forbidden"
+    assert api_with_lines.get("characters", headers=chats).status_code == 200
+    assert kind(api_with_lines.get("characters", headers=reads), 403) == "forbidden"
     for answer in (
-        told.put("characters/Nora", json={"name": "Nora"}, headers=chats),
-        told.delete("characters/Nora", headers=chats),
-        told.post("characters", content=b"{}", headers={**chats, **RAW}),
+        api_with_lines.put("characters/Nora", json={"name": "Nora"}, headers=chats),
+        api_with_lines.delete("characters/Nora", headers=chats),
+        api_with_lines.post("characters", content=b"{}", headers={**chats, **RAW}),
     ):
         assert kind(answer, 403) == "forbidden"
 
 
-def test_a_key_without_forget_can_forget_only_the_current_conversation(told: TestClient, keys: KeyStore) -> None:
+def test_a_key_without_forget_can_forget_only_the_current_conversation(
+    api_with_lines: TestClient, keys: KeyStore
+) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
     no = {"remember": False}
-    assert kind(told.post("banks/alice%2Fnemo/chat/one/end", json=no, headers=chats), 403) == "forbidden"
-    assert told.get("banks/alice%2Fnemo").json()["lines"] == 4
-    told.post("banks/alice%2Fnemo/chat/current/reply", json={"text": "Not this."}, headers=chats)
-    assert told.post("banks/alice%2Fnemo/chat/current/end", json=no, headers=chats).json()["receipt"]["lines"] == 1
-    assert told.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3
+    assert kind(api_with_lines.post("banks/alice%2Fnemo/chat/one/end", json=no, headers=chats), 403) == "forbidden"
+    assert api_with_lines.get("banks/alice%2Fnemo").json()["lines"] == 4
+    api_with_lines.post("banks/alice%2Fnemo/chat/current/reply", json={"text": "Not this."}, headers=chats)
+    assert (
+        api_with_lines.post("banks/alice%2Fnemo/chat/current/end", json=no, headers=chats).json()["receipt"]["lines"]
+        == 1
+    )
+    assert api_with_lines.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3
 
 
-def test_a_key_without_forget_can_write_notes_but_not_remove_them(told: TestClient, keys: KeyStore) -> None:
+def test_a_key_without_forget_can_write_notes_but_not_remove_them(api_with_lines: TestClient, keys: KeyStore) -> None:
     writes = {"Authorization": f"Bearer {keys.create('writes', ['alice/*'], ['write'])}"}
     notes = "banks/alice%2Fnemo/notes"
-    assert told.put(notes, json={"text": "Ann has a sister."}, headers=writes).status_code == 200
-    assert kind(told.put(notes, json={"text": " "}, headers=writes), 403) == "forbidden"
-    assert told.get(notes).json()["text"] == "Ann has a sister."
+    assert api_with_lines.put(notes, json={"text": "Ann has a sister."}, headers=writes).status_code == 200
+    assert kind(api_with_lines.put(notes, json={"text": " "}, headers=writes), 403) == "forbidden"
+    assert api_with_lines.get(notes).json()["text"] == "Ann has a sister."
 
 
-def test_a_key_with_only_chat_can_not_change_the_recipe(told: TestClient, keys: KeyStore) -> None:
+def test_a_key_with_only_chat_can_not_change_the_recipe(api_with_lines: TestClient, keys: KeyStore) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
     naming = {"options": {"recipe": "emi"}}
     for what, body in (
@@ -93,6 +104,6 @@ def test_a_key_with_only_chat_can_not_change_the_recipe(told: TestClient, keys: 
         ("regenerate", {}),
         ("edit", {"seq": 1, "text": "x"}),
     ):
-        answer = told.post(f"banks/alice%2Fnemo/chat/one/{what}", json={**body, **naming}, headers=chats)
+        answer = api_with_lines.post(f"banks/alice%2Fnemo/chat/one/{what}", json={**body, **naming}, headers=chats)
         assert kind(answer, 403) == "forbidden"
-    assert told.get("banks/alice%2Fnemo/recipe").json()["name"] == "default"
+    assert api_with_lines.get("banks/alice%2Fnemo/recipe").json()["name"] == "default"

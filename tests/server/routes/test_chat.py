@@ -1,4 +1,4 @@
-"""Conversations over HTTP, with a language model's server on this machine that answers well or badly."""
+"""Conversations over HTTP, with a local model server that answers well or badly."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ Event = tuple[str, dict[str, Any]]
 
 
 class Site:
-    """A server over a store in a folder, and who conversations to it."""
+    """A server over a store in a folder, and its client."""
 
     def __init__(self, client: TestClient, store: SQLiteStore, model: llm.Server | None) -> None:
         self.client, self.store, self.model = client, store, model
 
     def ask(self, path: str, body: object = None, **headers: str) -> list[Event]:
-        """The events of a reply, read to the end."""
+        """Return the events of a reply, read to the end."""
         answer = self.client.post(f"{CHAT}/{path}", json=body, headers=headers)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"].startswith("text/event-stream")
@@ -64,25 +64,25 @@ class Site:
         found: dict[str, Any] = answer.json()
         return found
 
-    def kept(self, retracted: bool = False) -> list[str]:
+    def stored_texts(self, retracted: bool = False) -> list[str]:
         return [line.text for line in self.store.lines("alice", Filter(), include_retracted=retracted)]
 
-    def saying(self, text: str) -> threading.Thread:
-        """Someone who says it meanwhile; returns once the reply is running."""
+    def start_saying(self, text: str) -> threading.Thread:
+        """Say it in another thread. Return the thread once the reply is in progress."""
         thread = threading.Thread(target=self.say, args=(text,))
         thread.start()
-        until(lambda: bool(self.kept()) and self.state()["replying"])
+        wait_until(lambda: bool(self.stored_texts()) and self.state()["replying"])
         return thread
 
 
 def running_texts(site: Site) -> list[str]:
-    """What has come of the replies that are on their way."""
+    """Return the text that has arrived of each reply in progress."""
     registry: ConversationRegistry = site.client.app.state.conversations  # type: ignore[attr-defined]
     streams = [each.stream for each in registry.open_conversations.list_all()]
     return [stream.reply.text for stream in streams if stream and stream.reply]
 
 
-def until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it never came true"
@@ -99,14 +99,14 @@ def events(text: str) -> list[Event]:
     return found
 
 
-def names(told: list[Event]) -> list[str]:
-    """What the events are called, a run of pieces as one."""
-    found = [name for name, _ in told]
+def names(received: list[Event]) -> list[str]:
+    """Return the names of the events, with consecutive pieces as one."""
+    found = [name for name, _ in received]
     return [name for at, name in enumerate(found) if at == 0 or name != found[at - 1]]
 
 
-def text(told: list[Event]) -> str:
-    return "".join(data["text"] for name, data in told if name == "piece")
+def text(received: list[Event]) -> str:
+    return "".join(data["text"] for name, data in received if name == "piece")
 
 
 Begin = Callable[..., Site]
@@ -132,13 +132,13 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
 def test_a_reply_emits_its_line_context_pieces_and_end(begin: Begin) -> None:
     site = begin("Lisbon, then.", "It is Mia who moved there.")
     site.say("My sister Mia moved to Lisbon in May.")
-    told = site.ask("reply", {"text": "Who moved to Lisbon?"})
-    assert names(told) == ["line", "context", "piece", "done"]
-    assert told[0][1]["line"]["text"] == "Who moved to Lisbon?"
+    received = site.ask("reply", {"text": "Who moved to Lisbon?"})
+    assert names(received) == ["line", "context", "piece", "done"]
+    assert received[0][1]["line"]["text"] == "Who moved to Lisbon?"
     parts = {"text", "tokens", "relevance", "hits", "lines", "units", "corrects", "bank", "others", "offer", "notes"}
-    assert set(told[1][1]) == parts
-    done = told[-1][1]
-    assert text(told) == done["text"] == done["body"] == done["line"]["text"] == "It is Mia who moved there."
+    assert set(received[1][1]) == parts
+    done = received[-1][1]
+    assert text(received) == done["text"] == done["body"] == done["line"]["text"] == "It is Mia who moved there."
     assert done["kind"] == "reply"
     assert (done["partial"], done["refused"], done["labelled"], done["model"]) == (False, False, False, "m")
     assert done["usage"] == {"prompt": 11, "completion": 7, "cost": None, "estimated": False}
@@ -152,8 +152,8 @@ def test_a_recalled_line_is_shown_with_its_signals_and_passage(begin: Begin) -> 
     site = begin("Noted.", "Mia.")
     site.client.post(f"{CHAT.replace('current', 'spring')}/reply", json={"text": "Mia moved to Lisbon in May."})
     site.client.post(f"{CHAT.replace('current', 'spring')}/end", json={"remember": True})
-    told = dict(site.ask("reply", {"text": "Where did Mia move, to Lisbon?"}))
-    hit = told["context"]["hits"][0]
+    received = dict(site.ask("reply", {"text": "Where did Mia move, to Lisbon?"}))
+    hit = received["context"]["hits"][0]
     assert hit["line"]["text"] == "Mia moved to Lisbon in May."
     assert hit["line"]["session"] == "spring"
     assert hit["signals"]
@@ -162,26 +162,26 @@ def test_a_recalled_line_is_shown_with_its_signals_and_passage(begin: Begin) -> 
 
 def test_without_a_model_the_recalled_text_is_labelled_and_not_stored(begin: Begin) -> None:
     site = begin()
-    told = site.say("Hello there.")
-    assert text(told).startswith(LABEL)
-    done = told[-1][1]
+    received = site.say("Hello there.")
+    assert text(received).startswith(LABEL)
+    done = received[-1][1]
     assert (done["labelled"], done["kind"]) == (True, "recall_only")
     assert done["text"] == f"{LABEL} {done['body']}"
     assert done["line"] is None
-    assert site.kept() == ["Hello there."]
+    assert site.stored_texts() == ["Hello there."]
     assert site.state()["model"] is None
 
 
 @pytest.mark.parametrize(("status", "name"), [(429, "llm-unavailable"), (500, "llm-unavailable"), (401, "llm-denied")])
 def test_a_model_failure_is_an_error_event_and_the_message_stays_stored(begin: Begin, status: int, name: str) -> None:
     site = begin(Status(status), "Here I am.")
-    told = site.say("Are you there?")
-    assert names(told) == ["line", "context", "error"]
-    assert told[-1][1]["type"] == f"urn:everthread:{name}"
-    assert "Are you there?" not in told[-1][1]["detail"]
+    received = site.say("Are you there?")
+    assert names(received) == ["line", "context", "error"]
+    assert received[-1][1]["type"] == f"urn:everthread:{name}"
+    assert "Are you there?" not in received[-1][1]["detail"]
     assert site.state()["unanswered"]
     assert text(site.ask("answer")) == "Here I am."
-    assert site.kept()[-2:] == ["Are you there?", "Here I am."]
+    assert site.stored_texts()[-2:] == ["Are you there?", "Here I am."]
 
 
 @pytest.mark.parametrize("behaviour", [Status(401), Status(404), Status(400), Status(500), Cut("Once")])
@@ -190,23 +190,23 @@ def test_the_models_address_is_logged_and_never_shown_to_clients(
 ) -> None:
     site = begin(behaviour)
     assert site.model is not None
-    told = site.say("Are you there?")
-    assert told[-1][0] == "error"
-    assert "127.0.0.1" not in json.dumps(told)
+    received = site.say("Are you there?")
+    assert received[-1][0] == "error"
+    assert "127.0.0.1" not in json.dumps(received)
     assert site.model.url in caplog.text
 
 
 def test_the_received_part_of_a_cut_reply_is_stored(begin: Begin) -> None:
     site = begin(Cut("Once upon a"))
-    told = site.say("Tell me a story.")
-    assert told[-1][0] == "error"
-    assert told[-1][1]["line"]["text"] == "Once upon a"
+    received = site.say("Tell me a story.")
+    assert received[-1][0] == "error"
+    assert received[-1][1]["line"]["text"] == "Once upon a"
     assert site.state()["lines"][-1]["metadata"]["partial"] is True
 
 
 def test_a_reply_continues_without_a_reader_and_can_be_read_again_from_its_beginning(begin: Begin) -> None:
     site = begin(Reply("One two three four five six.", delay=0.1))
-    thread = site.saying("Count.")
+    thread = site.start_saying("Count.")
     read: list[list[Event]] = []
     readers = [
         threading.Thread(target=lambda: read.append(events(site.client.get(f"{CHAT}/stream").text))) for _ in range(2)
@@ -216,8 +216,8 @@ def test_a_reply_continues_without_a_reader_and_can_be_read_again_from_its_begin
             each.start()
     for each in (*readers, thread):
         each.join()
-    assert [names(told) for told in read] == [["line", "context", "piece", "done"]] * 2
-    assert [text(told) for told in read] == ["One two three four five six."] * 2
+    assert [names(received) for received in read] == [["line", "context", "piece", "done"]] * 2
+    assert [text(received) for received in read] == ["One two three four five six."] * 2
     gone = site.client.get(f"{CHAT}/stream")
     assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
 
@@ -232,31 +232,33 @@ def test_following_a_reply_that_uses_another_bank_needs_a_key_for_that_bank(begi
         for name, banks in (("narrow", ["alice"]), ("wide", ["alice", "bob"]))
     )
     keys.close()
-    told: list[Event] = []
-    saying = threading.Thread(target=lambda: told.extend(site.say("Who moved to Lisbon in May?", banks=["bob"])))
-    saying.start()
-    until(lambda: bool(site.state()["replying"]))
+    received: list[Event] = []
+    start_saying = threading.Thread(
+        target=lambda: received.extend(site.say("Who moved to Lisbon in May?", banks=["bob"]))
+    )
+    start_saying.start()
+    wait_until(lambda: bool(site.state()["replying"]))
     refused = site.client.get(f"{CHAT}/stream", headers=narrow)
     assert (refused.status_code, refused.json()["type"]) == (403, "urn:everthread:forbidden")
     assert events(site.client.get(f"{CHAT}/stream", headers=wide).text)[1][0] == "context"
-    saying.join()
-    assert [other["bank"] for other in told[1][1]["others"]] == ["bob"]
+    start_saying.join()
+    assert [other["bank"] for other in received[1][1]["others"]] == ["bob"]
 
 
 def test_no_other_change_starts_while_the_conversation_replies(begin: Begin) -> None:
     site = begin(Reply("One two three.", delay=0.2))
-    thread = site.saying("Count.")
+    thread = site.start_saying("Count.")
     for path, body in (("reply", {"text": "And?"}), ("undo", None), ("end", None), ("branch", {"seq": 1})):
         refused = site.client.post(f"{CHAT}/{path}", json=body)
         assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:replying")
     thread.join()
-    assert site.kept()[-2:] == ["Count.", "One two three."]
+    assert site.stored_texts()[-2:] == ["Count.", "One two three."]
 
 
 def test_a_stopped_reply_is_stored_as_partial_even_if_the_model_is_silent(begin: Begin) -> None:
     site = begin(Stall("Well, I"))
-    thread = site.saying("Tell me.")
-    until(lambda: "Well, I" in running_texts(site))
+    thread = site.start_saying("Tell me.")
+    wait_until(lambda: "Well, I" in running_texts(site))
     state = site.post("stop")
     thread.join()
     assert state["replying"] is False
@@ -282,20 +284,20 @@ def test_regenerating_turns_the_first_reply_into_a_selectable_swipe(begin: Begin
     state = site.post("branch", {"seq": state["swipes"][1]["seq"]})
     state = site.post("branch", {"seq": state["swipes"][0]["seq"]})
     assert [swipe["text"] for swipe in state["swipes"]] == ["First.", "Second.", "Third."]
-    assert site.kept()[-1] == "First."
+    assert site.stored_texts()[-1] == "First."
 
 
 def test_an_edited_line_of_the_person_gets_a_new_reply_and_one_of_the_character_none(begin: Begin) -> None:
     site = begin("Hello Tom.", "Hello Tim.")
-    told = site.say("I am Tom.")
-    edited = site.ask("edit", {"seq": told[0][1]["line"]["seq"], "text": "I am Tim."})
+    received = site.say("I am Tom.")
+    edited = site.ask("edit", {"seq": received[0][1]["line"]["seq"], "text": "I am Tim."})
     assert names(edited) == ["line", "context", "piece", "done"]
     assert edited[0][1]["line"]["text"] == "I am Tim."
-    assert site.kept()[-2:] == ["I am Tim.", "Hello Tim."]
+    assert site.stored_texts()[-2:] == ["I am Tim.", "Hello Tim."]
     own = site.ask("edit", {"seq": edited[-1][1]["line"]["seq"], "text": "Good day, Tim."})
     assert names(own) == ["done"]
     assert own[0][1]["line"]["text"] == "Good day, Tim."
-    assert site.kept()[-2:] == ["I am Tim.", "Good day, Tim."]
+    assert site.stored_texts()[-2:] == ["I am Tim.", "Good day, Tim."]
     missing = site.client.post(f"{CHAT}/edit", json={"seq": 4711, "text": "?"})
     assert (missing.status_code, missing.headers["content-type"]) == (404, "application/problem+json")
 
@@ -306,8 +308,8 @@ def test_undo_discards_the_last_message(begin: Begin) -> None:
     site.say("Second thing.")
     state = site.post("undo")
     assert [line["text"] for line in state["lines"]][-2:] == ["First thing.", "One."]
-    assert "Second thing." not in site.kept()
-    assert "Second thing." in site.kept(retracted=True)
+    assert "Second thing." not in site.stored_texts()
+    assert "Second thing." in site.stored_texts(retracted=True)
 
 
 def test_a_conversation_continues_from_an_earlier_line(begin: Begin) -> None:
@@ -332,20 +334,20 @@ def test_ending_asks_and_then_remembers_or_forgets(begin: Begin) -> None:
     forgotten = site.post("end", {"remember": False})
     assert forgotten["remembered"] is False
     assert forgotten["receipt"]["lines"] == 2
-    assert "Keep nothing of this." not in site.kept(retracted=True)
-    assert "Keep this." in site.kept()
+    assert "Keep nothing of this." not in site.stored_texts(retracted=True)
+    assert "Keep this." in site.stored_texts()
 
 
 def test_incognito_writes_no_byte(begin: Begin, tmp_path: Path) -> None:
     site = begin("Nobody will know.")
     assert site.post("incognito", {"on": True})["incognito"] is True
-    told = site.say("My secret is a periwinkle submarine.")
-    assert told[-1][1]["line"]["seq"] < 0
+    received = site.say("My secret is a periwinkle submarine.")
+    assert received[-1][1]["line"]["seq"] < 0
     assert [line["text"] for line in site.state()["lines"]][-1] == "Nobody will know."
     assert all(b"periwinkle" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
     state = site.post("incognito", {"on": False})
     assert (state["lines"], state["incognito"]) == ([], False)
-    assert site.kept(retracted=True) == []
+    assert site.stored_texts(retracted=True) == []
 
 
 def test_incognito_is_rejected_if_several_processes_serve_a_store(begin: Begin) -> None:
@@ -363,7 +365,7 @@ def test_a_repeated_request_gets_the_same_reply_and_is_stored_once(begin: Begin)
     body = {"text": "Say it once."}
     first = site.ask("reply", body, **{"Idempotency-Key": "k1"})
     assert site.ask("reply", body, **{"Idempotency-Key": "k1"}) == first
-    assert site.kept().count("Say it once.") == 1
+    assert site.stored_texts().count("Say it once.") == 1
     other = site.client.post(f"{CHAT}/reply", json={"text": "Other."}, headers={"Idempotency-Key": "k1"})
     assert (other.status_code, other.json()["type"]) == (422, "urn:everthread:idempotency-conflict")
     site.say("Something else.")
@@ -379,9 +381,9 @@ def test_a_request_repeated_after_a_model_failure_gets_a_reply_and_is_stored_onc
     body = {"text": "Try."}
     assert site.ask("reply", body, **{"Idempotency-Key": "k"})[-1][0] == "error"
     with TestClient(create_app(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
-        told = events(restarted.post(f"{CHAT}/reply", json=body, headers={"Idempotency-Key": "k"}).text)
-    assert text(told) == "Now."
-    assert site.kept().count("Try.") == 1
+        received = events(restarted.post(f"{CHAT}/reply", json=body, headers={"Idempotency-Key": "k"}).text)
+    assert text(received) == "Now."
+    assert site.stored_texts().count("Try.") == 1
 
 
 def site_model(site: Site) -> OpenAICompatible:
@@ -391,7 +393,7 @@ def site_model(site: Site) -> OpenAICompatible:
 
 def test_a_request_without_a_free_slot_stores_nothing(begin: Begin) -> None:
     site = begin(Reply("One two three.", delay=0.2), max_replies=1)
-    thread = site.saying("Count.")
+    thread = site.start_saying("Count.")
     busy = site.client.post("/api/v1/banks/bob/chat/current/reply", json={"text": "Hello"})
     assert (busy.status_code, busy.json()["type"], busy.headers["retry-after"]) == (503, "urn:everthread:busy", "2")
     assert next(iter(site.store.lines("bob")), None) is None
@@ -407,7 +409,7 @@ def test_replies_that_wait_for_their_conversation_do_not_block_others(begin: Beg
     with conversations.use(conversations.services.get_memory("alice"), "current"):
         for each in many:
             each.start()
-        until(lambda: conversations.start_limiter.threads.borrowed_tokens == 1)
+        wait_until(lambda: conversations.start_limiter.threads.borrowed_tokens == 1)
         assert site.client.get("/api/v1/banks/alice").status_code == 200
         assert site.client.post(f"{CHAT.replace('alice', 'bob')}/reply", json=said).status_code == 200
     for each in many:
@@ -417,8 +419,8 @@ def test_replies_that_wait_for_their_conversation_do_not_block_others(begin: Beg
 def test_the_model_the_recipe_and_the_budget_are_chosen_for_a_reply(begin: Begin) -> None:
     site = begin("One.", "Two.")
     site.model.models = ("m", "large")  # type: ignore[union-attr]
-    told = site.say("Hello.", model="large", recipe="membot", temperature=0.25, max_tokens=99, budget=50)
-    assert told[-1][1]["model"] == "large"
+    received = site.say("Hello.", model="large", recipe="membot", temperature=0.25, max_tokens=99, budget=50)
+    assert received[-1][1]["model"] == "large"
     body = site.model.bodies[-1]  # type: ignore[union-attr]
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("large", 0.25, 99)
     assert site.state()["recipe"] == "membot"
@@ -436,7 +438,7 @@ def test_an_invalid_message_is_rejected_before_any_event(begin: Begin) -> None:
         assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
     assert site.client.post(f"{CHAT}/regenerate").status_code == 422
     assert site.client.get("/api/v1/banks/nobody/chat/current").status_code == 404
-    assert site.kept(retracted=True) == []
+    assert site.stored_texts(retracted=True) == []
 
 
 def test_a_session_is_addressed_by_its_name_and_current_is_the_latest(begin: Begin) -> None:
@@ -463,14 +465,14 @@ def test_a_message_forgotten_while_it_is_answered_is_removed_completely(
     key = {"Idempotency-Key": "k"}
     thread = threading.Thread(target=lambda: site.ask("reply", {"text": "My word is periwinkle."}, **key))
     thread.start()
-    until(lambda: bool(site.kept()) and site.state()["replying"])
+    wait_until(lambda: bool(site.stored_texts()) and site.state()["replying"])
     state = site.state()
     seq = next(line["seq"] for line in state["lines"] if line["role"] == "user")
     bank = "/api/v1/banks/alice"
     place = {"line": f"{bank}/lines/{seq}", "session": f"{bank}/sessions/{state['session']}", "bank": bank}[what]
     assert site.client.delete(place).status_code == 200
-    told = site.client.get(CHAT)
-    assert b"My word" not in told.content
+    received = site.client.get(CHAT)
+    assert b"My word" not in received.content
     thread.join()
     assert site.store.exists("alice") is (what != "bank")
     assert all(b"My word" not in each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
@@ -486,7 +488,7 @@ def test_a_reply_that_recalled_a_forgotten_line_is_stopped_and_not_repeated(begi
     body, key = {"text": "Where did Mia move, to Lisbon?"}, {"Idempotency-Key": "k"}
     thread = threading.Thread(target=lambda: site.ask("reply", body, **key))
     thread.start()
-    until(lambda: site.state()["replying"])
+    wait_until(lambda: site.state()["replying"])
     site.client.delete("/api/v1/banks/alice/sessions/spring").raise_for_status()
     thread.join()
     again = site.client.post(f"{CHAT}/reply", json=body, headers=key)
@@ -504,8 +506,8 @@ def test_a_reply_is_regenerated_once_per_key(begin: Begin, path: str) -> None:
     other = site.client.post(f"{CHAT}/answer", json={"options": {"budget": 5}}, headers={"Idempotency-Key": "k"})
     assert (other.status_code, other.json()["type"]) == (422, "urn:everthread:idempotency-conflict")
     with TestClient(create_app(Services(site.store, HashEmbedder(64), site_model(site), Default())), HERE) as restarted:
-        told = events(restarted.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": "k"}).text)
-    assert [told[-1][1]["line"], len(told)] == [first[-1][1]["line"], 1]
+        received = events(restarted.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": "k"}).text)
+    assert [received[-1][1]["line"], len(received)] == [first[-1][1]["line"], 1]
     assert len(site.model.asked) == 2  # type: ignore[union-attr]
 
 
@@ -516,8 +518,8 @@ def test_a_conversation_is_changed_once_per_key(begin: Begin, tmp_path: Path) ->
         answers = [site.client.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": path}) for _ in range(2)]
         assert [answer.status_code for answer in answers] == [200, 200]
         gone = {"session"} if path == "end" else set()  # the name of what is forgotten is kept nowhere
-        told = [{name: value for name, value in answer.json().items() if name not in gone} for answer in answers]
-        assert told[0] == told[1]
+        received = [{name: value for name, value in answer.json().items() if name not in gone} for answer in answers]
+        assert received[0] == received[1]
         other = site.client.post(f"{CHAT}/{path}", json={"other": 1}, headers={"Idempotency-Key": path})
         assert other.status_code == 422
         return answers[0].json()
@@ -529,16 +531,16 @@ def test_a_conversation_is_changed_once_per_key(begin: Begin, tmp_path: Path) ->
     assert twice("incognito", {"on": True})["incognito"]
     site.post("incognito", {"on": False})
     assert twice("end", {"remember": False})["receipt"]["lines"] > 0
-    assert site.kept(retracted=True) == []
+    assert site.stored_texts(retracted=True) == []
 
 
 def test_a_repeated_ending_returns_the_same_session(begin: Begin) -> None:
     site = begin("One.")
     site.say("Hello.")
     session, key = site.state()["session"], {"Idempotency-Key": "k"}
-    told = [site.client.post(f"{CHAT}/end", json={"remember": True}, headers=key).json() for _ in range(2)]
-    assert told[0] == told[1]
-    assert told[0]["session"] == session
+    received = [site.client.post(f"{CHAT}/end", json={"remember": True}, headers=key).json() for _ in range(2)]
+    assert received[0] == received[1]
+    assert received[0]["session"] == session
 
 
 def test_a_request_that_expects_incognito_is_rejected_if_it_has_ended(begin: Begin, tmp_path: Path) -> None:
@@ -580,51 +582,51 @@ def test_a_rejected_request_creates_no_bank(begin: Begin, path: str, body: objec
 MOVED = "My sister Mia moved to Lisbon."
 
 
-def parting(begin: Begin) -> Site:
-    """A conversation under a recipe that asks, with a goodbye said."""
+def site_after_goodbye(begin: Begin) -> Site:
+    """Return a conversation after a goodbye, with a recipe that asks whether to remember."""
     site = begin("Aye.")
     site.say(MOVED, recipe="packabby")
-    told = site.say("ok bye then!", recipe="packabby")
-    assert names(told) == ["line", "question", "done"]
-    assert told[0][1]["line"]["text"] == "ok bye then!"
-    assert told[1][1] == {"question": QUESTION}
-    assert told[2][1]["text"] == f"Goodbye! {QUESTION}"
-    assert (told[2][1]["labelled"], told[2][1]["kind"]) == (False, "ending")
+    received = site.say("ok bye then!", recipe="packabby")
+    assert names(received) == ["line", "question", "done"]
+    assert received[0][1]["line"]["text"] == "ok bye then!"
+    assert received[1][1] == {"question": QUESTION}
+    assert received[2][1]["text"] == f"Goodbye! {QUESTION}"
+    assert (received[2][1]["labelled"], received[2][1]["kind"]) == (False, "ending")
     return site
 
 
 def test_a_goodbye_is_answered_with_the_question_and_a_yes_ends_the_conversation(begin: Begin) -> None:
-    site = parting(begin)
+    site = site_after_goodbye(begin)
     before = site.state()
     assert (before["question"], before["unanswered"]) == (QUESTION, False)
-    told = site.say("yes please", recipe="packabby")
-    assert names(told) == ["ended", "done"]
-    assert (told[0][1]["remembered"], told[0][1]["session"]) == (True, before["session"])
-    assert site.kept()[1:] == [MOVED, "Aye.", "ok bye then!"]
+    received = site.say("yes please", recipe="packabby")
+    assert names(received) == ["ended", "done"]
+    assert (received[0][1]["remembered"], received[0][1]["session"]) == (True, before["session"])
+    assert site.stored_texts()[1:] == [MOVED, "Aye.", "ok bye then!"]
     after = site.state()
     assert (after["question"], after["lines"]) == ("", [])
     assert after["session"] != before["session"]
 
 
 def test_a_no_forgets_the_conversation_and_the_same_request_again_forgets_nothing_else(begin: Begin) -> None:
-    site = parting(begin)
+    site = site_after_goodbye(begin)
     body = {"text": "no", "options": {"recipe": "packabby"}}
-    told = site.ask("reply", body, **{"Idempotency-Key": "k1"})
-    assert told[0][1]["receipt"]["lines"] == 4
-    assert site.kept(retracted=True) == []
-    assert site.ask("reply", body, **{"Idempotency-Key": "k1"}) == told
-    assert site.kept() == []
+    received = site.ask("reply", body, **{"Idempotency-Key": "k1"})
+    assert received[0][1]["receipt"]["lines"] == 4
+    assert site.stored_texts(retracted=True) == []
+    assert site.ask("reply", body, **{"Idempotency-Key": "k1"}) == received
+    assert site.stored_texts() == []
     other = site.client.post(f"{CHAT}/reply", json={**body, "text": "yes"}, headers={"Idempotency-Key": "k1"})
     assert other.status_code == 422
 
 
 def test_an_unclear_answer_repeats_the_question_and_another_subject_continues_the_chat(begin: Begin) -> None:
-    site = parting(begin)
+    site = site_after_goodbye(begin)
     assert names(site.say("Not now", recipe="packabby")) == ["question", "done"]
-    assert site.kept()[-1] == "ok bye then!"
+    assert site.stored_texts()[-1] == "ok bye then!"
     assert names(site.say("One more thing: she has a dog.", recipe="packabby"))[-1] == "done"
     assert site.state()["question"] == ""
-    assert site.kept()[-2:] == ["One more thing: she has a dog.", "Aye."]
+    assert site.stored_texts()[-2:] == ["One more thing: she has a dog.", "Aye."]
 
 
 def test_a_repeated_goodbye_repeats_the_question_and_is_stored_once(begin: Begin) -> None:
@@ -632,13 +634,13 @@ def test_a_repeated_goodbye_repeats_the_question_and_is_stored_once(begin: Begin
     site.say(MOVED, recipe="packabby")
     body = {"text": "bye", "options": {"recipe": "packabby"}}
     for _ in range(2):
-        told = site.ask("reply", body, **{"Idempotency-Key": "k2"})
-        assert names(told) == ["line", "question", "done"]
-    assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
+        received = site.ask("reply", body, **{"Idempotency-Key": "k2"})
+        assert names(received) == ["line", "question", "done"]
+    assert site.stored_texts()[1:] == [MOVED, "Aye.", "bye"]
 
 
 def test_the_end_route_also_answers_the_question(begin: Begin) -> None:
-    site = parting(begin)
+    site = site_after_goodbye(begin)
     assert site.post("end", {"remember": True})["remembered"] is True
     assert site.state()["question"] == ""
 
@@ -653,7 +655,7 @@ def test_a_no_with_a_key_without_forget_forgets_no_named_conversation(begin: Beg
         site.client.post(at, json={"text": text, "options": {"recipe": "packabby"}}, headers=named)
     answer = site.client.post(at, json={"text": "no", "options": {"recipe": "packabby"}}, headers=named)
     assert answer.status_code == 403
-    assert site.kept()[1:] == [MOVED, "Aye.", "bye"]
+    assert site.stored_texts()[1:] == [MOVED, "Aye.", "bye"]
 
 
 def test_a_banks_notes_and_summaries_are_written_by_its_scribe_model(begin: Begin) -> None:
@@ -665,12 +667,12 @@ def test_a_banks_notes_and_summaries_are_written_by_its_scribe_model(begin: Begi
     assert site.client.patch(settings, json={"scribe": "none"}).json() == {"remember": "ask", "scribe": "none"}
     site.say("My sister Mia moved to Lisbon in May.")
     site.post("end", {"remember": True})
-    until(lambda: not site.store.jobs("alice"))
+    wait_until(lambda: not site.store.jobs("alice"))
     assert [each["model"] for each in site.model.bodies] == ["m"]
     site.client.patch(settings, json={"scribe": "small"})
     site.say("Mia has a dog.")
     site.post("end", {"remember": True})
-    until(lambda: site.model is not None and site.model.bodies[-1]["model"] == "small")
+    wait_until(lambda: site.model is not None and site.model.bodies[-1]["model"] == "small")
     assert site.client.patch(settings, json={"scribe": None}).json() == {"remember": "ask"}
 
 

@@ -1,4 +1,4 @@
-"""The two stores answer alike: whatever is asked of both, the same comes back."""
+"""Both stores give the same responses to the same requests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,19 +74,19 @@ def stores(database: str, tmp_path: Path) -> Iterator[list[Store]]:
         store.close()
 
 
-def timeless(value: Any) -> Any:
-    """An answer without what differs of itself."""
+def without_times(value: Any) -> Any:
+    """Return a response without values that differ between runs."""
     if isinstance(value, dict):
-        return {name: each is None if name in TIMES else timeless(each) for name, each in value.items()}
-    return [timeless(each) for each in value] if isinstance(value, list) else value
+        return {name: each is None if name in TIMES else without_times(each) for name, each in value.items()}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
 
 
-def blurred(value: Any) -> Any:
-    """The same, its numbers nearly."""
+def rounded(value: Any) -> Any:
+    """Return the value with rounded numbers."""
     if isinstance(value, dict):
-        return {name: each is None if name in TIMES else blurred(each) for name, each in value.items()}
+        return {name: each is None if name in TIMES else rounded(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [blurred(each) for each in value]
+        return [rounded(each) for each in value]
     return pytest.approx(value, abs=2e-3) if isinstance(value, float) else value
 
 
@@ -100,14 +100,14 @@ def test_both_stores_give_the_same_responses(
         with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
             said = [client.request(method, path, json=body) for method, path, body in ASKED]
         app.state.idempotency.close()
-        answers.append([(each.status_code, told(each)) for each in said])
+        answers.append([(each.status_code, comparable(each)) for each in said])
     for asked, one, other in zip(ASKED, *answers, strict=True):
         assert one[0] == other[0], asked
-        assert blurred(one[1]) == timeless(other[1]), asked
+        assert rounded(one[1]) == without_times(other[1]), asked
 
 
-def told(answer: Any) -> Any:
-    """What an answer says."""
+def comparable(answer: Any) -> Any:
+    """Return the parts of a response that are compared."""
     if answer.headers["content-type"].startswith("application/x-ndjson"):
         return len(answer.text.splitlines())
     return answer.json()

@@ -58,90 +58,93 @@ def test_a_body_that_is_not_json_is_rejected(api: TestClient) -> None:
     assert kind(api.post(LINES, content=b"{", headers={"content-type": "application/json"}), 422) == "invalid-request"
 
 
-def test_a_batch_is_stored_in_order_or_not_at_all(told: TestClient) -> None:
+def test_a_batch_is_stored_in_order_or_not_at_all(api_with_lines: TestClient) -> None:
     lines: list[dict[str, Any]] = [{"text": "One."}, {"text": "Two."}]
-    answer = told.post(f"{LINES}/batch", json={"lines": lines})
+    answer = api_with_lines.post(f"{LINES}/batch", json={"lines": lines})
     assert [line["seq"] for line in answer.json()["items"]] == [5, 6]
-    assert kind(told.post(f"{LINES}/batch", json={"lines": [{"text": "Three."}, {"text": ""}]}), 422) == "bad-line"
-    assert kind(told.post(f"{LINES}/batch", json={"lines": []}), 422) == "invalid-request"
-    assert len(told.get(LINES).json()["items"]) == 6
+    assert (
+        kind(api_with_lines.post(f"{LINES}/batch", json={"lines": [{"text": "Three."}, {"text": ""}]}), 422)
+        == "bad-line"
+    )
+    assert kind(api_with_lines.post(f"{LINES}/batch", json={"lines": []}), 422) == "invalid-request"
+    assert len(api_with_lines.get(LINES).json()["items"]) == 6
 
 
-def test_lines_are_listed_a_page_at_a_time(told: TestClient) -> None:
-    first = told.get(LINES, params={"limit": 3}).json()
-    rest = told.get(LINES, params={"limit": 3, "after": first["next"]}).json()
+def test_lines_are_listed_a_page_at_a_time(api_with_lines: TestClient) -> None:
+    first = api_with_lines.get(LINES, params={"limit": 3}).json()
+    rest = api_with_lines.get(LINES, params={"limit": 3, "after": first["next"]}).json()
     assert [line["seq"] for line in first["items"] + rest["items"]] == [1, 2, 3, 4]
     assert rest["next"] is None
-    assert kind(told.get(LINES, params={"after": "nonsense"}), 422) == "bad-query"
-    assert kind(told.get(LINES, params={"limit": 501}), 422) == "invalid-request"
+    assert kind(api_with_lines.get(LINES, params={"after": "nonsense"}), 422) == "bad-query"
+    assert kind(api_with_lines.get(LINES, params={"limit": 501}), 422) == "invalid-request"
 
 
-def test_lines_after_a_number_are_listed_in_pages(told: TestClient) -> None:
-    first = told.get(LINES, params={"after_seq": 1, "limit": 2}).json()
+def test_lines_after_a_number_are_listed_in_pages(api_with_lines: TestClient) -> None:
+    first = api_with_lines.get(LINES, params={"after_seq": 1, "limit": 2}).json()
     assert [line["seq"] for line in first["items"]] == [2, 3]
-    rest = told.get(LINES, params={"after_seq": 1, "limit": 2, "after": first["next"]}).json()
+    rest = api_with_lines.get(LINES, params={"after_seq": 1, "limit": 2, "after": first["next"]}).json()
     assert ([line["seq"] for line in rest["items"]], rest["next"]) == ([4], None)
-    assert told.get(LINES, params={"after_seq": 4}).json() == {"items": [], "next": None}
+    assert api_with_lines.get(LINES, params={"after_seq": 4}).json() == {"items": [], "next": None}
     for wrong in (-1, 2**63, "x"):
-        assert kind(told.get(LINES, params={"after_seq": wrong}), 422) == "invalid-request"
+        assert kind(api_with_lines.get(LINES, params={"after_seq": wrong}), 422) == "invalid-request"
 
 
-def test_lines_are_listed_by_filters(told: TestClient) -> None:
-    assert texts(told.get(LINES, params={"session": "two"}).json()) == ["I planted ferns today."]
-    assert texts(told.get(LINES, params={"role": "assistant"}).json()) == ["How exciting!"]
-    assert len(texts(told.get(LINES, params={"speaker": ["user", "assistant"]}).json())) == 4
-    assert len(texts(told.get(LINES, params={"until": "2024-06-01T00:00:00Z"}).json())) == 3
-    assert len(texts(told.get(LINES, params={"since": "2024-06-01T00:00:00Z"}).json())) == 1
-    assert kind(told.get(LINES, params={"since": "2024-06-01T00:00:00"}), 422) == "bad-query"
+def test_lines_are_listed_by_filters(api_with_lines: TestClient) -> None:
+    assert texts(api_with_lines.get(LINES, params={"session": "two"}).json()) == ["I planted ferns today."]
+    assert texts(api_with_lines.get(LINES, params={"role": "assistant"}).json()) == ["How exciting!"]
+    assert len(texts(api_with_lines.get(LINES, params={"speaker": ["user", "assistant"]}).json())) == 4
+    assert len(texts(api_with_lines.get(LINES, params={"until": "2024-06-01T00:00:00Z"}).json())) == 3
+    assert len(texts(api_with_lines.get(LINES, params={"since": "2024-06-01T00:00:00Z"}).json())) == 1
+    assert kind(api_with_lines.get(LINES, params={"since": "2024-06-01T00:00:00"}), 422) == "bad-query"
 
 
-def test_lines_around_a_line_are_of_its_session(told: TestClient) -> None:
-    assert texts(told.get(LINES, params={"around": 3, "limit": 2}).json()) == [
+def test_lines_around_a_line_are_of_its_session(api_with_lines: TestClient) -> None:
+    assert texts(api_with_lines.get(LINES, params={"around": 3, "limit": 2}).json()) == [
         "How exciting!",
         "She has a dog called Rex.",
     ]
-    assert len(told.get(LINES, params={"around": 1}).json()["items"]) == 3
-    told.post(f"{LINES}/2/retract")
-    assert "How exciting!" in texts(told.get(LINES, params={"around": 2}).json())
-    assert kind(told.get(LINES, params={"around": 9}), 404) == "not-found"
+    assert len(api_with_lines.get(LINES, params={"around": 1}).json()["items"]) == 3
+    api_with_lines.post(f"{LINES}/2/retract")
+    assert "How exciting!" in texts(api_with_lines.get(LINES, params={"around": 2}).json())
+    assert kind(api_with_lines.get(LINES, params={"around": 9}), 404) == "not-found"
 
 
-def test_a_corrected_line_is_a_new_line_in_the_same_position(told: TestClient) -> None:
-    line = told.patch(f"{LINES}/1", json={"text": "My sister Mia moved to Porto."}).json()
-    old = told.get(LINES, params={"retracted": True}).json()["items"][0]
+def test_a_corrected_line_is_a_new_line_in_the_same_position(api_with_lines: TestClient) -> None:
+    line = api_with_lines.patch(f"{LINES}/1", json={"text": "My sister Mia moved to Porto."}).json()
+    old = api_with_lines.get(LINES, params={"retracted": True}).json()["items"][0]
     assert {**line, "seq": 1, "text": old["text"], "metadata": {}} == {**old, "retracted_at": None}
-    assert texts(told.get(LINES, params={"around": 3}).json())[0] == "My sister Mia moved to Porto."
-    assert kind(told.patch(f"{LINES}/1", json={"text": "Again."}), 404) == "not-found"
-    assert kind(told.patch(f"{LINES}/2", json={"text": " "}), 422) == "bad-line"
-    assert kind(told.patch(f"{LINES}/2", json={}), 422) == "invalid-request"
+    assert texts(api_with_lines.get(LINES, params={"around": 3}).json())[0] == "My sister Mia moved to Porto."
+    assert kind(api_with_lines.patch(f"{LINES}/1", json={"text": "Again."}), 404) == "not-found"
+    assert kind(api_with_lines.patch(f"{LINES}/2", json={"text": " "}), 422) == "bad-line"
+    assert kind(api_with_lines.patch(f"{LINES}/2", json={}), 422) == "invalid-request"
 
 
-def test_a_retracted_line_stays_in_the_record_and_a_forgotten_one_does_not(told: TestClient) -> None:
-    assert told.post(f"{LINES}/1/retract").json()["retracted_at"]
-    assert kind(told.get(f"{LINES}/1"), 404) == "not-found"
-    receipt = told.delete(f"{LINES}/1").json()
+def test_a_retracted_line_stays_in_the_record_and_a_forgotten_one_does_not(api_with_lines: TestClient) -> None:
+    assert api_with_lines.post(f"{LINES}/1/retract").json()["retracted_at"]
+    assert kind(api_with_lines.get(f"{LINES}/1"), 404) == "not-found"
+    receipt = api_with_lines.delete(f"{LINES}/1").json()
     assert (receipt["scope"], receipt["seqs"], receipt["lines"]) == ("line", [[1, 1]], 1)
-    assert len(told.get(LINES, params={"retracted": True}).json()["items"]) == 3
-    for answer in (told.delete(f"{LINES}/1"), told.post(f"{LINES}/1/retract")):
+    assert len(api_with_lines.get(LINES, params={"retracted": True}).json()["items"]) == 3
+    for answer in (api_with_lines.delete(f"{LINES}/1"), api_with_lines.post(f"{LINES}/1/retract")):
         assert kind(answer, 404) == "not-found"
 
 
 @pytest.mark.parametrize("seq", ["0", "-1", "x", "9223372036854775808", "1.5"])
-def test_an_invalid_line_number_is_rejected(told: TestClient, seq: str) -> None:
-    assert kind(told.get(f"{LINES}/{seq}"), 422) == "invalid-request"
+def test_an_invalid_line_number_is_rejected(api_with_lines: TestClient, seq: str) -> None:
+    assert kind(api_with_lines.get(f"{LINES}/{seq}"), 422) == "invalid-request"
 
 
-def test_metadata_that_is_nested_too_deeply_is_rejected(told: TestClient) -> None:
+def test_metadata_that_is_nested_too_deeply_is_rejected(api_with_lines: TestClient) -> None:
     deep = b'{"a":' * 300 + b"1" + b"}" * 300
-    answer = told.post(
+    answer = api_with_lines.post(
         LINES, content=b'{"text":"a","metadata":' + deep + b"}", headers={"Content-Type": "application/json"}
     )
     assert kind(answer, 422) == "bad-line"
-    assert told.get(LINES).status_code == 200
+    assert api_with_lines.get(LINES).status_code == 200
 
 
-def test_a_path_with_an_extra_slash_is_not_found(told: TestClient) -> None:
-    answer = told.get("banks/alice%2Fnemo/", follow_redirects=False)
+def test_a_path_with_an_extra_slash_is_not_found(api_with_lines: TestClient) -> None:
+    answer = api_with_lines.get("banks/alice%2Fnemo/", follow_redirects=False)
     assert kind(answer, 404) == "http"
 
 

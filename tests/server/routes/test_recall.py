@@ -12,25 +12,28 @@ from server.problem import kind
 BANK = "banks/alice%2Fnemo"
 
 
-def test_hits_equal_those_of_the_library(told: TestClient, services: Services) -> None:
+def test_hits_equal_those_of_the_library(api_with_lines: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "k": 2, "where": {"session": ["one"]}}
-    hits = told.post(f"{BANK}/recall", json=body).json()["items"]
+    hits = api_with_lines.post(f"{BANK}/recall", json=body).json()["items"]
     found = services.get_memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
     assert [hit["line"]["seq"] for hit in hits] == [hit.line.seq for hit in found]
     assert [hit["signals"] for hit in hits] == [hit.signals for hit in found]
     assert [len(hit["passage"]) for hit in hits] == [len(hit.passage) for hit in found]
 
 
-def test_hits_of_several_banks_name_them(told: TestClient) -> None:
-    told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
+def test_hits_of_several_banks_name_them(api_with_lines: TestClient) -> None:
+    api_with_lines.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"]}
-    assert {hit["bank"] for hit in told.post(f"{BANK}/recall", json=body).json()["items"]} == {"bob", "alice/nemo"}
-    assert kind(told.post(f"{BANK}/recall", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
+    assert {hit["bank"] for hit in api_with_lines.post(f"{BANK}/recall", json=body).json()["items"]} == {
+        "bob",
+        "alice/nemo",
+    }
+    assert kind(api_with_lines.post(f"{BANK}/recall", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
 
 
-def test_a_context_equals_that_of_the_library(told: TestClient, services: Services) -> None:
+def test_a_context_equals_that_of_the_library(api_with_lines: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "gate": False, "min_relevance": 0, "session": "two", "budget": 200}
-    told_ = told.post(f"{BANK}/context", json=body).json()
+    told_ = api_with_lines.post(f"{BANK}/context", json=body).json()
     found = services.get_memory("alice/nemo").context(
         "Where does Mia live?", 200, gate=False, min_relevance=0, session="two"
     )
@@ -38,23 +41,25 @@ def test_a_context_equals_that_of_the_library(told: TestClient, services: Servic
     assert told_["text"]
 
 
-def test_a_context_names_the_position_of_each_corrected_line(told: TestClient) -> None:
+def test_a_context_names_the_position_of_each_corrected_line(api_with_lines: TestClient) -> None:
     body = {"query": "Where does my sister Mia live?", "gate": False, "min_relevance": 0}
-    assert told.post(f"{BANK}/context", json=body).json()["corrects"] == {}
-    line = told.patch(f"{BANK}/lines/1", json={"text": "My sister Mia moved to Porto."}).json()
-    line = told.patch(f"{BANK}/lines/{line['seq']}", json={"text": "My sister Mia moved to Braga."}).json()
-    assert told.post(f"{BANK}/context", json=body).json()["corrects"] == {str(line["seq"]): 1}
+    assert api_with_lines.post(f"{BANK}/context", json=body).json()["corrects"] == {}
+    line = api_with_lines.patch(f"{BANK}/lines/1", json={"text": "My sister Mia moved to Porto."}).json()
+    line = api_with_lines.patch(f"{BANK}/lines/{line['seq']}", json={"text": "My sister Mia moved to Braga."}).json()
+    assert api_with_lines.post(f"{BANK}/context", json=body).json()["corrects"] == {str(line["seq"]): 1}
 
 
-def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, services: Services) -> None:
-    told.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
+def test_a_context_of_several_banks_has_a_part_for_each(api_with_lines: TestClient, services: Services) -> None:
+    api_with_lines.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gate": False, "min_relevance": 0}
-    found = told.post(f"{BANK}/context", json=body).json()
+    found = api_with_lines.post(f"{BANK}/context", json=body).json()
     memory = services.get_memory("alice/nemo")
     ours = memory.context("Who lives in Lisbon?", gate=False, min_relevance=0, banks=["bob", "alice/nemo"])
     assert found["text"] == ours.text
     assert [(other["bank"], len(other["hits"])) for other in found["others"]] == [("bob", 1)]
-    assert kind(told.post(f"{BANK}/context", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
+    assert (
+        kind(api_with_lines.post(f"{BANK}/context", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,10 +73,10 @@ def test_a_context_of_several_banks_has_a_part_for_each(told: TestClient, servic
         ({"query": "a", "banks": []}, "invalid-request"),
     ],
 )
-def test_an_invalid_query_is_rejected(told: TestClient, body: dict[str, Any], problem: str) -> None:
-    assert kind(told.post(f"{BANK}/recall", json=body), 422) == problem
+def test_an_invalid_query_is_rejected(api_with_lines: TestClient, body: dict[str, Any], problem: str) -> None:
+    assert kind(api_with_lines.post(f"{BANK}/recall", json=body), 422) == problem
 
 
 @pytest.mark.parametrize("body", [{"query": "a", "budget": 0}, {"query": "a", "min_relevance": 2}, {"query": 7}])
-def test_an_invalid_context_request_is_rejected(told: TestClient, body: dict[str, Any]) -> None:
-    assert kind(told.post(f"{BANK}/context", json=body), 422) == "invalid-request"
+def test_an_invalid_context_request_is_rejected(api_with_lines: TestClient, body: dict[str, Any]) -> None:
+    assert kind(api_with_lines.post(f"{BANK}/context", json=body), 422) == "invalid-request"

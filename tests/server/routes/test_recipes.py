@@ -14,8 +14,8 @@ BANK = "banks/alice%2Fnemo"
 RECIPE = f"{BANK}/recipe"
 
 
-def values(told: dict[str, object]) -> dict[str, object]:
-    return {each["name"]: each["value"] for each in told["options"]}  # type: ignore[attr-defined]
+def values(recipe: dict[str, object]) -> dict[str, object]:
+    return {each["name"]: each["value"] for each in recipe["options"]}  # type: ignore[attr-defined]
 
 
 def test_all_recipes_are_listed_with_their_options(api: TestClient) -> None:
@@ -27,24 +27,24 @@ def test_all_recipes_are_listed_with_their_options(api: TestClient) -> None:
     assert threshold["meaning"] == "Least cosine of a summary that is recalled."
 
 
-def test_a_banks_recipe_and_options_take_effect_at_once(told: TestClient) -> None:
-    assert (told.get(RECIPE).json()["name"], told.get(RECIPE).json()["kept"]) == ("default", False)
-    answer = told.put(RECIPE, json={"name": "packabby", "options": {"threshold": 0.3, "max_hits": 2}}).json()
+def test_a_banks_recipe_and_options_take_effect_at_once(api_with_lines: TestClient) -> None:
+    assert (api_with_lines.get(RECIPE).json()["name"], api_with_lines.get(RECIPE).json()["kept"]) == ("default", False)
+    answer = api_with_lines.put(RECIPE, json={"name": "packabby", "options": {"threshold": 0.3, "max_hits": 2}}).json()
     assert (answer["name"], answer["kept"], values(answer)["threshold"]) == ("packabby", True, 0.3)
-    assert told.get(BANK).json()["recipe"] == "packabby"
-    changed = told.patch(RECIPE, json={"options": {"max_hits": 4, "threshold": None}}).json()
+    assert api_with_lines.get(BANK).json()["recipe"] == "packabby"
+    changed = api_with_lines.patch(RECIPE, json={"options": {"max_hits": 4, "threshold": None}}).json()
     assert (values(changed)["max_hits"], values(changed)["threshold"]) == (4, None)
-    assert told.get(f"{BANK}/settings").json().keys() == {"remember"}
-    told.put(RECIPE, json={})
-    assert (told.get(RECIPE).json()["name"], told.get(RECIPE).json()["kept"]) == ("default", False)
+    assert api_with_lines.get(f"{BANK}/settings").json().keys() == {"remember"}
+    api_with_lines.put(RECIPE, json={})
+    assert (api_with_lines.get(RECIPE).json()["name"], api_with_lines.get(RECIPE).json()["kept"]) == ("default", False)
 
 
-def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
+def test_an_option_is_changed_for_the_next_recall(api_with_lines: TestClient) -> None:
     ask = {"query": "Who has a dog called Rex?", "k": 1}
-    told.put(RECIPE, json={"name": "default", "options": {"neighbours": 0}})
-    assert len(told.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) == 1
-    told.patch(RECIPE, json={"options": {"neighbours": 2}})
-    assert len(told.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) > 1
+    api_with_lines.put(RECIPE, json={"name": "default", "options": {"neighbours": 0}})
+    assert len(api_with_lines.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) == 1
+    api_with_lines.patch(RECIPE, json={"options": {"neighbours": 2}})
+    assert len(api_with_lines.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) > 1
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_an_option_is_changed_for_the_next_recall(told: TestClient) -> None:
 )
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_an_invalid_option_is_rejected_with_its_limits_and_changes_nothing(
-    told: TestClient, body: dict[str, object], name: str, said: str, method: str
+    api_with_lines: TestClient, body: dict[str, object], name: str, said: str, method: str
 ) -> None:
     content = str(body).replace("'", '"').replace("inf", "1e400")
-    answer = told.request(method, RECIPE, content=content, headers={"Content-Type": "application/json"})
+    answer = api_with_lines.request(method, RECIPE, content=content, headers={"Content-Type": "application/json"})
     assert kind(answer, 422) == name
     assert said in answer.json()["detail"]
-    assert not told.get(RECIPE).json()["kept"]
+    assert not api_with_lines.get(RECIPE).json()["kept"]
 
 
 def test_setting_the_recipe_of_a_missing_bank_does_not_create_it(api: TestClient) -> None:
@@ -87,12 +87,14 @@ def test_setting_the_recipe_of_a_missing_bank_does_not_create_it(api: TestClient
     assert api.get("banks").json()["items"] == []
 
 
-def test_a_bank_with_an_unknown_recipe_is_rejected_until_it_gets_another(told: TestClient, services: Services) -> None:
+def test_a_bank_with_an_unknown_recipe_is_rejected_until_it_gets_another(
+    api_with_lines: TestClient, services: Services
+) -> None:
     services.store.set_setting("alice/nemo", SETTING_RECIPE, {"name": "mine", "options": {}})
-    assert kind(told.get(BANK), 422) == "config-error"
-    assert "recipe 'mine' is unknown" in told.get(f"{BANK}/lines").json()["detail"]
-    assert told.put(RECIPE, json={"name": "emi"}).json()["name"] == "emi"
-    assert told.get(BANK).json()["recipe"] == "emi"
+    assert kind(api_with_lines.get(BANK), 422) == "config-error"
+    assert "recipe 'mine' is unknown" in api_with_lines.get(f"{BANK}/lines").json()["detail"]
+    assert api_with_lines.put(RECIPE, json={"name": "emi"}).json()["name"] == "emi"
+    assert api_with_lines.get(BANK).json()["recipe"] == "emi"
 
 
 def test_a_banks_options_are_applied_to_the_servers_recipe(services: Services) -> None:
@@ -106,18 +108,20 @@ def test_a_banks_options_are_applied_to_the_servers_recipe(services: Services) -
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 @pytest.mark.parametrize("model", ["em:http://127.0.0.1:9/v1#m", "em:/srv/models", "st:someone/else"])
 def test_a_request_can_not_load_another_model_or_contact_another_host(
-    told: TestClient, method: str, model: str
+    api_with_lines: TestClient, method: str, model: str
 ) -> None:
-    answer = told.request(method, RECIPE, json={"name": "goodai", "options": {"matcher": model}})
+    answer = api_with_lines.request(method, RECIPE, json={"name": "goodai", "options": {"matcher": model}})
     assert kind(answer, 422) == "bad-input"
     assert "a request may set it to one of '', 'em:minilm'" in answer.json()["detail"]
-    assert not told.get(RECIPE).json()["kept"]
+    assert not api_with_lines.get(RECIPE).json()["kept"]
 
 
-def test_a_request_can_set_a_shipped_model_or_the_configured_one(told: TestClient, services: Services) -> None:
+def test_a_request_can_set_a_shipped_model_or_the_configured_one(
+    api_with_lines: TestClient, services: Services
+) -> None:
     services._recipes["goodai"] = with_options(RECIPES["goodai"], {"matcher": "em:hash"})
     for model in ("em:minilm", "", "em:hash"):
-        answer = told.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()
+        answer = api_with_lines.put(RECIPE, json={"name": "goodai", "options": {"matcher": model}}).json()
         assert values(answer)["matcher"] == model
 
 

@@ -11,17 +11,17 @@ from server.problem import RAW, kind
 BANK = "banks/alice%2Fnemo"
 
 
-def test_an_export_is_read_back_into_another_bank(told: TestClient) -> None:
-    told.post(f"{BANK}/lines/4/retract")
-    export = told.get(f"{BANK}/export", params={"retracted": True})
+def test_an_export_is_read_back_into_another_bank(api_with_lines: TestClient) -> None:
+    api_with_lines.post(f"{BANK}/lines/4/retract")
+    export = api_with_lines.get(f"{BANK}/export", params={"retracted": True})
     assert export.headers["content-type"].startswith("application/x-ndjson")
     assert [json.loads(row)["seq"] for row in export.text.splitlines()] == [1, 2, 3, 4]
-    assert len(told.get(f"{BANK}/export").text.splitlines()) == 3
-    answer = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
+    assert len(api_with_lines.get(f"{BANK}/export").text.splitlines()) == 3
+    answer = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
     assert answer.json() == {"read": 4, "added": 4, "skipped": {}, "lines": 3}
-    again = told.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
+    again = api_with_lines.post("banks/bob/import", params={"name": "talk.jsonl"}, content=export.content, headers=RAW)
     assert again.json() == {"read": 4, "added": 0, "skipped": {}, "lines": 3}
-    assert told.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
+    assert api_with_lines.get("banks/bob/export").text.count("Mia moved to Lisbon") == 1
 
 
 def test_a_file_is_read_in_the_requested_format(api: TestClient) -> None:
@@ -74,16 +74,18 @@ def test_a_key_that_the_bank_has_for_another_text_stops_the_import(api: TestClie
     assert len(api.get("banks/bob/lines").json()["items"]) == 1
 
 
-def test_a_file_is_imported_into_a_bank_with_a_slash_in_its_id(told: TestClient) -> None:
-    answer = told.post(f"{BANK}/import", params={"name": "a.jsonl"}, content=b'{"text": "Ferns."}', headers=RAW)
+def test_a_file_is_imported_into_a_bank_with_a_slash_in_its_id(api_with_lines: TestClient) -> None:
+    answer = api_with_lines.post(
+        f"{BANK}/import", params={"name": "a.jsonl"}, content=b'{"text": "Ferns."}', headers=RAW
+    )
     assert (answer.status_code, answer.json()["added"]) == (200, 1)
     large = b'{"text": "' + b"x" * 3_000_000 + b'"}\n'
-    answer = told.post(f"{BANK}/import", params={"name": "b.jsonl"}, content=large * 2, headers=RAW)
+    answer = api_with_lines.post(f"{BANK}/import", params={"name": "b.jsonl"}, content=large * 2, headers=RAW)
     assert (answer.status_code, answer.json()["read"]) == (200, 2)
-    assert kind(told.request("DELETE", "banks/x%2Fimport", content=b"{}", headers=RAW), 415) == "wrong-type"
+    assert kind(api_with_lines.request("DELETE", "banks/x%2Fimport", content=b"{}", headers=RAW), 415) == "wrong-type"
 
 
-def test_an_export_is_imported_by_its_content_type(told: TestClient) -> None:
-    export = told.get(f"{BANK}/export")
+def test_an_export_is_imported_by_its_content_type(api_with_lines: TestClient) -> None:
+    export = api_with_lines.get(f"{BANK}/export")
     sent = {"Content-Type": export.headers["content-type"]}
-    assert told.post("banks/bob/import", content=export.content, headers=sent).json()["added"] == 4
+    assert api_with_lines.post("banks/bob/import", content=export.content, headers=sent).json()["added"] == 4

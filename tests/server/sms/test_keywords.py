@@ -1,4 +1,4 @@
-"""Keywords are whole messages, and nothing else is one."""
+"""Keywords: only a whole message is one."""
 
 import pytest
 

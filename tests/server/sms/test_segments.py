@@ -1,4 +1,4 @@
-"""Segments of text messages: counted as the standard counts them, and parted at words."""
+"""Segments of text messages: counted as in the standard, and split between words."""
 
 import unicodedata
 

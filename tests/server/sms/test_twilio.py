@@ -1,4 +1,4 @@
-"""What Twilio signs, reads and takes."""
+"""Twilio's signatures, TwiML and REST API."""
 
 import xml.etree.ElementTree as ET
 

@@ -1,4 +1,4 @@
-"""Text messages, from Twilio's signed request to its answer."""
+"""Text messages, from Twilio's signed request to the answer."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ REMEMBER = render_text("remember?", 0)
 BYE = render_text("remember-this?", 0)
 
 
-class Greeted(Phone):
-    """Somebody who doesn't mind being greeted."""
+class GreetedPhone(Phone):
+    """A phone that ignores the greeting."""
 
     def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
         came = super().send(text, sid=sid, **more)
@@ -49,7 +49,7 @@ class Greeted(Phone):
 
 @dataclass
 class Bot:
-    """A bot that can be written to, and what it knows."""
+    """A bot that receives text messages, and its memory."""
 
     folder: Path
     app: TestClient
@@ -59,21 +59,21 @@ class Bot:
     asked: list[llm.Request] = field(default_factory=list)  # of the model
 
     def phone(self, number: str = ALICE) -> Phone:
-        return Greeted(self.app, number)
+        return GreetedPhone(self.app, number)
 
     def wait(self, hours: float) -> None:
-        """Let so much time go by."""
+        """Advance the clock."""
         self.clock[0] += timedelta(hours=hours)
 
     @property
     def memory(self) -> Memory:
-        """The bank of the only person who ever wrote."""
+        """Return the memory of the only person."""
         (bank,) = self.store.banks()
         return Memory(bank, self.store, HashEmbedder(64), Default())
 
     @property
     def lines(self) -> list[Line]:
-        """All but the greeting."""
+        """Return all lines except the greeting."""
         return [line for line in self.memory.lines() if not line.metadata.get(META_GREETING)]
 
     @property
@@ -84,15 +84,15 @@ class Bot:
 @contextmanager
 def bot(
     folder: Path,
-    *told: llm.Told,
+    *behaviours: llm.Told,
     model: bool = True,
     settings: Settings = SETTINGS,
     api: str = "",
     patience: float = PATIENCE,
 ) -> Iterator[Bot]:
-    """A bot with the banks of a folder; it is what it was when it is started again."""
+    """Run a bot over the banks of a folder, which survive a restart."""
     with ExitStack() as stack:
-        server = stack.enter_context(llm.llm_server(*told))
+        server = stack.enter_context(llm.llm_server(*behaviours))
         store = SQLiteStore(folder)
         stack.callback(store.close)
         services = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m") if model else None, Default())
@@ -125,8 +125,8 @@ def nemo(tmp_path: Path) -> Iterator[Bot]:
         yield each
 
 
-def until(true: Callable[[], bool]) -> None:
-    """Wait until it is true."""
+def wait_until(true: Callable[[], bool]) -> None:
+    """Wait until a condition holds."""
     end = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < end, "it did not come true"
@@ -286,7 +286,7 @@ def test_a_repeated_keyword_gets_the_same_answer(nemo: Bot) -> None:
 def test_messages_of_one_person_are_answered_one_at_a_time(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("One.", first=0.3), "Two.") as nemo, ThreadPoolExecutor(2) as pool:
         first = pool.submit(nemo.phone().send, "First", sid="SM1")
-        until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
+        wait_until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
         second = pool.submit(nemo.phone().send, "Second", sid="SM2")
         assert (first.result(), second.result()) == (["One."], ["Two."])
         assert nemo.texts == ["First", "One.", "Second", "Two."]
@@ -365,9 +365,9 @@ def test_yes_and_unstop_also_opt_in_again(nemo: Bot, word: str) -> None:
 
 
 def test_help_explains_the_keywords(nemo: Bot) -> None:
-    (told,) = nemo.phone().send("help")
-    assert nemo.phone().send("INFO") == [told]
-    assert all(word in told for word in ("STOP", "START", "FORGET ME"))
+    (help_text,) = nemo.phone().send("help")
+    assert nemo.phone().send("INFO") == [help_text]
+    assert all(word in help_text for word in ("STOP", "START", "FORGET ME"))
     assert nemo.store.banks() == []
 
 
@@ -382,7 +382,7 @@ def test_a_keyword_that_twilio_has_answered_gets_no_second_answer(nemo: Bot) -> 
 def test_stop_during_a_reply_takes_effect_and_the_reply_is_not_sent(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("One.", first=0.5)) as nemo, ThreadPoolExecutor(1) as pool:
         first = pool.submit(nemo.phone().send, "Hello", sid="SM1")
-        until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
+        wait_until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
         assert nemo.phone().send("STOP", sid="SM2") == [render_text("stopped", 0)]
         assert not first.done()
         assert first.result() == []
@@ -406,7 +406,7 @@ def test_forget_me_asks_for_confirmation_and_a_yes_removes_everything(nemo: Bot)
 def test_forgetting_over_rest_stops_the_reply_in_progress(tmp_path: Path, path: str) -> None:
     with bot(tmp_path, llm.Reply("word " * 200, delay=0.05)) as nemo, ThreadPoolExecutor() as pool:
         said = pool.submit(nemo.phone().send, "My sister Mia moved to Lisbon.")
-        until(lambda: any(request.path.endswith("/completions") for request in nemo.asked))
+        wait_until(lambda: any(request.path.endswith("/completions") for request in nemo.asked))
         time.sleep(1.0)  # some pieces have come
         bank = nemo.memory.bank.replace("/", "%2F")
         assert nemo.app.delete(f"/api/v1/banks/{bank}{path}").status_code == 200
@@ -461,7 +461,7 @@ def test_a_no_to_remembering_stops_a_reply_in_progress_over_rest(tmp_path: Path)
         at = f"/api/v1/banks/{nemo.memory.bank.replace('/', '%2F')}/chat/web/reply"
         with ThreadPoolExecutor() as pool:
             reply = pool.submit(nemo.app.post, at, json={"text": "What is it?"})
-            until(lambda: len(nemo.asked) > 2)
+            wait_until(lambda: len(nemo.asked) > 2)
             assert nemo.phone().send("No, thanks") == [render_text("dropped", 3)]
             assert "word " * 200 not in reply.result(PATIENCE).text  # all of it takes ten seconds
 
@@ -542,7 +542,7 @@ def test_a_late_reply_is_sent_through_twilios_api(tmp_path: Path) -> None:
     ):
         assert nemo.phone().send("Hello", sid="SM1") == []
         assert nemo.phone().send("Hello", sid="SM1") == []
-        until(lambda: len(api.sent) == 2)
+        wait_until(lambda: len(api.sent) == 2)
         assert api.sent[1] == {"To": ALICE, "From": BOT, "Body": "At last."}
         assert api.asked[0][0] == f"/2010-04-01/Accounts/{ACCOUNT}/Messages.json"
         assert nemo.phone().send("Hello", sid="SM1") == []
@@ -557,7 +557,7 @@ def test_a_late_reply_that_twilio_rejected_precedes_the_next_answer(tmp_path: Pa
     ):
         api.statuses = [(400, 30007)]
         assert nemo.phone().send("Hello") == []
-        until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
+        wait_until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
         nemo.sms._timeout_s = PATIENCE
         assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
         assert nemo.phone().send("Good.") == ["Two."]
@@ -566,7 +566,7 @@ def test_a_late_reply_that_twilio_rejected_precedes_the_next_answer(tmp_path: Pa
 def test_without_an_account_a_late_reply_precedes_the_next_answer(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("At last.", first=0.6), "Two.", patience=0.3) as nemo:
         assert nemo.phone().send("Hello", sid="SM1") == [render_text("moment", 0)]
-        until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
+        wait_until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
         assert nemo.phone().send("Hello", sid="SM1") == [render_text("moment", 0)]
     with bot(tmp_path, "Two.") as nemo:
         assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
@@ -580,7 +580,7 @@ def test_a_person_who_opted_out_at_twilio_gets_no_messages(tmp_path: Path) -> No
     ):
         api.statuses = [(400, 21610)]
         assert nemo.phone().send("Hello") == []
-        until(lambda: nemo.sms.store.has_opted_out(nemo.sms.store.hash_number(ALICE)))
+        wait_until(lambda: nemo.sms.store.has_opted_out(nemo.sms.store.hash_number(ALICE)))
 
 
 def test_pending_messages_are_answered_before_shutdown(tmp_path: Path) -> None:
@@ -599,7 +599,7 @@ def test_lines_have_the_times_of_the_clock(nemo: Bot) -> None:
 def test_many_messages_of_one_person_do_not_delay_others(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("Slow.", first=0.3)) as nemo, ThreadPoolExecutor(8) as pool:
         flood = [pool.submit(nemo.phone().send, f"Message {n}") for n in range(8)]
-        until(lambda: len(nemo.store.banks()) == 1)
+        wait_until(lambda: len(nemo.store.banks()) == 1)
         assert nemo.phone("+442071838750").send("Hello") == ["Slow."]
         assert not all(each.done() for each in flood)
         assert all(each.result() == ["Slow."] for each in flood)

@@ -1,4 +1,4 @@
-"""Claims of several processes on banks."""
+"""Leases of banks among several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server that begins while another one does."""
+"""Two servers that start at the same port."""
 
 from __future__ import annotations
 

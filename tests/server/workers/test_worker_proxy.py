@@ -1,4 +1,4 @@
-"""Two workers of one server: whichever of them is asked, the one that knows answers."""
+"""Two workers of one server: each forwards requests to the one that holds the bank."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SAID = "Tell me of the periwinkle submarine."
 
 
 class Pair:
-    """Two workers, and somebody at each."""
+    """Two workers, with a client of each."""
 
     def __init__(self, workers: Workers, one: httpx.Client, other: httpx.Client, model: llm.Server) -> None:
         self.workers, self.one, self.other, self.model = workers, one, other, model
 
-    def saying(self, text: str = SAID, **headers: str) -> Reading:
-        """Somebody who says this to the one, and whose reply has begun."""
-        reading = Reading(self.one, "POST", f"{CHAT}/reply", {"text": text}, **headers)
+    def start_reply(self, join_pieces: str = SAID, **headers: str) -> Reading:
+        """Send a message to the first worker. Return once its reply has begun."""
+        reading = Reading(self.one, "POST", f"{CHAT}/reply", {"text": join_pieces}, **headers)
         reading.shows("event: piece")
         return reading
 
@@ -45,28 +45,28 @@ def pair(store: Path, *behaviours: llm.Told, more: tuple[str, ...] = ()) -> Iter
         yield Pair(workers, one, other, model)
 
 
-def text(events: str) -> str:
-    """What the pieces of a reply are together."""
+def join_pieces(events: str) -> str:
+    """Join the pieces of a reply."""
     pieces = re.findall(r"event: piece\ndata: (.*)\n", events)
     return "".join(json.loads(piece)["text"] for piece in pieces)
 
 
-def kept(client: httpx.Client) -> list[str]:
+def stored_texts(client: httpx.Client) -> list[str]:
     return [line["text"] for line in client.get(f"{BANK}/lines", params={"retracted": True}).json()["items"]]
 
 
-def nowhere(store: Path, word: bytes) -> bool:
+def is_nowhere_on_disk(store: Path, word: bytes) -> bool:
     return all(word not in each.read_bytes() for each in store.rglob("*") if each.is_file())
 
 
 def test_a_reply_is_stopped_through_the_other_worker(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
-        reading = two.saying()
+        reading = two.start_reply()
         assert two.other.get(CHAT).json()["replying"] is True
         state = two.other.post(f"{CHAT}/stop").json()
         assert (state["replying"], state["lines"][-1]["text"]) == (False, "Well, I")
         assert "event: done" in reading.whole()
-        assert kept(two.one)[-2:] == [SAID, "Well, I"]
+        assert stored_texts(two.one)[-2:] == [SAID, "Well, I"]
         wait_until(lambda: not two.workers.claims())
         assert two.workers.served.stop() == 0
     routes = [row["route"] for row in two.workers.served.log if "route" in row]
@@ -75,12 +75,12 @@ def test_a_reply_is_stopped_through_the_other_worker(tmp_path: Path) -> None:
 
 def test_a_reply_is_streamed_from_its_beginning_through_the_other_worker(tmp_path: Path) -> None:
     with pair(tmp_path, Reply("One two three four five six seven eight.", delay=0.3)) as two:
-        first = two.saying()
+        first = two.start_reply()
         second = Reading(two.other, "GET", f"{CHAT}/stream")
         second.shows("One")
         assert "eight." not in second.text, "it comes piece by piece"
         assert second.whole() == first.whole()
-        assert text(second.text) == "One two three four five six seven eight."
+        assert join_pieces(second.text) == "One two three four five six seven eight."
         gone = two.other.get(f"{CHAT}/stream")
         assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
 
@@ -93,27 +93,27 @@ def test_one_of_two_concurrent_messages_is_answered(tmp_path: Path) -> None:
             answers = [each.whole() for each in both]
             assert sorted(each.status or 0 for each in both) == [200, 409]
             assert "urn:everthread:replying" in next(each.text for each in both if each.status == 409)
-            assert text(max(answers, key=len)) == "One two three four five six seven."
-            assert kept(two.other).count(f"Number {number}.") == 1
+            assert join_pieces(max(answers, key=len)) == "One two three four five six seven."
+            assert stored_texts(two.other).count(f"Number {number}.") == 1
 
 
 def test_a_repeated_request_at_the_other_worker_gets_the_same_or_the_stored_reply(tmp_path: Path) -> None:
     with pair(tmp_path, Reply("One two three four.", delay=0.2)) as two:
         key = {"Idempotency-Key": "k1"}
-        first = two.saying(**key)
+        first = two.start_reply(**key)
         again = Reading(two.other, "POST", f"{CHAT}/reply", {"text": SAID}, **key)
         assert again.whole() == first.whole()
         for client in (two.one, two.other):
             later = Reading(client, "POST", f"{CHAT}/reply", {"text": SAID}, **key).whole()
             assert re.findall("event: (.*)", later) == ["line", "done"]
-        assert kept(two.one).count(SAID) == 1
+        assert stored_texts(two.one).count(SAID) == 1
 
 
 @pytest.mark.parametrize("what", ["bank", "line", "session"])
 def test_forgetting_through_the_other_worker_stops_the_reply_and_removes_everything(tmp_path: Path, what: str) -> None:
     with pair(tmp_path, Stall("The periwinkle submarine")) as two:
         key = {"Idempotency-Key": "k1"}
-        reading = two.saying(**key)
+        reading = two.start_reply(**key)
         line = json.loads(re.findall(r"event: line\ndata: (.*)\n", reading.text)[0])["line"]
         path = {"bank": BANK, "line": f"{BANK}/lines/{line['seq']}", "session": f"{BANK}/sessions/{line['session']}"}
         answer = two.other.delete(path[what])
@@ -122,11 +122,11 @@ def test_forgetting_through_the_other_worker_stops_the_reply_and_removes_everyth
         if what == "line":  # the reply is a line of its own
             two.other.delete(f"{BANK}/lines/{line['seq'] + 1}").raise_for_status()
         wait_until(lambda: not two.workers.claims())
-        assert nowhere(tmp_path, b"periwinkle")
+        assert is_nowhere_on_disk(tmp_path, b"periwinkle")
         ids = [each["id"] for each in two.one.get("/banks").json()["items"]]
         assert ids == ([] if what == "bank" else ["alice/nemo"])
         assert two.workers.served.stop() == 0
-    assert nowhere(tmp_path, b"periwinkle")
+    assert is_nowhere_on_disk(tmp_path, b"periwinkle")
 
 
 def test_incognito_writes_nothing_and_each_worker_shows_its_lines(tmp_path: Path) -> None:
@@ -140,12 +140,12 @@ def test_incognito_writes_nothing_and_each_worker_shows_its_lines(tmp_path: Path
             lines = [line["text"] for line in client.get(CHAT).json()["lines"]]
             talk = ["A periwinkle submarine.", "Nobody will know.", "And a periwinkle whale.", "Nor of this."]
             assert [line for line in lines if line in talk] == talk
-        assert nowhere(tmp_path, b"periwinkle")
+        assert is_nowhere_on_disk(tmp_path, b"periwinkle")
         assert len(two.workers.claims()) == 1
         state = two.other.post(f"{CHAT}/incognito", json={"on": False}).json()
         assert (state["lines"], state["incognito"]) == ([], False)
         assert not two.workers.claims()
-    assert nowhere(tmp_path, b"periwinkle")
+    assert is_nowhere_on_disk(tmp_path, b"periwinkle")
 
 
 def test_a_bank_that_never_remembers_belongs_to_the_worker_with_its_lines(tmp_path: Path) -> None:
@@ -155,12 +155,12 @@ def test_a_bank_that_never_remembers_belongs_to_the_worker_with_its_lines(tmp_pa
         assert not two.workers.claims(), "to look is nothing that another would have to know"
         two.one.post(f"{CHAT}/reply", json={"text": SAID}).raise_for_status()
         assert SAID in [line["text"] for line in two.other.get(CHAT).json()["lines"]]
-        assert nowhere(tmp_path, b"periwinkle")
+        assert is_nowhere_on_disk(tmp_path, b"periwinkle")
 
 
 def test_after_a_worker_is_killed_another_answers_the_next_request(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I"), "Here again.") as two:
-        first, second = two.saying(), Reading(two.other, "GET", f"{CHAT}/stream")
+        first, second = two.start_reply(), Reading(two.other, "GET", f"{CHAT}/stream")
         second.shows("Well")
         (owner,) = set(two.workers.claims())
         assert owner == two.workers.sockets()[0].name
@@ -171,15 +171,15 @@ def test_after_a_worker_is_killed_another_answers_the_next_request(tmp_path: Pat
         state = two.other.get(CHAT)
         assert state.status_code == 200, state.text
         assert (state.json()["replying"], state.json()["unanswered"]) == (False, True)
-        assert text(two.other.post(f"{CHAT}/answer").text) == "Here again."
-        assert kept(two.other)[-2:] == [SAID, "Here again."]
+        assert join_pieces(two.other.post(f"{CHAT}/answer").text) == "Here again."
+        assert stored_texts(two.other)[-2:] == [SAID, "Here again."]
         wait_until(lambda: not two.workers.claims())
         wait_until(lambda: len([each for each in two.workers.sockets() if alive(each)]) == 2, 60)
 
 
 def test_a_reader_that_disconnects_from_one_worker_is_gone_for_both(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
-        two.saying()
+        two.start_reply()
 
         def streams() -> float:
             numbers = web.get(f"{two.workers.served.url}/metrics").text
@@ -195,11 +195,11 @@ def test_a_reader_that_disconnects_from_one_worker_is_gone_for_both(tmp_path: Pa
 
 
 def test_the_forwarding_header_is_trusted_only_from_another_worker(tmp_path: Path) -> None:
-    told: dict[str, Any] = {"client": ["192.0.2.7", 1], "server": ["192.0.2.1", 80], "scheme": "http"}
-    spoofed = {"Host": "192.0.2.1", "everthread-for": json.dumps(told)}
+    forwarded: dict[str, Any] = {"client": ["192.0.2.7", 1], "server": ["192.0.2.1", 80], "scheme": "http"}
+    spoofed = {"Host": "192.0.2.1", "everthread-for": json.dumps(forwarded)}
     with pair(tmp_path, Stall("Well, I")) as two:
         assert two.one.get(CHAT, headers=spoofed).status_code == 200, "at its own socket it is"
-        two.saying()
+        two.start_reply()
         outside = f"{two.workers.served.url}/api/v1"
         for _ in range(12):  # each a connection of its own, which the owner of the bank may take up or the other
             assert httpx.get(f"{outside}{CHAT}", headers=spoofed, timeout=PATIENCE).status_code == 421
@@ -209,7 +209,7 @@ def test_the_forwarding_header_is_trusted_only_from_another_worker(tmp_path: Pat
 
 def test_a_client_behind_a_proxy_needs_a_key_at_every_worker(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
-        two.saying()
+        two.start_reply()
         for client in (two.one, two.other):
             assert client.get(CHAT, headers={"X-Forwarded-For": "192.0.2.7"}).status_code == 401
 
@@ -218,7 +218,7 @@ def test_a_slow_or_large_body_is_forwarded_as_it_arrives(tmp_path: Path) -> None
     lines = "".join(json.dumps({"text": f"line {number} " + "x" * 1000}) + "\n" for number in range(2000)).encode()
     pieces = [lines[at : at + 50_000] for at in range(0, len(lines), 50_000)]
     with pair(tmp_path, Stall("Well, I")) as two:
-        two.saying()
+        two.start_reply()
         kind = {"Content-Type": "application/octet-stream"}
         path = f"{BANK}/import?format=jsonl"
         answer = two.other.post(path, content=iter(pieces), headers=kind)
@@ -233,7 +233,7 @@ def test_a_slow_or_large_body_is_forwarded_as_it_arrives(tmp_path: Path) -> None
 
 def test_a_body_with_two_lengths_is_not_forwarded(tmp_path: Path) -> None:
     with pair(tmp_path, Stall("Well, I")) as two:
-        two.saying()
+        two.start_reply()
         with socket.socket(socket.AF_UNIX) as raw:
             raw.settimeout(PATIENCE)
             raw.connect(str(two.workers.sockets()[1]))
