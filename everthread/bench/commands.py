@@ -56,13 +56,13 @@ def bench() -> None:
 
 
 def dataset_options(command: Command) -> Command:
-    """What the commands over datasets have in common."""
+    """Add the options that all benchmarks of datasets share."""
     return click.argument("path", type=click.Path(path_type=Path))(report_options(command))
 
 
 def report_options(command: Command) -> Command:
     for option in (
-        click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again."),
+        click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable."),
         json_option,
         click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the curves (extra: bench)."),
         click.option("--recipe", metavar="NAME", help="Default: the configured one."),
@@ -81,7 +81,7 @@ def run_and_show(
     plot: Path | None,
     ks: Sequence[int] = KS,
 ) -> None:
-    """Run the benchmark with a progress bar on standard error, and print what came of it."""
+    """Run the benchmark with a progress bar on standard error, and print the results."""
     if not found:
         raise BadInput(f"{name}: there is no conversation to ask about; check the path and --only")
     with click.progressbar(length=1, label=name, file=sys.stderr, show_pos=False) as bar:
@@ -128,7 +128,7 @@ _dataset("longmemeval", "LongMemEval: one question to many sessions. PATH is its
 @click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True)
 @click.pass_context
 def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **options: Any) -> None:
-    """The first things people tell a bot: little banks that come with Everthread."""
+    """Measure recall of the first things people say to a bot, in small banks that come with Everthread."""
     found = [each for each in load_first_facts(language) if not only or each.id in only]
     run_and_show(ctx, "firsts" if language == "en" else f"firsts-{language}", found, **options)
 
@@ -146,9 +146,9 @@ def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: A
 @bench.command()
 @click.argument("dataset", type=click.Choice(sorted([*LOADERS, "madial"])))
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
 @json_option
-@click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Questions of friends that join in.")
+@click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Add the questions of this LoCoMo file.")
 @click.pass_context
 def fit(
     ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool, mix: Path | None
@@ -168,7 +168,7 @@ def fit(
 
 
 def _chinese(path: Path) -> list[AnnotatedConversation]:
-    """Dialogues among each child's memories, and questions to two banks of what seven people tell."""
+    """Return dialogues with each child's memories, and two banks of first facts with their questions."""
     halves = [merge(load_first_facts("zh")[at::2], f"firsts-zh-{at + 1}") for at in (0, 1)]
     return [*datasets.madial(path, "zh"), *halves]
 
@@ -176,7 +176,7 @@ def _chinese(path: Path) -> list[AnnotatedConversation]:
 @bench.command("dense")
 @click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
 @json_option
 @click.pass_context
 def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
@@ -189,7 +189,7 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--dataset", type=click.Choice(sorted(facts.READERS)), required=True)
 @click.option("--limit", type=click.IntRange(min=1), default=2000, show_default=True, help="Records to read.")
-@click.option("--matcher", default="", metavar="NAME", help="A matching model, em:EMBEDDER or st:NAME, to measure too.")
+@click.option("--matcher", default="", metavar="NAME", help="Also measure a matching model: em:EMBEDDER or st:NAME.")
 @click.option(
     "--k-factor",
     "factors",
@@ -197,14 +197,14 @@ def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...
     multiple=True,
     default=(10.0,),
     show_default=True,
-    help="Candidates that it rates for each passage. May be given again.",
+    help="Candidates that the matching model scores for each passage. Repeatable.",
 )
 @json_option
 @click.pass_context
 def goodai_(
     ctx: click.Context, /, path: Path, dataset: str, limit: int, matcher: str, factors: tuple[float, ...], as_json: bool
 ) -> None:
-    """Goodai-ltm's own evaluation: facts in one memory, asked for in the midst of a talk.
+    """Run the evaluation of goodai-ltm: questions about facts in one memory, asked within a dialogue.
 
     PATH is StrategyQA's folder or file, qrecc_test.json, or MS MARCO's dev_v2.1.json. `--embedder none` finds by words.
     """
@@ -225,11 +225,11 @@ def goodai_(
 @bench.command("priming")
 @click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
 @json_option
 @click.pass_context
 def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
-    """Ask banks of one to three summaries what they know and what they don't: what packabby's options hold back."""
+    """Measure what packabby's options hold back, in banks of one to three summaries."""
     with click.progressbar(length=1, label="priming", file=sys.stderr, show_pos=False) as bar:
 
         def tell(done: int, total: int) -> None:
@@ -246,11 +246,11 @@ def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, .
 @click.argument("url")
 @click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
 @json_option
 @click.pass_context
 def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
-    """Ask the questions of a DATASET of a folder and of the Postgres database URL, and compare their hits."""
+    """Compare the hits of a folder and of the Postgres database URL for the questions of a DATASET."""
     found = store_parity.measure_parity(
         url,
         LOADERS[dataset](path, only),
@@ -262,11 +262,11 @@ def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple
 
 @bench.command("stores")
 @click.argument("url")
-@click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Sizes of bank to measure.")
+@click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Bank sizes to measure.")
 @json_option
 @click.pass_context
 def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
-    """Measure a folder and the Postgres database URL beside each other, in one run."""
+    """Measure the speed of a folder and of the Postgres database URL in one run."""
     sides = load.compare_stores(
         url, _sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
     )
@@ -275,13 +275,13 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
 
 @bench.command("load")
 @click.argument("store")
-@click.option("--clients", default=200, show_default=True, help="Threads that ask and tell at once.")
-@click.option("--banks", default=2000, show_default=True, help="Banks that they talk to.")
-@click.option("--seconds", default=60.0, show_default=True, help="For how long.")
+@click.option("--clients", default=200, show_default=True, help="Concurrent threads.")
+@click.option("--banks", default=2000, show_default=True, help="Number of banks.")
+@click.option("--seconds", default=60.0, show_default=True, help="Duration of the measurement.")
 @json_option
 @click.pass_context
 def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> None:
-    """Let many clients ask and tell many banks of a STORE at once: a folder, or a postgresql:// URL."""
+    """Measure a STORE (a folder or a postgresql:// URL) while many clients read and write many banks."""
     opened = factory.open_store(store)
     found = load.run_load(
         opened,
@@ -295,14 +295,14 @@ def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> N
 
 @bench.command("beside")
 @click.argument("store")
-@click.option("--banks", default=10_000, show_default=True, help="Small banks, of a hundred lines each.")
+@click.option("--banks", default=10_000, show_default=True, help="Number of small banks, of 100 lines each.")
 @click.option("--lines", default=1_000_000, show_default=True, help="Lines of the large bank.")
 @json_option
 @click.pass_context
 def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: bool) -> None:
-    """Measure recall in small banks without and with a large one in the same STORE: a folder, or a postgresql:// URL.
+    """Measure recall in small banks without and with a large bank in the same STORE (a folder or a postgresql:// URL).
 
-    Takes an hour as it stands; cut short, it goes on where it was.
+    Takes an hour with the default sizes. An interrupted run can be resumed.
     """
     opened = factory.open_store(store)
     found = noisy_neighbour.measure_noisy_neighbour(
@@ -319,8 +319,8 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
 @bench.command("recipes")
 @click.argument("dataset", type=click.Choice(sorted(LOADERS)))
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--recipe", "chosen", multiple=True, metavar="NAME", help="May be given again. Default: all of them.")
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. May be given again.")
+@click.option("--recipe", "chosen", multiple=True, metavar="NAME", help="Repeatable. Default: all of them.")
+@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
 @click.option("--model", metavar="NAME", help="The language model that writes summaries and notes. Default: none.")
 @json_option
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the figures (extra: bench).")
@@ -348,8 +348,8 @@ def recipes_(
     """Measure the recipes beside one another on a DATASET: what a context holds, what a write and a recall take, and
     how often something is shown where nothing should be.
 
-    Each conversation is replayed line by line. What a recipe wants summarised or noted is written without a language
-    model, in the words of the conversation; with --model, one is asked.
+    Each conversation is replayed line by line. Summaries and notes are written by the extractive scribe, or by a
+    language model with --model.
     """
     if plot is not None:
         check_plot_path(plot)  # minutes pass before it is drawn
@@ -380,15 +380,15 @@ def refusals_(as_json: bool) -> None:
 
 
 @bench.command("chat")
-@click.option("--lines", default=chat.BANK_LINES, show_default=True, help="Lines in the bank before the talk begins.")
+@click.option("--lines", default=chat.BANK_LINES, show_default=True, help="Lines in the bank at the start.")
 @click.option(
     "--turns", default=chat.MEASURED_TURNS, show_default=True, help="Turns to measure, once the window is full."
 )
-@click.option("--words", default=chat.REPLY_WORDS, show_default=True, help="Words of a reply.")
+@click.option("--words", default=chat.REPLY_WORDS, show_default=True, help="Words per reply.")
 @json_option
 @click.pass_context
 def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bool) -> None:
-    """Measure what a turn of a conversation costs beside the model, and how much of each prompt a cache holds."""
+    """Measure what a turn of a conversation costs, apart from the model, and how much of each prompt is cacheable."""
     costs = chat.measure_chat(
         lines, turns, words, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True)
     )
@@ -399,7 +399,7 @@ def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bo
 @click.option("--bank", metavar="NAME", help="Measure this bank's own replies. Default: a scripted talk.")
 @click.option("--replies", type=click.IntRange(min=1), default=style_talk.REPLY_COUNT, show_default=True)
 @click.option(
-    "--window", type=click.IntRange(min=1), default=style.WINDOW_REPLIES, show_default=True, help="Replies a window."
+    "--window", type=click.IntRange(min=1), default=style.WINDOW_REPLIES, show_default=True, help="Replies per window."
 )
 @json_option
 @click.pass_context
@@ -427,10 +427,10 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
 
 
 @bench.command("serve")
-@click.option("--clients", default=serve.CLIENT_COUNT, show_default=True, help="People who say something at once.")
-@click.option("--workers", default=1, show_default=True, help="Processes of the server.")
-@click.option("--rounds", default=3, show_default=True, help="Times that they do, one after the other.")
-@click.option("--browser", is_flag=True, help="Open the page in a Chromium as well (package: playwright).")
+@click.option("--clients", default=serve.CLIENT_COUNT, show_default=True, help="Concurrent users.")
+@click.option("--workers", default=1, show_default=True, help="Server processes.")
+@click.option("--rounds", default=3, show_default=True, help="Number of rounds.")
+@click.option("--browser", is_flag=True, help="Also open the page in Chromium (package: playwright).")
 @json_option
 @click.pass_context
 def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
@@ -442,7 +442,7 @@ def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 
 
 @bench.command("speed")
-@click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Sizes of bank to measure.")
+@click.option("--lines", default="1000,10000", show_default=True, metavar="N,N…", help="Bank sizes to measure.")
 @json_option
 @click.pass_context
 def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:

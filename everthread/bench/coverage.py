@@ -1,4 +1,4 @@
-"""Whether a context contains a line: one criterion for lines, chunks, notes and summaries. Pure.
+"""Decides whether a context contains a line, by one criterion for lines, chunks, notes and summaries. Pure.
 
 It does if it contains the line's sentence verbatim, or if goodai-ltm's measure of a fact in a passage (`fuzzy_match`)
 finds seven tenths of its tokens, contiguous and in order.

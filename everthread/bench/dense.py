@@ -21,7 +21,7 @@ from everthread.types import NewLine
 
 @dataclass(frozen=True, slots=True)
 class DenseResult:
-    """What an embedder recalls by itself (shares), and its times in milliseconds."""
+    """The recall of an embedder by itself (shares), and its times in milliseconds."""
 
     embedder: str
     questions: int

@@ -36,7 +36,7 @@ class _Bank(TypedDict):
 
 
 def load_first_facts(language: Language = "en") -> list[AnnotatedConversation]:
-    """Return the banks as a person tells them, without replies."""
+    """Return the banks with the person's lines only, without replies."""
     banks: list[_Bank] = json.loads(files("everthread.bench").joinpath(DATA_FILES[language]).read_text("utf-8"))
     return [_conversation(bank) for bank in banks]
 

@@ -75,7 +75,7 @@ KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 @dataclass(frozen=True, slots=True)
 class FitSettings:
-    """What is set by hand for one kind of conversation."""
+    """Settings chosen by hand for one kind of conversation."""
 
     names: tuple[str, ...]  # of the signals that are weighed
     ridge: float
@@ -116,7 +116,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class GateRates:
-    """What a gate lets through, as shares: own questions, and foreign ones without and with the bank's names."""
+    """The shares of questions that a gate accepts: own ones, and foreign ones without and with the bank's names."""
 
     kept: float
     unchanged: float
@@ -131,7 +131,7 @@ class GateRates:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """What was fitted on all conversations, and the results on those left out."""
+    """The weights fitted on all conversations, and the results on held-out conversations."""
 
     weights: Mapping[str, float]
     whole: Mapping[str, float]

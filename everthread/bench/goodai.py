@@ -216,7 +216,7 @@ def _place(memory: TextMemory, item: FactItem, query: str) -> int | None:
 def build_query(item: FactItem, random: Random) -> str:
     """Return the question as part of a conversation, cut from the left.
 
-    What is left has a random length: from that of the question's own turn, so that all of it remains, to
+    The result has a random length: at least that of the question's own turn, which therefore remains whole, and at most
     MAX_QUERY_TOKENS. A turn that is longer than that is cut as well.
     """
     names = random.sample(NAMES, 2)

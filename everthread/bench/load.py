@@ -48,7 +48,7 @@ class StoreTimings:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What many clients saw. Times are milliseconds of one call, with its wait for the processor."""
+    """Measurements of many clients. Times are milliseconds per call, with its wait for the processor."""
 
     clients: int
     banks: int
@@ -69,7 +69,7 @@ class LoadResult:
         return {**asdict(self), "rate": round(self.rate, 1)}
 
     def text(self) -> str:
-        """The figures for the terminal and the docs."""
+        """Return the figures as text, for the terminal and the docs."""
         rows = [
             f"{self.clients} clients on {self.banks:,} banks for {self.seconds:.0f} s: {self.calls:,} calls, "
             f"{self.rate:.0f} a second, {len(self.errors)} errors"
@@ -129,7 +129,7 @@ def _brief(store: Store, embedder: Embedder) -> Iterator[Memory]:
 
 
 def table(sides: Sequence[StoreTimings]) -> str:
-    """The figures for the terminal and the docs, with the ratio of the second store to the first."""
+    """Return the figures as text, with the ratio of the second store to the first."""
     rows = [f"{'lines':>9}  {'store':<9} {'observe ms':>15} {'recall ms':>15} {'bulk':>7} {'import':>7}"]
     for side in sides:
         times = (f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (side.observe, side.recall))

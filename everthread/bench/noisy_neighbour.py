@@ -39,7 +39,7 @@ class NoisyNeighbourResult:
         return asdict(self)
 
     def text(self) -> str:
-        """The figures for the terminal and the docs."""
+        """Return the figures as text, for the terminal and the docs."""
         small = f"recall in {self.banks:,} banks of {SMALL_BANK_LINES} lines"
         rows = [
             (small, self.before),

@@ -54,7 +54,7 @@ class AnnotatedConversation:
 
 @dataclass(slots=True)
 class ConversationBuilder:
-    """Collects the questions of a conversation. Those without gold are only counted."""
+    """Collects the questions of a conversation. Questions without gold are only counted."""
 
     name: str
     lines: tuple[NewLine, ...]

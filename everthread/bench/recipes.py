@@ -1,7 +1,7 @@
 """Measures the recipes on the same conversations and questions.
 
 Each conversation is replayed into a bank of its own for each recipe (`replay`), asked its questions, and asked what it
-can't answer. What a context contains is determined by one criterion for all recipes (`coverage`), for not every recipe
+can't answer. One criterion determines for all recipes what a context contains (`coverage`), because not every recipe
 finds lines. Vectors of lines are computed once; the cost of writing is measured separately, with the model itself, on
 the first lines of the first conversation: session by session, one recipe after the other, so that a busy moment affects
 them all.

@@ -23,7 +23,7 @@ class CategoryResult:
 
 @dataclass(frozen=True, slots=True)
 class GatePoint:
-    """What a gate with this threshold lets through, as shares."""
+    """The shares of questions that a gate with this threshold accepts."""
 
     threshold: float
     kept: float  # of the questions asked where they belong

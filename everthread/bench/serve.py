@@ -40,7 +40,7 @@ VISIT_COUNT = 9  # to the page; a first one more is not counted, for it also wai
 TIMEOUT_S = 60.0  # seconds for a server to start, and for a reply to end
 HOST = "127.0.0.1"
 CHROMIUM_PATH = "/usr/bin/chromium"
-MARKS = ("interactive", "read", "whole")  # what the page says of itself
+MARKS = ("interactive", "read", "whole")  # that the page sets
 
 Progress = Callable[[str], None]
 

@@ -80,7 +80,7 @@ class SmallBanksResult:
         }
 
     def text(self) -> str:
-        """The shares in percent, a row an arm, for each size of bank."""
+        """Return the shares in percent as text: a table for each size of bank, a row for each arm."""
         width = max(map(len, self.milliseconds))
         head = f"{'':<{width}}" + "".join(
             f"{f'{size} summaries' if size > 1 else '1 summary':>24}" for size in SESSIONS_PER_BANK
@@ -108,7 +108,7 @@ class _Bank:
     """A few sessions of a conversation, and questions about them."""
 
     name: str
-    person: str  # of whom the summaries tell
+    person: str  # the subject of the summaries
     sessions: tuple[tuple[NewLine, ...], ...]
     known: tuple[str, ...]
     strange: tuple[str, ...]
@@ -172,7 +172,7 @@ def measure_small_banks(
 
 
 def _banks(own: AnnotatedConversation, other: AnnotatedConversation) -> Iterator[_Bank]:
-    """Yield banks of a conversation that can answer a question: lines of the person whom the summaries describe."""
+    """Yield banks of a conversation that can answer a question: lines of the person that the summaries describe."""
     person = own.speakers[0]
     ids = {line.key: id for line, id in zip(own.lines, own.ids, strict=True)}
     sessions = [tuple(lines) for _, lines in groupby(own.lines, lambda line: line.session)]

@@ -35,7 +35,7 @@ class ParityResult:
         return asdict(self)
 
     def text(self) -> str:
-        """The figures for the terminal and the docs."""
+        """Return the figures as text, for the terminal and the docs."""
         return (
             f"{self.questions} questions: {self.same:.1f}% with the same {TOP_K} hits in the same order; "
             f"recall@{TOP_K} {self.sqlite:.2f} from SQLite, {self.postgres:.2f} from Postgres"

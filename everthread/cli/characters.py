@@ -17,15 +17,15 @@ from everthread.errors import BadInput
 Command = TypeVar("Command", bound=Callable[..., None])
 
 OPTIONS = {
-    "description": "Who it is.",
-    "location": "Where you two are.",
-    "scenario": "What is going on.",
-    "greeting": "What it says first.",
-    "person": "Your name, as it knows you.",
-    "nickname": "What it is called in its texts, where that is not its name.",
-    "examples": "Dialogues that show how it speaks, each after a row <START>.",
-    "instructions": "Instructions to the model that replace the built-in ones.",
-    "reminder": "What the model reads last.",
+    "description": "Description of the character.",
+    "location": "Where the conversation takes place.",
+    "scenario": "The situation in which you talk.",
+    "greeting": "Its first message.",
+    "person": "Your name, as the character knows it.",
+    "nickname": "Name used for {{char}} in its texts, if other than its name.",
+    "examples": "Example dialogues, each after a row <START>.",
+    "instructions": "Instructions to the model, in place of the built-in ones.",
+    "reminder": "Text placed at the end of the prompt.",
 }
 
 
@@ -39,7 +39,7 @@ def text_options(command: Command) -> Command:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def characters(ctx: click.Context) -> None:
-    """Keep characters to talk with, and exchange them as character cards. Without a command: list them."""
+    """Manage the characters to talk with, and exchange them as character cards. Without a command: list them."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_, as_json=False)
 
@@ -57,7 +57,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Show a character, of the folder or of a card's file."""
+    """Show a character of the library or of a card file."""
     _show(character_library.load(name), as_json)
 
 
@@ -66,7 +66,7 @@ def show(name: str, as_json: bool) -> None:
 @text_options
 @json_option
 def new(name: str, as_json: bool, **texts: str | None) -> None:
-    """Make a character. {{char}} and {{user}} stand for the names in every text."""
+    """Create a character. {{char}} and {{user}} are replaced by the names in every text."""
     character = Character(name, **_given(texts))
     character_library.save(character)
     _show(character, as_json)
@@ -74,10 +74,10 @@ def new(name: str, as_json: bool, **texts: str | None) -> None:
 
 @characters.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace characters of the same names.")
+@click.option("--force", is_flag=True, help="Replace characters with the same names.")
 @json_option
 def import_(files: tuple[Path, ...], force: bool, as_json: bool) -> None:
-    """Keep the characters of card FILES, JSON or PNG (V1, V2, V3); of all of them or, where one is wrong, of none."""
+    """Import characters from card FILES, JSON or PNG (V1, V2, V3). If one file is invalid, none is imported."""
     done = [character.name for character in character_library.add_all(files, force=force)]
     show_json(done) if as_json else click.echo("\n".join(done))
 
@@ -85,14 +85,21 @@ def import_(files: tuple[Path, ...], force: bool, as_json: bool) -> None:
 @characters.command("export")
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--version", type=click.Choice(["2", "3"]), default="3", show_default=True, help="Of the card.")
-@click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="Default: its own, or a plain one.")
+@click.option(
+    "--version", type=click.Choice(["2", "3"]), default="3", show_default=True, help="Version of the card format."
+)
+@click.option(
+    "--picture",
+    metavar="PNG",
+    type=click.Path(path_type=Path),
+    help="Picture of a PNG card. Default: the character's own, or a plain one.",
+)
 @click.option("--force", is_flag=True, help="Replace the file.")
 @json_option
 def export_(name: str, file: Path, version: str, picture: Path | None, force: bool, as_json: bool) -> None:
     """Write a character's card to FILE, whose name ends in .json or .png.
 
-    All of the character is in it, also your name and the place; look at it before you give it to others.
+    The card contains all texts of the character, including your name and the location; check it before you share it.
     """
     character_library.export(name, file, version=int(version), picture=picture, force=force)
     show_json({"name": name, "file": str(file)}) if as_json else click.echo(f"{name} → {file}")
@@ -101,10 +108,10 @@ def export_(name: str, file: Path, version: str, picture: Path | None, force: bo
 @characters.command()
 @click.argument("name")
 @text_options
-@click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="A picture, which will hold the card.")
+@click.option("--picture", metavar="PNG", type=click.Path(path_type=Path), help="Picture of the character.")
 @json_option
 def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) -> None:
-    """Change a character. Other texts stay; an empty TEXT removes one."""
+    """Change a character. Texts that are not given stay; an empty TEXT removes one."""
     changes = _given(texts)
     if not changes and picture is None:
         raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")

@@ -1,4 +1,4 @@
-"""`everthread chat`: opens a conversation, on a terminal or, in JSON, for a program."""
+"""`everthread chat`: runs a conversation in the terminal, or in JSON for a program."""
 
 from __future__ import annotations
 
@@ -39,31 +39,35 @@ CARD_SUFFIXES = (card.JSON, card.PNG)
     "path of a card. Default: the bank's own. Repeat it for a group chat, in which each has its own bank."
 )  # fmt: skip
 @click.option(
-    "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see below."
+    "-m", "--model", metavar="NAME", help="A model's name, http://host/v1#model, or none. Default: see above."
 )
 @click.option(
     "--scribe-model",
     metavar="NAME",
-    help="Another model for notes and summaries; none: without a model.",
+    help="Another model for notes and summaries; none writes them without a model.",
 )
 @click.option("--recipe", metavar="NAME", help="The recipe: see `everthread recipes`. Saved with the bank.")
 @set_option
 @click.option(
-    "--offers/--no-offers", default=None, help="Bring up the past unprompted, or not; short for --set offers=…."
+    "--offers/--no-offers",
+    default=None,
+    help="Let the character bring up memories by itself, or not; short for --set offers=…",
 )
-@click.option("--in", "banks", metavar="BANK", multiple=True, help="Recall from this bank too. Repeatable.")
-@click.option("--speaker", help="Your name. Default: as before, or user.")
-@click.option("--session", help="The conversation to resume. Default: the last one, if it is less than an hour old.")
-@click.option("--incognito", is_flag=True, help="Write nothing at all.")
+@click.option("--in", "banks", metavar="BANK", multiple=True, help="Also recall from this bank. Repeatable.")
+@click.option("--speaker", help="Your name. Default: the one saved with the bank, or user.")
+@click.option("--session", help="The session to resume. Default: the last one, if it is less than an hour old.")
+@click.option("--incognito", is_flag=True, help="Store nothing.")
 @click.option(
     "--remember", type=click.Choice(list(REMEMBER_POLICIES)), help="When this bank remembers conversations: "
     "always, ask when one ends, or never (then nothing is written). Saved with the bank."
 )  # fmt: skip
 @click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature of the model.")
-@click.option("--top-p", type=click.FloatRange(0, 1), help="Nucleus sampling: the share of likely tokens.")
+@click.option(
+    "--top-p", type=click.FloatRange(0, 1), help="Nucleus sampling: probability mass of the tokens to sample from."
+)
 @click.option("--frequency-penalty", type=click.FloatRange(-2, 2), help="Penalty for repeated tokens, by frequency.")
-@click.option("--presence-penalty", type=click.FloatRange(-2, 2), help="Penalty for tokens that occurred already.")
-@click.option("--max-tokens", type=click.IntRange(1, 1_000_000), help="Maximal length of a reply, in tokens.")
+@click.option("--presence-penalty", type=click.FloatRange(-2, 2), help="Penalty for tokens that have already occurred.")
+@click.option("--max-tokens", type=click.IntRange(1, 1_000_000), help="Maximum length of a reply, in tokens.")
 @json_option
 @click.pass_context
 def chat(
@@ -81,16 +85,16 @@ def chat(
 ) -> None:
     """Talk with a character that remembers; everything you say is stored.
 
-    Any OpenAI-compatible model will do: that of EVERTHREAD_LLM_URL and EVERTHREAD_LLM_MODEL, else an Ollama that runs
-    on this machine. Without one you are shown what is remembered.
+    Works with any OpenAI-compatible model: the one that EVERTHREAD_LLM_URL and EVERTHREAD_LLM_MODEL name, else one of
+    an Ollama on this machine. Without a model, each line is answered with the recalled memories.
 
-    With --json, each line of standard input is answered by one JSON object on a line: the recalled context ("text",
+    With --json, each line of standard input is answered with one JSON object on one line: the recalled context ("text",
     "tokens", "lines", "units", "hits", "cut", "relevance"; for other banks "others") and the "reply", null without a
     model, with "partial" if it was cut short and "refused" if the model refused. A command such as /stats gives
     {"command": …, "answer": …}. If a goodbye is answered with the question whether to remember the conversation, the
     answer is {"reply": …, "question": …, "remembered": …}, and the next line answers it. An error gives {"error": …},
-    with the "reply" as far as it came and was stored, and the conversation continues. Only /quit and the end of the
-    input end it: a line that says quit is remembered like any other.
+    with the part of the "reply" that was received and stored, and the conversation continues. Only /quit and the end of
+    the input end it: a line that says quit is stored like any other.
     """
     for name, what in (("speaker", "your name"), ("session", "its name")):
         _check(f"--{name}", values[name], what)

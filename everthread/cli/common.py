@@ -164,9 +164,9 @@ def confirm(question: str) -> None:
 
 
 def bank_option(command: Command) -> Command:
-    return click.option("-b", "--bank", default="default", show_default=True, help="The bank: any text, like alice.")(
-        command
-    )
+    return click.option(
+        "-b", "--bank", default="default", show_default=True, help="Name of the bank: any text, such as alice."
+    )(command)
 
 
 def set_option(command: Command) -> Command:
@@ -176,7 +176,7 @@ def set_option(command: Command) -> Command:
         multiple=True,
         metavar="NAME=VALUE",
         callback=_named,
-        help="An option of the recipe: see `everthread recipes NAME`. Repeatable.",
+        help="Set an option of the recipe; `everthread recipes NAME` lists them. Repeatable.",
     )(command)
 
 
@@ -185,7 +185,7 @@ def _named(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...
     pairs = [each.partition("=") for each in given]
     for said, (name, equals, _) in zip(given, pairs, strict=True):
         if not equals or not name.strip():
-            raise click.BadParameter(f"{said!r} is no NAME=VALUE; write it like threshold=0.3")
+            raise click.BadParameter(f"{said!r} is not of the form NAME=VALUE; write it like threshold=0.3")
     return {name.strip(): value for name, _, value in pairs}
 
 
@@ -196,10 +196,14 @@ def json_option(command: Command) -> Command:
 def filter_options(command: Command) -> Command:
     for option in (
         click.option("--session", multiple=True, help="Only this session. Repeatable."),
-        click.option("--speaker", multiple=True, help="Only what this speaker said. Repeatable."),
-        click.option("--role", multiple=True, type=click.Choice(get_args(Role)), help="Only this role."),
-        click.option("--since", metavar="TIME", help="Said then or later (ISO 8601; without a zone: UTC)."),
-        click.option("--until", metavar="TIME", help="Said before."),
+        click.option("--speaker", multiple=True, help="Only lines of this speaker. Repeatable."),
+        click.option(
+            "--role", multiple=True, type=click.Choice(get_args(Role)), help="Only lines with this role. Repeatable."
+        ),
+        click.option(
+            "--since", metavar="TIME", help="Only lines said at this time or later (ISO 8601; without a zone: UTC)."
+        ),
+        click.option("--until", metavar="TIME", help="Only lines said before this time."),
     ):
         command = option(command)
     return command

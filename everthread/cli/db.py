@@ -24,17 +24,17 @@ def db() -> None:
 @click.argument("url")
 @click.option(
     "--role",
-    help="Give this role the right to read and write, one bank at a time (row-level security). Not with --distribute: "
-    "Citus doesn't tell its workers which bank is meant.",
+    help="Let this role read and write one bank at a time (row-level security). Not with --distribute: Citus doesn't "
+    "pass the bank's name on to its workers.",
 )
 @click.option(
     "--distribute",
     is_flag=True,
-    help="Spread the tables over machines by bank, with Citus. May be stopped and resumed.",
+    help="Distribute the tables over machines by bank, with Citus. May be stopped and resumed.",
 )
 @json_option
 def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
-    """Make the extension and the tables; those that are there stay."""
+    """Create the extension and the tables, unless they exist."""
     server = Database(url)
     if role is not None and distribute:
         raise ConfigError(schema.ROLE_AND_CITUS.format(server.display_url))
@@ -52,7 +52,7 @@ def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
 @click.argument("url")
 @json_option
 def migrate(url: str, as_json: bool) -> None:
-    """Bring the tables up to date."""
+    """Migrate the tables to the current schema."""
     server = _open_database(url)
     applied = schema.migrate(server)
     _show(
@@ -66,7 +66,7 @@ def migrate(url: str, as_json: bool) -> None:
 @click.argument("url")
 @json_option
 def check(url: str, as_json: bool) -> None:
-    """See that the server answers, has pgvector and the tables, and that every bank is sound."""
+    """Check the connection, pgvector, the tables, and the integrity of every bank."""
     server = _open_database(url)
     with closing(factory.open_store(url)) as store:
         found = {bank: store.check(bank) for bank in store.banks()}
@@ -80,7 +80,7 @@ def check(url: str, as_json: bool) -> None:
 @click.argument("url")
 @json_option
 def index(url: str, as_json: bool) -> None:
-    """Make the indexes that large banks lack; a role bound to one bank at a time can't make its own."""
+    """Create the missing indexes of large banks, which a role bound to one bank at a time can't create."""
     _open_database(url)
     with closing(PostgresStore(url)) as store:
         made = sum(store.build_indexes(bank) for bank in store.banks())
@@ -91,10 +91,10 @@ def index(url: str, as_json: bool) -> None:
 @click.argument("url")
 @json_option
 def scrub(url: str, as_json: bool) -> None:
-    """Rewrite the tables, so that nothing forgotten is left in the database's own files.
+    """Rewrite the tables, so that nothing forgotten remains in the database files.
 
-    Everyone else waits for it, and the largest table needs room for a second copy. The write-ahead log, replicas,
-    backups and the server's log keep theirs for as long as they are kept.
+    All other connections wait meanwhile, and there must be room for a second copy of the largest table. Forgotten text
+    may remain in the write-ahead log, replicas, backups and the server's log until they are removed.
     """
     server = _open_database(url)
     left = vacuum.scrub(server)

@@ -1,4 +1,4 @@
-"""`everthread keys …`: who may use the server."""
+"""`everthread keys …`: creates, lists and revokes API keys of the server."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from everthread.server.keys import ALL_BANKS, VERBS, ApiKey, KeyStore
 
 
 @contextmanager
-def _kept(ctx: click.Context) -> Iterator[KeyStore]:
-    """The keys that belong to the store."""
-    with closing(factory.open_store(ctx.obj["store"])) as store, closing(KeyStore(server_db.get_path(store))) as keys:
+def _open_keys(ctx: click.Context) -> Iterator[KeyStore]:
+    """Open the keys that belong to the store."""
+    with closing(factory.open_store(ctx.obj["store"])) as banks, closing(KeyStore(server_db.get_path(banks))) as keys:
         yield keys
 
 
 @click.group()
 def keys() -> None:
-    """Make and revoke keys for the server. They are kept beside the banks, as hashes."""
+    """Create and revoke API keys for the server. Their hashes are stored beside the banks."""
 
 
 @keys.command()
 @click.argument("name")
 @click.option(
-    "-b", "--bank", multiple=True, metavar="BANK", help="A bank that it opens, or all below one: 'alice/*'. "
+    "-b", "--bank", multiple=True, metavar="BANK", help="A bank that the key may use, or all below one: 'alice/*'. "
     "Repeatable. Default: all."
 )  # fmt: skip
 @click.option(
@@ -39,24 +39,24 @@ def keys() -> None:
 @json_option
 @click.pass_context
 def new(ctx: click.Context, /, name: str, bank: tuple[str, ...], may: tuple[str, ...], as_json: bool) -> None:
-    """Make a key, and show it: this once, for only its hash is kept. NAME is for you, such as phone."""
-    with _kept(ctx) as kept:
-        secret = kept.create(name, bank or (ALL_BANKS,), may or VERBS)
-        made = next(each for each in kept.list_keys() if each.name == name)
+    """Create a key and print it, once: only its hash is stored. NAME identifies the key, such as phone."""
+    with _open_keys(ctx) as store:
+        secret = store.create(name, bank or (ALL_BANKS,), may or VERBS)
+        created = next(each for each in store.list_keys() if each.name == name)
     if as_json:
-        show_json({"name": name, "key": secret, "banks": made.banks, "may": made.verbs})
+        show_json({"name": name, "key": secret, "banks": created.banks, "may": created.verbs})
         return
     click.echo(secret)
-    click.echo(f"That is the key; it is not shown again. {_scope(made)}", err=True)
+    click.echo(f"That is the key; it is not shown again. {_scope(created)}", err=True)
 
 
 @keys.command("list")
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, /, as_json: bool) -> None:
-    """List the keys, what they are for, and when they were last used."""
-    with _kept(ctx) as kept:
-        found = kept.list_keys()
+    """List the keys with their permissions and when they were last used."""
+    with _open_keys(ctx) as store:
+        found = store.list_keys()
     if as_json:
         show_json([{**_days(key), "name": key.name, "banks": key.banks, "may": key.verbs} for key in found])
         return
@@ -71,9 +71,9 @@ def list_(ctx: click.Context, /, as_json: bool) -> None:
 @click.argument("name")
 @click.pass_context
 def revoke(ctx: click.Context, /, name: str) -> None:
-    """Have a key be good for nothing any more, also with a server that runs."""
-    with _kept(ctx) as kept:
-        kept.revoke(name)
+    """Revoke a key. Running servers honour this at once."""
+    with _open_keys(ctx) as store:
+        store.revoke(name)
     click.echo(escape_control_chars(f"revoked {name}"))
 
 

@@ -53,22 +53,24 @@ MAX_LISTED_BANKS = 20  # in a message: enough to find a mistyped name
 @click.option(
     "--store",
     metavar="PLACE",
-    help="The store of the banks: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
+    help="Location of the banks: a folder, or postgresql://… Default: EVERTHREAD_STORE, or your data folder.",
 )
 @click.option(
     "--embedder",
     metavar="NAME",
-    help="minilm (default), hash, a model's folder, st:NAME (sentence-transformers), openai:NAME, or "
+    help="The embedder: minilm (default), hash, a model's folder, st:NAME (sentence-transformers), openai:NAME, or "
     "https://host/v1#model.",
 )
-@click.option("--recipe", metavar="NAME", help="The recipe. Default: the bank's own, else default.")
+@click.option(
+    "--recipe", metavar="NAME", help="The recipe: see `everthread recipes`. Default: the bank's own, else default."
+)
 @set_option
 @click.option(
     "--tokens", metavar="NAME", help="The token counter: estimate (default), a tokenizer.json, tiktoken:ENCODING."
 )
 @click.pass_context
 def main(ctx: click.Context, /, **values: Any) -> None:
-    """Everthread: long-term memory for chatbots. Every conversation, for years, on this machine alone.
+    """Everthread: long-term memory for chatbots. It stores every conversation, for years, on this machine only.
 
     \b
     Begin with:   everthread chat
@@ -111,16 +113,16 @@ def open_memory(ctx: click.Context, /, bank: str, create: bool = False) -> Itera
 @bank_option
 @click.option("--speaker", help="The name of the speaker. Default: the role.")
 @click.option("--role", type=click.Choice(get_args(Role)), default="user", show_default=True)
-@click.option("--session", help="The conversation. Default: the current one; a new one after an hour of silence.")
+@click.option("--session", help="The session. Default: the current one, or a new one after an hour of silence.")
 @click.option("--said-at", metavar="TIME", help="When it was said. Default: now.")
 @click.option("--key", help="The line's ID in the source system; a line with a known ID is not stored again.")
 @json_option
 @click.pass_context
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
-    """Remember one line. TEXT - reads it from standard input.
+    """Store one line. TEXT - reads it from standard input.
 
-    A line whose key is known already is not stored again; the stored one is shown, with "already_known". If that line
-    was retracted, the new one is stored, and takes over its key.
+    A line whose key is already known is not stored again; the stored one is shown, with "already_known". If that line
+    was retracted, the new one is stored and takes over its key.
     """
     said, at = read_stdin() if text == "-" else text, parse_time(said_at)
     with open_memory(ctx, bank, create=True) as memory:
@@ -143,9 +145,11 @@ def read_stdin() -> str:
 @main.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @bank_option
-@click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: by the file.")
+@click.option("--format", "form", metavar="NAME", help=f"{', '.join(FORMATS)}. Default: detected.")
 @click.option("--only", multiple=True, help="Only this conversation of the file (locomo, realtalk).")
-@click.option("--assistant", multiple=True, help="A speaker that is the bot (transcript, whatsapp). Repeatable.")
+@click.option(
+    "--assistant", multiple=True, help="A speaker to import as the assistant (transcript, whatsapp). Repeatable."
+)
 @click.option("--tz", help="The time zone of times without one. Default: UTC.")
 @json_option
 @click.pass_context
@@ -159,7 +163,7 @@ def import_(
     tz: str | None,
     as_json: bool,
 ) -> None:
-    """Remember a file of conversations, with the dates they were held. FILE - reads standard input.
+    """Store a file of conversations, with their dates. FILE - reads standard input.
 
     The whole file is checked before the first line is stored. Importing it again adds only new lines, and completes an
     import that was interrupted. A bank's own export adds nothing to it.
@@ -187,14 +191,14 @@ def import_file(ctx: click.Context, file: Path, bank: str, form: str | None, **o
 
 
 banks_option = click.option(
-    "--in", "banks", metavar="BANK", multiple=True, help="A bank to search, in place of --bank. Repeatable."
+    "--in", "banks", metavar="BANK", multiple=True, help="A bank to search instead of --bank. Repeatable."
 )
 
 
 rerank_option = click.option(
     "--rerank",
     metavar="NAME",
-    help="Reorder what is found: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no "
+    help="Rerank the hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no "
     "reranking. Default: the recipe's.",
 )
 
@@ -203,7 +207,7 @@ rerank_option = click.option(
 @click.argument("query")
 @bank_option
 @banks_option
-@click.option("-k", default=5, show_default=True, help="How many hits.")
+@click.option("-k", default=5, show_default=True, help="Number of hits.")
 @filter_options
 @category_option
 @click.option("--as-of", metavar="TIME", help="Use only what was known at this time.")
@@ -224,9 +228,9 @@ def recall(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Find the lines that bear on QUERY, best first, each among its neighbours. A blank QUERY finds nothing.
+    """Find the lines relevant to QUERY, best first, each with its neighbours. A blank QUERY finds nothing.
 
-    Of several banks (--in) the lines are one list, and each names its bank.
+    The lines of several banks (--in) are one list, and each names its bank.
     If nothing seems relevant, the nearest lines are shown anyway, with a note on standard error.
     """
     chosen, at = build_filter(values), parse_time(as_of)
@@ -267,8 +271,8 @@ def list_categories(memory: Memory) -> str:
 @click.argument("query")
 @bank_option
 @banks_option
-@click.option("--budget", default=1000, show_default=True, help="Tokens at most.")
-@click.option("--all", "everything", is_flag=True, help="Also when nothing seems relevant.")
+@click.option("--budget", default=1000, show_default=True, help="Maximum tokens.")
+@click.option("--all", "everything", is_flag=True, help="Print the nearest memories even if none seems relevant.")
 @filter_options
 @category_option
 @click.option("--as-of", metavar="TIME", help="Use only what was known at this time.")
@@ -288,9 +292,9 @@ def context(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Print what bears on QUERY as text for a prompt; nothing when nothing is relevant.
+    """Print the memories relevant to QUERY as text for a prompt, or nothing if none is relevant.
 
-    Of several banks (--in) the text has a part for each, under the bank's name.
+    With several banks (--in), the text has a section for each, under the bank's name.
     """
     chosen = build_filter(values)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
@@ -317,14 +321,14 @@ def context(
 @bank_option
 @filter_options
 @click.option("--after", default=0, help="Only lines after this number.")
-@click.option("--limit", type=int, help="The maximal number of lines.")
-@click.option("--retracted", is_flag=True, help="Retracted lines too.")
+@click.option("--limit", type=int, help="Maximum number of lines.")
+@click.option("--retracted", is_flag=True, help="Include retracted lines.")
 @json_option
 @click.pass_context
 def lines(
     ctx: click.Context, /, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any
 ) -> None:
-    """List what was said, in order."""
+    """List the lines of a bank, in order."""
     chosen = build_filter(values)
     with open_memory(ctx, bank) as memory:
         found = memory.lines(chosen, after=after, limit=limit, retracted=retracted)
@@ -341,10 +345,10 @@ def lines(
 @json_option
 @click.pass_context
 def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
-    """Give a bank general knowledge: the texts of FILE, with blank rows between them.
+    """Add general knowledge to a bank: the texts of FILE, separated by blank lines.
 
-    With the recipe packabby each is recalled where it bears on a message, and marked as general knowledge; it never
-    counts as something that the person said. `everthread units general` lists the texts, and
+    The recipe packabby recalls a text that is relevant to a message, and marks it as general knowledge; it never counts
+    as something that the person said. `everthread units general` lists the texts, and
     `everthread forget --unit general ID` removes one.
     """
     texts = general_knowledge.split_paragraphs(read_text(file))
@@ -365,7 +369,7 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """List the conversations of a bank: what --session of `lines`, `recall` and `forget` names."""
+    """List the sessions of a bank, as --session of `lines`, `recall` and `forget` expects them."""
     with open_memory(ctx, bank) as memory:
         found = memory.sessions()
     if as_json:
@@ -383,14 +387,14 @@ def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @main.command()
 @click.argument("kind", required=False)
 @bank_option
-@click.option("--current", is_flag=True, help="Without those that later ones have superseded.")
+@click.option("--current", is_flag=True, help="Leave out superseded units.")
 @click.option("--category", help="Only of this category.")
 @json_option
 @click.pass_context
 def units(
     ctx: click.Context, /, kind: str | None, bank: str, current: bool, category: str | None, as_json: bool
 ) -> None:
-    """Show the units of a bank: notes, summaries and other texts about lines. KIND: note, summary …"""
+    """Show the units of a bank: notes, summaries and other texts derived from lines. KIND: note, summary …"""
     with open_memory(ctx, bank) as memory:
         found = memory.units(kind, current=current, category=category)
         known = list_categories(memory)
@@ -426,7 +430,7 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """Count what a bank holds."""
+    """Show the statistics of a bank: lines, sessions, speakers, size."""
     with open_memory(ctx, bank) as memory:
         found = memory.stats()
     if as_json:
@@ -444,7 +448,7 @@ def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
-    """Exclude line SEQ from recall; its text stays in the bank. `forget` removes it."""
+    """Exclude line SEQ from recall. Its text stays in the bank; `forget` removes it."""
     with open_memory(ctx, bank) as memory:
         line = memory.retract(seq)
     show_json(line) if as_json else click.echo(render_line(line).lstrip())
@@ -452,10 +456,10 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
 
 @main.command()
 @bank_option
-@click.option("--seq", type=int, help="The line of this number.")
+@click.option("--seq", type=int, help="The line with this number.")
 @click.option("--session", help="All lines of this session.")
 @click.option("--speaker", help="Everything this speaker said.")
-@click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="A unit, as `everthread units` lists them.")
+@click.option("--unit", nargs=2, type=(str, int), metavar="KIND ID", help="One unit; `everthread units` lists them.")
 @click.option("--everything", is_flag=True, help="The whole bank.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 @json_option
@@ -463,8 +467,8 @@ def retract(ctx: click.Context, /, seq: int, bank: str, as_json: bool) -> None:
 def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: Any) -> None:
     """Remove a line, a session, a speaker, a unit or a bank permanently, and print the receipt.
 
-    In a folder no byte of it is left. Postgres overwrites its bytes only when it uses their pages again; to be sure,
-    run: everthread db scrub URL.
+    In a folder, no byte of it remains. Postgres overwrites the bytes only when it reuses their pages; to erase them
+    now, run: everthread db scrub URL.
     """
     phrases = {
         "seq": "line {}",
@@ -506,7 +510,7 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
 @json_option
 @click.pass_context
 def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """Give every line that the recipe embeds a vector of the present embedder. May be stopped and resumed."""
+    """Embed all lines with the current embedder, as far as the recipe needs it. May be stopped and resumed."""
     with open_memory(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
             done = memory.reindex(lambda count: bar.update(count - bar.pos))
@@ -553,11 +557,11 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 @main.command()
 @bank_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file. Default: standard output.")
-@click.option("--retracted", is_flag=True, help="Retracted lines too; `import` keeps them as such.")
+@click.option("--retracted", is_flag=True, help="Include retracted lines; `import` retracts them again.")
 @json_option
 @click.pass_context
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
-    """Write a bank as JSON Lines, which `import` reads back. To a file, say how many lines were written."""
+    """Write a bank as JSON Lines, which `import` can read."""
     with open_memory(ctx, bank) as memory:
         found = memory.lines(retracted=retracted)
         if output is None:
@@ -578,7 +582,7 @@ def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: boo
 @json_option
 @click.pass_context
 def doctor_(ctx: click.Context, /, bank: tuple[str, ...], as_json: bool) -> None:
-    """Check what is installed, where the data is, whether the model loads and whether the banks are sound."""
+    """Check the installation, the data folder, the models and the banks."""
     findings = list(doctor.examine(ctx.obj["store"], ctx.obj["embedder"], bank))
     if as_json:
         show_json(findings)

@@ -1,4 +1,4 @@
-"""`everthread recipes`: the recipes, their options, and the words by which replies count as refusals."""
+"""`everthread recipes`: shows the recipes and their options; `refusals` is a subcommand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from everthread.recipes import options
 from everthread.recipes.base import Recipe
 from everthread.recipes.saved_recipe import SavedRecipe
 
-bank_option = click.option("-b", "--bank", help="With the values that this bank has.")
+bank_option = click.option("-b", "--bank", help="Show the values of this bank.")
 
 
 class RecipeGroup(click.Group):
-    """Takes the name of a recipe where a command's is expected, and shows that recipe's options."""
+    """Accepts the name of a recipe as a command, which shows the options of that recipe."""
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return the command of that name, else the one that shows the options of the recipe of that name."""
@@ -28,9 +28,9 @@ class RecipeGroup(click.Group):
 @json_option
 @click.pass_context
 def recipes(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
-    """List the recipes: complete ways of remembering, one of which --recipe names; or the options of recipe NAME.
+    """List the recipes, which --recipe chooses from, or show the options of the recipe NAME.
 
-    With --bank and without a NAME, it is the bank's own recipe.
+    With --bank and without a NAME, show the options of the bank's own recipe.
     """
     if ctx.invoked_subcommand is not None:
         return

@@ -1,4 +1,4 @@
-"""`everthread recipes refusals`: the words by which replies count as refusals, and learning further ones."""
+"""`everthread recipes refusals`: shows the words that mark a reply as a refusal, and learns further ones."""
 
 from __future__ import annotations
 
@@ -16,19 +16,28 @@ from everthread.text.refusal import is_refusal
 from everthread.text.refusal_words import RefusalWords, add_phrases, extend_shipped, read_tables, shipped_words
 from everthread.types import Filter
 
-MAX_REPLIES = 500  # of a bank's latest, of which refusing words are learnt
-MAX_EXAMPLES = 3  # of replies that the new words refuse
+MAX_REPLIES = 500  # of a bank's latest, to learn refusing words from
+MAX_EXAMPLES = 3  # of newly refused replies
 
 
 @click.command()
-@click.option("--learn", is_flag=True, help="Ask the language model for further words, and keep them.")
+@click.option("--learn", is_flag=True, help="Ask the language model for further words, and add them.")
 @click.option("-b", "--bank", help="Learn from this bank's replies.")
 @click.option(
-    "--from", "source", type=click.Path(path_type=Path), metavar="FILE", help="Learn from its replies, one a line."
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Learn from the replies in this file, one per line.",
 )
-@click.option("--language", default="English", show_default=True, help="Without replies: the language to ask for.")
+@click.option(
+    "--language",
+    default="English",
+    show_default=True,
+    help="Language of the words, if there are no replies to learn from.",
+)
 @click.option("-m", "--model", metavar="NAME", help="A model's name, or http://host/v1#model. Default: as for chat.")
-@click.option("--yes", is_flag=True, help="Keep them without asking.")
+@click.option("--yes", is_flag=True, help="Add the words without asking.")
 @json_option
 @click.pass_context
 def refusals(
@@ -42,11 +51,11 @@ def refusals(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Show the words by which replies count as refusals, which are not remembered; or learn further ones.
+    """Show the words that mark a reply as a refusal, or learn further ones. Refusals are not remembered.
 
-    Everthread's own words come with it. Yours are in the file that the setting `refusals` names; an intensity of 0
-    switches a word off. --learn asks the language model which words refuse in a bank's replies, in a file's, or in its
-    own, shows them, and adds them to your file once you agree.
+    The built-in words are extended by those in the file that the setting `refusals` names; an intensity of 0 disables a
+    word. --learn asks the language model for refusing words in the replies of a bank or a file, or for words that it
+    knows itself, shows them, and adds them to that file if you agree.
     """
     path = Path(config.load().refusals)
     if not learn:
@@ -99,7 +108,7 @@ def _intensities(words: RefusalWords) -> dict[str, float]:
 
 
 def _read_bank_replies(ctx: click.Context, /, bank: str) -> list[str]:
-    """The bank's latest replies: those that count as refusals first."""
+    """Return the bank's latest replies, refusals first."""
     store = factory.open_store(ctx.obj["store"], create=False)
     with closing(store):
         if not store.exists(bank):

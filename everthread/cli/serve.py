@@ -1,4 +1,4 @@
-"""`everthread serve`: the page and the API."""
+"""`everthread serve`: serves the page and the API."""
 
 from __future__ import annotations
 
@@ -24,9 +24,18 @@ DEFAULT_PORT = 7391
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to serve on. Any other needs a key.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any that is free."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Any other than this machine needs a key.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port to listen on; 0 for any free one.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option(
@@ -35,11 +44,15 @@ DEFAULT_PORT = 7391
 @click.option(
     "--scribe-model",
     metavar="NAME",
-    help="Another model for notes and summaries; none: without a model.",
+    help="Another model for notes and summaries; none writes them without a model.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
-@click.option("--require-key", is_flag=True, help="Ask for a key on this machine, too.")
-@click.option("--log-level", type=click.Choice(logs.LEVELS), help="Default: info; on a terminal, warning.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Worker processes.")
+@click.option("--require-key", is_flag=True, help="Require a key on this machine, too.")
+@click.option(
+    "--log-level",
+    type=click.Choice(logs.LEVELS),
+    help="Minimum level of log messages. Default: info; on a terminal, warning.",
+)
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -53,10 +66,10 @@ def serve(
     require_key: bool,
     log_level: str | None,
 ) -> None:
-    """Serve the page and the API until Ctrl-C; what is being answered then is finished.
+    """Serve the page and the API until Ctrl-C; running replies are finished first.
 
-    On this machine no key is needed. Any other address refuses to start before there is one: see `everthread keys`.
-    Requests are logged on standard error, as JSON, without any text of a conversation.
+    On this machine no key is needed. On any other address the server starts only if a key exists; create one with
+    `everthread keys new NAME`. Requests are logged to standard error as JSON, without any text of a conversation.
     """
     settings = _settings(host, require_key or not runner.is_loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
