@@ -1,4 +1,4 @@
-"""Bad luck, for real: processes killed, crowds of writers, a full disk, a folder that can't be written."""
+"""Killed processes, concurrent writers, full disks and folders without write permission."""
 
 import json
 import os
@@ -23,14 +23,14 @@ def opened(folder: Path) -> Memory:
     return Memory.open("alice", store=folder, embedder=HashEmbedder())
 
 
-def python(module: Any, *arguments: object) -> subprocess.Popen[str]:
+def start(module: Any, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, module.__file__, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def told(module: Any, *arguments: object) -> dict[str, Any]:
-    """What the process printed as JSON."""
-    with python(module, *arguments) as process:
+def run_json(module: Any, *arguments: object) -> dict[str, Any]:
+    """Run a module in a process of its own; return the JSON that it prints."""
+    with start(module, *arguments) as process:
         output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     found: dict[str, Any] = json.loads(output)
@@ -39,7 +39,7 @@ def told(module: Any, *arguments: object) -> dict[str, Any]:
 
 @pytest.fixture
 def outside() -> Iterator[Path]:
-    """A folder that every user of the machine can reach."""
+    """Yield a folder that every user of the machine can reach."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name) / "banks"
@@ -48,7 +48,7 @@ def outside() -> Iterator[Path]:
 # --------------------------------------------------------------------------------- kill -9
 
 
-def test_whoever_is_killed_has_lost_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_a_killed_process_has_lost_no_acknowledged_line(tmp_path: Path) -> None:
     outcome = kill.run(25, tmp_path)
     assert outcome.rounds == 25
     assert outcome.acknowledged > outcome.forgotten > 0
@@ -59,8 +59,8 @@ def test_whoever_is_killed_has_lost_nothing_that_was_acknowledged(tmp_path: Path
 
 def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: Path) -> None:
     total = PROCESSES * THREADS * LINES
-    crowding = [python(crowd, "write", tmp_path, who, THREADS, LINES) for who in range(PROCESSES)]
-    crowding += [python(crowd, "read", tmp_path, total) for _ in range(2)]
+    crowding = [start(crowd, "write", tmp_path, who, THREADS, LINES) for who in range(PROCESSES)]
+    crowding += [start(crowd, "read", tmp_path, total) for _ in range(2)]
     assert [process.communicate(timeout=PATIENCE)[0] for process in crowding] == [""] * len(crowding)
     assert [process.returncode for process in crowding] == [0] * len(crowding)
     with opened(tmp_path) as memory:
@@ -71,7 +71,7 @@ def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: P
         assert said == {
             (str(p), str(t), str(n)) for p in range(PROCESSES) for t in range(THREADS) for n in range(LINES)
         }
-        for session in memory.sessions():  # what one thread said stands in the order in which it said it
+        for session in memory.sessions():  # the lines of one thread are in its order
             mine = [int(line.text.split()[2].split("-")[2]) for line in lines if line.session == session.id]
             assert mine == list(range(LINES))
         assert memory.stats().pending == 0
@@ -82,38 +82,38 @@ def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: P
 
 
 @pytest.mark.parametrize("batch", [1, 50])
-def test_on_a_full_disk_what_was_acknowledged_stays_and_the_error_says_so(tmp_path: Path, batch: int) -> None:
-    found = told(limits, "full", tmp_path, batch)
+def test_on_a_full_disk_acknowledged_lines_stay_and_the_error_says_so(tmp_path: Path, batch: int) -> None:
+    found = run_json(limits, "full", tmp_path, batch)
     assert found["error"][0] == "StoreUnavailable"
     for words in ("bank 'alice'", "alice.bank", "Nothing of this call was kept", "room"):
         assert words in found["error"][1]
     kept = found["kept"]
     assert kept == list(range(1, len(kept) + 1))
-    assert found["readable"] == min(5, len(kept))  # one can still ask
+    assert found["readable"] == min(5, len(kept))  # recall still works
     assert found["after"] == len(kept) + 1
     with opened(tmp_path) as memory:
         assert [line.seq for line in memory.lines()] == [*kept, found["after"]]
         assert memory.store.check("alice") == []
 
 
-def test_when_there_is_no_room_to_erase_the_error_says_what_is_gone_and_who_finishes(tmp_path: Path) -> None:
-    found = told(limits, "forget", tmp_path)
+def test_when_there_is_no_room_to_erase_the_error_says_what_is_forgotten_and_how_to_finish(tmp_path: Path) -> None:
+    found = run_json(limits, "forget", tmp_path)
     assert found["error"][0] == "StoreUnavailable"
     for words in ("gone from bank 'alice' and from recall", "bytes of it may be left in", "everthread doctor"):
         assert words in found["error"][1]
     assert "Nothing of this call was kept" not in found["error"][1]
     assert found["shown"] == []
     assert "bytes of what was forgotten may be left" in found["unsound"][0]
-    assert found["sound"] == []  # there is room again, and whoever looks next finishes the erasing
+    assert found["sound"] == []  # there is room again, and opening the bank finished the erasure
     assert not any(b"zqxcanary" in path.read_bytes() for path in tmp_path.iterdir())
     assert len((tmp_path / "receipts.jsonl").read_text().splitlines()) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="writes are made to fail by LD_PRELOAD")
-def test_a_disk_that_is_full_for_a_moment_while_a_bank_is_made_is_named_at_once_and_the_next_try_makes_it(
+def test_a_bank_can_be_created_after_the_disk_was_full_for_a_moment(
     tmp_path: Path,
 ) -> None:
-    if (library := full_once.library(tmp_path)) is None:
+    if (library := full_once.build_library(tmp_path)) is None:
         pytest.skip("there is no C compiler")
     for write in range(1, 8):
         environment = {**os.environ, "LD_PRELOAD": str(library), "FULL_AT": str(write)}
@@ -128,24 +128,24 @@ def test_a_disk_that_is_full_for_a_moment_while_a_bank_is_made_is_named_at_once_
 # --------------------------------------------------------------------------- may not be written
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_that_says_so(outside: Path) -> None:
+def test_a_folder_without_write_permission_is_reported(outside: Path) -> None:
     outside.mkdir()
     outside.chmod(0o555)
-    found = told(limits, "readonly", outside)
+    found = run_json(limits, "readonly", outside)
     assert found["error"][0] == "StoreUnavailable"
     assert str(outside / "alice.bank") in found["error"][1]
     assert "Check the folder's permissions, or name another one" in found["error"][1]
     assert list(outside.iterdir()) == []
 
 
-def test_a_bank_that_cannot_be_written_is_left_as_it_is(outside: Path) -> None:
+def test_a_bank_without_write_permission_is_not_changed(outside: Path) -> None:
     with opened(outside) as memory:
         memory.observe("Carved in stone.")
     path = outside / "alice.bank"
     path.chmod(0o444)
     outside.chmod(0o555)
     before = path.read_bytes()
-    found = told(limits, "readonly", outside)
+    found = run_json(limits, "readonly", outside)
     assert found["error"][0] == "StoreUnavailable"
     assert "can't be written" in found["error"][1]
     assert path.read_bytes() == before
@@ -153,24 +153,24 @@ def test_a_bank_that_cannot_be_written_is_left_as_it_is(outside: Path) -> None:
     assert [each.name for each in outside.iterdir()] == ["alice.bank"]
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_that_says_so(outside: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(outside: Path) -> None:
     outside.mkdir()
     outside.chmod(0o555)
-    found = told(limits, "readonly", outside / "deeper")
+    found = run_json(limits, "readonly", outside / "deeper")
     assert found["error"][0] == "StoreUnavailable"
     assert "Check the folder's permissions" in found["error"][1]
 
 
-# ----------------------------------------------------- forgetting while another has the bank open
+# ----------------------------------------------------- forgetting while another process has the bank open
 
 
-def test_what_is_forgotten_is_gone_for_another_process_that_has_the_bank_open(tmp_path: Path) -> None:
+def test_a_forgotten_line_is_gone_for_another_process_that_has_the_bank_open(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, Other(tmp_path) as other:
         memory.observe_many(
             [NewLine(f"The zqxcanary sings {n}.", speaker="Zqxcanary", key=f"zqxcanary{n}") for n in range(9)]
         )
         memory.observe("The porridge is hot.", speaker="Ann")
-        for _ in range(3):  # from the second question on it has the vectors in memory
+        for _ in range(3):  # from the second query on, it has the vectors in memory
             assert len(other.ask("recall", "zqxcanary sings")) == 10
         memory.forget(speaker="Zqxcanary")
         kept = {path.name: b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir()}
@@ -181,7 +181,7 @@ def test_what_is_forgotten_is_gone_for_another_process_that_has_the_bank_open(tm
     assert not any(b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir())
 
 
-def test_a_bank_forgotten_by_another_process_is_empty_and_what_is_said_next_is_kept(tmp_path: Path) -> None:
+def test_a_bank_forgotten_by_another_process_is_empty_and_stores_the_next_line(tmp_path: Path) -> None:
     with Other(tmp_path) as other:
         for n in range(5):
             assert other.ask("observe", f"The zqxcanary sings {n}.") == n + 1

@@ -1130,7 +1130,10 @@ def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_b
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--set", "neighbours", "observe", "Hi"], "'neighbours' is not of the form NAME=VALUE; write it like threshold=0.3"),
+        (
+            ["--set", "neighbours", "observe", "Hi"],
+            "'neighbours' is not of the form NAME=VALUE; write it like threshold=0.3",
+        ),
         (["--set", "=3", "observe", "Hi"], "'=3' is not of the form NAME=VALUE"),
         (
             ["--set", "neigbours=3", "observe", "Hi"],

@@ -1,5 +1,5 @@
-"""Something in place of Citus, of which there is no build for tests. It spreads nothing: it records what it is asked
-for, and refuses what Citus refuses."""
+"""A stand-in for Citus, of which there is no build for tests. It distributes nothing: it records calls, and refuses
+the statements that Citus refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 
 from hardship.proxy import Proxy, exactly, messages, statement
 
-# The functions of Citus that we call. asked holds what was to be done on every server.
+# The functions of Citus that we call. The table `asked` records the commands for all servers.
 FUNCTIONS = """
 SET allow_system_table_mods = on;
 INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, false, '13.0', NULL, NULL
@@ -34,8 +34,12 @@ _WRITING = re.compile(r"\A\s*(?:INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 
 
 def refused(text: str, wrote: bool) -> str | None:
-    """Why Citus would not do a statement, or would do it without the lock that is wanted; wrote: the transaction has
-    written before."""
+    """Return the error of Citus for a statement that it refuses, or runs without the wanted lock; else None.
+
+    Args:
+        text: the statement.
+        wrote: whether the transaction has written before.
+    """
     said = _QUIET.sub("''", text).strip().rstrip(";")
     if ";" in said:
         return "cannot insert multiple commands into a prepared statement"
@@ -48,7 +52,7 @@ def refused(text: str, wrote: bool) -> str | None:
 
 
 class Citus(Proxy):
-    """Passes on to a server what Citus would do, and an error in place of the rest."""
+    """Forwards to a server the statements that Citus accepts, and a failing statement in place of others."""
 
     def _serve(self, client: socket.socket) -> None:
         server = self._connect()
@@ -65,6 +69,6 @@ class Citus(Proxy):
             server.sendall(message)
 
     def _instead(self, message: bytes, text: bytes, other: bytes) -> bytes:
-        """The message with another statement in it."""
+        """Return the message with another statement in it."""
         body = message[5:].replace(text, other, 1)
         return message[:1] + (len(body) + 4).to_bytes(4) + body

@@ -1,6 +1,8 @@
-"""Many writers and readers of one bank, each a process of its own: `crowd.py write STORE WHO THREADS LINES`, or
-`crowd.py read STORE LINES`, which reads until that many lines are there. `crowd.py apart STORE WHO THREADS LINES`
-writes each line into a bank of the writer's own as well."""
+"""A writer or reader of a bank, run as one of many processes.
+
+`crowd.py write STORE WHO THREADS LINES` writes. `crowd.py read STORE LINES` reads until there are that many lines.
+`crowd.py apart STORE WHO THREADS LINES` also writes each line into a bank of the writer's own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ WHOLE = re.compile(r"whole line (\d+)-(\d+)-(\d+) (x+) (\d+) end")
 
 
 def whole(text: str) -> bool:
-    """Whether a text is one that a writer has written, to the last character."""
+    """Return whether a text is one that a writer wrote, complete to the last character."""
     found = WHOLE.fullmatch(text)
     return found is not None and len(found[4]) == int(found[5])
 

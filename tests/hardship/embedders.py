@@ -8,7 +8,7 @@ from everthread.types import Vector, Vectors
 
 
 class Moody:
-    """A HashEmbedder under another name that is down when told so, or after so many calls."""
+    """A HashEmbedder under another name that fails on demand, or after a number of calls."""
 
     multilingual = True
 
@@ -34,7 +34,7 @@ class Moody:
 
 
 class Several(HashEmbedder):
-    """Three vectors for each text: of the whole, and of either half. Two for a question: of the whole, and of its
+    """Returns three vectors for each text, of the whole and of either half, and two for a query, of the whole and of its
     last word."""
 
     def __init__(self, dim: int = 64) -> None:

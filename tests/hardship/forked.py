@@ -1,5 +1,7 @@
-"""A process that forks while it has a bank open: `forked.py STORE WHAT`, where WHAT is one of `WAYS`. What came of it
-is printed in one line; a child that hangs is killed after LIMIT seconds, and told of."""
+"""A process that forks while it has a bank open: `forked.py STORE WHAT`, where WHAT is one of `WAYS`.
+
+It prints the outcome in one line. A child that hangs is killed after LIMIT seconds, and reported.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from everthread.scribes.extractive import ExtractiveScribe
 from everthread.stores.sqlite import fork_guard
 from everthread.testing import HashEmbedder, ScriptedLLM
 
-LIMIT = 100.0  # seconds; nobody here works for longer than a few
+LIMIT = 100.0  # seconds; no child works for longer than a few
 
 
 def opened(store: str) -> Memory:
@@ -25,7 +27,7 @@ def opened(store: str) -> Memory:
 
 
 def forked(work: Callable[[], object]) -> int:
-    """The number of a child that does this and ends."""
+    """Fork a child that does the work and exits; return its process ID."""
     if child := os.fork():
         return child
     code = 1
@@ -37,7 +39,7 @@ def forked(work: Callable[[], object]) -> int:
 
 
 def sound(child: int) -> bool:
-    """Whether a child ends, and well."""
+    """Wait for a child; return whether it exited with status 0."""
     end = time.monotonic() + LIMIT
     while not (ended := os.waitpid(child, os.WNOHANG))[0]:
         if time.monotonic() > end:
@@ -49,7 +51,7 @@ def sound(child: int) -> bool:
 
 
 def beside(store: str) -> None:
-    """Parent and child write and ask at the same time."""
+    """Write and recall in parent and child at the same time."""
 
     def work(who: str) -> None:
         for n in range(20):
@@ -65,7 +67,7 @@ def beside(store: str) -> None:
 
 
 def outlived(store: str) -> None:
-    """The child writes on when the parent has closed the bank, and a third process has opened and closed it."""
+    """Write in a child after the parent has closed the bank, and a third process has opened and closed it."""
     closed, told = os.pipe()
     memory = opened(store)
     memory.observe("The parent says hello.")
@@ -87,7 +89,7 @@ def outlived(store: str) -> None:
 
 
 def crowded(store: str) -> None:
-    """Children are forked while threads of the parent write and ask."""
+    """Fork children while threads of the parent write and recall."""
     over = threading.Event()
     written = [0, 0, 0]
 
@@ -114,7 +116,7 @@ def crowded(store: str) -> None:
 
 
 def talking(store: str) -> None:
-    """A child is forked in the middle of a reply, which the parent reads to its end."""
+    """Fork a child in the middle of a reply, which the parent reads to its end."""
     parent = ScriptedLLM(["Hello from the parent."])
     with Chat(opened(store), llm=parent, scribe=ExtractiveScribe()) as chat:
         reply = chat.reply("My sister Mia moved to Lisbon in May.")
@@ -135,7 +137,7 @@ def talking(store: str) -> None:
 
 
 def interrupted(store: str) -> None:
-    """A child is forked at every line of the fork guard, as the handler of a signal may fork at any of them."""
+    """Fork a child at every line of the fork guard, because a signal handler may fork at any of them."""
     children: list[int] = []
 
     def handle(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:

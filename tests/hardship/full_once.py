@@ -1,5 +1,8 @@
-"""A disk that is full for one write to a bank's files: with the library of `library` preloaded and FULL_AT=N, the Nth
-write fails. `full_once.py FOLDER` makes a bank, says what came of it, and then of another try."""
+"""A disk that is full for one write to a bank's files.
+
+With the library of `build_library` preloaded and FULL_AT=N, the Nth write fails. `full_once.py FOLDER` creates a bank
+twice, and prints the outcome of each attempt.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,8 @@ ssize_t pwrite(int file, const void *bytes, size_t size, off_t at) {
 """
 
 
-def library(folder: Path) -> Path | None:
-    """The compiled library; None on a machine without a C compiler."""
+def build_library(folder: Path) -> Path | None:
+    """Compile the library; return None on a machine without a C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None
@@ -56,8 +59,8 @@ def library(folder: Path) -> Path | None:
     return made
 
 
-def tried(store: SQLiteStore) -> str:
-    """What comes of making the bank."""
+def create_bank(store: SQLiteStore) -> str:
+    """Create the bank; return the outcome as text."""
     try:
         return f"made with {store.corpus_stats('alice').lines} lines"
     except EverthreadError as error:
@@ -65,6 +68,5 @@ def tried(store: SQLiteStore) -> str:
 
 
 if __name__ == "__main__":
-    opened = SQLiteStore(sys.argv[1])
-    print(tried(opened))
-    print(tried(opened))
+    for store in [SQLiteStore(sys.argv[1])] * 2:
+        print(create_bank(store))

@@ -1,8 +1,8 @@
-"""kill -9, over and over: what was acknowledged is there, once, and the bank is sound.
+"""Repeated kill -9: every acknowledged line is stored exactly once, and the bank is sound.
 
-A child observes lines, one by one or in batches, or observes and forgets them; on its output it says what it is about
-to forget and what has been done. It is killed at a random moment, and the bank is compared with what it said. The next
-child is started meanwhile, because starting takes longer than anything else.
+A child observes lines, one by one or in batches, or observes and forgets them. It prints what it is about to forget and
+what it has done. It is killed at a random moment, and the bank is compared with its output. The next child is started
+meanwhile, because starting takes longest.
 
     python -m tests.hardship.kill --rounds 300
 """
@@ -23,9 +23,9 @@ from everthread import Memory, NewLine
 from everthread.testing import HashEmbedder
 
 MODES = ("single", "many", "forget")
-LONGEST_LIFE = 0.12  # seconds after the child has said as much as it may say before
-MOST_SAID = 6  # lines
-ROUNDS_A_BANK = 25  # then a new bank is begun, because checking takes longer as a bank grows
+MAX_LIFE_S = 0.12  # after the child has acknowledged its random number of lines
+MAX_LINES = 6  # acknowledged before the time of MAX_LIFE_S begins
+ROUNDS_PER_BANK = 25  # checking takes longer as a bank grows
 
 
 def opened(folder: Path) -> Memory:
@@ -40,7 +40,7 @@ def say(*words: object) -> None:
 
 
 def child(mode: str, folder: Path, number: int) -> None:
-    """Write until killed, from the moment that a line comes in."""
+    """Write until killed, as soon as a line is received."""
     chance = random.Random(number)
     texts = (f"zq{number}x{n}end is what was said, {'blah ' * chance.randrange(60)}indeed" for n in count())
     say("ready")
@@ -66,15 +66,15 @@ def child(mode: str, folder: Path, number: int) -> None:
 
 
 @dataclass
-class Told:
-    """What the children of one bank have said."""
+class Reported:
+    """The lines that the children of one bank have reported, by number."""
 
     kept: dict[int, str] = field(default_factory=dict)
     forgetting: dict[int, str] = field(default_factory=dict)
     forgot: dict[int, str] = field(default_factory=dict)
 
     def hear(self, output: str) -> int:
-        """Note what one child said; how many lines it has kept. A last line cut short was not said."""
+        """Record the output of one child, without an incomplete last line; return the number of lines it stored."""
         lines = [line for line in output.splitlines(keepends=True) if line.endswith("\n")]
         for line in lines:
             what, seq, text = line.rstrip("\n").split(" ", 2)
@@ -85,11 +85,11 @@ class Told:
 
 @dataclass
 class Outcome:
-    """What came of all rounds."""
+    """The results of all rounds."""
 
     rounds: int = 0
     acknowledged: int = 0
-    unacknowledged: int = 0  # on the disk, though the child died before it could say so
+    unacknowledged: int = 0  # stored, but the child was killed before it reported them
     forgotten: int = 0
     idle: int = 0  # rounds in which the child was killed before its first line
 
@@ -100,7 +100,7 @@ def start(mode: str, folder: Path, number: int) -> subprocess.Popen[str]:
 
 
 def kill(process: subprocess.Popen[str], lines: int, life: float) -> str:
-    """Let the child go, and kill it once it has said some lines and lived for some seconds more; what it said."""
+    """Let the child write, and kill it `life` seconds after it reported `lines` lines; return its output."""
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
@@ -113,47 +113,49 @@ def kill(process: subprocess.Popen[str], lines: int, life: float) -> str:
         return said + process.stdout.read()
 
 
-def compare(folder: Path, told: Told, number: int) -> None:
-    """Hold the bank against what was said of it."""
+def compare(folder: Path, reported: Reported, number: int) -> None:
+    """Compare the bank with the reports of its children."""
     with opened(folder) as memory:
         lines = {line.seq: line.text for line in memory.lines()}
         assert len(set(lines.values())) == len(lines), "a line is there twice"
-        missing = {seq: text for seq, text in told.kept.items() if lines.get(seq) != text}
-        assert missing.keys() <= told.forgetting.keys(), f"lost: {missing}"
+        missing = {seq: text for seq, text in reported.kept.items() if lines.get(seq) != text}
+        assert missing.keys() <= reported.forgetting.keys(), f"lost: {missing}"
         gaps = set(range(1, max(lines, default=0) + 1)) - set(lines)
-        assert gaps <= told.forgetting.keys(), f"gaps: {gaps}"
-        assert not told.forgot.keys() & lines.keys(), "a forgotten line is there"
+        assert gaps <= reported.forgetting.keys(), f"gaps: {gaps}"
+        assert not reported.forgot.keys() & lines.keys(), "a forgotten line is there"
         assert memory.store.check("alice") == []
         mine = [seq for seq, text in lines.items() if text.startswith(f"zq{number}x")]
         for seq in (*mine[:1], *mine[-1:]):
             found = [hit.line.seq for hit in memory.recall(lines[seq].split()[0], 5)]
             assert seq in found, f"line {seq} is not recalled: {found}"
         kept = b"".join(path.read_bytes() for path in folder.iterdir())
-        left = [text for seq, text in told.forgetting.items() if seq not in lines and text.split()[0].encode() in kept]
+        left = [
+            text for seq, text in reported.forgetting.items() if seq not in lines and text.split()[0].encode() in kept
+        ]
         assert left == [], "bytes of a forgotten line are left"
 
 
 def run(rounds: int, folder: Path, seed: int = 0) -> Outcome:
-    """So many kills, in banks under the folder."""
-    chance, outcome, told = random.Random(seed), Outcome(), Told()
-    banks = [folder / f"{number // ROUNDS_A_BANK}" for number in range(rounds + 1)]
+    """Kill a child `rounds` times, in banks below the folder."""
+    chance, outcome, reported = random.Random(seed), Outcome(), Reported()
+    banks = [folder / f"{number // ROUNDS_PER_BANK}" for number in range(rounds + 1)]
     waiting = start(MODES[0], banks[0], 0)
     for number in range(rounds):
         process, waiting = waiting, start(MODES[(number + 1) % len(MODES)], banks[number + 1], number + 1)
         if number and banks[number] != banks[number - 1]:
-            told = Told()
-        before = len(told.kept)
-        kept = told.hear(kill(process, chance.randrange(MOST_SAID), chance.uniform(0, LONGEST_LIFE)))
-        compare(banks[number], told, number)
-        assert len(told.kept) == before + kept
+            reported = Reported()
+        before = len(reported.kept)
+        kept = reported.hear(kill(process, chance.randrange(MAX_LINES), chance.uniform(0, MAX_LIFE_S)))
+        compare(banks[number], reported, number)
+        assert len(reported.kept) == before + kept
         outcome.rounds += 1
         outcome.acknowledged += kept
         outcome.idle += kept == 0
-        with opened(banks[number]) as memory:  # the lines of this round that its child could not tell of any more
-            unsaid = {line.seq: line.text for line in memory.lines() if line.seq not in told.kept}
+        with opened(banks[number]) as memory:  # lines of this round that the child did not report
+            unsaid = {line.seq: line.text for line in memory.lines() if line.seq not in reported.kept}
         outcome.unacknowledged += len(unsaid)
-        told.kept.update(unsaid)
-        outcome.forgotten += len([text for text in told.forgot.values() if text.startswith(f"zq{number}x")])
+        reported.kept.update(unsaid)
+        outcome.forgotten += len([text for text in reported.forgot.values() if text.startswith(f"zq{number}x")])
     kill(waiting, 0, 0)
     return outcome
 

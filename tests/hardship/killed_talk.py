@@ -1,7 +1,7 @@
-"""kill -9 in the middle of a conversation, over and over: what stands is what stood before the step, or after it.
+"""Repeated kill -9 in a conversation: its lines are those before or after the interrupted step.
 
-A child talks, regenerates, edits, takes back, branches and ends; before each step it tells what may stand once that is
-done, in the order in which it may come to stand, and after it that it is done. It is killed at a random moment.
+A child talks, regenerates, edits, undoes and branches. Before each step it prints the states that the conversation may
+have from then on, in order. It is killed at a random moment.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from everthread.chat.chat import Chat
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
 
-MOST_STEPS = 5
-LONGEST_LIFE = 0.25  # seconds after the child has told of as many steps as it may before
+MAX_STEPS = 5
+MAX_LIFE_S = 0.25  # after the child has reported its random number of steps
 CAPTAIN = Character("Captain", person="Nora")
 States = list[list[str]]
 
@@ -38,24 +38,24 @@ def talking(memory: Memory, number: int) -> Chat:
 
 
 def child(folder: Path, number: int) -> None:
-    """Talk until killed, from the moment that a line comes in."""
+    """Talk until killed, as soon as a line is received."""
     chance = random.Random(number)
     print("ready", flush=True)
     sys.stdin.readline()
     with opened(folder) as memory, talking(memory, number) as chat:
         for step in range(10**6):
-            stands = [line.text for line in chat.lines]
-            said, place = f"zq{number}x{step} is what I say.", chance.randrange(max(len(stands), 1))
-            what = chance.choice(["reply", "reply", "reply", "again", "edit", "undo", "branch"]) if stands else "reply"
+            active = [line.text for line in chat.lines]
+            said, place = f"zq{number}x{step} is what I say.", chance.randrange(max(len(active), 1))
+            what = chance.choice(["reply", "reply", "reply", "again", "edit", "undo", "branch"]) if active else "reply"
             users = [at for at, line in enumerate(chat.lines) if line.role == "user"]
             ways: dict[str, States] = {
-                "reply": [[*stands, said], [*stands, said, "zr"]],
-                "again": [[*(stands if users[-1:] == [len(stands) - 1] else stands[:-1]), "zr"]],
-                "edit": [[*stands[:place], said], [*stands[:place], said, "zr"]],
-                "undo": [stands[: users[-1]] if users else stands],
-                "branch": [stands[: place + 1]],
+                "reply": [[*active, said], [*active, said, "zr"]],
+                "again": [[*(active if users[-1:] == [len(active) - 1] else active[:-1]), "zr"]],
+                "edit": [[*active[:place], said], [*active[:place], said, "zr"]],
+                "undo": [active[: users[-1]] if users else active],
+                "branch": [active[: place + 1]],
             }
-            print(json.dumps([stands, *ways[what]]), flush=True)
+            print(json.dumps([active, *ways[what]]), flush=True)
             if what == "reply":
                 list(chat.reply(said))
             elif what == "again":
@@ -72,8 +72,7 @@ def child(folder: Path, number: int) -> None:
 
 
 def kill(folder: Path, number: int, steps: int, life: float) -> list[States]:
-    """Let a child go, and kill it once it has told of some steps and lived for some seconds more; what it said of each
-    step."""
+    """Let a child talk, and kill it `life` seconds after it reported `steps` steps; return the reported states."""
     command = [sys.executable, __file__, str(folder), str(number)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
@@ -81,22 +80,22 @@ def kill(folder: Path, number: int, steps: int, life: float) -> list[States]:
         assert process.stdout.readline() == "ready\n"
         process.stdin.write("go\n")
         process.stdin.flush()
-        told = "".join(process.stdout.readline() for _ in range(steps))
+        reported = "".join(process.stdout.readline() for _ in range(steps))
         time.sleep(life)
         process.kill()
-        told += process.stdout.read()
-    return [json.loads(line) for line in told.splitlines(keepends=True) if line.endswith("\n")]
+        reported += process.stdout.read()
+    return [json.loads(line) for line in reported.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def compare(folder: Path, last: States, number: int) -> None:
-    """Hold the bank against what the child said last; and go on talking."""
+    """Compare the bank with the child's last report, and continue the conversation."""
     with opened(folder) as memory:
         assert memory.store.check("alice") == []
         with talking(memory, 10**6 + number) as chat:
-            stands = [line.text for line in chat.lines]
-            assert any(_same(stands, state) for state in last), (stands, last)
+            active = [line.text for line in chat.lines]
+            assert any(_same(active, state) for state in last), (active, last)
             shown = memory.context("What is it that I say to you?", 20_000, gate=False).text
-            gone = {line.text for line in memory.lines(retracted=True)} - set(stands)
+            gone = {line.text for line in memory.lines(retracted=True)} - set(active)
             assert not any(text in shown for text in gone)
             assert list(chat.reply(f"Are you still there in round {number}?"))
             assert chat.last_reply is not None
@@ -106,23 +105,23 @@ def compare(folder: Path, last: States, number: int) -> None:
             chat.undo()
 
 
-def _same(stands: list[str], state: list[str]) -> bool:
-    """Whether this is the state; of a new reply only its beginning is known."""
-    if len(stands) != len(state):
+def _same(active: list[str], state: list[str]) -> bool:
+    """Return whether the lines are this state; of a new reply, only the beginning is known."""
+    if len(active) != len(state):
         return False
     return all(
-        one == other or (other == "zr" and one.startswith("zr")) for one, other in zip(stands, state, strict=True)
+        one == other or (other == "zr" and one.startswith("zr")) for one, other in zip(active, state, strict=True)
     )
 
 
 def run(rounds: int, folder: Path, seed: int = 0) -> int:
-    """So many kills in one conversation; how many steps were begun."""
+    """Kill a child `rounds` times in one conversation; return the number of steps that were begun."""
     chance, steps = random.Random(seed), 0
     for number in range(rounds):
-        told = kill(folder, number, chance.randrange(MOST_STEPS), chance.uniform(0.02, LONGEST_LIFE))
-        if told:
-            compare(folder, told[-1], number)
-        steps += len(told)
+        reported = kill(folder, number, chance.randrange(MAX_STEPS), chance.uniform(0.02, MAX_LIFE_S))
+        if reported:
+            compare(folder, reported[-1], number)
+        steps += len(reported)
     return steps
 
 

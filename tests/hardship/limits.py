@@ -1,4 +1,4 @@
-"""A disk that is full, and a folder that can't be written: what happens is told as JSON on the output."""
+"""A full disk, and a folder without write permission; the outcome is printed as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from everthread import Memory, NewLine
 from everthread.errors import EverthreadError
 from everthread.testing import HashEmbedder
 
-NOBODY = 65_534
+UNPRIVILEGED_UID = 65_534  # without rights
 
 
 def opened(folder: Path) -> Memory:
@@ -21,7 +21,7 @@ def opened(folder: Path) -> Memory:
 
 
 def full(folder: Path, batch: int) -> dict[str, object]:
-    """Write until no file may grow beyond 300 KB, then with room again."""
+    """Write until files have reached a limit of 300 KB, then once more without the limit."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     kept: list[int] = []
@@ -33,18 +33,18 @@ def full(folder: Path, batch: int) -> dict[str, object]:
                 lines = [NewLine(f"Line {start + n} {os.urandom(600).hex()}.") for n in range(1, batch + 1)]
                 kept += [line.seq for line in memory.observe_many(lines)]
         except EverthreadError as error:
-            told = [type(error).__name__, str(error)]
+            failure = [type(error).__name__, str(error)]
         readable = len(memory.recall("Line 1", 5))
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         after = memory.observe("There is room again.").seq
-    return {"kept": kept, "error": told, "readable": readable, "after": after}
+    return {"kept": kept, "error": failure, "readable": readable, "after": after}
 
 
 def forget(folder: Path) -> dict[str, object]:
-    """Forget a line where there is room to remove it, but none to rewrite the file; then with room again."""
+    """Forget a line with room to remove it, but not to rewrite the file; then check the bank without the limit."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    told = None
+    failure = None
     with opened(folder) as memory:
         memory.observe_many([NewLine(f"Line {n} {os.urandom(600).hex()}.") for n in range(400)])
         seq = memory.observe("The zqxcanary sings.").seq
@@ -53,20 +53,20 @@ def forget(folder: Path) -> dict[str, object]:
         try:
             memory.forget(seq=seq)
         except EverthreadError as error:
-            told = [type(error).__name__, str(error)]
+            failure = [type(error).__name__, str(error)]
         shown = [hit.line.text for hit in memory.recall("zqxcanary sings") if "zqxcanary" in hit.line.text]
         unsound = memory.store.check("alice")
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     with opened(folder) as memory:
         sound = memory.store.check("alice")
-    return {"error": told, "shown": shown, "unsound": unsound, "sound": sound}
+    return {"error": failure, "shown": shown, "unsound": unsound, "sound": sound}
 
 
 def readonly(folder: Path) -> dict[str, object]:
-    """Open a bank as someone who may only read."""
-    os.environ["XDG_CONFIG_HOME"] = str(folder)  # where nobody may look, too
+    """Open a bank as a user who may only read."""
+    os.environ["XDG_CONFIG_HOME"] = str(folder)  # may not be read, either
     if os.geteuid() == 0:
-        os.setuid(NOBODY)
+        os.setuid(UNPRIVILEGED_UID)
     try:
         with opened(folder) as memory:
             memory.observe("Can't be.")

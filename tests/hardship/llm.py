@@ -1,11 +1,11 @@
-"""A server on this machine that speaks OpenAI's chat completions, as well or as badly as it is told.
+"""A server on this machine with the API of OpenAI's chat completions, which behaves as specified, well or badly.
 
     with llm_server(Status(429, retry_after=0.05), "Good morning.") as server:
         llm = OpenAICompatible(server.url, "m")
 
-Each request for a completion takes the next behaviour; the last one answers all that follow. A text is a Reply of it,
-and a function of the request gives a behaviour or a text. /models and Ollama's /api/tags list what `models` names.
-What was asked is kept in `requests` (everything) and `asked` (completions alone).
+Each request for a completion takes the next behaviour; the last one repeats. A text is short for a Reply; a function of
+the request returns a behaviour or a text. /models and Ollama's /api/tags list `models`. Requests are recorded in
+`requests` (all) and `asked` (completions only).
 """
 
 from __future__ import annotations
@@ -23,27 +23,34 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-PATIENCE = 300.0  # seconds after which a stalled answer is given up, so that nothing hangs for good
+PATIENCE = 300.0  # seconds after which a stalled response ends, so that no test hangs
 PIECE = re.compile(r"\s*\S+\s*?|\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asked. body is None where it was no JSON object."""
+    """A request. `body` is None if it was not a JSON object."""
 
     method: str
     path: str
-    headers: Mapping[str, str]  # their names in lower case
+    headers: Mapping[str, str]  # names in lower case
     body: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply that arrives whole: streamed in the given pieces (or word by word), or as JSON to whoever doesn't stream.
+    """A complete reply: streamed in the given pieces (or word by word), or sent as JSON if the client doesn't stream.
 
-    first is the seconds before anything is sent, delay those between pieces. usage is (read, written), None where the
-    server doesn't count; it is sent to those who ask for it, or to all where always. finish None is never said, and
-    without done there is no [DONE]. reasoning comes before the text, and a refusal is sent as such.
+    Attributes:
+        text: the reply, or its pieces.
+        first: seconds before anything is sent.
+        delay: seconds between pieces.
+        usage: tokens (read, written); None if the server doesn't count.
+        finish: the finish reason; None to send none.
+        done: whether [DONE] is sent.
+        reasoning: reasoning, sent before the text.
+        refusal: whether the text is sent as a refusal.
+        always: whether usage is sent to clients that didn't ask for it.
     """
 
     text: str | Sequence[str]
@@ -59,7 +66,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A stream that breaks off behind these pieces: within a chunk of the body, by a reset, or as if that were all."""
+    """A stream that breaks off after these pieces: within a chunk of the body, by a reset, or by ending normally."""
 
     text: str | Sequence[str] = ""
     how: Literal["chunk", "reset", "clean"] = "chunk"
@@ -67,20 +74,20 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A stream that falls silent behind these pieces, until the client hangs up."""
+    """A stream that is silent after these pieces, until the client disconnects."""
 
     text: str | Sequence[str] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """A server that takes the request and never answers."""
+    """A server that accepts the request and never answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """An error. message may echo the prompt, as those of some servers do: {prompt} stands for it. The body may break
-    off before its end, or be said to be packed, and not be."""
+    """An error. `message` may contain {prompt}, which is replaced by the prompt, as some servers echo it. The body may
+    break off (`broken`), or be declared as compressed although it is not (`packed`)."""
 
     status: int
     message: str = "no, because of {prompt}"
@@ -94,7 +101,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """These very bytes as the body; unfinished, it is silent behind them until the client hangs up."""
+    """Exactly these bytes as the body. If `unfinished`, silence follows until the client disconnects."""
 
     body: bytes
     kind: str = "text/event-stream"
@@ -104,8 +111,8 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """A body of this status that does not end until the client hangs up, and how many bytes of it are sent a second;
-    None for as many as the client takes. sent are those that were."""
+    """An endless body with this status. `rate` is in bytes per second, None for as fast as the client reads. `sent` has
+    an entry for each part that was sent."""
 
     status: int = 500
     rate: int | None = None
@@ -114,7 +121,7 @@ class Endless:
 
 @dataclass(frozen=True, slots=True)
 class Picky:
-    """A server that knows no such parameter and says so; it answers requests without it."""
+    """A server that rejects this parameter, and answers requests without it."""
 
     parameter: str
     then: str | Reply = "All right."
@@ -131,13 +138,13 @@ LATIN = Raw('data: {"choices": [{"index": 0, "delta": {"content": "é"}}]}\n\n'.
 
 @dataclass
 class Server:
-    """A running one. url is its base for OpenAI's clients, host that for Ollama's."""
+    """A running server. `url` is the base URL of OpenAI's API, `host` that of Ollama's."""
 
     host: str
     models: Sequence[str]
     behaviours: list[Told]
     requests: list[Request] = field(default_factory=list)
-    hung_up: threading.Event = field(default_factory=threading.Event)  # a client left a stalled answer
+    hung_up: threading.Event = field(default_factory=threading.Event)  # a client disconnected from a stalled response
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -152,11 +159,11 @@ class Server:
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        """What was asked for in those."""
+        """The bodies of the requests for completions."""
         return [each.body or {} for each in self.asked]
 
     def take(self, request: Request) -> Behaviour:
-        """The next behaviour; the last one stays."""
+        """Return the next behaviour; the last one repeats."""
         with self.lock:
             told = self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]
         if not isinstance(told, str | Behaviour):
@@ -166,7 +173,7 @@ class Server:
 
 @contextmanager
 def llm_server(*behaviours: Told, models: Sequence[str] = ("m",)) -> Iterator[Server]:
-    """A server that behaves so, for as long as the block lasts."""
+    """Run a server with these behaviours until the block ends."""
     listening = Listening(("127.0.0.1", 0), Handler)
     server = Server(f"http://127.0.0.1:{listening.server_port}", models, list(behaviours or ["Hello there."]))
     listening.server = server
@@ -184,14 +191,14 @@ def llm_server(*behaviours: Told, models: Sequence[str] = ("m",)) -> Iterator[Se
 
 @contextmanager
 def closed_port() -> Iterator[int]:
-    """The number of a port that refuses everyone, and that nobody else can take meanwhile."""
+    """Yield a port that refuses connections, and that no other process can take until the block ends."""
     with socket.socket() as each:
         each.bind(("127.0.0.1", 0))
         yield int(each.getsockname()[1])
 
 
 class Listening(http.server.ThreadingHTTPServer):
-    """Knows its open connections, so that it can cut them all off."""
+    """Tracks its open connections, so that it can close them all."""
 
     daemon_threads = True
     server: Server
@@ -209,7 +216,7 @@ class Listening(http.server.ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is none."""
+        """Ignore errors: a disconnected client is not one."""
 
     def hang_up(self) -> None:
         for each in list(self._open):
@@ -222,7 +229,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server: Listening
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
+        """Discard the message."""
 
     def do_GET(self) -> None:
         told = self._told(None)
@@ -315,14 +322,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._part(b"")
             return
         self.wfile.write(b'40\r\ndata: {"cho')
-        if how == "reset":  # what is in flight is lost; so the client first gets the time to read it
+        if how == "reset":  # a reset discards data in flight, so the client first gets time to read it
             time.sleep(0.1)
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
         self.close_connection = True
 
     def _wait(self) -> None:
-        """Until the client hangs up, or this server closes."""
+        """Wait until the client disconnects, or this server closes."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until and not self.server.server.closing.is_set():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Servers at a port of this machine, in a thread, for as long as a block lasts."""
+"""Servers at a port of this machine, in a thread, until a block ends."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from starlette.types import ASGIApp
 
 
 class Quiet(http.server.BaseHTTPRequestHandler):
-    """Answers, and tells nobody."""
+    """Answers without logging."""
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Discard the message."""
 
 
 @contextmanager
 def answering(handler: type[Quiet]) -> Iterator[str]:
-    """The URL at which a handler answers, each connection in a thread of its own."""
+    """Serve a handler, each connection in a thread of its own; yield the URL."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -36,8 +36,8 @@ def answering(handler: type[Quiet]) -> Iterator[str]:
 
 @contextmanager
 def serving(app: ASGIApp) -> Iterator[str]:
-    """The URL at which uvicorn serves an app."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:  # whoever connects before it has begun waits
+    """Serve an app with uvicorn; yield the URL."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # earlier connections wait
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", lifespan="on"))
         thread = threading.Thread(target=server.run, args=([taken],))
         thread.start()

@@ -1,4 +1,4 @@
-"""Another process that has a bank open: one JSON request a line on its input, one answer a line on its output."""
+"""Another process that has a bank open. It reads one JSON request per line, and writes one JSON answer per line."""
 
 from __future__ import annotations
 

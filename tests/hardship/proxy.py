@@ -1,5 +1,5 @@
-"""Those who stand between a client and a Postgres server: one who cuts the client off when it commits, and one who
-gives every transaction to another connection, as PgBouncer does. Both listen on a socket in a folder of their own."""
+"""Proxies of a Postgres server, each with its own socket: one cuts the client off when it commits, the other gives each
+transaction to another connection, as PgBouncer does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hardship import postgres
 
 
 class Proxy:
-    """Passes on what it hears, until a fault is set."""
+    """Forwards all messages until a fault is set."""
 
     def __init__(self, server: str) -> None:
         parts = conninfo_to_dict(server)
@@ -43,16 +43,16 @@ class Proxy:
         self.close()
 
     def set(self, fault: Callable[[], bool]) -> None:
-        """Cut the client off at the next COMMIT of a write; the fault tells whether the server hears it."""
+        """Cut the client off at the next COMMIT of a write; `fault` returns whether the server receives the COMMIT."""
         self.fault = fault
 
     def shut(self) -> None:
-        """Let no one in any more."""
+        """Stop accepting connections."""
         close(self._listening)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Cut all off, too."""
+        """Stop accepting connections, and close those that are open."""
         self.shut()
         for each in self._open:
             close(each)
@@ -65,7 +65,7 @@ class Proxy:
                 threading.Thread(target=self._quietly, args=(client,), daemon=True).start()
 
     def _quietly(self, client: socket.socket) -> None:
-        with suppress(OSError, EOFError, ValueError):  # the last where a socket that is waited for is closed
+        with suppress(OSError, EOFError, ValueError):  # ValueError: a socket was closed during select
             self._serve(client)
         close(client)
 
@@ -97,7 +97,7 @@ class Proxy:
         close(server)
 
     def _back(self, server: socket.socket, client: socket.socket, deaf: threading.Event) -> None:
-        """What the server says, until the client shall not hear it."""
+        """Forward the server's messages to the client, until `deaf` is set."""
         with suppress(OSError):
             while (data := server.recv(65536)) and not deaf.is_set():
                 client.sendall(data)
@@ -105,7 +105,7 @@ class Proxy:
 
 
 class Pooler(Proxy):
-    """Gives the transactions of a client to two connections in turn."""
+    """Alternates the transactions of a client between two connections."""
 
     def _serve(self, client: socket.socket) -> None:
         hello = exactly(client, 4)
@@ -114,7 +114,7 @@ class Pooler(Proxy):
         for server in servers:
             server.sendall(hello)
             for kind, message in messages(server):
-                if kind == b"K":  # a number of its own, for the client has no one process
+                if kind == b"K":  # another number, because the client has no single process
                     message = message[:5] + b"\x00\x00\x00\x01" + message[9:]
                 if server is servers[0]:
                     client.sendall(message)
@@ -123,7 +123,7 @@ class Pooler(Proxy):
         self._pass(client, servers)
 
     def _pass(self, client: socket.socket, servers: list[socket.socket]) -> None:
-        awaited, between = 0, True  # answers to come; whether the client has said all that it began to say
+        awaited, between = 0, True  # pending answers; whether the client's last message was complete
         halves = dict.fromkeys((client, *servers), b"")
         while True:
             for end in select.select([client, servers[0]], [], [])[0]:
@@ -141,8 +141,12 @@ class Pooler(Proxy):
 
 
 def statement(message: bytes, prepared: dict[bytes, str]) -> str:
-    """The statement that a client's message has done; nothing, where it has none. prepared holds those that were sent
-    before, by their names."""
+    """Return the statement that a client's message runs, or an empty text.
+
+    Args:
+        message: the message.
+        prepared: the prepared statements, by name; a new one is added.
+    """
     kind, body = message[:1], message[5:]
     if kind == b"Q":
         return body[:-1].decode()
@@ -159,7 +163,7 @@ def received(end: socket.socket) -> bytes:
 
 
 def split(data: bytes) -> tuple[list[bytes], bytes]:
-    """Whole messages of the protocol, and the beginning of another."""
+    """Split data into complete messages of the protocol and the rest."""
     whole = []
     while len(data) >= 5 and len(data) > (length := int.from_bytes(data[1:5])):
         whole.append(data[: length + 1])
@@ -168,7 +172,7 @@ def split(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 def messages(source: socket.socket) -> Iterator[tuple[bytes, bytes]]:
-    """The protocol's messages: their kind, and they themselves."""
+    """Yield the protocol's messages, each as its kind and its bytes."""
     while True:
         head = exactly(source, 5)
         yield head[:1], head + exactly(source, int.from_bytes(head[1:]) - 4)

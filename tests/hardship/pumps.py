@@ -22,11 +22,11 @@ from typing import Any
 import everthread
 
 LONG = 32  # repetitions from which a repeat is long
-MOST = 2.0  # seconds of CPU for one call
-FLOOR = 0.03  # seconds of CPU that are no reason to measure on
+MAX_CPU_S = 2.0  # for one call
+MIN_CPU_S = 0.03  # below it, growth is not measured
 STEP = 4  # how much longer the longer text is
 GROWTH = 8.0  # how much more time it may take; in linear time it is 4, in quadratic time 16
-# What is written for a set of characters is one of these, if any is in it.
+# For a set of characters one of these is written, if the set has any.
 CHARACTERS = " a1.好-\n\t\"',:;!?[](<{_/\\=@A0é我’。，\u0301\u00a0#*|~+zZ9x"
 ENDS = ("", "!", "\n", "a", "\x00")  # what ends a pumped text, so that nothing may match in the end
 BLANKS = (" ", "\t", "\n", " \n", "\u00a0", "\u2028")
@@ -52,8 +52,8 @@ WORDS = (
 )
 TIMES = ("12/05/24 ", "May 1 2024 ", "in 2010 ", "last week ", "07/05/2024, 09:12 - ", "[2024-05-07 09:12] ")
 TALK = ("Nora: ", "[About]\n", "<think>", "<|im_end|>", "{{char}}", "as an ai ", "I'm sorry, ")
-TOLD = ("password for ", "password is ", "my password ", "key=", "eyJ-", "pin code ", "change ", "token ", " is my ")
-NASTY = (*BLANKS, *SIGNS, *WORDS, *TIMES, *TALK, *TOLD)
+SECRETS = ("password for ", "password is ", "my password ", "key=", "eyJ-", "pin code ", "change ", "token ", " is my ")
+NASTY = (*BLANKS, *SIGNS, *WORDS, *TIMES, *TALK, *SECRETS)
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Found:
 
 
 def modules() -> Iterator[ModuleType]:
-    """Imports all modules of the package, except the benchmarks, which read their own data sets."""
+    """Import all modules of the package, except the benchmarks, which read their own data sets."""
     for info in pkgutil.walk_packages(everthread.__path__, "everthread."):
         if not info.name.startswith("everthread.bench") and not info.name.endswith("__main__"):
             yield importlib.import_module(info.name)
 
 
 def patterns() -> list[Found]:
-    """Finds every pattern that a module holds, also within its lists and tables, or gives to `re` in a call."""
+    """Find every pattern that a module holds, also within its lists and tables, or gives to `re` in a call."""
     found: dict[tuple[str, int], Found] = {}
     for module in modules():
         source = inspect.getsource(module)
@@ -104,13 +104,13 @@ def _within(value: object, depth: int = 0) -> Iterator[re.Pattern[str]]:
 
 
 def _called(tree: ast.AST, names: dict[str, Any]) -> Iterator[tuple[ast.Call, re.Pattern[str]]]:
-    """The patterns in calls like re.sub("...", …), as far as they are known without running the function."""
+    """Yield the patterns in calls like re.sub("...", …), as far as they are known without running the function."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[first, *_]) if attr in CALLS:
                 try:
                     known = eval(compile(ast.Expression(first), "pattern", "eval"), names)
-                except NameError:  # of names in the function: what calls it is tried as a whole
+                except NameError:  # names in the function: the calling function is measured as a whole
                     continue
                 if isinstance(known, str):
                     yield node, re.compile(known)
@@ -132,7 +132,7 @@ class Pump:
 
 
 def pumps(pattern: re.Pattern[str]) -> list[Pump]:
-    """Pumps derived from a pattern's parse tree: each long repeat of it repeated, alone and with all that begins it."""
+    """Derive pumps from a pattern's parse tree: each long repeat of it repeated, alone and with all that begins it."""
     tree, chance = _parser.parse(pattern.pattern, pattern.flags), random.Random(repr(pattern.pattern))
     found = dict.fromkeys(Pump("", again) for again in NASTY)
     for before, body in _repeats(list(tree)):
@@ -152,7 +152,7 @@ REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 
 
 def _repeats(nodes: list[Any], before: tuple[Any, ...] = ()) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Each long repeat: what is before it, and what is repeated."""
+    """Yield each long repeat: the nodes before it, and those that it repeats."""
     for place, (kind, arg) in enumerate(nodes):
         earlier = (*before, *nodes[:place])
         inner: list[Any] = []
@@ -216,25 +216,27 @@ class _TooLong(Exception):
 
 
 def grows(work: Callable[[str], object], pump: Pump, size: int) -> bool:
-    """Whether a text of that size takes clearly more than STEP times the CPU time of one of a STEPth of it. It is
-    measured up to three times: other processes may cost it a cache, never a whole class of growth."""
+    """Return whether the CPU time grows clearly faster than the length, from a text of size / STEP to one of size.
+
+    It is measured up to three times, because other processes may evict caches.
+    """
     for _ in range(3):
         more = _spent(work, pump.text(size))
         if more == float("inf"):
             return True
-        if more < FLOOR or more <= GROWTH * max(_spent(work, pump.text(size // STEP)) for _ in range(2)):
+        if more < MIN_CPU_S or more <= GROWTH * max(_spent(work, pump.text(size // STEP)) for _ in range(2)):
             return False
     return True
 
 
 def _spent(work: Callable[[str], object], text: str) -> float:
-    """Seconds of CPU for one call; infinity where it is cut short after MOST."""
+    """Return the seconds of CPU of one call; infinity if it is interrupted after MAX_CPU_S."""
 
     def stop(*_: object) -> None:
         raise _TooLong
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MOST)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MAX_CPU_S)
     begun = time.thread_time()
     try:
         work(text)

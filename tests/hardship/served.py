@@ -32,8 +32,11 @@ PATIENCE = 120.0  # seconds; a busy machine is slow
 
 
 def made(folder: str, settings: Settings) -> FastAPI:
-    """The app, and routes to try it: `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more
-    than any socket holds, `/sleep` holds a thread, and `/most` tells how many were held at a time."""
+    """Return the app with routes for tests.
+
+    `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more than any socket buffers, `/sleep`
+    occupies a thread, and `/most` returns how many threads were occupied at a time.
+    """
     app = create_app(Services(SQLiteStore(folder), HashEmbedder(64), None, Default()), settings, closes=True)
 
     @app.get("/slow")
@@ -81,20 +84,20 @@ def made(folder: str, settings: Settings) -> FastAPI:
 
 
 class Served:
-    """A server that runs. log is what it has logged, once it has ended."""
+    """A running server. `log` holds its log once it has ended."""
 
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self.process, self.url = process, url
         self.port = int(url.rpartition(":")[2])
         self.log: list[dict[str, Any]] = []
 
-    def stop(self, told: int = signal.SIGTERM) -> int:
-        """Have it stop; its exit status."""
-        self.process.send_signal(told)
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Stop the server with a signal; return its exit status."""
+        self.process.send_signal(number)
         return self.ended()
 
     def ended(self) -> int:
-        """Wait until it has stopped; its exit status."""
+        """Wait until the server has stopped; return its exit status."""
         _, log = self.process.communicate(timeout=PATIENCE)
         self.log += [json.loads(row) for row in log.splitlines()]
         return self.process.returncode
@@ -102,13 +105,13 @@ class Served:
 
 @contextmanager
 def started(*arguments: str) -> Iterator[Served]:
-    """What a command serves, from the moment on that it prints its address."""
+    """Start a command, and yield its server once it prints its address."""
     process = subprocess.Popen(
         [sys.executable, "-W", "error", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # its workers are ended with it
+        start_new_session=True,  # so that its workers are killed with it
     )
     assert process.stdout is not None
     said = process.stdout.readline()
@@ -126,13 +129,13 @@ def started(*arguments: str) -> Iterator[Served]:
 
 @contextmanager
 def served(folder: Path, limits: dict[str, float] | None = None, **settings: Any) -> Iterator[Served]:
-    """A server over the banks of a folder, with these limits in seconds, and these settings."""
+    """Start a server for the banks of a folder, with these limits in seconds and these settings."""
     with started(__file__, str(folder), json.dumps(limits or {}), json.dumps(settings)) as running:
         yield running
 
 
 def wait_until(holds: Any, seconds: float = PATIENCE) -> None:
-    """Wait for something that must come true."""
+    """Wait until a condition holds. Raises AssertionError after some seconds."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it did not come true in time"

@@ -1,5 +1,5 @@
-"""The steps of a call in a process of its own: calls of the system and statements of SQLite. Before any of them the
-process can be killed, as by kill -9."""
+"""Records the system calls and SQLite statements of a function in a process of its own, which can be killed before any
+of them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from hardship import forked
 CALLS = ("unlink", "fsync")
 
 
-def taken(work: Callable[[], object], told: Path, last: int | None = None) -> list[str]:
-    """The steps that work takes in a forked child, as "unlink NAME", "fsync NAME" and statements; only so many, where
-    the child is then to be killed. The file `told` is used to tell them."""
+def taken(work: Callable[[], object], report: Path, last: int | None = None) -> list[str]:
+    """Run `work` in a forked child; return its steps: "unlink NAME", "fsync NAME" and SQL statements.
+
+    Args:
+        work: the function.
+        report: the file through which the child returns the steps.
+        last: the number of steps before the child is killed; None to let it finish.
+    """
 
     steps: list[str] = []
     connected: Callable[..., sqlite3.Connection] = sqlite3.connect
 
     def step(name: str) -> None:
         steps.append(name)
-        told.write_text(json.dumps(steps[:last]))
+        report.write_text(json.dumps(steps[:last]))
         if len(steps) - 1 == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -51,5 +56,5 @@ def taken(work: Callable[[], object], told: Path, last: int | None = None) -> li
 
     ended = forked.sound(forked.forked(child))
     assert ended == (last is None)
-    found: list[str] = json.loads(told.read_text())
+    found: list[str] = json.loads(report.read_text())
     return found

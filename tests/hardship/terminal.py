@@ -31,10 +31,10 @@ class Terminal:
         self.decoded = codecs.getincrementaldecoder("utf-8")("replace").decode  # a read may end inside a character
 
     def wait_for(self, text: str, interrupting: bool = False) -> str:
-        """What has appeared up to this text; the rest waits for the next call.
+        """Wait for a text; return the output before it. The rest is left for the next call.
 
-        Interrupting it, as Ctrl-C does, may have to be done again: one that comes between readline's writing of the
-        prompt and its waiting for a key is only heard at the next.
+        `interrupting` sends SIGINT, as Ctrl-C does, and repeats it: a signal between readline's prompt and its waiting
+        for a key is only handled with the next one.
         """
         end = time.monotonic() + PATIENCE
         quiet = True
@@ -58,7 +58,7 @@ class Terminal:
         os.write(self.master, text)
 
     def close(self) -> int:
-        """The exit status, once it has ended."""
+        """Wait for the command to end; return its exit status."""
         try:
             return self.process.wait(timeout=PATIENCE)
         finally:

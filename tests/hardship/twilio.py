@@ -1,4 +1,4 @@
-"""Twilio, as far as a webhook sees it: it signs what it sends, and takes messages through its REST API."""
+"""A stand-in for Twilio: signed requests to the webhook, and a REST API that accepts messages."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ SIDS = itertools.count(0xABCDEF)
 
 
 def sign(url: str, fields: Mapping[str, str], token: str = TOKEN) -> str:
-    """The signature of a request, by the words of Twilio's documentation and not by our code: the full URL, then each
-    field's name and value, sorted by name; HMAC-SHA1 with the auth token as the key; Base64."""
+    """Sign a request as Twilio's documentation describes it, independently of our code.
+
+    The signature is Base64 of HMAC-SHA1, with the auth token as the key, over the full URL and each field's name and
+    value, sorted by name.
+    """
     text = url
     for name in sorted(fields):
         text += name + fields[name]
@@ -34,19 +37,19 @@ def sign(url: str, fields: Mapping[str, str], token: str = TOKEN) -> str:
 
 @dataclass
 class Phone:
-    """Somebody who writes to the bot."""
+    """A phone that writes to the bot."""
 
     client: Any  # of httpx, or starlette's in its place
     number: str = ALICE
 
     def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
-        """Write a message; the messages that come back at once."""
+        """Send a message; return the messages of the response."""
         answer = self.post(text, sid=sid, **more)
         assert answer.status_code == 200, answer.text
         return messages(answer)
 
     def post(self, text: str, *, sid: str | None = None, **more: str) -> httpx.Response:
-        """The same; Twilio's request, answered."""
+        """Send a message as Twilio's request; return the response."""
         fields = form(text, sid or f"SM{next(SIDS):032x}", self.number, **more)
         headers = {"X-Twilio-Signature": sign(URL, fields), "Content-Type": "application/x-www-form-urlencoded"}
         answer: httpx.Response = self.client.post("/sms", content=urlencode(fields).encode(), headers=headers)
@@ -54,7 +57,7 @@ class Phone:
 
 
 def form(text: str, sid: str, number: str = ALICE, **more: str) -> dict[str, str]:
-    """The fields of an incoming message."""
+    """Build the fields of an incoming message."""
     fields = {
         "MessageSid": sid,
         "SmsSid": sid,
@@ -75,7 +78,7 @@ def form(text: str, sid: str, number: str = ALICE, **more: str) -> dict[str, str
 
 
 def messages(answer: httpx.Response) -> list[str]:
-    """The messages of a TwiML answer."""
+    """Parse the messages of a TwiML response."""
     assert answer.headers["content-type"].startswith("text/xml")
     root = ET.fromstring(answer.content)
     assert root.tag == "Response"
@@ -85,17 +88,17 @@ def messages(answer: httpx.Response) -> list[str]:
 
 @dataclass
 class Api:
-    """Twilio's REST API, for as long as the block lasts. statuses are given first, one a request."""
+    """A running stand-in for Twilio's REST API. The first requests are answered with `statuses`, one each."""
 
     url: str
-    statuses: list[tuple[int, int]] = field(default_factory=list)  # of HTTP, and Twilio's number of the error
+    statuses: list[tuple[int, int]] = field(default_factory=list)  # HTTP status and Twilio's error code
     asked: list[tuple[str, str]] = field(default_factory=list)  # path and Authorization
     sent: list[dict[str, str]] = field(default_factory=list)
 
 
 @contextmanager
 def api() -> Iterator[Api]:
-    """A server that takes messages as Twilio does."""
+    """Serve an API that accepts messages as Twilio does."""
 
     class Handler(Quiet):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""`everthread serve --workers 2`, each worker to be talked to at its own socket."""
+"""`everthread serve --workers 2`, with access to each worker at its own socket."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hardship.served import Served, started, wait_until
 
 
 def alive(at: Path) -> bool:
-    """Whether a worker takes connections at its socket, whose file is there a little sooner, and stays."""
+    """Return whether a worker accepts connections at its socket; the file exists before that, and afterwards."""
     with socket.socket(socket.AF_UNIX) as end:
         return end.connect_ex(str(at)) == 0
 
 
 class Workers:
-    """Those of a server that runs."""
+    """The workers of a running server."""
 
     def __init__(self, served: Served, folder: Path) -> None:
         self.served, self.folder = served, folder
@@ -35,13 +35,13 @@ class Workers:
         )
 
     def at(self, socket: Path) -> httpx.Client:
-        """Somebody who talks to this worker, as one who has come in at the port would."""
+        """Return a client of this worker, as if its requests came through the port."""
         return httpx.Client(
             transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://127.0.0.1/api/v1", timeout=PATIENCE
         )
 
     def claims(self) -> list[str]:
-        """The sockets of those to whom banks belong, once for each bank."""
+        """Return the names of the sockets of the workers that own banks, once for each bank."""
         return [path.readlink().name for path in self.folder.glob("everthread-*/workers/*") if path.is_symlink()]
 
     def kill(self, socket: Path) -> None:
@@ -50,8 +50,8 @@ class Workers:
 
 @contextmanager
 def two_workers(store: Path, model: str, *more: str) -> Iterator[Workers]:
-    """Two, that both answer, and whose replies come from a model at this URL."""
-    with tempfile.TemporaryDirectory(prefix="et", dir="/tmp") as folder:  # a short name: sockets are in it
+    """Start two workers with the model at this URL, and yield them once both answer."""
+    with tempfile.TemporaryDirectory(prefix="et", dir="/tmp") as folder:  # short, because paths of sockets are limited
         before = os.environ.get("TMPDIR")
         os.environ["TMPDIR"] = folder
         try:
@@ -71,7 +71,7 @@ def two_workers(store: Path, model: str, *more: str) -> Iterator[Workers]:
 
 
 class Reading:
-    """Somebody who reads a reply meanwhile. text is all that has come, status None until an answer begins."""
+    """Reads a reply in the background. `text` is what was received so far; `status` is None until the response begins."""
 
     def __init__(self, client: httpx.Client, method: str, path: str, body: object = None, **headers: str) -> None:
         self._asked = client, method, path, body, headers
@@ -91,11 +91,11 @@ class Reading:
             self.broken = True
 
     def whole(self) -> str:
-        """All of it, once it has ended."""
+        """Wait for the end of the reply; return its text."""
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
         return self.text
 
     def shows(self, text: str) -> None:
-        """Wait until this has come."""
+        """Wait until the reply contains this text."""
         wait_until(lambda: text in self.text, PATIENCE)
