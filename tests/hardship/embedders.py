@@ -34,8 +34,8 @@ class Moody:
 
 
 class Several(HashEmbedder):
-    """Returns three vectors for each text, of the whole and of either half, and two for a query, of the whole and of its
-    last word."""
+    """Returns three vectors per text (of the whole and of either half) and two per query (of the whole and of its last
+    word)."""
 
     def __init__(self, dim: int = 64) -> None:
         super().__init__(dim)

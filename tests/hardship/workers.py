@@ -71,7 +71,7 @@ def two_workers(store: Path, model: str, *more: str) -> Iterator[Workers]:
 
 
 class Reading:
-    """Reads a reply in the background. `text` is what was received so far; `status` is None until the response begins."""
+    """Reads a reply in the background. `text` is the part received; `status` is None until the response begins."""
 
     def __init__(self, client: httpx.Client, method: str, path: str, body: object = None, **headers: str) -> None:
         self._asked = client, method, path, body, headers
