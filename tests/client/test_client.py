@@ -591,7 +591,7 @@ def test_a_key_permits_only_its_bank_and_operations(store: SQLiteStore) -> None:
             client.stats()
         with Client(url, BANK) as client, pytest.raises(ConfigError, match="a key is required"):
             client.stats()
-        with Client(url, BANK, "et_wrong") as client, pytest.raises(ConfigError, match="the key is unknown"):
+        with Client(url, BANK, "et_wrong") as client, pytest.raises(ConfigError, match="unknown or revoked key"):
             client.stats()
 
 
