@@ -9,9 +9,9 @@ from everthread.types import FoundUnit, Line
 
 CosinesToTarget = Callable[[Sequence[str]], Sequence[float]]
 
-SUMMARY_TOKENS = 300  # tokens of a session's summary: packabby's number
-NOTES_TOKENS = 170  # tokens of the notes: the 125 words of the character chat
-# The subjects of texts. A text with several has the first of them.
+SUMMARY_TOKENS = 300  # tokens of a session's summary, as in packabby
+NOTES_TOKENS = 170  # tokens of the notes: about 125 words
+# The subjects of texts; a text with several subjects has the first of them.
 CATEGORIES = (
     "person",
     "family",
@@ -30,7 +30,7 @@ CATEGORIES = (
 
 
 class Scribe(Protocol):
-    """Writes about conversations. Every method raises ModelError (ScribeFailed, LLMUnavailable …) if it fails."""
+    """Writes about conversations. Every method raises ModelError (ScribeFailed, LLMUnavailable …) on failure."""
 
     name: str
 
@@ -56,15 +56,15 @@ class Scribe(Protocol):
         """Return one of the categories; "other" if none fits."""
 
     def redact(self, text: str) -> str | None:
-        """Return the text without secrets and numbers of cards and accounts; None if nothing is left."""
+        """Return the text without secrets, card numbers and account numbers; None if nothing is left."""
 
     def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
-        """Returns what of a text is about the target, word for word; None if nothing is.
+        """Return the parts of a text that are about the target, word for word; None if there are none.
 
         Args:
-            text: a summary, a key point a row.
-            target: what is to be kept, such as "food and health".
-            near: the cosines of rows to the target, for a scribe that asks no model.
+            text: a summary, one key point per row.
+            target: the subject to keep, such as "food and health".
+            near: returns the cosines of rows to the target; for a scribe without a model.
         """
 
     def is_relevant(self, query: str, text: str) -> bool:
@@ -74,7 +74,7 @@ class Scribe(Protocol):
         """Return how important a text is, from 1 (small talk) to 10 (life-changing)."""
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
-        """Return the query, reworded to be understood without the lines before it."""
+        """Return the query, reworded so that it is clear without the lines before it."""
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
-        """Return a text to be remembered, reworded to be understood without the lines before it."""
+        """Return a text to remember, reworded so that it is clear without the lines before it."""

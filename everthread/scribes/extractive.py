@@ -15,8 +15,7 @@ import numpy as np
 
 from everthread.errors import BadInput
 from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget
-from everthread.text import redaction
-from everthread.text import salience as telling
+from everthread.text import redaction, salience
 from everthread.text.analyzer import split_words, terms
 from everthread.text.centrality import Floats, degree_centrality, is_repetition, select_by_mmr, tfidf_cosines
 from everthread.text.sentences import shorten, split_sentences
@@ -24,21 +23,17 @@ from everthread.text.tokens import estimate_tokens
 from everthread.text.word_lists import alternation, load_word_lists
 from everthread.types import FoundUnit, Line
 
-MAX_CANDIDATES = 400  # sentences compared with one another, the most telling; more would cost their square
-CENTRALITY_WEIGHT = 1.0  # what being central counts beside telling; by hand
-MAX_INFORMATIVENESS = 4.0  # about what telling gives at most
-MIN_COMPARED_COSINE = 0.4  # cosine of two sentences from which they are compared for being the same
-MAX_NEW_SHARE = 0.5  # of the notes' room that new rows may take from old ones
+MAX_CANDIDATES = 400  # the most informative sentences, which are compared with one another: quadratic time
+CENTRALITY_WEIGHT = 1.0  # weight of centrality relative to informativeness; set by hand
+MAX_INFORMATIVENESS = 4.0  # about the greatest `salience.informativeness`
+MIN_COMPARED_COSINE = 0.4  # cosine of two sentences from which they are checked for repetition
+MAX_NEW_SHARE = 0.5  # of the notes' limit that new rows may take from old ones
 MAX_NOTE_TOKENS = 40  # tokens of a sentence in the notes; a longer one is shortened
-MIN_RELEVANT_SHARE = (
-    0.4  # share of the question's telling words that a relevant text holds: two of five, one of two; by hand
-)
-MIN_ABOUT_COSINE = (
-    0.25  # cosine of a row to a target from which it counts as being about it; by hand, for the shipped model
-)
-STANDALONE_WORDS = 4  # a question with this many informative words is understood by itself
-CONTEXT_LINES = 2  # whose words complete a question that leans on them
-MAX_CONTEXT_WORDS = 12  # at most, for more would drown the question
+MIN_RELEVANT_SHARE = 0.4  # of the question's informative words: two of five, one of two; set by hand
+MIN_ABOUT_COSINE = 0.25  # cosine of a row to a target from which it is about it; set by hand for the shipped model
+STANDALONE_WORDS = 4  # informative words with which a question is clear by itself
+CONTEXT_LINES = 2  # whose words complete a dependent question
+MAX_CONTEXT_WORDS = 12  # more would outweigh the question
 
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
@@ -57,12 +52,12 @@ class _Sentence:
 
     line: Line
     text: str
-    telling: float
+    informativeness: float
     terms: tuple[str, ...]
 
 
 class ExtractiveScribe:
-    """A scribe that needs no model. Safe from many threads; raises nothing but BadInput for a limit below 1."""
+    """A scribe that needs no model. Thread-safe; raises nothing but BadInput for a limit below 1."""
 
     name = "extractive"
 
@@ -71,9 +66,11 @@ class ExtractiveScribe:
 
         Example: "- 6 May 2024: I moved to Lisbon." If the first row alone exceeds the limit, it is shortened.
         """
-        said = _choose_sentences([line for line in lines if line.speaker == person])
+        sentences = _choose_sentences([line for line in lines if line.speaker == person])
         return "\n".join(
-            _select_rows(said, [format_dated(each.line.said_at.date(), "") for each in said], check_limit(limit))
+            _select_rows(
+                sentences, [format_dated(each.line.said_at.date(), "") for each in sentences], check_limit(limit)
+            )
         )
 
     def update_notes(
@@ -100,7 +97,7 @@ class ExtractiveScribe:
 
         A category that is not among CATEGORIES is recognized by its name alone.
         """
-        return telling.choose_category(text, categories)
+        return salience.choose_category(text, categories)
 
     def redact(self, text: str) -> str | None:
         """Return the text with [removed] for card and account numbers, keys, passwords and PINs.
@@ -120,18 +117,18 @@ class ExtractiveScribe:
         kept = [
             row
             for row, cosine in zip(rows, cosines, strict=True)
-            if telling.is_about(join_row(row), target) or cosine >= MIN_ABOUT_COSINE
+            if salience.is_about(join_row(row), target) or cosine >= MIN_ABOUT_COSINE
         ]
         return "\n".join(kept) or None
 
     def is_relevant(self, query: str, text: str) -> bool:
         """Return whether the text has at least MIN_RELEVANT_SHARE of the query's informative words, by their stems."""
-        wanted = frozenset(terms(" ".join(telling.informative_words(query))))
-        return bool(wanted) and len(wanted.intersection(terms(text))) >= MIN_RELEVANT_SHARE * len(wanted)
+        query_terms = frozenset(terms(" ".join(salience.informative_words(query))))
+        return bool(query_terms) and len(query_terms.intersection(terms(text))) >= MIN_RELEVANT_SHARE * len(query_terms)
 
     def rate_importance(self, text: str) -> int:
-        """By rules: small talk 1, births, deaths and weddings 9, illness 8, moving and jobs 7, promises 6 …"""
-        return telling.rate_importance(text)
+        """Rate the importance by rules: small talk 1, births, deaths and weddings 9, illness 8, moving and jobs 7 …"""
+        return salience.rate_importance(text)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
         """Return the query, followed by the informative words of the last two lines if it depends on them.
@@ -139,17 +136,17 @@ class ExtractiveScribe:
         It does if it has fewer than STANDALONE_WORDS informative words and says "he", "it", "there" or "and …", or if
         it has no informative word at all.
         """
-        held = telling.count_words(telling.informative_words(query))
-        if held >= STANDALONE_WORDS or (held and not _DEPENDENT.search(query)):
+        words = salience.count_words(salience.informative_words(query))
+        if words >= STANDALONE_WORDS or (words and not _DEPENDENT.search(query)):
             return query
-        here = set(split_words(query))
-        before = [
+        query_words = set(split_words(query))
+        earlier = [
             word
             for line in lines[-CONTEXT_LINES:]
             for word in _WORD.findall(line.text)
-            if telling.informative_words(word)
+            if salience.informative_words(word)
         ]
-        carried = [word for word in dict.fromkeys(before) if not here.issuperset(split_words(word))]
+        carried = [word for word in dict.fromkeys(earlier) if not query_words.issuperset(split_words(word))]
         return " ".join([query, *carried[-MAX_CONTEXT_WORDS:]])
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
@@ -198,56 +195,61 @@ def _is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
 
 
 def _choose_sentences(lines: Sequence[Line]) -> list[_Sentence]:
-    """Return at most MAX_CANDIDATES informative sentences in the order they were said, none repeated by a later one."""
+    """Return at most MAX_CANDIDATES informative sentences in the order they were said, none repeated by a later."""
     latest: dict[tuple[str, ...], _Sentence] = {}
     for line in sorted(lines, key=lambda line: (line.said_at, line.seq)):
         for text in split_sentences(line.text):
-            if worth := telling.informativeness(text):
-                said = _Sentence(line, text, worth, tuple(terms(text)))
-                latest.pop(said.terms, None)
-                latest[said.terms] = said
-    found = list(latest.values())
-    best = sorted(range(len(found)), key=lambda place: -found[place].telling)[:MAX_CANDIDATES]
-    return [found[place] for place in sorted(best)]
+            if rating := salience.informativeness(text):
+                sentence = _Sentence(line, text, rating, tuple(terms(text)))
+                latest.pop(sentence.terms, None)
+                latest[sentence.terms] = sentence
+    unique = list(latest.values())
+    chosen = sorted(range(len(unique)), key=lambda index: -unique[index].informativeness)[:MAX_CANDIDATES]
+    return [unique[index] for index in sorted(chosen)]
 
 
 def _select_rows(
-    said: Sequence[_Sentence], prefixes: Sequence[str], room: int, longest: int | None = None
+    candidates: Sequence[_Sentence], prefixes: Sequence[str], room: int, max_row_tokens: int | None = None
 ) -> list[str]:
-    """The rows of the sentences that tell the most and repeat each other the least, in the order said, in room tokens.
+    """Return the most informative and least repetitive rows that fit in `room` tokens, in their order.
 
     If no row fits, the best is shortened.
     """
-    near = tfidf_cosines([each.terms for each in said])  # (N, N)
-    kept = _find_unrepeated(said, near)
-    if not kept:
+    similarity = tfidf_cosines([each.terms for each in candidates])  # (N, N)
+    unrepeated = _find_unrepeated(candidates, similarity)
+    if not unrepeated:
         return []
-    near = near[np.ix_(kept, kept)]
-    worth = CENTRALITY_WEIGHT * degree_centrality(near) + np.array([said[place].telling for place in kept])  # (N,)
-    texts = [said[place].text if longest is None else shorten(said[place].text, longest) for place in kept]
-    rows = [prefixes[place] + text for place, text in zip(kept, texts, strict=True)]
-    costs = [estimate_tokens(row) + 1 for row in rows]  # with the end of the row
+    similarity = similarity[np.ix_(unrepeated, unrepeated)]
+    relevance = CENTRALITY_WEIGHT * degree_centrality(similarity) + np.array(
+        [candidates[place].informativeness for place in unrepeated]
+    )  # (N,)
+    texts = [
+        candidates[place].text if max_row_tokens is None else shorten(candidates[place].text, max_row_tokens)
+        for place in unrepeated
+    ]
+    rows = [prefixes[place] + text for place, text in zip(unrepeated, texts, strict=True)]
+    costs = [estimate_tokens(row) + 1 for row in rows]  # including the line break
     left = room + 1
 
-    def fits(place: int) -> bool:
+    def accepts(place: int) -> bool:
         nonlocal left
         left -= (cost := costs[place] if costs[place] <= left else 0)
         return cost > 0
 
-    if taken := select_by_mmr(worth / (CENTRALITY_WEIGHT + MAX_INFORMATIVENESS), near, fits):
-        return [rows[place] for place in sorted(taken)]
-    best = int(worth.argmax())
-    prefix = prefixes[kept[best]]
+    if selected := select_by_mmr(relevance / (CENTRALITY_WEIGHT + MAX_INFORMATIVENESS), similarity, accepts):
+        return [rows[place] for place in sorted(selected)]
+    best = int(relevance.argmax())
+    prefix = prefixes[unrepeated[best]]
     cut = shorten(texts[best], room - estimate_tokens(prefix))
     return [prefix + cut] if cut else []
 
 
-def _find_unrepeated(said: Sequence[_Sentence], near: Floats) -> list[int]:
-    """The places of the sentences that no later one repeats. Whatever repeats another is at least NEAR to it."""
-    sets = [frozenset(each.terms) for each in said]
-    pairs = np.argwhere(np.triu(near, 1) >= MIN_COMPARED_COSINE)
+def _find_unrepeated(candidates: Sequence[_Sentence], similarity: Floats) -> list[int]:
+    """Return the indices of the sentences that no later one repeats; repetitions have at least MIN_COMPARED_COSINE."""
+    sets = [frozenset(each.terms) for each in candidates]
+    pairs = np.argwhere(np.triu(similarity, 1) >= MIN_COMPARED_COSINE)
     repeated = {int(one) for one, later in pairs if is_repetition(sets[one], sets[later])}
-    return [place for place in range(len(said)) if place not in repeated]
+    return [place for place in range(len(candidates)) if place not in repeated]
 
 
 def _select_newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[str]:

@@ -48,22 +48,20 @@ from everthread.types import FoundUnit, Line, Message, Sampling
 
 Result = TypeVar("Result")
 
-MAX_ATTEMPTS = 2  # a wrong answer is asked for once more
-ANSWER_TOKENS = (
-    2_000  # tokens an answer may have beside what is asked for: room to think, and an end to a model that has none
-)
-PROMPT_TOKENS = 500  # tokens of our own words in a prompt, and of the marks
-MIN_MATERIAL_TOKENS = 200  # tokens of the conversation that are sent to a model with however small a context
-WORDS_PER_TOKEN = 0.6  # of a limit in tokens, as words asked for; models write more than they are asked for
-MAX_ADDED_TOKENS = 60  # tokens by which a text may grow when it is rewritten
-MAX_COPIED_TOKENS = 1_500  # tokens that a model is asked to copy at once; of more, small ones lose some
+MAX_ATTEMPTS = 2  # an unusable answer is requested once more
+ANSWER_TOKENS = 2_000  # of an answer beyond the limit: room for reasoning, and a bound on a model that never ends
+PROMPT_TOKENS = 500  # tokens of a prompt's instruction and marks
+MIN_MATERIAL_TOKENS = 200  # tokens of the conversation that are sent even to a model with a tiny context
+WORDS_PER_TOKEN = 0.6  # of a limit, for the instruction; models write more than requested
+MAX_ADDED_TOKENS = 60  # by which rewording may lengthen a text
+MAX_COPIED_TOKENS = 1_500  # that a model is asked to copy at once; small models lose some of more
 MAX_NAME_CHARS = 60  # characters of the person's name in a prompt
-MIN_COMPARED_TERMS = 10  # of notes; so few may change all at once
-MIN_KEPT_SHARE = 0.1  # share of the old notes' words that new notes hold at least; fewer, and the model has lost them
+MIN_COMPARED_TERMS = 10  # of notes; shorter notes may change entirely
+MIN_KEPT_SHARE = 0.1  # of the old notes' terms that new notes have; with fewer, the model has lost them
 
 
 class LLMScribe:
-    """A scribe that asks a language model. Safe from many threads if the model is.
+    """A scribe that asks a language model. Thread-safe if the model is.
 
     Errors of the model are passed on. ScribeFailed is raised after two unusable answers; its message names the request
     and the fault, and contains no word of the conversation or the answer.
@@ -158,7 +156,7 @@ class LLMScribe:
         return _remove_duplicates(rows)
 
     def _merged(self, rows: list[str], person: str, days: Sequence[date], limit: int) -> list[str]:
-        """The rows of all parts as rows of at most limit tokens, group by group as the model's context has room."""
+        """Merge the rows of all parts to at most `limit` tokens, in groups that fit the model's context."""
         while estimate_tokens("\n".join(rows)) > limit:
             groups = list(group_rows(rows, self._room(limit)))
             fewer: list[str] = []
@@ -187,7 +185,7 @@ class LLMScribe:
         return self._ask("notes", prompts.NOTE.format(words=_word_limit(limit)), data, Notes, usable, limit)
 
     def _copied(self, text: str, what: str, asked: str, **more: str) -> str | None:
-        """Returns the sentences of a text that the model copies, word for word; None if it copies none."""
+        """Return the sentences of a text that the model copies, word for word; None if it copies none."""
         spans: list[Span] = []
         start = 0
         for piece in split_by_tokens(text, min(self._room(0) // 2, MAX_COPIED_TOKENS)):
@@ -197,7 +195,7 @@ class LLMScribe:
         return join_spans(text, spans) or None
 
     def _spans(self, piece: str, what: str, asked: str, more: Mapping[str, str]) -> list[Span]:
-        """Returns where in a piece of a text the sentences are that the model lets pass."""
+        """Return the spans of the sentences in a piece of text that the model copies."""
 
         def usable(answer: CopiedSentences) -> list[Span]:
             spans = find_spans(piece, answer.keep)
@@ -211,7 +209,7 @@ class LLMScribe:
         limit = estimate_tokens(text) + MAX_ADDED_TOKENS
         room = self._room(limit) - estimate_tokens(text)
         if not lines or not text.strip() or room < MIN_MATERIAL_TOKENS:
-            return text  # too long to be written again within the model's context
+            return text  # too long to be reworded within the model's context
 
         def usable(answer: Rewritten) -> str:
             if not answer.text.strip():
@@ -222,14 +220,14 @@ class LLMScribe:
         return self._ask("a rewritten text", asked, data, Rewritten, usable, limit)
 
     def _room(self, limit: int) -> int:
-        """Tokens that the material of a prompt may have, if an answer is to have about limit."""
+        """Return the tokens that a prompt's material may have if the answer has about `limit`."""
         return max(self.llm.context - self._answer(limit) - PROMPT_TOKENS, MIN_MATERIAL_TOKENS)
 
     def _answer(self, limit: int) -> int:
         return max(min(self.llm.context // 2, ANSWER_TOKENS + 4 * limit), 1)
 
     def _short(self, text: str) -> str:
-        """As much of a text as is judged: what comes behind changes no verdict."""
+        """Return the beginning of a text, by which it is judged."""
         return truncate(text, self._room(0) // 2)
 
     def _ask(
@@ -248,20 +246,20 @@ def ask_for_json(
     use: Callable[[Wanted], Result],
     tokens: int,
 ) -> Result:
-    """Ask a model for JSON, and once more with the reason where its answer can't be used.
+    """Ask a model for JSON, and once more with the reason if its answer can't be used.
 
     Args:
         llm: the model.
-        what: what is asked for, as an error names it.
+        what: the name of the request in errors.
         asked: the instruction.
         data: the material, between marks.
         wanted: the form of the answer.
-        use: makes of the answer what is returned, or raises Unusable.
+        use: converts the answer to the result, or raises Unusable.
         tokens: the most that the answer may have.
 
     Raises:
-        ScribeFailed: where no answer could be used.
-        ModelError: as the model raises it.
+        ScribeFailed: if no answer could be used.
+        ModelError: if the model fails.
     """
     sent = data
     for _ in range(MAX_ATTEMPTS):

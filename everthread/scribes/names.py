@@ -17,9 +17,9 @@ def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
     """Open the scribe, which writes notes and summaries.
 
     Args:
-        llm: the language model that replies, which is also the scribe's where no other is named.
-        spec: a scribe as it is, or its model by name as for `open_llm`; `none` is the extractive scribe, which needs no
-            model. Without it, the configuration's `scribe_model`.
+        llm: the language model that replies; the scribe uses it if no other is named.
+        spec: a scribe, or the name of its model as for `open_llm`; `none` is the extractive scribe, which needs no
+            model. Default: the configured `scribe_model`.
 
     Returns:
         The scribe.
@@ -36,7 +36,7 @@ def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
     key = settings.llm_key
     if name.startswith(("http://", "https://")):
         same = name.partition("#")[0].rstrip("/") == settings.llm_url.rstrip("/")
-        key = settings.scribe_key or (key if same else "")  # no key goes to another server than its own
+        key = settings.scribe_key or (key if same else "")  # a key is never sent to another server
     return make_scribe(find_model(replace(settings, llm_key=key, llm_prices=""), name))
 
 

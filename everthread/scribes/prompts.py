@@ -1,6 +1,6 @@
-"""The prompts of LLMScribe. Their material is laid out, cut to the model's context, and found again in the answers.
+"""The prompts of LLMScribe, and the functions that quote material, split it to the model's context and parse answers.
 
-The prompts are short and plain, for small models. Braces that are doubled stand in what goes through `format`. Pure.
+The prompts are short and plain, for small models. Doubled braces are in texts that are formatted with `format`. Pure.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ REWRITE_MEMORY = (
 
 
 def quote_parts(**parts: str) -> str:
-    """Texts as material: each under its name, between marks that none of them can hold; empty ones are left out."""
+    """Quote texts as material: each under its name, between marks that no text can contain; empty ones are left out."""
     return "\n\n".join(
         f"{name.replace('_', ' ')}:\n<<<\n{_MARKS.sub(lambda mark: mark[0][:2], text)}\n>>>"
         for name, text in parts.items()
@@ -102,7 +102,7 @@ def _split_long_lines(lines: Sequence[Line], room: int) -> Iterator[Line]:
 
 
 def _line_tokens(line: Source) -> int:
-    """Tokens of a line in a layout, at most."""
+    """Return the most tokens that a line takes when formatted."""
     return estimate_tokens(format_line(line)) + estimate_tokens(format_heading(line)) + 3
 
 
@@ -122,11 +122,11 @@ def group_rows(rows: Sequence[str], room: int) -> Iterator[list[str]]:
     return _group(rows, room, lambda row: estimate_tokens(row) + 1)
 
 
-def _group(each: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> Iterator[list[Piece]]:
-    """These in their order, in groups that cost at most room, or of one."""
+def _group(items: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> Iterator[list[Piece]]:
+    """Yield the items in their order, in groups that cost at most `room`, or of one item."""
     group: list[Piece] = []
     left = room
-    for piece in each:
+    for piece in items:
         spent = cost(piece)
         if group and spent > left:
             yield group
@@ -137,19 +137,19 @@ def _group(each: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> It
         yield group
 
 
-def parse_day(told: str, days: Sequence[date]) -> date:
+def parse_day(answer: str, days: Sequence[date]) -> date:
     """Return the day that a model gave, if it is one of these; else the first of them."""
     for each in days:
         forms = (each.isoformat(), format_day(each), f"{each:%B} {each.day}, {each.year}")
-        if any(re.search(rf"(?<!\d){form}(?!\d)", told, re.IGNORECASE) for form in forms):
+        if any(re.search(rf"(?<!\d){form}(?!\d)", answer, re.IGNORECASE) for form in forms):
             return each
     return days[0]
 
 
 def find_spans(text: str, rows: Sequence[str]) -> list[Span]:
-    """Return the spans of the rows in the text, blanks aside, with the bullet and the day of a row of a summary.
+    """Return the spans of the rows in the text, ignoring whitespace, with the bullet and day of a summary's row.
 
-    Rows that the text doesn't hold have no span.
+    Rows that are not in the text have no span.
     """
     places = [place for place, letter in enumerate(text) if not letter.isspace()]
     dense = "".join(text[place] for place in places)
@@ -168,20 +168,20 @@ def _row_head_start(text: str, start: int) -> int:
 
 
 def find_name(answer: str, names: Sequence[str]) -> str:
-    """Returns the name that occurs first in an answer, the longest of those that begin there; "other" if none does."""
-    said = answer.casefold()
-    found = [(match.start(), -len(name), name) for name in names if (match := _find_word(name, said))]
+    """Return the name that occurs first in an answer, of several there the longest; "other" if none occurs."""
+    folded = answer.casefold()
+    found = [(match.start(), -len(name), name) for name in names if (match := _find_word(name, folded))]
     return min(found)[2] if found else "other"
 
 
-def _find_word(name: str, said: str) -> re.Match[str] | None:
-    return re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", said) or (
-        None if name.isascii() else re.search(re.escape(name.casefold()), said)
+def _find_word(name: str, folded: str) -> re.Match[str] | None:
+    return re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", folded) or (
+        None if name.isascii() else re.search(re.escape(name.casefold()), folded)
     )
 
 
 def join_spans(text: str, spans: Sequence[Span]) -> str:
-    """Return the text of the spans in their order, with a blank or a line break for the text left out between two."""
+    """Return the text of the spans in their order, with a space or a line break for omitted text."""
     kept = ""
     end = 0
     for start, until in sorted(spans):

@@ -1,7 +1,6 @@
-"""Learning refusing words from a language model: from real replies, or from what it says about its own refusals.
+"""Learns refusing words from a language model: from real replies, or from its account of its own refusals.
 
-A model's intensities go from 1 to 10 and are scaled to the dictionary's 0 to 2. (The way in which the Emi chatbot made
-its dictionary.)
+A model's intensities, from 1 to 10, are scaled to the dictionary's 0 to 2. (The method of the Emi chatbot.)
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from everthread.text.analyzer import UNSPACED, normalize
 from everthread.text.refusal_words import MAX_INTENSITY, add_phrases, extend_shipped, read_tables, shipped_words
 from everthread.text.tokens import estimate_tokens
 
-MAX_MODEL_INTENSITY = 10  # the highest intensity that a model gives
+MAX_MODEL_INTENSITY = 10  # the highest intensity in a model's answer
 ANSWER_TOKENS = 1_000  # tokens
 MAX_WORD_CHARS = 60  # characters of a word or phrase
-MIN_WORD_CHARS, MIN_WORD_CHARS_UNSPACED = 4, 2  # shorter ones, such as "no", are in every other reply
+MIN_WORD_CHARS, MIN_WORD_CHARS_UNSPACED = 4, 2  # shorter words, such as "no", are too common
 
 FROM_REPLIES = (
     "The REPLIES come from a chatbot, and some of them refuse what the person asked for. List the words and short "
@@ -43,18 +42,18 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def learn_from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
-    """Ask a model by which words these replies refuse.
+    """Ask a model for the words by which these replies refuse.
 
     Args:
         llm: the model.
-        replies: real replies, the most telling first; as many are sent as half the model's context holds.
+        replies: real replies, the most informative first; as many are sent as fit in half the model's context.
 
     Returns:
         Words that occur in the replies, with intensities from 0 to 2.
 
     Raises:
-        ScribeFailed: where the answer could not be used twice.
-        ModelError: as the model raises it.
+        ScribeFailed: if two answers could not be used.
+        ModelError: if the model fails.
     """
     sent: list[str] = []
     room = llm.context // 2
@@ -63,13 +62,13 @@ def learn_from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
         if room < 0 and sent:
             break
         sent.append(reply)
-    there = normalize("\n".join(sent))
+    text = normalize("\n".join(sent))
     found = _ask_for_words(llm, FROM_REPLIES, quote_parts(REPLIES="\n\n".join(sent)))
-    return {word: intensity for word, intensity in found.items() if word in there}
+    return {word: intensity for word, intensity in found.items() if word in text}
 
 
 def learn_from_model(llm: LLM, language: str) -> dict[str, float]:
-    """Ask a model by which words it refuses.
+    """Ask a model for the words by which it refuses.
 
     Args:
         llm: the model.
@@ -79,18 +78,18 @@ def learn_from_model(llm: LLM, language: str) -> dict[str, float]:
         Words with intensities from 0 to 2.
 
     Raises:
-        ScribeFailed: where the answer could not be used twice.
-        ModelError: as the model raises it.
+        ScribeFailed: if two answers could not be used.
+        ModelError: if the model fails.
     """
     return _ask_for_words(llm, FROM_ITSELF, quote_parts(LANGUAGE=language))
 
 
 def save_words(path: Path, words: Mapping[str, float]) -> None:
-    """Add words to a file, whole or not at all. Words that it has already are overwritten; its comments are lost.
+    """Add words to a file atomically. Words that it already has are overwritten; its comments are lost.
 
     Raises:
-        ConfigError: where the file that is there can't be understood.
-        StoreUnavailable: where it can't be written.
+        ConfigError: if the existing file is invalid.
+        StoreUnavailable: if it can't be written.
     """
     tables = read_tables(path) if path.exists() else {}
     if tables:

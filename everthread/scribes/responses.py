@@ -15,11 +15,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 
 from everthread.text.word_lists import load_word_lists
 
-MAX_ANSWER_CHARS = (
-    100_000  # characters of an answer; repairing takes the square of its length where it is nothing but braces
-)
+MAX_ANSWER_CHARS = 100_000  # repairing an answer of nothing but braces takes quadratic time
 
-_THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # what reasoning models put before their answer
+_THOUGHT = re.compile(r"(?s)^.*</think(?:ing)?>")  # the reasoning before an answer
 _BARE_LIST = re.compile(r"(?s)(?:```\w*\s*)?\[(?:.*\][\s`]*|[^\]]*)")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _LISTS = load_word_lists(__file__).values()
@@ -29,7 +27,7 @@ _VERDICTS: dict[str, bool] = {
 
 
 class Unusable(Exception):
-    """An answer that can't be used. It says why, without a word of the answer: that is written from a conversation."""
+    """An unusable answer. The message gives the reason and quotes nothing of the answer, which may be private."""
 
 
 class Answer(BaseModel):
@@ -41,32 +39,32 @@ class Answer(BaseModel):
 
 
 def _coerce_row(value: object) -> object:
-    """A row that came as an object: its texts."""
+    """Join the texts of a row that is an object."""
     if isinstance(value, dict):
         return ": ".join(str(each) for each in value.values() if isinstance(each, str | int | float))
     return value
 
 
 def _coerce_rows(value: object) -> object:
-    """Rows that came as one text, or as nothing."""
+    """Split rows that are one text; None means no rows."""
     if isinstance(value, str):
         return value.splitlines()
     return [] if value is None else value
 
 
 def _coerce_point(value: object) -> object:
-    """A point that came as bare text, or without its date."""
+    """Complete a point that is a bare text or has no date."""
     if isinstance(value, dict):
         return {**value, "date": value.get("date") or ""}
     return {"date": "", "point": value} if isinstance(value, str) else value
 
 
 def _coerce_rating(value: object) -> object:
-    """The number in "8/10" or "about 8", between 1 and 10."""
+    """Return the number in "8/10" or "about 8", between 1 and 10."""
     if isinstance(value, str) and (found := _NUMBER.search(value)):
         value = float(found[0].replace(",", "."))
     if isinstance(value, bool):
-        return None  # which pydantic takes for no number
+        return None  # which pydantic rejects as a number
     if isinstance(value, int | float) and value == value:
         return int(max(1.0, min(10.0, float(value))) + 0.5)
     return value
@@ -101,7 +99,7 @@ class Category(Answer):
 
 
 def category_answer(names: Sequence[str]) -> type[Category]:
-    """Returns the answer that is one of these categories, by its schema."""
+    """Return the form of an answer whose schema allows only these categories."""
     listed = Annotated[str, WithJsonSchema({"type": "string", "enum": list(names)})]
     return create_model("Category", __base__=Category, category=(listed, ...))
 
