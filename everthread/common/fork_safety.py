@@ -1,7 +1,7 @@
-"""Locks, and objects that hold some, in a process that was forked.
+"""Makes locks, and objects that contain locks, usable in a forked process.
 
-A child has the objects of its parent and none of its threads: a lock that another thread held at the fork is held in
-the child for ever.
+A child has its parent's objects and none of its threads: a lock that another thread held at the fork would stay locked
+in the child for ever.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ class ForkAware(Protocol):
         """Start over in the child: with free locks, and without what belongs to the parent."""
 
 
-_renewed: WeakSet[ForkAware] = WeakSet()
+_registered: WeakSet[ForkAware] = WeakSet()
 
 
-def register(each: ForkAware) -> None:
-    """Have an object start over in every child that is forked while it lives. To be called once it is whole."""
-    _renewed.add(each)
+def register(instance: ForkAware) -> None:
+    """Renew an object in every child that is forked while it exists. Call this when it is fully initialized."""
+    _registered.add(instance)
 
 
 class Lock:
     """A lock that is free in a forked child."""
 
     def __init__(self) -> None:
-        self._taken: threading.Lock | None = None  # what `release` gives back; in a child it may be the parent's
+        self._taken: threading.Lock | None = None  # the lock that `release` releases; in a child it may be the parent's
         self.renew()
         register(self)
 
     def renew(self) -> None:
-        """Be free, whether or not a thread of the parent holds it."""
+        """Unlock, whether or not a thread of the parent holds the lock."""
         self._lock = threading.Lock()
 
     def acquire(self, timeout: float = -1) -> bool:
-        """Take it; False where that takes longer than `timeout` seconds."""
+        """Acquire the lock; return False if that takes longer than `timeout` seconds."""
         lock = self._lock
         if not lock.acquire(timeout=timeout):
             return False
@@ -49,7 +49,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Give it back. In a child, a thread that held it when it forked has nothing more to give back."""
+        """Release the lock. In a child, this does nothing for a lock that the thread held when it forked."""
         lock, self._taken = self._taken, None
         if lock is not None:
             lock.release()
@@ -63,10 +63,10 @@ class Lock:
         self.release()
 
 
-def _forked() -> None:
-    for each in list(_renewed):
+def _renew_all() -> None:
+    for each in list(_registered):
         each.renew()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_renew_all)

@@ -33,7 +33,7 @@ class Retries:
         """Set the delays and their limits.
 
         Args:
-            delays_s: seconds before each retry; as many retries as delays.
+            delays_s: seconds before each retry; there are as many retries as delays.
             max_total_delay_s: seconds that all delays may take together.
             deadline: the time.monotonic() after which no retry begins.
             sleep: called with the seconds of each delay.

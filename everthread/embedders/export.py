@@ -1,14 +1,14 @@
-"""Turning a sentence-transformers folder into one that OnnxEmbedder reads: model.onnx, tokenizer.json, embedder.json.
+"""Converts a sentence-transformers folder to one that OnnxEmbedder reads: model.onnx, tokenizer.json, embedder.json.
 
     python -m everthread.embedders.export FOLDER OUT [--name NAME] [--quantise int8|none]
 
-It is for bringing one's own model, and made the one in minilm/. It wants the `train` extra (torch, transformers, onnx,
-onnxscript); what it writes wants none of them. It knows BERT and its kin with mean or CLS pooling. It does not know
-whether a model is any good, and never downloads one.
+It exports your own model, and made the one in minilm/. It needs the `train` extra (torch, transformers, onnx,
+onnxscript); the exported model needs none of them. It supports BERT and similar models with mean or CLS pooling. It
+doesn't judge a model's quality, and never downloads one.
 
 Quantising was chosen by measurement (docs/benchmarks.md). Weights become eight-bit, with a scale for each output
-channel, embedding tables eight-bit per row, and activations are quantised as they come. Quantised in blocks instead
-(MatMulNBits) the vectors are closer to fp32 (cosine 0.999 to 0.991), recall is no better, and no time is saved.
+channel, embedding tables eight-bit per row, and activations are quantised dynamically. Quantised in blocks instead
+(MatMulNBits), the vectors are closer to fp32 (cosine 0.999 to 0.991), recall is no better, and no time is saved.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     import torch
 
 Quantise = Literal["int8", "none"]
-TABLE = 256  # a table of fewer rows (token types) is not worth quantising
-MASKED = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and no sum overflows
+MIN_TABLE_ROWS = 256  # a table of fewer rows (token types) is not worth quantising
+MASK_SCORE = -10_000.0  # added to the score of a padded token: e^-10000 is 0, and no sum overflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def read_source_config(folder: Path) -> SourceConfig:
 
 
 def _pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
-    """Old folders hold one flag for each way of pooling, newer ones a word."""
+    """Read the pooling: old folders have one flag per method, newer ones a word."""
     words = {"mean_tokens": "mean", "cls_token": "cls"}
     on = [key.removeprefix("pooling_mode_") for key, flag in config.items() if key.startswith("pooling_mode_") and flag]
     ways = [words.get(way, way) for way in on] or [config.get("pooling_mode", "nothing")]
@@ -112,7 +112,7 @@ def _max_tokens(folder: Path, transformer: Path) -> int:
 
 
 def _tokenizer_text(folder: Path) -> str:
-    """tokenizer.json without the padding and truncation that its last user left in it: the embedder sets its own."""
+    """Return tokenizer.json without padding and truncation, which the embedder sets itself."""
     tokenizer = _json(folder / "tokenizer.json", "load the tokenizer with transformers and save it as a fast one")
     tokenizer["padding"] = tokenizer["truncation"] = None
     return json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")) + "\n"
@@ -132,7 +132,7 @@ def _json_or_empty(path: Path) -> Any:
 
 
 def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quantise) -> int:
-    """Trace, fuse and quantise; returns the vector's length."""
+    """Trace, optimize and quantise the model; return the number of dimensions."""
     try:
         import onnx
         import onnxscript  # noqa: F401  torch's exporter wants it, and says so less clearly
@@ -146,16 +146,16 @@ def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quant
     with tempfile.TemporaryDirectory() as scratch:
         traced = Path(scratch, "traced.onnx")
         _trace(encoder, source, traced)
-        model = _fuse(traced)
+        model = _optimize(traced)
         if quantise == "int8":
-            # Not fused once more: that would write attributes which an older onnxruntime refuses.
+            # Not optimized again: that would write attributes which an older onnxruntime rejects.
             model = _quantise(model, Path(scratch))
-    onnx.save(_bare(model), path)
+    onnx.save(_strip_metadata(model), path)
     return int(encoder.config.hidden_size)
 
 
 def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
-    """Token ids and mask in, one vector a text out; pooling and normalising are inside the graph."""
+    """Write a graph from token ids and mask to one vector per text, including pooling and normalising."""
     import torch
 
     takes_types = "token_type_ids" in inspect.signature(encoder.forward).parameters
@@ -167,8 +167,8 @@ def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
 
         def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
             keep = attention_mask.to(torch.float32)  # (N, T)
-            # A ready-made additive mask passes by transformers' own mask code, which traces into a hundred nodes.
-            bias = (1.0 - keep[:, None, None, :]) * MASKED  # (N, 1, 1, T)
+            # An additive mask bypasses transformers' own mask code, which would be traced into a hundred nodes.
+            bias = (1.0 - keep[:, None, None, :]) * MASK_SCORE  # (N, 1, 1, T)
             types = {"token_type_ids": torch.zeros_like(input_ids)} if takes_types else {}
             hidden = self.encoder(input_ids=input_ids, attention_mask=bias, **types).last_hidden_state  # (N, T, D)
             vector = hidden[:, 0] if source.pooling == "cls" else _mean(hidden, keep)
@@ -178,7 +178,7 @@ def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
 
     ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 0]])
     shape = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
-    with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # of torch's own inner workings
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # of torch's internals
         torch.onnx.export(
             Sentence().eval(),
             (ids, (ids > 0).long()),
@@ -197,8 +197,8 @@ def _mean(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
     return (hidden * weight).sum(1) / weight.sum(1).clamp(min=1.0)  # (N, D)
 
 
-def _fuse(path: Path) -> onnx.ModelProto:
-    """onnxruntime's optimisations, done once and for all. EXTENDED: the level above writes this very CPU's layout."""
+def _optimize(path: Path) -> onnx.ModelProto:
+    """Apply onnxruntime's optimisations up to EXTENDED; the next level would write a layout for this CPU alone."""
     import onnx
     import onnxruntime as ort
 
@@ -234,7 +234,7 @@ def _quantise_tables(model: onnx.ModelProto) -> None:
     from onnx import TensorProto, helper, numpy_helper
 
     graph = model.graph
-    tables = {t.name: t for t in graph.initializer if len(t.dims) == 2 and t.dims[0] >= TABLE}
+    tables = {t.name: t for t in graph.initializer if len(t.dims) == 2 and t.dims[0] >= MIN_TABLE_ROWS}
     nodes = []
     for node in graph.node:
         if node.op_type != "Gather" or node.input[0] not in tables:
@@ -258,8 +258,8 @@ def _quantise_tables(model: onnx.ModelProto) -> None:
     graph.node.extend(nodes)
 
 
-def _bare(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Without the notes of the exporter, which hold source lines and paths of the machine it ran on."""
+def _strip_metadata(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Remove the exporter's metadata, which holds source lines and paths of this machine."""
     graph = model.graph
     del graph.value_info[:]
     for part in (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):

@@ -24,7 +24,7 @@ GOODAI_MODELS = {  # models that goodai-ltm trained itself, and the public model
 
 
 def open_embedder(given: Embedder | str | None = None, *, device: object = None) -> Embedder:
-    """Returns an embedder as it is, or by name; without either, the configured one.
+    """Open an embedder by name, or return one that is open; without either, the configured one.
 
     Args:
         given: an object, or `minilm` (ships with the package), `st:NAME` or `sentence-transformers:NAME`,
@@ -40,7 +40,7 @@ def open_embedder(given: Embedder | str | None = None, *, device: object = None)
     if device is not None:
         settings = replace(settings, device=str(device))
     name = settings.embedder if given is None else given
-    found = _named(name, settings) if isinstance(name, str) else name
+    found = _open_named(name, settings) if isinstance(name, str) else name
     if device is not None and not isinstance(found, SentenceTransformerEmbedder):
         raise ConfigError(
             f"invalid device {device!s}: {found.name} doesn't run on torch; expected none (ONNX models use the "
@@ -50,25 +50,25 @@ def open_embedder(given: Embedder | str | None = None, *, device: object = None)
 
 
 def is_on_torch(given: object) -> bool:
-    """Returns whether torch runs the model of this name, so that it has a device; None is the configured one."""
+    """Return whether torch runs the model of this name, so that it has a device; None is the configured one."""
     name = config.load().embedder if given is None else given
     return isinstance(name, str) and strip_prefix(ST_PREFIXES, name) is not None
 
 
 def strip_prefix(prefixes: tuple[str, ...], name: str) -> str | None:
-    """Returns what follows the first of these prefixes in a name; None where it has none of them."""
+    """Return the rest of a name after the first matching prefix; None if no prefix matches."""
     return next((name.removeprefix(each) for each in prefixes if name.startswith(each)), None)
 
 
-def _named(name: str, settings: Config) -> Embedder:
+def _open_named(name: str, settings: Config) -> Embedder:
     if name == "minilm":
         return OnnxEmbedder(threads=settings.threads)
     if name == "hash":
         return HashEmbedder()
     if (model := strip_prefix(ST_PREFIXES, name)) is not None:
-        return SentenceTransformerEmbedder(_model(model, name), device=settings.device or None)
+        return SentenceTransformerEmbedder(_check_model_name(model, name), device=settings.device or None)
     if name.startswith(OPENAI_PREFIX):
-        return _of_openai(name, settings)
+        return _open_openai(name, settings)
     if name.startswith(("http://", "https://")):
         address, _, model = name.partition("#")
         if not model:
@@ -77,27 +77,27 @@ def _named(name: str, settings: Config) -> Embedder:
     if Path(name).expanduser().is_dir():
         return OnnxEmbedder(Path(name).expanduser(), threads=settings.threads)
     if name.startswith("em-"):
-        raise ConfigError(_not_here(name))
+        raise ConfigError(_goodai_model_error(name))
     raise ConfigError(
         f"embedder {name!r} is unknown; use minilm, hash, a folder with model.onnx, st:NAME (sentence-transformers), "
         "openai:NAME, or https://host/v1#model"
     )
 
 
-def _model(model: str, name: str) -> str:
+def _check_model_name(model: str, name: str) -> str:
     if not model:
         raise ConfigError(f"invalid model name {name!r}: nothing follows the prefix; expected {name}NAME")
     return model
 
 
-def _of_openai(name: str, settings: Config) -> Embedder:
-    model = _model(name.removeprefix(OPENAI_PREFIX), name)
+def _open_openai(name: str, settings: Config) -> Embedder:
+    model = _check_model_name(name.removeprefix(OPENAI_PREFIX), name)
     if not (key := settings.embedder_key or get_openai_key(OPENAI_URL)):
         raise ConfigError(f"embedder {name!r} needs a key: set OPENAI_API_KEY or EVERTHREAD_EMBEDDER_KEY")
     return RemoteEmbedder(OPENAI_URL, model, api_key=key)
 
 
-def _not_here(name: str) -> str:
+def _goodai_model_error(name: str) -> str:
     base = next((base for theirs, base in GOODAI_MODELS.items() if name.lower().startswith(theirs)), None)
     trained = f", or {base}, which it was trained from" if base else ""
     return (

@@ -33,15 +33,15 @@ class Stream(Protocol):
 class PushStream(Protocol):
     """A Stream that can deliver its pieces to a callback, so that no thread has to wait for them."""
 
-    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
+    def listen(self, on_piece: Callable[[str], bool], on_end: Callable[[], None]) -> None:
         """Deliver the pieces as they arrive.
 
         Iterating afterwards yields the pieces that are left, or raises the error that ended the reply.
 
         Args:
-            heard: called with each piece; returns False to stop. Must return quickly: it runs on the event loop that
+            on_piece: called with each piece; returns False to stop. Must return quickly: it runs on the event loop that
                 all models share.
-            over: called once, after the last piece.
+            on_end: called once, after the last piece.
         """
 
 

@@ -24,7 +24,7 @@ def find_ollama(name: str = "", environ: Mapping[str, str] = os.environ) -> tupl
     """
     host = parse_ollama_host(environ.get("OLLAMA_HOST", ""))
     models = _items(_fetch_json(f"{host}/api/tags", OLLAMA_TIMEOUT_S), "models")
-    names = [str(each.get("name")) for each in models if name or not _embeds(each)]
+    names = [str(each.get("name")) for each in models if name or not _is_embedding_model(each)]
     wanted = (name, f"{name}:latest") if name else names
     return host, next((each for each in wanted if each in names), "")
 
@@ -36,7 +36,7 @@ def list_models(url: str, key: str = "") -> list[str] | None:
 
 
 def get_openai_key(url: str) -> str:
-    """Returns OPENAI_API_KEY for an address of OpenAI; "" for any other, which must not see it."""
+    """Return OPENAI_API_KEY for an address of OpenAI; "" for any other, which must not see it."""
     ours = redact_url(url).startswith(("https://api.openai.com/", "https://eu.api.openai.com/"))
     return os.environ.get("OPENAI_API_KEY", "") if ours else ""
 
@@ -57,7 +57,7 @@ def parse_ollama_host(value: str) -> str:
     return f"{scheme or 'http'}://{f'[{name}]' if ':' in name else name}:{port or usual}"
 
 
-def _embeds(model: Mapping[str, Any]) -> bool:
+def _is_embedding_model(model: Mapping[str, Any]) -> bool:
     """Return whether a model of Ollama is an embedding model."""
     details = model.get("details")
     family = details.get("family") if isinstance(details, dict) else None
@@ -69,7 +69,7 @@ def _items(found: Mapping[str, Any] | None, name: str) -> list[dict[str, Any]]:
     return [each for each in items if isinstance(each, dict)] if isinstance(items, list) else []
 
 
-def _read(parts: Iterable[bytes]) -> bytes:
+def _read_body(parts: Iterable[bytes]) -> bytes:
     """Return a body, at most a little longer than MAX_LIST_BYTES."""
     body = bytearray()
     for part in parts:
@@ -86,7 +86,7 @@ def _fetch_json(address: str, timeout_s: float, key: str = "") -> dict[str, Any]
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         with httpx.stream("GET", address, headers=headers, timeout=timeout_s) as response:
-            found = json.loads(_read(response.iter_bytes())) if response.status_code == 200 else None
+            found = json.loads(_read_body(response.iter_bytes())) if response.status_code == 200 else None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

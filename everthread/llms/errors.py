@@ -20,9 +20,9 @@ from everthread.errors import ConfigError, LLMDenied, LLMRejected, LLMUnavailabl
 Kind = TypeVar("Kind", bound=ModelError)
 
 CONNECT_TIMEOUT_S = 5.0  # a server that is up accepts at once
-RETRYABLE = {408, 409, 429}  # in addition to 5xx
-NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
-TOO_LONG = re.compile(
+RETRYABLE_STATUSES = {408, 409, 429}  # in addition to 5xx
+SAFE_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
+TOO_LONG_MESSAGE = re.compile(
     r"context.?(length|size|window)|maximum context|too many tokens|prompt is too long", re.IGNORECASE
 )
 
@@ -35,14 +35,14 @@ class StatusError(Exception):
 
     def __init__(self, status: int, body: bytes, retry_after: str = "") -> None:
         super().__init__()
-        told, text = _error_object(body)
+        fields, text = _error_object(body)
         self.status = status
-        self.code = told.get("code")
-        self.type = told.get("type")
-        self.param = str(told.get("param") or "")
+        self.code = fields.get("code")
+        self.type = fields.get("type")
+        self.param = str(fields.get("param") or "")
         self.retry_after = max(parse_retry_after(retry_after), 0.0)  # seconds that the server asks to wait, or 0
-        message = told.get("message") or text
-        self.too_long = status == 413 or bool(TOO_LONG.search(f"{self.code} {self.type} {message}"))
+        message = fields.get("message") or text
+        self.too_long = status == 413 or bool(TOO_LONG_MESSAGE.search(f"{self.code} {self.type} {message}"))
 
 
 class LLMErrors:
@@ -73,12 +73,12 @@ class LLMErrors:
         if not isinstance(event, dict):
             raise ValueError("no object")
         if (error := event.get("error")) or event.get("object") == "error":
-            told = error if isinstance(error, dict) else event
-            failed = f"failed while it replied{_codes(told.get('code'), told.get('type'))}"
+            fields = error if isinstance(error, dict) else event
+            failed = f"failed while it replied{_format_codes(fields.get('code'), fields.get('type'))}"
             raise self._fault(LLMUnavailable, failed, "try again, or look into the log of its server")
 
     def cut_error(self, why: str = "") -> LLMUnavailable:
-        return self._fault(LLMUnavailable, f"broke off in the middle of its reply{_codes(why)}", "try again")
+        return self._fault(LLMUnavailable, f"broke off in the middle of its reply{_format_codes(why)}", "try again")
 
     def silence_error(self, timeout: float) -> LLMUnavailable:
         remedy = "try again, or give it longer with EVERTHREAD_LLM_TIMEOUT"
@@ -92,26 +92,26 @@ class LLMErrors:
         unreached, remedy = "can't be reached", "start its server, or check its URL"
         why = f"no connection within {CONNECT_TIMEOUT_S:g} seconds"
         if not isinstance(error, httpx.ConnectTimeout):
-            why = _why(error)
+            why = _describe_cause(error)
         return self._fault(LLMUnavailable, f"{unreached} ({why})", remedy, unreached)  # the reason may name the host
 
     def status_error(self, error: StatusError) -> ModelError:
         """Return the error for a status. It shows type and code of the body, but no text, which may echo the prompt."""
         status = error.status
-        codes = _codes(status, error.type, error.code)
+        codes = _format_codes(status, error.type, error.code)
         if status in (401, 403):
             return self._fault(LLMDenied, f"wants a key, or another one{codes}", "set EVERTHREAD_LLM_KEY")
         if status == 404:
             remedy = "check the model's name, and the URL: it mostly ends in /v1"
             return self._fault(ModelNotFound, f"isn't there{codes}", remedy)
-        if status in RETRYABLE or status >= 500:
+        if status in RETRYABLE_STATUSES or status >= 500:
             return self._overloaded(error, codes)
         if error.too_long:
             remedy = f"lower EVERTHREAD_LLM_CONTEXT (it is {self._context}), or have its server take more"
             return self._fault(LLMRejected, f"finds the prompt too long{codes}", remedy)
         if status < 400:
             return self._fault(LLMRejected, f"has moved{codes}", "set the URL to where it is now")
-        named = f", because of {error.param}" if NAME.fullmatch(error.param) else ""
+        named = f", because of {error.param}" if SAFE_NAME.fullmatch(error.param) else ""
         return self._fault(LLMRejected, f"doesn't take the request{codes}{named}", "check the model and its settings")
 
     def _overloaded(self, error: StatusError, codes: str) -> LLMUnavailable:
@@ -152,11 +152,11 @@ def _error_object(body: bytes) -> tuple[dict[str, Any], str]:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return {}, text
-    told = value.get("error", value) if isinstance(value, dict) else value
-    return (told, "") if isinstance(told, dict) else ({}, text)
+    fields = value.get("error", value) if isinstance(value, dict) else value
+    return (fields, "") if isinstance(fields, dict) else ({}, text)
 
 
-def _why(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     """Return why there is no connection, in the operating system's words where it gave an error number."""
     first = error
     while (cause := first.__cause__ or first.__context__) is not None:
@@ -171,11 +171,11 @@ def is_retryable(error: Exception) -> bool:
     import httpx
 
     if isinstance(error, StatusError):
-        return error.status in RETRYABLE or error.status >= 500
+        return error.status in RETRYABLE_STATUSES or error.status >= 500
     return not isinstance(error, httpx.TimeoutException | httpx.InvalidURL | httpx.UnsupportedProtocol)
 
 
-def _codes(*said: object) -> str:
+def _format_codes(*values: object) -> str:
     """Return codes and types in brackets. Others than plain names are left out: a server may send any text."""
-    told = [str(each) for each in said if each is not None and NAME.fullmatch(str(each))]
-    return f" ({' '.join(dict.fromkeys(told))})" if told else ""
+    names = [str(each) for each in values if each is not None and SAFE_NAME.fullmatch(str(each))]
+    return f" ({' '.join(dict.fromkeys(names))})" if names else ""

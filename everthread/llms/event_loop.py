@@ -18,12 +18,14 @@ Close = Callable[[], Coroutine[Any, Any, None]]
 
 _lock = threading.RLock()  # the garbage collector may call `_close` while this thread holds it
 _loop: asyncio.AbstractEventLoop | None = None
-_parents: list[asyncio.AbstractEventLoop | None] = []  # kept: what they wait for is still the parent's
+_parent_loops: list[
+    asyncio.AbstractEventLoop | None
+] = []  # referenced for ever: their connections still belong to the parent
 
 
 def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Run a coroutine in the loop's thread; return its future, which can be awaited and cancelled."""
-    return asyncio.run_coroutine_threadsafe(coroutine, _started())
+    return asyncio.run_coroutine_threadsafe(coroutine, _ensure_loop())
 
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
@@ -45,11 +47,11 @@ def close_with_owner(owner: object, close: Close) -> None:
 
 
 def _close(close: Close, process: int) -> None:
-    if process == os.getpid():  # else it was forked off, and the connections are the parent's
+    if process == os.getpid():  # in a forked child the connections are the parent's
         start(close())
 
 
-def _started() -> asyncio.AbstractEventLoop:
+def _ensure_loop() -> asyncio.AbstractEventLoop:
     """Return the loop, and start it at the first call.
 
     It ends with the process, without waiting: an orderly end would take as long as the slowest server.
@@ -64,12 +66,12 @@ def _started() -> asyncio.AbstractEventLoop:
         return _loop
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     """Forget the loop in a forked child, which has no such thread and starts its own."""
     global _loop, _lock
-    _parents.append(_loop)
+    _parent_loops.append(_loop)
     _loop, _lock = None, threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -51,18 +51,18 @@ def find_model(settings: Config, name: str) -> LLM | None:
         return None
     if name.startswith(("http://", "https://")):
         address, _, name = name.partition("#")
-        return _llm_at(replace(settings, llm_url=address), name)
+        return _open_at(replace(settings, llm_url=address), name)
     if settings.llm_url:
-        return _llm_at(settings, name)
+        return _open_at(settings, name)
     if not name and not has_llm_extra():
         return None  # nothing was configured, so an Ollama that happens to run is no error
     host, found = discovery.find_ollama(name)
     if found:
-        return _llm_at(replace(settings, llm_url=f"{host}/v1"), found)
+        return _open_at(replace(settings, llm_url=f"{host}/v1"), found)
     if not name:
         return None
     if os.environ.get("OPENAI_API_KEY") and OPENAI_MODEL.match(name):
-        return _llm_at(replace(settings, llm_url=OPENAI_URL), name)
+        return _open_at(replace(settings, llm_url=OPENAI_URL), name)
     if "/" in name and ":" in name and "://" not in name:
         raise ConfigError(f"language model {name!r} looks like a URL without its beginning; write http://{name}")
     raise ConfigError(
@@ -79,7 +79,7 @@ def _llm_remedy(name: str) -> str:
     return f"start Ollama and run `ollama pull {name}`, or set EVERTHREAD_LLM_URL to the server that has it"
 
 
-def _llm_at(settings: Config, name: str) -> LLM:
+def _open_at(settings: Config, name: str) -> LLM:
     """Open the model of that name on the configured server, or its only one."""
     if not has_llm_extra():
         raise ConfigError(f"language models need an extra: {extra_command('llm')}")

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     import httpx
 
 
-NON_STREAMING_FACTOR = 5  # times as long as between two pieces a server may be silent over a reply that it sends whole
-JITTER = 0.25  # the share by which delays are shortened at random
-MAX_TOTAL_DELAY_S = 20.0  # between all attempts together: a person waits in front of an empty line
+NON_STREAMING_FACTOR = 5  # times the limit between two pieces, for a reply that is sent whole
+MAX_JITTER_SHARE = 0.25  # the share by which delays are shortened at random
+MAX_TOTAL_DELAY_S = 20.0  # of all delays together: a person is waiting
 
 
 class OpenAICompatible:
@@ -86,15 +86,15 @@ class OpenAICompatible:
         self.url = redact_url(base_url)
         self._faults = LLMErrors(model, base_url, context)
         self._base_url = base_url
-        self._key = _checked(api_key or "none")  # local servers need no key, and some want a header
+        self._key = _check_key(api_key or "none")  # local servers need no key, and some want a header
         self._timeout = timeout
         self._retries = retries
         self._prices = prices
         self._sleep = sleep
         self._lock = Lock()
         self._usage = Usage()
-        self._refused: frozenset[str] = frozenset()  # parameters that the server doesn't take
-        self._opened: dict[int, httpx.AsyncClient] = {}  # by process: one that was forked off has its own
+        self._refused: frozenset[str] = frozenset()  # parameters that the server rejects
+        self._clients: dict[int, httpx.AsyncClient] = {}  # by process ID: a forked child opens its own
 
     @property
     def usage(self) -> Usage:
@@ -121,9 +121,9 @@ class OpenAICompatible:
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}
-        response = self._ask(messages, sampling, options, stream=True)
+        response = self._request(messages, sampling, options, stream=True)
         counted = "stream_options" not in self._refused
-        return ReplyReader(response, messages, self._faults, self._used, timeout=self._timeout, counted=counted)
+        return ReplyReader(response, messages, self._faults, self._record_usage, timeout=self._timeout, counted=counted)
 
     def complete(
         self,
@@ -131,9 +131,9 @@ class OpenAICompatible:
         schema: Mapping[str, JSONValue] | None = None,
         sampling: Sampling | None = None,
     ) -> str:
-        response = self._ask(messages, sampling, _format(schema) if schema else {}, stream=False)
+        response = self._request(messages, sampling, _response_format(schema) if schema else {}, stream=False)
         try:
-            with self._faults.translate(self._silence(False)):
+            with self._faults.translate(self._silence_limit_s(False)):
                 reply = json.loads(run(read_body(response)))
                 self._faults.check_event(reply)
                 if not isinstance(message := get_path(reply, "choices", 0, "message"), dict):
@@ -141,10 +141,10 @@ class OpenAICompatible:
         finally:
             run(response.aclose())
         text = make_encodable(get_text(message, "content") or get_text(message, "refusal"))
-        self._used(read_usage(reply) or estimate_usage(messages, text))
+        self._record_usage(read_usage(reply) or estimate_usage(messages, text))
         return text
 
-    def _used(self, usage: Usage) -> Usage:
+    def _record_usage(self, usage: Usage) -> Usage:
         """Add to the total usage; return the usage with its cost."""
         if self._prices is not None:
             read, written = self._prices
@@ -153,7 +153,7 @@ class OpenAICompatible:
             self._usage += usage
         return usage
 
-    def _ask(
+    def _request(
         self, messages: Sequence[Message], sampling: Sampling | None, options: Mapping[str, JSONValue], *, stream: bool
     ) -> httpx.Response:
         """Return the reply once its head has arrived. Parameters that the server rejects are left out one by one."""
@@ -163,25 +163,27 @@ class OpenAICompatible:
         given = {**chosen, **options}
         refused = self._refused
         while True:
-            sent = _without(given, refused)
+            sent = _accepted_params(given, refused)
             try:
-                response = self._try(messages, sent, stream=stream)
+                response = self._post_with_retries(messages, sent, stream=stream)
             except StatusError as error:
                 if (blamed := _unsupported_param(error, sent)) is None:
                     raise self._faults.status_error(error) from None
                 refused |= {blamed}
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise self._faults.connection_error(error, self._silence(stream)) from error
+                raise self._faults.connection_error(error, self._silence_limit_s(stream)) from error
             else:
                 with self._lock:
                     self._refused |= refused
                 return response
 
-    def _try(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx.Response:
+    def _post_with_retries(
+        self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool
+    ) -> httpx.Response:
         """Send the request, and again where that may help and there is time."""
         import httpx
 
-        delays_s = doubling_delays(self._retries, jitter=JITTER)
+        delays_s = doubling_delays(self._retries, jitter=MAX_JITTER_SHARE)
         retries = Retries(delays_s, max_total_delay_s=MAX_TOTAL_DELAY_S, sleep=self._sleep)
         while True:
             try:
@@ -203,11 +205,11 @@ class OpenAICompatible:
             json={**sent, "model": self.name, "messages": said, "stream": stream},
             # A stream has its connection for itself, so that `close` may cut it at any moment.
             headers={"Connection": "close"} if stream else {},
-            timeout=httpx.Timeout(self._silence(stream), connect=CONNECT_TIMEOUT_S),
+            timeout=httpx.Timeout(self._silence_limit_s(stream), connect=CONNECT_TIMEOUT_S),
         )
         return run(_send(http, request))
 
-    def _silence(self, stream: bool) -> float:
+    def _silence_limit_s(self, stream: bool) -> float:
         """Return the seconds that the server may be silent."""
         return self._timeout if stream else NON_STREAMING_FACTOR * self._timeout
 
@@ -215,12 +217,12 @@ class OpenAICompatible:
         import httpx
 
         with self._lock:
-            if (opened := self._opened.get(os.getpid())) is None:
-                opened = self._opened[os.getpid()] = httpx.AsyncClient(
+            if (opened := self._clients.get(os.getpid())) is None:
+                opened = self._clients[os.getpid()] = httpx.AsyncClient(
                     follow_redirects=False,
                     headers={
                         "Accept": "application/json",
-                        "Accept-Encoding": "identity",  # packed, pieces would come in heaps
+                        "Accept-Encoding": "identity",  # compression would delay pieces
                         "Authorization": f"Bearer {self._key}",
                     },
                     limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
@@ -238,7 +240,7 @@ def _tls_context() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _checked(key: str) -> str:
+def _check_key(key: str) -> str:
     key = key.strip()
     if not key.isascii() or not key.isprintable():
         raise ConfigError("the key of the language model holds characters that no key has; copy it again")
@@ -252,7 +254,7 @@ async def _send(http: httpx.AsyncClient, request: httpx.Request) -> httpx.Respon
     raise StatusError(response.status_code, await peek_error_body(response), response.headers.get("retry-after", ""))
 
 
-def _without(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[str, JSONValue]:
+def _accepted_params(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[str, JSONValue]:
     """Return the parameters that the server accepts. Newer models have another name for max_tokens."""
     sent = {name: value for name, value in given.items() if name not in refused}
     if "max_tokens" in given and "max_tokens" in refused and "max_completion_tokens" not in refused:
@@ -268,12 +270,12 @@ def _unsupported_param(error: StatusError, sent: Mapping[str, JSONValue]) -> str
     return next((name for name in (named, "response_format", "stream_options") if name in sent), None)
 
 
-def _format(schema: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
-    told: JSONValue = {"name": "reply", "schema": schema, "strict": _strict(schema)}
-    return {"response_format": {"type": "json_schema", "json_schema": told}}
+def _response_format(schema: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
+    json_schema: JSONValue = {"name": "reply", "schema": schema, "strict": _allows_strict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
 
 
-def _strict(schema: object) -> bool:
+def _allows_strict(schema: object) -> bool:
     """Return whether OpenAI's strict mode takes the schema: objects closed, all fields required, no defaults.
 
     Source: OpenAI's guide to structured outputs, "Supported schemas".
@@ -285,4 +287,4 @@ def _strict(schema: object) -> bool:
     if "default" in schema or (schema.get("type") == "object" and not closed):
         return False
     below = [*fields.values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ()), schema.get("items")]
-    return all(_strict(each) for each in below)
+    return all(_allows_strict(each) for each in below)

@@ -29,7 +29,7 @@ MAX_REPLY_BYTES = 4_000_000  # of a whole reply, and of one line of a stream: ma
 MAX_PEEK_BYTES = 65_536  # of an error's body; those of real servers have some hundred
 MAX_PEEK_S = 2.0
 MESSAGE_OVERHEAD_TOKENS = 4  # tokens that chat templates put around a message: about what the common ones do
-FINISHES = {"stop", "length", "content_filter"}
+FINISH_REASONS = {"stop", "length", "content_filter"}
 
 
 class ReplyReader:
@@ -49,20 +49,20 @@ class ReplyReader:
         counted: bool,
     ) -> None:
         self._faults = faults
-        self._used = used
+        self._record_usage = used
         self._timeout = timeout
         self._response = response
         self._messages = tuple(messages)
-        self._counted = counted  # whether the server was asked to count
+        self._usage_requested = counted  # whether the server was asked to count
         self._usage: Usage | None = None
         self._finish: str | None = None
         self._refusal = False
-        self._written: list[str] = []  # what the model wrote, also of what it only thought
-        self._half = ""  # the first half of a surrogate pair, whose other half comes with the next piece
+        self._written: list[str] = []  # all text of the model, including its reasoning
+        self._high_surrogate = ""  # at the end of a piece; the next piece begins with the other half
         self._closed = self._ended = False
         self._failed: ModelError | None = None  # raised while listening; for the next reader
-        self._waiting: set[Future[str | None] | Future[None]] = set()  # of those who read it
-        self._process = os.getpid()  # a fork has no part in what is its parent's
+        self._waiting: set[Future[str | None] | Future[None]] = set()  # one per reader
+        self._process = os.getpid()  # a forked child must not close its parent's connection
         self._reading = asyncio.Lock()
         self._pieces = self._read()
         close_with_owner(self, response.aclose)
@@ -79,14 +79,14 @@ class ReplyReader:
         return self
 
     def __next__(self) -> str:
-        if self._closed or (piece := self._awaited(self._next())) is None:
+        if self._closed or (piece := self._await(self._next())) is None:
             raise StopIteration
         return piece
 
-    def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
-        waiting = start(self._listen(heard))
+    def listen(self, on_piece: Callable[[str], bool], on_end: Callable[[], None]) -> None:
+        waiting = start(self._listen(on_piece))
         self._waiting.add(waiting)
-        waiting.add_done_callback(lambda _: over())
+        waiting.add_done_callback(lambda _: on_end())
         if self._closed:
             waiting.cancel()
 
@@ -96,9 +96,9 @@ class ReplyReader:
             return  # the connection is the parent's, or ends with the interpreter; the loop's thread is not there
         for waiting in list(self._waiting):
             waiting.cancel()
-        run(self._shut())
+        run(self._aclose())
 
-    def _awaited(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
+    def _await(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
         """Return the next piece, or None once the stream is closed."""
         waiting = start(next_)
         self._waiting.add(waiting)
@@ -121,16 +121,16 @@ class ReplyReader:
                 raise failed
             return await anext(self._pieces, None)
 
-    async def _listen(self, heard: Callable[[str], bool]) -> None:
+    async def _listen(self, on_piece: Callable[[str], bool]) -> None:
         try:
             async with self._reading:
                 async for piece in self._pieces:
-                    if not heard(piece):
+                    if not on_piece(piece):
                         break
         except ModelError as error:
             self._failed = error
 
-    async def _shut(self) -> None:
+    async def _aclose(self) -> None:
         async with self._reading:
             await self._pieces.aclose()
             await self._end()
@@ -138,7 +138,7 @@ class ReplyReader:
     async def _read(self) -> AsyncGenerator[str]:
         try:
             with self._faults.translate(self._timeout):
-                async with aclosing(self._heard()) as pieces:
+                async with aclosing(self._parse_pieces()) as pieces:
                     async for piece in pieces:
                         yield piece
         except ModelError:
@@ -147,23 +147,23 @@ class ReplyReader:
         finally:
             await self._end()
 
-    async def _heard(self) -> AsyncGenerator[str]:
-        async with aclosing(read_events(self._response)) as told:
-            async for event in told:
+    async def _parse_pieces(self) -> AsyncGenerator[str]:
+        async with aclosing(read_events(self._response)) as events:
+            async for event in events:
                 if event is None:
                     break
                 self._faults.check_event(event)
-                if piece := self._taken(event):
+                if piece := self._take_piece(event):
                     yield piece
-                if self._finish and (self._usage or not self._counted):
-                    break  # some servers say no more, and don't hang up
+                if self._finish and (self._usage or not self._usage_requested):
+                    break  # some servers send nothing more, and keep the connection open
             else:
                 if self._finish is None:
                     raise self._faults.cut_error()
-        if self._half:
+        if self._high_surrogate:
             yield "\ufffd"
 
-    def _taken(self, event: Mapping[str, Any]) -> str:
+    def _take_piece(self, event: Mapping[str, Any]) -> str:
         """Return the piece of text in an event, and record its other fields."""
         if event.get("usage"):
             self._usage = read_usage(event) or self._usage
@@ -177,16 +177,16 @@ class ReplyReader:
         if isinstance(finish := get_path(choice, "finish_reason"), str):
             if finish in ("error", "abort"):
                 raise self._faults.cut_error(finish)
-            self._finish = finish if finish in FINISHES else "stop"
-        text = self._half + text
-        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return make_encodable(text[: len(text) - len(self._half)])
+            self._finish = finish if finish in FINISH_REASONS else "stop"
+        text = self._high_surrogate + text
+        self._high_surrogate = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return make_encodable(text[: len(text) - len(self._high_surrogate)])
 
     async def _end(self) -> None:
         await self._response.aclose()
         if not self._ended:
             self._ended = True
-            self._usage = self._used(self.usage)
+            self._usage = self._record_usage(self.usage)
 
 
 def estimate_usage(messages: Sequence[Message], reply: str) -> Usage:
