@@ -135,7 +135,7 @@ def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quant
     """Trace, optimize and quantise the model; return the number of dimensions."""
     try:
         import onnx
-        import onnxscript  # noqa: F401  torch's exporter wants it, and says so less clearly
+        import onnxscript  # noqa: F401  torch's exporter needs it, with a less clear error
         from transformers import AutoModel
     except ImportError as error:
         raise ConfigError(f"exporting needs the extra: {extra_command('train')} ({error})") from error

@@ -18,9 +18,7 @@ Close = Callable[[], Coroutine[Any, Any, None]]
 
 _lock = threading.RLock()  # the garbage collector may call `_close` while this thread holds it
 _loop: asyncio.AbstractEventLoop | None = None
-_parent_loops: list[
-    asyncio.AbstractEventLoop | None
-] = []  # referenced for ever: their connections still belong to the parent
+_parent_loops: list[asyncio.AbstractEventLoop | None] = []  # never freed: their connections are the parent's
 
 
 def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
