@@ -69,7 +69,7 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_wrong_is_told_in_one_line() -> None:
+def test_errors_are_reported_in_one_line() -> None:
     said = CliRunner().invoke(main, ["bench", "chat", "--turns", "1"], catch_exceptions=False)
     assert (said.exit_code, said.stdout) == (2, "")
     assert said.stderr == "everthread: 10000 lines, 1 turns, 90 words are too few; give at least 1, 2 and 2\n"

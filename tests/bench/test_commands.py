@@ -18,7 +18,7 @@ THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tu
 
 
 def sample(number: int, names: tuple[str, str]) -> dict[str, Any]:
-    """A conversation in LoCoMo's shape about four things, with a question about each and one that has no gold."""
+    """Write a LoCoMo file about four things, with a question about each and one without gold."""
     things = THINGS[4 * number : 4 * number + 4]
     turns = [
         {"speaker": names[place % 2], "dia_id": f"D1:{place + 1}", "text": f"I sold the {thing} of my uncle."}
@@ -49,7 +49,7 @@ LOCOMO = [sample(number, names) for number, names in enumerate((("Ida", "Tom"), 
 
 
 def chat(number: int) -> dict[str, Any]:
-    """The same in REALTALK's shape."""
+    """Write the same conversation as a REALTALK file."""
     found = LOCOMO[number]["conversation"]
     messages = [
         {"clean_text": turn["text"], "speaker": turn["speaker"], "dia_id": turn["dia_id"],

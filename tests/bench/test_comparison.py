@@ -94,12 +94,12 @@ def test_columns_stand_below_their_heads() -> None:
     assert len({len(row) for row in table[:3]}) == len({len(row) for row in table[3:]}) == 1
 
 
-def test_the_difference_of_the_two_criteria_is_told_for_lines() -> None:
+def test_the_difference_of_the_two_criteria_is_reported_for_lines() -> None:
     (told,) = [row for row in FOUND.text().splitlines() if row.startswith("default: ")]
     assert told.endswith("83.66 / 88.16 / 92.00; by their text +0.02 / +0.00 / -0.41")
 
 
-def test_work_that_a_scribe_failed_at_is_told() -> None:
+def test_failed_scribe_jobs_are_reported() -> None:
     assert "packabby: the scribe failed at 2 pieces of work" in FOUND.text()
 
 
@@ -109,7 +109,7 @@ def test_without_the_default_recipe_there_is_nothing_to_compare_times_with() -> 
     assert alone.text().splitlines()[6].split()[5:7] == ["7.50", "–"]
 
 
-def test_calls_are_told_to_be_of_a_model_where_one_writes() -> None:
+def test_calls_are_attributed_to_the_model_if_one_writes() -> None:
     assert "asked without a model" in FOUND.text()
     assert "at least one call of the model" in replace(FOUND, scribe="llm:tiny").text()
 
@@ -117,7 +117,7 @@ def test_calls_are_told_to_be_of_a_model_where_one_writes() -> None:
 PAGE = "# Recipes\n\n<!-- recipes on sample -->\nyesterday's\n<!-- end of recipes on sample -->\n\nThe end.\n"
 
 
-def test_the_tables_are_put_between_the_marks_of_a_page_and_nothing_else_is_touched(tmp_path: Path) -> None:
+def test_the_tables_are_written_between_the_marks_of_a_page_and_nothing_else_changes(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
     FOUND.write(page)
@@ -137,7 +137,7 @@ def test_a_table_of_the_docs_has_as_many_columns_in_each_row() -> None:
     assert [row.count("|") for row in rows] == [13] * 4 + [12] * 4
 
 
-def test_a_page_without_marks_is_refused_and_told_what_to_write(tmp_path: Path) -> None:
+def test_a_page_without_marks_is_refused_with_the_marks_to_add(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
     with pytest.raises(BadFile, match=r"write <!-- recipes on locomo --> and <!-- end of recipes on locomo -->"):

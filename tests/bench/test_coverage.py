@@ -14,18 +14,18 @@ def line(text: str, speaker: str = "Ida") -> Line:
     return Line(1, "s", "user", speaker, text, AT)
 
 
-def test_a_line_stands_where_its_sentence_does() -> None:
+def test_a_passage_contains_a_line_if_it_contains_its_sentence() -> None:
     laid = RenderedContext("[Wednesday, 1 May 2024, 09:00]\nIda: The roof leaks.\nTom: Again?")
     assert laid.holds(line("The roof leaks."))
     assert not laid.holds(line("The boat leaks a lot more."))
 
 
-def test_a_line_of_several_rows_stands_as_a_context_sets_it_in() -> None:
+def test_a_line_of_several_rows_is_found_as_a_context_indents_it() -> None:
     assert RenderedContext("Ida: First.\n  Then another.").holds(line("First.\nThen another."))
 
 
 @pytest.mark.parametrize(
-    ("passage", "stands"),
+    ("passage", "found"),
     [
         ("- 1 May 2024: We sold the old red car to my uncle Tom.", True),  # all ten words, no speaker
         ("Then we sold THE old red car to a neighbour back home", True),  # seven of ten, in a row
@@ -34,15 +34,15 @@ def test_a_line_of_several_rows_stands_as_a_context_sets_it_in() -> None:
         ("", False),
     ],
 )
-def test_a_line_stands_in_other_words_where_seven_tenths_of_its_tokens_do(passage: str, stands: bool) -> None:
-    assert RenderedContext(passage).holds(line("We sold the old red car to my uncle Tom.")) == stands
+def test_a_line_is_found_in_other_words_by_seven_tenths_of_its_tokens(passage: str, found: bool) -> None:
+    assert RenderedContext(passage).holds(line("We sold the old red car to my uncle Tom.")) == found
 
 
-def test_a_short_line_does_not_stand_where_its_speaker_said_something_else() -> None:
+def test_a_short_line_is_not_found_in_another_line_of_its_speaker() -> None:
     assert not RenderedContext("Ida: Nothing much.\nTom: Nothing.").holds(line("Splendid!"))
 
 
-def test_of_the_answer_the_words_that_tell_something_count_however_they_are_inflected() -> None:
+def test_content_words_of_the_answer_count_in_any_inflection() -> None:
     laid = RenderedContext("Ida: We planted two walnut trees.")
     assert laid.share(["walnut", "tree", "garden", "plant"]) == 0.75
     assert RenderedContext("").share(["walnut"]) == 0

@@ -35,7 +35,7 @@ def saved(folder: Path, value: object, name: str = "data.json") -> Path:
         (None, set(), 0, 0),
     ],
 )
-def test_evidence_is_resolved_where_it_can_be(evidence: object, ids: set[str], unresolved: int, mended: int) -> None:
+def test_evidence_is_resolved_if_possible(evidence: object, ids: set[str], unresolved: int, mended: int) -> None:
     assert parse_evidence(evidence, KNOWN) == (frozenset(ids), unresolved, mended)
 
 
@@ -108,7 +108,7 @@ def haystack(**fields: object) -> dict[str, Any]:
     }
 
 
-def test_longmemeval_puts_sessions_in_the_order_of_their_dates(tmp_path: Path) -> None:
+def test_longmemeval_sorts_sessions_by_date(tmp_path: Path) -> None:
     (found,) = longmemeval(saved(tmp_path, [haystack()]))
     assert found.ids == ("early:1", "late:1", "late:2", "late#2:1")
     assert [line.role for line in found.lines] == ["user", "user", "assistant", "user"]
@@ -119,7 +119,7 @@ def test_longmemeval_puts_sessions_in_the_order_of_their_dates(tmp_path: Path) -
     assert str(found.lines[2].said_at) == "2023-05-30 10:00:01+00:00"
 
 
-def test_longmemeval_leaves_out_what_was_never_said(tmp_path: Path) -> None:
+def test_longmemeval_leaves_out_unanswerable_questions(tmp_path: Path) -> None:
     path = saved(tmp_path, [haystack(question_id="q1_abs"), haystack()])
     never, said = longmemeval(path)
     assert (never.questions, never.left_out) == ((), 1)
@@ -137,7 +137,9 @@ def test_longmemeval_leaves_out_what_was_never_said(tmp_path: Path) -> None:
         ([haystack(question=None)], '"question" is None'),
     ],
 )
-def test_a_bad_longmemeval_file_is_refused_with_its_place(tmp_path: Path, value: object, complaint: str) -> None:
+def test_an_invalid_longmemeval_file_is_refused_with_the_position(
+    tmp_path: Path, value: object, complaint: str
+) -> None:
     with pytest.raises(BadFile, match=complaint):
         longmemeval(saved(tmp_path, value))
 

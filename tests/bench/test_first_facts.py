@@ -36,7 +36,7 @@ def test_the_chinese_banks_are_chinese_throughout() -> None:
         assert all(map(is_unspaced_script, [*said, *bank.strange]))
 
 
-def test_banks_put_together_tell_and_ask_what_each_of_them_does() -> None:
+def test_merged_banks_have_the_lines_and_questions_of_each() -> None:
     banks = load_first_facts()[:3]
     whole = merge(banks, "three")
     assert whole.lines == tuple(line for bank in banks for line in bank.lines)
@@ -48,7 +48,7 @@ def test_banks_put_together_tell_and_ask_what_each_of_them_does() -> None:
     assert texts[gold] == banks[2].lines[4].text
 
 
-def test_answered_a_bot_speaks_behind_every_line_and_the_gold_is_the_same() -> None:
+def test_with_replies_a_bot_answers_every_line_and_the_gold_is_the_same() -> None:
     bank = load_first_facts()[0]
     talk = with_replies(bank)
     assert [line.role for line in talk.lines] == ["user", "assistant"] * 6

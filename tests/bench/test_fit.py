@@ -26,7 +26,7 @@ def rankings(amount: int, weights: Floats = TRUE, seed: int = 0, groups: int = 4
 
 
 def naive_loss(examples: list[Example], weights: Floats, ridge: float) -> float:
-    """The ridge's share and the mean cross-entropy, a question at a time; weights are of the raw signals."""
+    """Compute the ridge penalty plus the mean cross-entropy of the questions, for weights of the raw signals."""
     spread = np.concatenate([example.signals for example in examples]).astype(np.float64).std(axis=0)
     total = sum(example.importance for example in examples)
     loss = ridge * float(((weights * spread) ** 2).sum()) / 2

@@ -40,7 +40,7 @@ BEGUN = datetime(2024, 5, 1, tzinfo=UTC)
 
 
 def conversation(number: int, second: Role = "user") -> AnnotatedConversation:
-    """A dozen lines about six things, in two sessions, and a question about each of the things."""
+    """Build a conversation of a dozen lines about six things, in two sessions, with a question about each thing."""
     things = THINGS[6 * number : 6 * number + 6]
     speakers = NAMES[number]
     lines: list[NewLine] = []
@@ -69,7 +69,10 @@ def weighed() -> FitResult:
 
 def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: FitResult) -> None:
     assert tuple(weighed.weights) == FRIEND_SIGNALS
-    assert tuple(weighed.whole) == ("bias", *EVIDENCE_NAMES[:-1])  # how much is asked tells where words are alone
+    assert tuple(weighed.whole) == (
+        "bias",
+        *EVIDENCE_NAMES[:-1],
+    )  # by words alone, the length of the question is evidence
     assert tuple(weighed.hit) == ("bias", "share")
     numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
     assert all(map(math.isfinite, numbers))
@@ -122,12 +125,12 @@ def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may
 CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)]
 
 
-def test_where_words_alone_tell_no_weight_is_given_to_meaning_and_the_threshold_is_by_what_is_let_in() -> None:
+def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_threshold() -> None:
     weighed = cross_validate(CHINESE, "hash", by_words=True)
     assert tuple(weighed.weights) == WORD_SIGNALS
     assert tuple(weighed.whole) == ("bias", *BY_WORDS.evidence)
     assert weighed.weights["share"] > 0
-    assert weighed.weights["person"] == BY_WORDS.given["person"]  # nobody else speaks, so nothing can be told of it
+    assert weighed.weights["person"] == BY_WORDS.given["person"]  # with a single speaker it cannot be fitted
     assert (weighed.questions, len(weighed.curve)) == (126, len(BY_WORDS.curve))
     let_in = np.mean([point.unchanged for _, point in weighed.banks.values()])
     assert let_in == pytest.approx(BY_WORDS.let_in, abs=0.02)
@@ -138,14 +141,14 @@ def test_an_embedder_that_reads_chinese_leaves_no_words_alone() -> None:
         cross_validate(CHINESE, Moody(), by_words=True)
 
 
-def test_each_bank_is_told_of_and_together_they_are_the_whole(weighed: FitResult) -> None:
+def test_each_bank_is_reported_and_together_they_are_the_whole(weighed: FitResult) -> None:
     assert set(weighed.banks) == {each.id for each in FRIENDLY}
     for k in KS:
         assert np.mean([recall[k] for recall, _ in weighed.banks.values()]) == pytest.approx(weighed.recall[k])
 
 
 @pytest.mark.parametrize("few", [[], FRIENDLY[:1], FRIENDLY[:2]], ids=len)
-def test_fewer_than_three_conversations_can_not_be_left_out_in_turn(few: Sequence[AnnotatedConversation]) -> None:
+def test_fewer_than_three_conversations_are_refused(few: Sequence[AnnotatedConversation]) -> None:
     with pytest.raises(BadInput, match=f"at least three conversations, got {len(few)}"):
         cross_validate(few, "hash")
 

@@ -38,7 +38,7 @@ def test_the_distance_is_levenshteins_up_to_what_is_allowed(one: list[str], othe
 
 @settings(deadline=None)
 @given(TOKENS.filter(bool), st.lists(st.sampled_from("abc"), max_size=20), st.sampled_from([0.0, 50.0, 70.0, 100.0]))
-def test_a_fact_stands_where_its_best_window_scores_enough(
+def test_a_fact_is_found_if_its_best_window_scores_enough(
     fact: list[str], passage: list[str], threshold: float
 ) -> None:
     assert contains_fact(fact, passage, threshold) == (plain_score(fact, passage) >= threshold)
@@ -53,10 +53,10 @@ def test_three_of_ten_tokens_may_be_wrong_and_no_more() -> None:
     assert contains_fact(fact, list("abcdefg"), 70)
 
 
-def test_nothing_stands_of_an_empty_fact() -> None:
+def test_an_empty_fact_is_never_found() -> None:
     assert not contains_fact([], ["a"], 70)
 
 
-def test_case_and_pausing_marks_make_no_difference_nor_does_the_last_one() -> None:
+def test_case_and_pauses_make_no_difference() -> None:
     assert normalize_tokens(["Oh", ",", "a", "...", "Kite", "?", "!"]) == ("oh", ".", "a", ".", "kite", "?")
     assert normalize_tokens(["."]) == normalize_tokens([]) == ()

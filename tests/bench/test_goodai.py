@@ -86,7 +86,7 @@ def test_a_matcher_that_knows_more_than_the_finder_answers_more() -> None:
     assert told[-1] == (36, 36)
 
 
-def test_facts_are_found_by_words_where_no_embedder_is_wanted() -> None:
+def test_facts_are_found_by_words_without_an_embedder() -> None:
     found = evaluate("qrecc", ITEMS, "none", matcher="em:hash", factors=(2,))
     assert (found.embedder, found.accuracy[3]) == ("none", 1.0)
 
@@ -132,7 +132,7 @@ def test_the_command_measures_a_matching_model_once_a_factor(path: Path) -> None
     assert run("--dataset", "strategyqa", path, "--matcher", "minilm").exit_code == 2
 
 
-def test_the_command_tells_of_a_missing_file(tmp_path: Path) -> None:
+def test_the_command_reports_a_missing_file(tmp_path: Path) -> None:
     result = run("--dataset", "qrecc", tmp_path / "nowhere.json")
     assert result.exit_code == 2
     assert "nowhere.json" in result.stderr

@@ -23,7 +23,7 @@ def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path) 
     store.close()
 
 
-def test_a_load_of_nobody_is_refused(tmp_path: Path) -> None:
+def test_a_load_without_clients_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="must be positive, got 0, 3"):
         run_load(SQLiteStore(tmp_path), clients=0, banks=3)
 
@@ -36,7 +36,7 @@ def test_a_folder_and_a_database_are_measured_beside_each_other(database: str) -
 
 
 class Interrupted(HashEmbedder):
-    """As if somebody had pressed Ctrl-C after so many questions."""
+    """Raise KeyboardInterrupt after a number of queries."""
 
     def __init__(self, calls: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Interrupted(HashEmbedder):
         return super().embed_query(text)
 
 
-def test_what_was_there_stays_and_what_was_made_goes_also_where_it_is_interrupted(postgres_server: str) -> None:
+def test_existing_banks_stay_and_created_ones_are_removed_even_if_interrupted(postgres_server: str) -> None:
     with postgres.database(postgres_server) as url, Memory.open("bench 40", store=url, embedder=HashEmbedder()) as mine:
         mine.observe("Not to be forgotten.")
         counted = Interrupted(10**6)

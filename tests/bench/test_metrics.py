@@ -58,7 +58,7 @@ def test_gold_in_what_is_shown_does_not_look_at_order() -> None:
 
 
 @pytest.mark.parametrize("score", [recall_at, ndcg_at])
-def test_a_question_without_gold_is_no_question(score: object) -> None:
+def test_a_question_without_gold_is_refused(score: object) -> None:
     assert callable(score)
     with pytest.raises(ValueError, match="without gold"):
         score(["a"], frozenset(), 10)
@@ -71,7 +71,7 @@ def test_percentiles_agree_with_numpy(values: list[float], percent: float) -> No
     assert percentile(values, percent) == pytest.approx(float(np.percentile(values, percent)), abs=1e-6)
 
 
-def test_of_nothing_every_figure_is_zero() -> None:
+def test_every_figure_of_no_data_is_zero() -> None:
     assert mean([]) == share([]) == percentile([], 50) == 0
 
 

@@ -113,8 +113,8 @@ def test_every_figure_of_a_recipe_that_finds_what_a_scribe_wrote() -> None:
     found = compare_recipes([GARDEN, HARBOUR], [Summaries()], dataset="sample", embedder=HASH)
     (row,) = found.rows
     assert (row.numbered, row.recall) == (None, None)
-    # A summary is of the one who said most, here of whoever spoke first: of Ida's and Ada's lines, so of eight gold
-    # lines garden0 alone stands in one, half of what the second question wants.
+    # A summary covers the lines of the most frequent speaker, here the first one: Ida or Ada. So only one
+    # of the eight gold lines, garden0, is in a summary: half of the gold of the second question.
     assert row.gold == dict.fromkeys(BUDGETS_TOKENS, 0.125)
     assert row.units == 3 / 6
     assert row.calls == 3 * 4 / 6  # a summary is written, cleaned, rated and given a category
@@ -140,7 +140,7 @@ def test_the_default_recipe_has_the_figures_of_its_own_benchmark() -> None:
     assert (row.unchanged, row.mapped) == (report.false_injection.unchanged, report.false_injection.mapped)
 
 
-def test_recipes_do_not_see_one_anothers_banks_and_progress_is_told() -> None:
+def test_recipes_do_not_see_one_anothers_banks_and_progress_is_reported() -> None:
     told: list[str] = []
     both = compare_recipes(
         [GARDEN, HARBOUR], [Default(), Summaries()], dataset="x", embedder=HASH, progress=told.append
@@ -243,7 +243,7 @@ def locomo(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    """The command, of the one recipe that needs no other."""
+    """Run the command with the one recipe that needs no other."""
     given = ["--embedder", "hash", "bench", "recipes", *map(str, arguments), "--recipe", "default"]
     result = CliRunner().invoke(main, given)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -251,7 +251,7 @@ def run(*arguments: str | Path) -> Result:
     return result
 
 
-def test_the_command_prints_json_and_tells_on_standard_error_how_far_it_is(locomo: Path) -> None:
+def test_the_command_prints_json_and_shows_progress_on_standard_error(locomo: Path) -> None:
     result = run("locomo", locomo, "--json")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
@@ -277,7 +277,7 @@ def test_the_command_names_the_model_that_writes(locomo: Path, no_ollama: str) -
     assert json.loads(run("locomo", locomo, "--json", "--model", "none").stdout)["scribe"] == "extractive"
 
 
-def test_what_can_not_be_written_is_refused_before_minutes_have_passed(locomo: Path, tmp_path: Path) -> None:
+def test_an_unwritable_output_is_refused_before_the_measurement(locomo: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# No marks")
     for given in (("--write-docs", page), ("--plot", tmp_path / "out.txt")):

@@ -68,7 +68,7 @@ class Notes(Units):
 
 
 class Writer(ExtractiveScribe):
-    """Notes which lines were given to it; fails where it is told to."""
+    """Records the lines that it was given; fails on demand."""
 
     name = "writer"
 
@@ -143,7 +143,7 @@ def test_a_recipe_that_finds_lines_alone_asks_no_scribe(bank: Open) -> None:
     assert (memory.units(), memory.jobs(), counting.calls.total()) == ([], [], 0)
 
 
-def test_what_a_scribe_fails_at_stays_queued_and_no_line_is_lost(bank: Open) -> None:
+def test_failed_scribe_jobs_stay_queued_and_no_line_is_lost(bank: Open) -> None:
     memory, writer = bank(Notes()), Writer(failing=1)
     replay = Replay(memory, LINES, writer)
     replay.advance(4)
@@ -153,7 +153,7 @@ def test_what_a_scribe_fails_at_stays_queued_and_no_line_is_lost(bank: Open) -> 
     assert memory.stats().lines == 5
 
 
-def test_sessions_that_alternate_are_each_ended_behind_their_own_last_line(bank: Open) -> None:
+def test_alternating_sessions_each_end_after_their_own_last_line(bank: Open) -> None:
     lines = [NewLine(f"Line {n} of a story.", "Ida", said_at=BEGUN, session="ab"[n % 2]) for n in range(4)]
     memory = bank(Summaries())
     replay = Replay(memory, lines, ExtractiveScribe())
@@ -197,7 +197,7 @@ class Told(HashEmbedder):
         return super().embed(texts)
 
 
-def test_each_text_is_embedded_once_and_each_question_anew() -> None:
+def test_each_text_is_embedded_once_and_each_question_every_time() -> None:
     told = Told()
     remembering = CachedEmbedder(told)
     first = remembering.embed(["a kite", "a tree", "a kite"])

@@ -68,7 +68,7 @@ def test_every_question_is_asked_and_every_figure_is_there() -> None:
     assert [point.threshold for point in report.false_injection.curve] == list(THRESHOLDS)
 
 
-def test_recall_is_told_at_the_cut_offs_that_were_asked_for() -> None:
+def test_recall_is_reported_at_the_requested_cut_offs() -> None:
     report = run_benchmark([GARDEN, HARBOUR], dataset="sample", embedder="hash", ks=(2, 20))
     assert list(report.recall) == [2, 20]
     assert report.recall[20] == 1

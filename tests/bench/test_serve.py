@@ -32,20 +32,20 @@ def test_every_client_gets_its_whole_reply_and_no_sooner_than_the_model_gives_it
         assert each.whole.p50 > each.ideal
 
 
-def test_what_is_measured_is_told_as_a_table_and_as_json(measured: list[serve.ServerResult]) -> None:
+def test_the_results_are_printed_as_a_table_and_as_json(measured: list[serve.ServerResult]) -> None:
     assert "3 at once, 1 workers: whole reply" in serve.table(measured)
     assert "0 errors" in serve.table(measured)
     assert json.loads(json.dumps(serve.as_json(measured)))[0]["clients"] == 3
 
 
-def test_the_files_of_the_page_are_weighed(measured: list[serve.ServerResult]) -> None:
+def test_the_files_of_the_page_are_measured(measured: list[serve.ServerResult]) -> None:
     page = measured[0].page
     files = {f"/static/{each.name}" for each in FOLDER.iterdir() if each.name != INDEX}
     assert set(page) == {"/"} | files
     assert 0 < sum(page.values()) <= 150_000
 
 
-def test_how_soon_the_page_is_there_is_told_of_a_first_visit_and_the_next(measured: list[serve.ServerResult]) -> None:
+def test_page_load_times_are_reported_for_a_first_and_a_repeated_visit(measured: list[serve.ServerResult]) -> None:
     opened = (serve.PageVisit(100.4, 200.0, 300.0), serve.PageVisit(50.0, 60.0, 70.0))
     told = serve.table([replace(measured[0], opened=opened)])
     assert "first visit: interactive after 100 ms, read 200, whole 300" in told
@@ -53,13 +53,13 @@ def test_how_soon_the_page_is_there_is_told_of_a_first_visit_and_the_next(measur
     assert "first visit" not in serve.table(measured)
 
 
-def test_too_few_of_anything_are_refused() -> None:
+def test_counts_that_are_too_small_are_refused() -> None:
     with pytest.raises(BadInput, match="0 clients"):
         serve.measure_server(clients=0)
     assert CliRunner().invoke(main, ["bench", "serve", "--rounds", "0"]).exit_code != 0
 
 
-def test_the_model_says_no_more_to_whoever_has_gone(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_model_stops_streaming_to_a_disconnected_client(caplog: pytest.LogCaptureFixture) -> None:
     async def leave() -> None:
         with socket.create_server((serve.HOST, 0)) as listening:
             async with await asyncio.get_running_loop().create_server(serve._Model, sock=listening):
@@ -67,7 +67,7 @@ def test_the_model_says_no_more_to_whoever_has_gone(caplog: pytest.LogCaptureFix
                     asking.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
                     await asyncio.sleep(2.5 * serve.PIECE_INTERVAL_S)
                     assert b"word 0" in asking.recv(1000)
-                await asyncio.sleep(12 * serve.PIECE_INTERVAL_S)  # asyncio warns of the fifth piece that nobody takes
+                await asyncio.sleep(12 * serve.PIECE_INTERVAL_S)  # asyncio warns at the fifth piece without a reader
 
     with caplog.at_level(logging.WARNING, "asyncio"):
         asyncio.run(leave())

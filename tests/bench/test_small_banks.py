@@ -60,7 +60,7 @@ def test_every_arm_is_asked_the_same_of_banks_of_every_size() -> None:
     assert all(0 <= value <= 1 for each in found.passed.values() for value in (each.known, each.strange, each.renamed))
 
 
-def test_as_in_the_source_everything_is_let_in_and_what_holds_back_holds_back_strange_questions() -> None:
+def test_the_published_arm_accepts_everything_and_other_arms_reject_some_foreign_questions() -> None:
     found = measure_small_banks(CONVERSATIONS, dataset="made", embedder=HashEmbedder(512))
     source, *others = ([found.passed[arm, size] for size in SESSIONS_PER_BANK] for arm in ARMS)
     assert all((each.known, each.strange, each.renamed) == (1, 1, 1) for each in source)
@@ -81,7 +81,7 @@ def run(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The conversations in LoCoMo's shape."""
+    """Write the conversations as a LoCoMo file."""
     path = tmp_path / "locomo.json"
     path.write_text(json.dumps([published(each) for each in CONVERSATIONS]), encoding="utf-8")
     return path

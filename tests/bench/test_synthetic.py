@@ -5,7 +5,7 @@ from collections import Counter
 from everthread.bench import synthetic
 
 
-def test_the_same_lines_come_each_time_and_whatever_the_amount() -> None:
+def test_the_same_lines_are_generated_for_any_amount() -> None:
     few, many = list(synthetic.lines(30)), list(synthetic.lines(90))
     assert few == many[:30]
     assert list(synthetic.lines(30, seed=1)) != few
@@ -36,7 +36,7 @@ def test_queries_come_from_lines_that_are_not_in_the_bank() -> None:
     assert all(query.startswith("What did ") and query.endswith("?") for query in asked)
 
 
-def test_lines_behind_others_are_none_of_them() -> None:
-    for behind in (0, 1, 20, 33):
-        keys = {line.key for line in synthetic.lines(behind)}
-        assert not keys & {line.key for line in synthetic.lines(25, skip=behind)}
+def test_skipped_lines_are_not_generated_again() -> None:
+    for skip in (0, 1, 20, 33):
+        keys = {line.key for line in synthetic.lines(skip)}
+        assert not keys & {line.key for line in synthetic.lines(25, skip=skip)}

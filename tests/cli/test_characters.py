@@ -39,7 +39,7 @@ def error(*arguments: str | Path, status: int = 2) -> str:
 
 
 def pictured(path: Path, character: Character) -> Path:
-    """A picture of the character that no other is like."""
+    """Create a picture that differs from every other."""
     path.write_bytes(
         png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
     )
@@ -85,7 +85,7 @@ def test_every_text_of_a_character_can_be_given() -> None:
         (["remove", "Nora"], "with --json nothing is asked; give --yes, too"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: list[str], words: str) -> None:
+def test_invalid_arguments_are_refused(arguments: list[str], words: str) -> None:
     character_library.save(NORA)
     assert words in error(*arguments)
     assert character_library.load("Nora") == NORA
@@ -94,7 +94,7 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], words: str) -> Non
 @pytest.mark.parametrize(
     "arguments", [["show"], ["edit", "--location", "x"], ["export", "x.json"], ["remove", "--yes"]]
 )
-def test_a_name_that_is_not_there_is_told_with_those_that_are(arguments: list[str]) -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones(arguments: list[str]) -> None:
     character_library.save(NORA)
     assert "there are Nora" in error(arguments[0], "Nemo", *arguments[1:], status=1)
 
@@ -113,7 +113,7 @@ def test_cards_are_imported_and_exported(tmp_path: Path) -> None:
     assert png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)["title"] == b"Ada"
 
 
-def test_an_exported_picture_is_a_v2_card_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_an_exported_picture_is_a_v2_card_on_request(tmp_path: Path) -> None:
     character_library.save(NORA)
     told("export", "Nora", tmp_path / "out.png", "--version", "2")
     found = png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)
@@ -121,7 +121,7 @@ def test_an_exported_picture_is_a_v2_card_where_that_is_asked_for(tmp_path: Path
     assert json.loads(base64.b64decode(found["chara"]))["spec_version"] == "2.0"
 
 
-def test_of_files_of_which_one_is_wrong_none_is_imported(tmp_path: Path) -> None:
+def test_if_one_file_is_invalid_none_is_imported(tmp_path: Path) -> None:
     card.write(NORA, tmp_path / "nora.json")
     card.write(NORA, tmp_path / "again.json")
     (tmp_path / "wrong.json").write_text("[]")
@@ -130,7 +130,7 @@ def test_of_files_of_which_one_is_wrong_none_is_imported(tmp_path: Path) -> None
     assert character_library.list_names() == []
 
 
-def test_an_import_over_a_character_wants_force(tmp_path: Path) -> None:
+def test_an_import_over_an_existing_character_needs_force(tmp_path: Path) -> None:
     card.write(NORA.with_changes(location="ashore"), tmp_path / "nora.json")
     character_library.save(NORA)
     assert "there is a character 'Nora' already" in error("import", tmp_path / "nora.json")
@@ -153,7 +153,7 @@ def test_a_file_renamed_inside_by_hand_replaces_no_other_character() -> None:
     assert character_library.load("Nora") == NORA
 
 
-def test_a_character_is_removed_when_that_is_confirmed() -> None:
+def test_a_character_is_removed_after_confirmation() -> None:
     character_library.save(NORA)
     assert run("remove", "Nora", stdin="n\n").exit_code == 1
     assert character_library.list_names() == ["Nora"]

@@ -56,7 +56,7 @@ def answers(result: Result) -> list[dict[str, Any]]:
 
 
 def complaint(result: Result, code: int = 2) -> str:
-    """The one line on standard error."""
+    """Return the single line on standard error."""
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
     return result.stderr.removeprefix("everthread: ").strip()
 
@@ -69,7 +69,7 @@ def kept(folder: Path, bank: str) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------------- in private
 
 
-def test_in_private_with_a_bank_that_is_not_there_no_file_is_left_anywhere(run: Run, tmp_path: Path) -> None:
+def test_an_incognito_chat_with_a_new_bank_leaves_no_file(run: Run, tmp_path: Path) -> None:
     with llm_server("Aye.") as server:
         said = run("-b", "new", "--incognito", "-m", f"{server.url}#m", stdin="The password is swordfish.\n/end yes\n")
     assert "Incognito: nothing you say is written." in said.stdout
@@ -77,7 +77,7 @@ def test_in_private_with_a_bank_that_is_not_there_no_file_is_left_anywhere(run: 
     assert files(tmp_path) == []
 
 
-def test_in_private_nothing_of_a_bank_that_is_there_changes(run: Run, tmp_path: Path) -> None:
+def test_an_incognito_chat_does_not_change_an_existing_bank(run: Run, tmp_path: Path) -> None:
     run("-b", "alice", "-m", "none", "--speaker", "Alice", stdin="My sister Mia moved to Lisbon.\n")
     with llm_server("Aye.") as server:
         run(
@@ -96,7 +96,7 @@ def test_in_private_nothing_of_a_bank_that_is_there_changes(run: Run, tmp_path: 
     assert "Alice> " in run("-b", "alice", "-m", "none").stdout
 
 
-def test_a_scene_in_private_leaves_no_file_and_says_so(run: Run, tmp_path: Path) -> None:
+def test_an_incognito_group_chat_leaves_no_file_and_says_so(run: Run, tmp_path: Path) -> None:
     for name in ("Captain", "Cook"):
         character_library.save(Character(name))
     before = files(tmp_path)
@@ -108,7 +108,7 @@ def test_a_scene_in_private_leaves_no_file_and_says_so(run: Run, tmp_path: Path)
     assert files(tmp_path) == before
 
 
-def test_in_private_a_database_gets_no_bank(run: Run, tmp_path: Path, database: str) -> None:
+def test_an_incognito_chat_creates_no_bank_in_a_database(run: Run, tmp_path: Path, database: str) -> None:
     said = run("-b", "new", "--incognito", "-m", "none", stdin="Hello.\n", store=database)
     assert said.exit_code == 0, said.stderr
     assert "nothing that was said in private is kept" in said.stdout
@@ -119,7 +119,7 @@ def test_in_private_a_database_gets_no_bank(run: Run, tmp_path: Path, database: 
 # ---------------------------------------------------------------------- characters
 
 
-def test_whom_one_chose_the_bank_knows_from_then_on(run: Run, tmp_path: Path) -> None:
+def test_a_chosen_character_is_saved_with_the_bank(run: Run, tmp_path: Path) -> None:
     character_library.save(Character("Nora", greeting="The lamp is lit."))
     with llm_server("Aye.") as server:
         first = run("-b", "alice", "-c", "Nora", "-m", f"{server.url}#m", stdin="Hello.\n")
@@ -129,7 +129,7 @@ def test_whom_one_chose_the_bank_knows_from_then_on(run: Run, tmp_path: Path) ->
     assert "got no reply" not in second.stdout
 
 
-def test_a_cards_file_is_a_character(run: Run, tmp_path: Path) -> None:
+def test_a_card_file_can_be_given_as_the_character(run: Run, tmp_path: Path) -> None:
     card.write(Character("Dr. Vance"), tmp_path / "anyone.json")
     said = run("-c", tmp_path / "anyone.json", "-m", "none", stdin="Hello.\n")
     assert said.exit_code == 0, said.stderr
@@ -139,7 +139,7 @@ def test_a_cards_file_is_a_character(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scene", [False, True])
-def test_an_unknown_character_is_told_with_those_there_are_and_makes_no_bank(
+def test_an_unknown_character_is_reported_with_the_known_ones_and_creates_no_bank(
     run: Run, tmp_path: Path, scene: bool
 ) -> None:
     character_library.save(Character("Nora"))
@@ -149,7 +149,7 @@ def test_an_unknown_character_is_told_with_those_there_are_and_makes_no_bank(
     assert not (tmp_path / "store").exists()
 
 
-def test_a_character_cannot_be_in_a_scene_twice(run: Run, tmp_path: Path) -> None:
+def test_a_character_cannot_be_in_a_group_chat_twice(run: Run, tmp_path: Path) -> None:
     character_library.save(Character("Nora"))
     card.write(Character("Nora"), tmp_path / "n.json")
     for other in ("Nora", tmp_path / "n.json"):
@@ -158,7 +158,7 @@ def test_a_character_cannot_be_in_a_scene_twice(run: Run, tmp_path: Path) -> Non
     assert not (tmp_path / "store").exists()
 
 
-def test_in_a_scene_each_character_has_a_bank_by_its_own_name(run: Run, tmp_path: Path) -> None:
+def test_in_a_group_chat_each_character_has_a_bank_named_after_it(run: Run, tmp_path: Path) -> None:
     for name in ("Dr. No", "Dr. Who"):
         character_library.save(Character(name))
     card.write(Character("Ada"), tmp_path / "someone.json")
@@ -180,7 +180,7 @@ def test_without_a_model_the_chat_remembers(run: Run, tmp_path: Path) -> None:
     assert kept(tmp_path, "default") == [("user", "Hello.")]
 
 
-def test_a_url_alone_means_the_servers_only_model(run: Run, tmp_path: Path) -> None:
+def test_a_url_without_a_name_selects_the_servers_only_model(run: Run, tmp_path: Path) -> None:
     with llm_server("Aye.", models=["one"]) as server:
         assert "You talk with Ever (one)." in run("-m", server.url, stdin="Hello.\n").stdout
         assert server.bodies[0]["model"] == "one"
@@ -190,9 +190,7 @@ def test_a_url_alone_means_the_servers_only_model(run: Run, tmp_path: Path) -> N
     assert files(tmp_path / "store") == ["default.bank"]
 
 
-def test_a_key_in_the_environment_alone_sends_nothing(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_api_key_alone_causes_no_request(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert "No language model is configured" in run(stdin="Hello.\n").stdout
@@ -207,7 +205,7 @@ def test_a_key_in_the_environment_alone_sends_nothing(
 # ---------------------------------------------------------------------------- JSON
 
 
-def test_in_json_a_reply_comes_with_what_was_recalled_for_it(run: Run) -> None:
+def test_in_json_a_reply_includes_the_recalled_context(run: Run) -> None:
     with llm_server("Fair winds.") as server:
         first, second = answers(run("--json", "-m", f"{server.url}#m", stdin="Hello.\n//me waves\n/QUIT\nNever.\n"))
     assert (first["reply"], first["partial"], first["refused"]) == ("Fair winds.", False, False)
@@ -216,7 +214,7 @@ def test_in_json_a_reply_comes_with_what_was_recalled_for_it(run: Run) -> None:
     assert (second["reply"], server.bodies[1]["messages"][-1]["content"][-15:]) == ("Fair winds.", "user: /me waves")
 
 
-def test_in_json_a_goodbye_is_asked_about_and_the_next_line_answers(run: Run) -> None:
+def test_in_json_a_goodbye_asks_for_consent_and_the_next_line_answers(run: Run) -> None:
     with llm_server("Aye.") as server:
         typed = "I planted ferns.\nbye\nno\n"
         _, asked, ended = answers(run("--recipe", "packabby", "--json", "-m", f"{server.url}#m", stdin=typed))
@@ -224,7 +222,7 @@ def test_in_json_a_goodbye_is_asked_about_and_the_next_line_answers(run: Run) ->
     assert ended == {"reply": "Nothing of it is left.", "question": None, "remembered": False}
 
 
-def test_in_json_what_goes_wrong_is_an_error_and_the_talk_goes_on(run: Run, tmp_path: Path) -> None:
+def test_in_json_an_error_is_reported_and_the_chat_continues(run: Run, tmp_path: Path) -> None:
     refusal = Reply("I'm sorry, but I can't help with that.")
     with llm_server(Status(401), Cut("I saw a"), "", refusal, "Aye.") as server:
         typed = "One.\nTwo.\nThree.\nFour.\n/lines x\n/nonsense\n/forget 1\n/end\n/set self x\n\u00a0\nFive.\n"
@@ -249,7 +247,7 @@ def test_in_json_an_edit_is_done_without_a_question(run: Run, tmp_path: Path) ->
     assert [text for _, text in kept(tmp_path, "default")][1:] == ["Other.", "Aye."]
 
 
-def test_whoever_stops_reading_json_ends_it_quietly(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_a_json_chat_quietly(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-m", "everthread", "--store", str(tmp_path), "--embedder", "hash"]
     with subprocess.Popen(
         [*command, "chat", "-m", "none", "--json"],
@@ -268,7 +266,7 @@ def test_whoever_stops_reading_json_ends_it_quietly(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) in (0, 1)
 
 
-def test_a_scene_is_not_for_programs(run: Run) -> None:
+def test_a_group_chat_refuses_json(run: Run) -> None:
     said = run("-c", "a", "-c", "b", "--json")
     assert said.exit_code == 2
     assert "--json goes with one character" in json.loads(said.stdout)["error"]
@@ -286,21 +284,21 @@ def test_a_session_may_have_any_name(run: Run, tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "told"), [("", "is blank"), (" ", "is blank"), ("x" * 201, "has 201 characters")])
-def test_what_can_be_no_session_is_told_before_anything_is_made(run: Run, tmp_path: Path, name: str, told: str) -> None:
+def test_an_invalid_session_name_is_refused_before_anything_is_created(
+    run: Run, tmp_path: Path, name: str, told: str
+) -> None:
     assert told in complaint(run("--session", name, "-m", "none", stdin="Hello.\n"))
     assert not (tmp_path / "store").exists()
 
 
-def test_what_began_in_private_without_a_bank_stays_in_private_and_says_so(run: Run, tmp_path: Path) -> None:
+def test_an_incognito_chat_without_a_bank_stays_incognito_and_says_so(run: Run, tmp_path: Path) -> None:
     shown = run("-b", "new", "--incognito", stdin="A secret.\n/incognito\nAnother.\n/quit\n").stdout
     assert "this bank is not there yet and none is made in private; begin again without --incognito" in shown
     assert "nothing that was said in private is kept" in shown
     assert not (tmp_path / "store").exists()
 
 
-def test_nothing_is_written_of_an_earlier_conversation_where_nothing_is_to_be_from_now_on(
-    run: Run, tmp_path: Path
-) -> None:
+def test_with_remember_never_an_earlier_conversation_is_not_summarized(run: Run, tmp_path: Path) -> None:
     with Memory.open("nora", store=tmp_path / "store", embedder=HashEmbedder(512)) as memory:
         memory.observe("I keep seven goats in Bruges.", said_at=datetime(2024, 5, 6, tzinfo=UTC))
     run("-b", "nora", "-m", "none", "--remember", "never", stdin="/quit\n")
@@ -308,13 +306,13 @@ def test_nothing_is_written_of_an_earlier_conversation_where_nothing_is_to_be_fr
         assert (memory.units(), memory.jobs()) == ([], [])
 
 
-def test_whether_a_bank_remembers_is_set_before_the_first_word(run: Run, tmp_path: Path) -> None:
+def test_the_remember_policy_is_set_before_the_first_line(run: Run, tmp_path: Path) -> None:
     screen = run("-b", "nora", "-m", "none", "--remember", "never", stdin="I moved to Lisbon.\n/end\n").stdout
     assert "Incognito: nothing you say is written." in screen
     assert "(yes or no)" not in screen
     run("-b", "nora", "-m", "none", "--remember", "never", "-c", "Ever", "--speaker", "Nora", stdin="Hello.\n")
     with Memory.open("nora", store=tmp_path / "store", embedder="hash") as memory:
-        assert memory.settings() == {"remember": "never"}  # nor whom one talked with
+        assert memory.settings() == {"remember": "never"}  # nor the character
     again = run("-b", "nora", "-m", "none", stdin="A secret.\n/incognito\nAnother.\n").stdout  # it stays set
     assert "is set to remember never; set it to ask or always first" in again
     assert kept(tmp_path, "nora") == []
@@ -324,7 +322,7 @@ def test_whether_a_bank_remembers_is_set_before_the_first_word(run: Run, tmp_pat
     assert [text for _, text in kept(tmp_path, "nora")] == ["I moved to Oslo."]
 
 
-def test_what_is_to_be_kept_with_the_bank_and_writing_nothing_exclude_each_other(run: Run, tmp_path: Path) -> None:
+def test_remember_and_incognito_exclude_each_other(run: Run, tmp_path: Path) -> None:
     said = complaint(run("-b", "nora", "--remember", "never", "--incognito"))
     assert said.startswith("--remember is saved with the bank, and --incognito writes nothing")
     assert not (tmp_path / "store").exists()
@@ -335,7 +333,7 @@ def test_what_is_to_be_kept_with_the_bank_and_writing_nothing_exclude_each_other
 
 @pytest.fixture
 def gold(run: Run, tmp_path: Path) -> None:
-    """A bank in which Ever remembers something, and another character in the folder."""
+    """Create a bank in which Ever remembers something, and another character."""
     character_library.save(Character("Captain Vey"))
     run("-b", "alice", "-m", "none", stdin="I hid the gold in the barn.\n")
 
@@ -347,7 +345,7 @@ def owner(folder: Path, bank: str) -> object:
 
 
 @pytest.mark.usefixtures("gold")
-def test_a_character_takes_over_a_bank_without_a_terminal_and_it_is_said(run: Run, tmp_path: Path) -> None:
+def test_without_a_terminal_a_character_takes_over_the_bank_with_a_notice(run: Run, tmp_path: Path) -> None:
     said = run("-b", "alice", "-c", "Captain Vey", "-m", "none", stdin="Hello.\n")
     assert "bank 'alice' holds what Ever remembers; Captain Vey takes Ever's place" in said.stderr
     assert "--bank alice/captain-vey would be a bank of its own" in said.stderr
@@ -360,7 +358,7 @@ def test_a_character_takes_over_a_bank_without_a_terminal_and_it_is_said(run: Ru
 
 @pytest.mark.usefixtures("gold")
 @pytest.mark.parametrize(("answer", "bank"), [("own", "alice/captain-vey"), ("this", "alice")])
-def test_at_a_terminal_one_says_where_to_talk_with_another_character(tmp_path: Path, answer: str, bank: str) -> None:
+def test_at_a_terminal_the_user_chooses_the_bank_for_another_character(tmp_path: Path, answer: str, bank: str) -> None:
     terminal = Terminal(tmp_path / "store", "-c", "Captain Vey", "-m", "none")
     assert "holds what Ever remembers. Where do you want to talk with Captain Vey?" in terminal.wait_for("Answer")
     terminal.type(f"{answer}\n".encode())
@@ -372,7 +370,7 @@ def test_at_a_terminal_one_says_where_to_talk_with_another_character(tmp_path: P
 
 
 @pytest.mark.usefixtures("gold")
-def test_whoever_leaves_the_question_changes_nothing(run: Run, tmp_path: Path) -> None:
+def test_aborting_the_question_changes_nothing(run: Run, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "store", "-c", "Captain Vey", "-m", "none")
     terminal.wait_for("Answer")
     terminal.type(b"\x04")
@@ -387,14 +385,14 @@ def test_whoever_leaves_the_question_changes_nothing(run: Run, tmp_path: Path) -
     ("bank", "own"),
     [("laura", "laura/captain-vey"), ("laura/ever", "laura/captain-vey"), ("laura/work", "laura/work/captain-vey")],
 )
-def test_a_bank_of_its_own_is_next_to_that_of_the_other(bank: str, own: str) -> None:
+def test_a_characters_own_bank_is_named_next_to_the_other(bank: str, own: str) -> None:
     assert character_bank(bank, "Ever", "Captain Vey") == own
 
 
 # ------------------------------------------------------- a bank keeps its recipe
 
 
-def test_a_bank_keeps_the_recipe_and_the_options_that_it_was_talked_with(run: Run, tmp_path: Path) -> None:
+def test_the_recipe_and_its_options_are_saved_with_the_bank(run: Run, tmp_path: Path) -> None:
     run("-m", "none", "--recipe", "packabby", "--set", "threshold=0.3", stdin="/quit\n")
     run("-m", "none", "--set", "max_hits=2", stdin="/quit\n")
     run("-m", "none", "--recipe", "emi", "--incognito", stdin="/quit\n")
@@ -403,13 +401,13 @@ def test_a_bank_keeps_the_recipe_and_the_options_that_it_was_talked_with(run: Ru
 
 
 @pytest.mark.parametrize("flag", ["--offers", "--no-offers"])
-def test_whether_the_past_is_brought_up_unasked_is_an_option_of_its_own(run: Run, tmp_path: Path, flag: str) -> None:
+def test_offers_have_their_own_option(run: Run, tmp_path: Path, flag: str) -> None:
     run("-m", "none", "--recipe", "character", flag, stdin="/quit\n")
     with Memory.open(store=tmp_path / "store", embedder=HashEmbedder()) as memory:
         assert memory.recipe.offers is (flag == "--offers")
 
 
-def test_a_recipe_says_how_its_replies_are_sampled_and_the_command_line_goes_before_it(run: Run) -> None:
+def test_sampling_options_override_those_of_the_recipe(run: Run) -> None:
     usual = {"temperature": 0.5, "top_p": 0.9, "presence_penalty": 0.0, "max_tokens": 300}
     with llm_server("Aye.") as server:
         model = f"{server.url}#m"
@@ -424,12 +422,12 @@ def test_a_recipe_says_how_its_replies_are_sampled_and_the_command_line_goes_bef
         assert not usual.keys() & server.bodies[-1].keys()
 
 
-def test_sampling_out_of_its_range_is_refused(run: Run) -> None:
+def test_sampling_options_out_of_range_are_refused(run: Run) -> None:
     assert "9.0 is not in the range 0<=x<=1" in run("--top-p", "9").stderr
     assert "0 is not in the range" in run("--max-tokens", "0").stderr
 
 
-def test_another_model_writes_the_summary_if_one_is_named(run: Run) -> None:
+def test_the_scribe_model_writes_the_summary(run: Run) -> None:
     with llm_server("Aye.", models=("large", "small")) as server:
         given = ("-m", f"{server.url}#large", "--scribe-model", f"{server.url}#small", "--remember", "always")
         run(*given, stdin="My sister Mia moved to Lisbon.\n/end\n/quit\n")
@@ -437,7 +435,7 @@ def test_another_model_writes_the_summary_if_one_is_named(run: Run) -> None:
         assert (models[0], set(models[1:])) == ("large", {"small"})
 
 
-def test_a_chat_draws_on_other_banks_where_they_are_named(run: Run, tmp_path: Path) -> None:
+def test_a_chat_recalls_from_other_named_banks(run: Run, tmp_path: Path) -> None:
     run("-b", "bob", "-m", "none", "--speaker", "Bob", stdin="The ferry to Capri was cancelled.\n")
     with llm_server("Aye.") as server:
         model = ("-b", "alice", "-m", f"{server.url}#m")

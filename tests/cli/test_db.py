@@ -37,7 +37,7 @@ def observed(url: str, text: str) -> None:
         memory.observe(text)
 
 
-def test_init_makes_the_tables_and_once_more_makes_nothing(url: str) -> None:
+def test_init_creates_the_tables_once(url: str) -> None:
     made = told(db("init", url, "--json"))
     assert made == {"url": url, "migrations": schema.VERSION, "statements": []}
     assert db("init", url).stdout == f"{url}: schema {schema.VERSION}, 0 migrations applied\n"
@@ -62,7 +62,7 @@ def test_init_distributes_only_with_citus(url: str) -> None:
     assert result.stderr.startswith("everthread: ")
 
 
-def test_a_role_of_one_bank_and_spread_tables_are_refused_before_anything_is_made(url: str) -> None:
+def test_role_and_distribute_are_refused_together_before_any_change(url: str) -> None:
     result = db("init", url, "--role", "ann", "--distribute", "--json")
     assert "Leave out one of --role and --distribute" in told(result, 2)["error"]
     assert "has no tables yet" in db("check", url).stderr
@@ -81,12 +81,12 @@ def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.Monk
     assert db("check", url).exit_code == 0
 
 
-def test_check_makes_no_tables(url: str) -> None:
+def test_check_creates_no_tables(url: str) -> None:
     assert "has no tables yet" in told(db("check", url, "--json"), 1)["error"]
     assert "has no tables yet" in told(db("check", url, "--json"), 1)["error"]
 
 
-def test_check_names_the_bank_and_what_is_wrong_with_it(url: str) -> None:
+def test_check_names_a_damaged_bank_and_its_faults(url: str) -> None:
     observed(url, "Hello there.")
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE everthread.bank SET lines = 7")
@@ -94,7 +94,7 @@ def test_check_names_the_bank_and_what_is_wrong_with_it(url: str) -> None:
     assert wrong.startswith("alice: lines: 7 are counted, 1 are there")
 
 
-def test_a_url_that_is_none_is_bad_input_and_keeps_its_password() -> None:
+def test_an_invalid_url_is_bad_input_and_its_password_is_not_shown() -> None:
     for command in ("init", "migrate", "check"):
         result = db(command, "mysql://ann:zqxsecret@host/db")
         assert result.exit_code == 2

@@ -17,14 +17,14 @@ def findings(folder: Path, *banks: str, embedder: str = "hash") -> dict[str, Fin
 
 
 def made(folder: Path, bank: str) -> Path:
-    """A bank of a few lines; the path of its file."""
+    """Create a bank of a few lines; return the path of its file."""
     with Memory.open(bank, store=folder, embedder=HashEmbedder()) as memory:
         for number in range(5):
             memory.observe(f"The ferry number {number} left.")
     return folder / f"{bank}.bank"
 
 
-def test_everything_that_is_needed_is_looked_at(tmp_path: Path) -> None:
+def test_every_requirement_is_checked(tmp_path: Path) -> None:
     found = findings(tmp_path)
     assert set(found) == {"python", *REQUIRED_PACKAGES, "store", "recipe", "embedder", "language model"}
     assert all(finding.ok for finding in found.values())
@@ -44,14 +44,14 @@ def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:
     assert "bank bob" not in findings(tmp_path, "alice")
 
 
-def test_a_bank_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_an_unknown_bank_is_named(tmp_path: Path) -> None:
     made(tmp_path, "alice")
     found = findings(tmp_path, "alice", "zoe")["banks"]
     assert not found.ok
     assert "there is no bank 'zoe'" in found.detail
 
 
-def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_and_not_created(tmp_path: Path) -> None:
     missing = tmp_path / "typo"
     assert findings(missing)["banks"].ok
     assert not findings(missing, "alice")["banks"].ok
@@ -59,7 +59,7 @@ def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None
     assert not missing.exists()
 
 
-def test_a_damaged_bank_does_not_keep_the_others_from_being_checked(tmp_path: Path) -> None:
+def test_the_other_banks_are_checked_after_a_damaged_one(tmp_path: Path) -> None:
     made(tmp_path, "alice")
     (tmp_path / "broken.bank").write_bytes(b"no database" * 1000)
     found = findings(tmp_path)
@@ -78,7 +78,7 @@ def test_a_bank_whose_middle_was_overwritten_is_not_sound(tmp_path: Path) -> Non
     assert not findings(tmp_path)["bank alice"].ok
 
 
-def test_a_file_without_a_byte_is_found_until_the_bank_is_used(tmp_path: Path) -> None:
+def test_an_empty_file_is_a_finding_until_the_bank_is_used(tmp_path: Path) -> None:
     path = made(tmp_path, "alice")
     path.write_bytes(b"")
     for _ in range(2):
@@ -100,7 +100,7 @@ def test_counts_that_contradict_the_lines_are_found(tmp_path: Path) -> None:
     assert "lines: 6 are counted, 5 are there" in found.detail
 
 
-def test_an_embedder_that_does_not_answer_is_a_finding_with_its_reason(tmp_path: Path) -> None:
+def test_an_unreachable_embedder_is_a_finding_with_its_reason(tmp_path: Path) -> None:
     found = findings(tmp_path, embedder=str(tmp_path))["embedder"]
     assert not found.ok
     assert str(tmp_path) in found.detail
@@ -114,7 +114,7 @@ def test_a_store_that_is_a_file_is_a_finding(tmp_path: Path) -> None:
     assert str(tmp_path / "file") in found.detail
 
 
-def test_the_configured_store_is_looked_at_when_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configured_store_is_checked_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_STORE", str(tmp_path / "kept"))
     made(tmp_path / "kept", "alice")
     found = {finding.what: finding for finding in examine(None, "hash")}
@@ -122,7 +122,7 @@ def test_the_configured_store_is_looked_at_when_none_is_given(tmp_path: Path, mo
     assert found["bank alice"].ok
 
 
-def test_a_configuration_that_can_not_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_configuration_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_CONFIG", str(tmp_path / "missing.toml"))
     with pytest.raises(ConfigError, match=r"missing\.toml"):
         list(examine(None, None))
@@ -146,7 +146,7 @@ def test_a_recipe_that_can_not_be_opened_is_a_finding_with_its_reason(
     assert said in found["recipe"].detail
 
 
-def test_looking_changes_nothing_in_a_bank(tmp_path: Path) -> None:
+def test_the_checks_change_nothing_in_a_bank(tmp_path: Path) -> None:
     path = made(tmp_path, "alice")
     findings(tmp_path)
     before = path.read_bytes()

@@ -21,7 +21,7 @@ def run(store: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["--store", str(store), "keys", *arguments])
 
 
-def test_a_key_is_shown_once_alone_on_a_line_and_then_only_what_it_is_for(store: Path) -> None:
+def test_a_key_is_printed_once_on_its_own_line(store: Path) -> None:
     made = run(store, "new", "phone", "-b", "alice/*", "-b", "bob", "--may", "read", "--may", "chat")
     assert made.exit_code == 0, made.stderr
     secret = made.stdout.strip()
@@ -36,7 +36,7 @@ def test_a_key_is_shown_once_alone_on_a_line_and_then_only_what_it_is_for(store:
     assert secret[3:] not in listed.stdout
 
 
-def test_a_key_that_says_nothing_else_is_for_everything(store: Path) -> None:
+def test_a_key_permits_everything_by_default(store: Path) -> None:
     told = json.loads(run(store, "new", "mine", "--json").stdout)
     assert told["banks"] == ["*"]
     assert told["may"] == ["read", "write", "chat", "forget"]
@@ -47,7 +47,7 @@ def test_a_key_that_says_nothing_else_is_for_everything(store: Path) -> None:
     assert "key" not in listed
 
 
-def test_a_key_that_is_revoked_is_gone_and_an_unknown_one_is_told(store: Path) -> None:
+def test_a_revoked_key_is_gone_and_an_unknown_one_is_reported(store: Path) -> None:
     run(store, "new", "phone")
     assert run(store, "revoke", "phone").stdout == "revoked phone\n"
     assert "no keys" in run(store, "list").stdout
@@ -56,7 +56,7 @@ def test_a_key_that_is_revoked_is_gone_and_an_unknown_one_is_told(store: Path) -
     assert "'phone'" in again.stderr
 
 
-def test_a_scope_that_would_not_mean_what_it_says_is_refused(store: Path) -> None:
+def test_an_ambiguous_scope_is_refused(store: Path) -> None:
     refused = run(store, "new", "phone", "-b", "al*")
     assert refused.exit_code == 2
     assert "'al*'" in refused.stderr

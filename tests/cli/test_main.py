@@ -47,7 +47,7 @@ def out(result: Result) -> Any:
 
 
 def error(result: Result, code: int = 2) -> str:
-    """What went wrong, as JSON tells it."""
+    """Return the error that was printed as JSON."""
     assert result.exit_code == code
     told = json.loads(result.stdout)
     assert set(told) == {"error"}
@@ -55,7 +55,7 @@ def error(result: Result, code: int = 2) -> str:
 
 
 def complaint(result: Result, code: int = 2) -> str:
-    """The one line on standard error."""
+    """Return the single line on standard error."""
     assert result.exit_code == code
     assert result.stdout == ""
     assert result.stderr.startswith("everthread: ")
@@ -88,7 +88,7 @@ def test_a_line_is_observed_and_shown(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("text", ["Wheat bread.", "Rye bread."])
-def test_a_known_key_is_not_kept_twice_and_that_is_said(cli: Cli, text: str) -> None:
+def test_a_line_with_a_known_key_is_not_stored_again_and_that_is_reported(cli: Cli, text: str) -> None:
     first, again = (out(cli("observe", each, "--key", "k1", "--json")) for each in ("Rye bread.", text))
     assert (first.pop("already_known"), again.pop("already_known")) == (False, True)
     assert first == again
@@ -139,25 +139,25 @@ def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, argument
         (["--store", "mysql://ann:zqxsecret@x", "observe", "Hi"], "store 'mysql://ann@x' is a URL of an unknown kind"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_bad_input(tmp_path: Path, arguments: list[str], words: str) -> None:
+def test_an_invalid_setting_is_bad_input(tmp_path: Path, arguments: list[str], words: str) -> None:
     assert words in complaint(CliRunner().invoke(main, ["--store", str(tmp_path), "--embedder", "hash", *arguments]))
 
 
-def test_a_store_that_is_a_file_is_no_store(tmp_path: Path) -> None:
+def test_a_file_is_refused_as_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     result = CliRunner().invoke(main, ["--store", str(tmp_path / "file"), "banks"])
     assert str(tmp_path / "file") in complaint(result, code=1)
 
 
 @pytest.mark.parametrize("command", ["recall", "context", "lines", "stats", "forget", "reindex", "export"])
-def test_a_bank_that_is_not_there_is_named_with_those_that_are(alice: Cli, command: str) -> None:
+def test_an_unknown_bank_is_reported_with_the_known_ones(alice: Cli, command: str) -> None:
     cli = alice
     more = {"recall": ["Mia"], "context": ["Mia"], "forget": ["--everything", "-y"]}.get(command, [])
     assert "there is no bank 'alcie'; there are alice" in complaint(cli(command, *more, "-b", "alcie"), code=1)
     assert out(cli("banks", "--json")) == ["alice"]
 
 
-def test_without_any_bank_that_is_said(cli: Cli) -> None:
+def test_a_store_without_banks_is_reported_as_empty(cli: Cli) -> None:
     cli("observe", "Hi")
     cli("forget", "--everything", "-y")
     assert "there are none yet" in complaint(cli("recall", "Mia"), code=1)
@@ -172,7 +172,7 @@ READING = [
 
 
 @pytest.mark.parametrize("arguments", [*READING, ["banks"], ["doctor"]], ids=lambda each: str(each[0]))
-def test_a_folder_that_is_not_there_is_named_and_not_made_by_whoever_only_reads(
+def test_reading_commands_report_a_missing_folder_and_do_not_create_it(
     cli: Cli, tmp_path: Path, arguments: list[str]
 ) -> None:
     said = cli(*arguments)
@@ -181,7 +181,7 @@ def test_a_folder_that_is_not_there_is_named_and_not_made_by_whoever_only_reads(
     assert not (tmp_path / "store").exists()
 
 
-def test_an_error_is_json_too_when_json_was_asked_for(alice: Cli) -> None:
+def test_with_json_an_error_is_printed_as_json_too(alice: Cli) -> None:
     failed = alice("recall", "Mia", "-b", "alcie", "--json")
     assert failed.exit_code == 1
     assert json.loads(failed.stdout) == {"error": "there is no bank 'alcie'; there are alice"}
@@ -198,7 +198,7 @@ def test_an_error_is_json_too_when_json_was_asked_for(alice: Cli) -> None:
         (["--nonsense", "recall", "--json"], "No such option"),
     ],
 )
-def test_a_command_that_is_misused_says_so_in_json_too(cli: Cli, arguments: list[str], words: str) -> None:
+def test_with_json_a_usage_error_is_printed_as_json_too(cli: Cli, arguments: list[str], words: str) -> None:
     failed = cli(*arguments)
     assert words in error(failed)
     assert "Usage: " in failed.stderr
@@ -214,14 +214,14 @@ def test_a_command_that_is_misused_says_so_in_json_too(cli: Cli, arguments: list
         (["bench", "firsts", "--store", "DIR"], "--store goes before the command: everthread --store … bench firsts …"),
     ],
 )
-def test_an_option_that_belongs_before_the_command_says_so(cli: Cli, arguments: list[str], words: str) -> None:
+def test_an_option_that_belongs_before_the_command_is_explained(cli: Cli, arguments: list[str], words: str) -> None:
     failed = cli(*arguments)
     assert failed.exit_code == 2
     assert words in failed.stderr
     assert words in error(cli(*arguments, "--json"))
 
 
-def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
+def test_a_text_that_looks_like_an_option_does_not_enable_json(cli: Cli) -> None:
     assert complaint(cli("observe", "--said-at", "soon", "--", "--json"))
 
 
@@ -232,7 +232,7 @@ def test_a_text_that_reads_like_an_option_asks_for_no_json(cli: Cli) -> None:
         (PermissionError(13, "Permission denied", "some/file"), 1, "some/file can't be used (Permission denied)"),
     ],
 )
-def test_an_interrupt_and_the_faults_of_a_disk_are_told_in_json_too(
+def test_interrupts_and_disk_errors_are_printed_as_json_too(
     cli: Cli, fault: BaseException, code: int, words: str
 ) -> None:
     @main.command("fail")
@@ -259,7 +259,7 @@ def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
     assert explained.endswith(f"\n\n{LEGEND}\n")
 
 
-def test_recall_says_on_standard_error_when_nothing_seems_relevant(alice: Cli) -> None:
+def test_recall_notes_on_standard_error_that_nothing_seems_relevant(alice: Cli) -> None:
     asked = ("Who ever invented lawnmowers?", "-b", "alice")
     found = alice("recall", *asked)
     assert found.exit_code == 0
@@ -301,7 +301,7 @@ def test_a_context_of_several_banks_has_a_part_for_each(alice: Cli) -> None:
     assert "there is no bank 'alicia'" in alice("context", "Mia", "--in", "alice", "--in", "alicia").stderr
 
 
-def test_recall_as_json_holds_everything_of_a_hit(alice: Cli) -> None:
+def test_recall_as_json_includes_all_fields_of_a_hit(alice: Cli) -> None:
     hits = out(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
     assert len(hits) == 3
     assert set(hits[0]) == {"line", "score", "relevance", "signals", "passage", "kind", "bank"}
@@ -339,11 +339,11 @@ def test_recall_is_filtered(alice: Cli, filters: list[str], seqs: set[int]) -> N
         (["--as-of", "0001-01-01T00:00+23:00"], "leaves the years 1 to 9999"),
     ],
 )
-def test_a_bad_question_is_refused(alice: Cli, arguments: list[str], words: str) -> None:
+def test_an_invalid_query_is_refused(alice: Cli, arguments: list[str], words: str) -> None:
     assert words in complaint(alice("recall", "Mia", "-b", "alice", *arguments))
 
 
-def test_a_blank_question_finds_nothing(alice: Cli) -> None:
+def test_a_blank_query_finds_nothing(alice: Cli) -> None:
     assert out(alice("recall", "", "-b", "alice", "--json")) == []
     assert alice("recall", " ", "-b", "alice").stdout == "nothing was asked\n"
     assert out(alice("context", " ", "-b", "alice", "--all", "--json"))["text"] == ""
@@ -371,7 +371,7 @@ def test_a_context_keeps_to_its_budget_and_says_what_was_cut(alice: Cli, budget:
     assert (" cut)" in said) == bool(found["cut"])
 
 
-def test_what_is_not_relevant_leaves_the_context_empty(alice: Cli) -> None:
+def test_the_context_is_empty_if_nothing_is_relevant(alice: Cli) -> None:
     found = alice("context", "Who ever invented lawnmowers?", "-b", "alice")
     assert found.stdout == ""
     assert found.exit_code == 0
@@ -406,7 +406,7 @@ def test_stats_count_what_a_bank_holds(alice: Cli) -> None:
     assert len(text.splitlines()) == len(found)
 
 
-def test_sessions_and_what_was_written_of_them_are_listed(alice: Cli, tmp_path: Path) -> None:
+def test_sessions_and_their_units_are_listed(alice: Cli, tmp_path: Path) -> None:
     said = alice("chat", "-b", "alice", stdin="My brother Zeb sailed to Rome.\n/end yes\n/quit\n")
     assert "It is remembered" in said.stdout
     first, *_, last = alice("sessions", "-b", "alice").stdout.splitlines()
@@ -419,7 +419,7 @@ def test_sessions_and_what_was_written_of_them_are_listed(alice: Cli, tmp_path: 
     assert [unit["kind"] for unit in out(alice("units", "-b", "alice", "--json"))][-1] == "summary"
 
 
-def test_what_was_written_is_listed_and_recalled_by_its_category(alice: Cli) -> None:
+def test_units_are_listed_and_recalled_by_category(alice: Cli) -> None:
     alice("chat", "-b", "alice", stdin="My brother Zeb sailed to Rome.\n/end yes\n/quit\n")
     assert "summary 2, family, of lines 4 to 4" in alice("units", "-b", "alice").stdout
     assert "Zeb" in alice("units", "-b", "alice", "--category", "family").stdout
@@ -431,7 +431,7 @@ def test_what_was_written_is_listed_and_recalled_by_its_category(alice: Cli) -> 
     assert alice("context", "Who sailed?", "-b", "alice", "--category", "food", "--all").stdout == ""
 
 
-def test_general_knowledge_is_given_listed_and_forgotten(alice: Cli, tmp_path: Path) -> None:
+def test_general_knowledge_is_added_listed_and_forgotten(alice: Cli, tmp_path: Path) -> None:
     file = tmp_path / "known.txt"
     file.write_text("Ferns like shade\nand moist soil.\n \nThe tide turns twice a day.\n")
     assert alice("seed", file, "-b", "ferns").stdout == "2 of 2 texts were new; ferns has 2 now\n"
@@ -460,7 +460,7 @@ def test_a_line_is_retracted(alice: Cli) -> None:
 # ------------------------------------------------------------------------- forget
 
 
-def test_forgetting_asks_first(alice: Cli) -> None:
+def test_forgetting_asks_for_confirmation(alice: Cli) -> None:
     refused = alice("forget", "-b", "alice", "--session", "spring", stdin="n\n")
     assert refused.exit_code == 1
     assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
@@ -474,14 +474,14 @@ def test_forgetting_asks_first(alice: Cli) -> None:
     ("scope", "left"),
     [(["--seq", "2"], [1, 3]), (["--speaker", "Alice"], [2]), (["--session", "summer"], [1, 2])],
 )
-def test_what_is_forgotten_without_asking_leaves_a_receipt(alice: Cli, scope: list[str], left: list[int]) -> None:
+def test_forgetting_without_a_question_leaves_a_receipt(alice: Cli, scope: list[str], left: list[int]) -> None:
     receipt = out(alice("forget", "-b", "alice", *scope, "-y", "--json"))
     assert receipt["lines"] == 3 - len(left)
     assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
     assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == left
 
 
-def test_where_nobody_can_answer_the_error_names_the_option_that_asks_nothing(alice: Cli) -> None:
+def test_without_a_terminal_the_error_names_the_option_to_skip_the_question(alice: Cli) -> None:
     refused = alice("forget", "-b", "alice", "--everything", stdin="")
     assert refused.exit_code == 2
     assert "Forget everything of bank 'alice' for good?" in refused.stderr
@@ -489,14 +489,14 @@ def test_where_nobody_can_answer_the_error_names_the_option_that_asks_nothing(al
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
 
 
-def test_whoever_asks_for_json_is_not_asked_back(alice: Cli) -> None:
+def test_json_output_never_asks_for_confirmation(alice: Cli) -> None:
     failed = alice("forget", "-b", "alice", "--speaker", "Bob", "--json", stdin="y\n")
     assert failed.exit_code == 2
     assert "give --yes, too, to forget all that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
 
 
-def test_a_single_line_is_spoken_of_as_one(alice: Cli) -> None:
+def test_a_single_line_is_counted_in_the_singular(alice: Cli) -> None:
     assert alice("forget", "-b", "alice", "--seq", "2", "-y").stdout.startswith("forgotten: 1 line, ")
 
 
@@ -517,7 +517,7 @@ def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
         (["--speaker", "Zoe", "-y"], 1, "'Zoe'"),
     ],
 )
-def test_what_can_not_be_forgotten_is_said_before_anything_is_asked(
+def test_what_cannot_be_forgotten_is_reported_before_the_question(
     alice: Cli, scope: list[str], code: int, words: str
 ) -> None:
     assert words in complaint(alice("forget", "-b", "alice", *scope), code)
@@ -597,7 +597,7 @@ def jsonl(folder: Path, amount: int, name: str = "lines.jsonl") -> Path:
         ("realtalk.json", REALTALK, 2),
     ],
 )
-def test_a_file_is_imported_by_what_it_is_and_again_adds_nothing(
+def test_a_file_is_imported_in_its_detected_format_and_a_second_time_adds_nothing(
     cli: Cli, tmp_path: Path, name: str, content: object, lines: int
 ) -> None:
     path = saved(tmp_path, name, content)
@@ -616,7 +616,7 @@ def test_a_file_is_imported_by_what_it_is_and_again_adds_nothing(
     assert again.stdout == f"0 of {lines} {many} new; alice has {lines} now\n"
 
 
-def test_what_an_import_skipped_is_counted(cli: Cli, tmp_path: Path) -> None:
+def test_skipped_entries_of_an_import_are_counted(cli: Cli, tmp_path: Path) -> None:
     text = "[13/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:06:00] Ann: <Media omitted>\n[13/06/24, 18:07:00] Bob left\n"
     path = saved(tmp_path, "chat.txt", text)
     assert out(cli("import", path, "--json"))["skipped"] == {"without words": 1, "notices": 1}
@@ -633,7 +633,7 @@ def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) 
     assert [line["text"] for line in out(cli("lines", "--json"))] == ["My cat.", "Well?"]
 
 
-def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_one_what_is_new(
+def test_chats_with_the_same_name_are_imported_separately_and_later_copies_add_only_new_lines(
     cli: Cli, tmp_path: Path
 ) -> None:
     for folder in ("a", "b"):
@@ -647,13 +647,13 @@ def test_chats_of_one_name_come_in_side_by_side_copies_add_nothing_and_a_grown_o
     assert sessions[0] == sessions[1] == sessions[4] != sessions[2] == sessions[3]
 
 
-def test_files_that_number_their_lines_are_kept_side_by_side(cli: Cli, tmp_path: Path) -> None:
+def test_files_with_the_same_line_numbers_do_not_collide(cli: Cli, tmp_path: Path) -> None:
     for name, text in (("monday.jsonl", "I bought a car."), ("tuesday.jsonl", "Mia moved.")):
         path = saved(tmp_path, name, json.dumps({"id": 1, "text": text}))
         assert [out(cli("import", path, "--json"))["added"] for _ in range(2)] == [1, 0]
 
 
-def test_a_key_that_the_bank_knows_for_other_words_stops_the_whole_import(cli: Cli, tmp_path: Path) -> None:
+def test_a_known_key_with_another_text_stops_the_whole_import(cli: Cli, tmp_path: Path) -> None:
     cli("import", saved(tmp_path, "one.jsonl", '{"key": "k", "text": "I sail."}'))
     path = saved(tmp_path, "two.jsonl", '{"key": "l", "text": "I swim."}\n{"key": "k", "text": "I bake."}')
     assert "two.jsonl, line 2: bank 'default' keeps other words under the key 'k'" in complaint(cli("import", path))
@@ -683,7 +683,7 @@ def test_a_key_that_the_bank_knows_for_other_words_stops_the_whole_import(cli: C
         ),
     ],
 )
-def test_an_option_that_means_nothing_to_the_format_is_refused(
+def test_an_option_that_the_format_does_not_use_is_refused(
     cli: Cli, tmp_path: Path, name: str, content: object, option: list[str], words: str
 ) -> None:
     assert words in complaint(cli("import", saved(tmp_path, name, content), *option))
@@ -717,14 +717,14 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
         ("a.json", [], "a.json: this is JSON of an unknown kind: an empty list."),
     ],
 )
-def test_a_bad_file_is_refused_with_its_place_and_nothing_is_kept(
+def test_an_invalid_file_is_refused_with_the_position_and_nothing_is_stored(
     cli: Cli, tmp_path: Path, name: str, content: object, words: str
 ) -> None:
     assert words in complaint(cli("import", saved(tmp_path, name, content)))
     assert out(cli("banks", "--json")) == []
 
 
-def test_a_broken_line_far_down_is_named_and_nothing_before_it_is_kept(cli: Cli, tmp_path: Path) -> None:
+def test_a_broken_line_far_down_is_named_and_nothing_before_it_is_stored(cli: Cli, tmp_path: Path) -> None:
     path = jsonl(tmp_path, 6000)
     rows = path.read_text().splitlines()
     rows[4999] = rows[4999][:-3]
@@ -756,7 +756,7 @@ def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> N
         ("chat.txt", "[13/06/24, 18:06:00] Ann: <Media omitted>", " (skipped: 1 without words)"),
     ],
 )
-def test_a_file_with_nothing_in_it_is_named_and_makes_no_bank(
+def test_an_empty_file_is_reported_and_creates_no_bank(
     cli: Cli, tmp_path: Path, name: str, content: str, skipped: str
 ) -> None:
     assert f"{name}: there is nothing in it to remember{skipped}; nothing was imported" in complaint(
@@ -765,7 +765,7 @@ def test_a_file_with_nothing_in_it_is_named_and_makes_no_bank(
     assert not (tmp_path / "store").exists()
 
 
-def test_an_import_that_was_cut_off_is_completed(cli: Cli, tmp_path: Path) -> None:
+def test_importing_again_completes_an_interrupted_import(cli: Cli, tmp_path: Path) -> None:
     path = jsonl(tmp_path, 700)
     with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
         memory.observe_many(line for n, line in enumerate(open_reader(path)()) if n < 300)
@@ -803,7 +803,7 @@ def test_an_export_imported_into_its_own_bank_adds_only_what_was_forgotten(alice
     assert found == [("An answer.", 2)]
 
 
-def test_the_export_of_one_bank_is_strange_to_another_of_as_many_lines(alice: Cli, tmp_path: Path) -> None:
+def test_the_export_of_one_bank_is_new_to_another_bank_with_as_many_lines(alice: Cli, tmp_path: Path) -> None:
     path = tmp_path / "export.jsonl"
     alice("export", "-b", "alice", "-o", path)
     for number in range(3):
@@ -812,7 +812,7 @@ def test_the_export_of_one_bank_is_strange_to_another_of_as_many_lines(alice: Cl
     assert out(alice("import", path, "-b", "bob", "--json"))["added"] == 0
 
 
-def test_retracted_lines_are_exported_only_when_asked_for(alice: Cli, tmp_path: Path) -> None:
+def test_retracted_lines_are_exported_only_on_request(alice: Cli, tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
         memory.retract(2)
     assert len(alice("export", "-b", "alice").stdout.splitlines()) == 2
@@ -835,7 +835,7 @@ def test_an_export_with_retracted_lines_is_imported_with_them_retracted(alice: C
     assert alice("import", path, "-b", "new").stdout == "0 of 3 lines were new; new has 2 now and 1 retracted\n"
 
 
-def test_an_import_of_nothing_but_retracted_lines_is_one(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_of_only_retracted_lines_is_imported(cli: Cli, tmp_path: Path) -> None:
     path = saved(tmp_path, "a.jsonl", {"text": "No.", "key": "k", "retracted_at": "2024-05-01T10:00:00Z"})
     assert out(cli("import", path, "--json"))["added"] == 1
     assert out(cli("lines", "--json")) == []
@@ -844,11 +844,11 @@ def test_an_import_of_nothing_but_retracted_lines_is_one(cli: Cli, tmp_path: Pat
 
 
 @pytest.mark.parametrize("place", ["missing/export.jsonl", "."])
-def test_an_export_that_can_not_be_written_says_so(alice: Cli, tmp_path: Path, place: str) -> None:
+def test_an_export_that_cannot_be_written_is_reported(alice: Cli, tmp_path: Path, place: str) -> None:
     assert "can't be written" in complaint(alice("export", "-b", "alice", "-o", tmp_path / place))
 
 
-def test_reindexing_embeds_every_line_by_the_present_model(alice: Cli, tmp_path: Path) -> None:
+def test_reindexing_embeds_every_line_with_the_current_model(alice: Cli, tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder(32)) as memory:
         assert memory.reindex() == 3
     assert out(alice("stats", "-b", "alice", "--json"))["pending"] == 3
@@ -867,7 +867,7 @@ def test_the_doctor_finds_a_sound_bank_sound(alice: Cli) -> None:
     assert "ok   bank alice             sound" in alice("doctor", "-b", "alice").stdout
 
 
-def test_a_bank_that_can_not_be_opened_can_be_forgotten(alice: Cli, tmp_path: Path) -> None:
+def test_a_bank_that_cannot_be_opened_can_be_forgotten(alice: Cli, tmp_path: Path) -> None:
     path = next(tmp_path.rglob("alice.bank"))
     path.write_bytes(b"not a database, but all that is left of one" * 1000)
     assert alice("lines", "-b", "alice").exit_code == 1
@@ -896,7 +896,7 @@ def test_a_chat_remembers_what_is_typed(cli: Cli) -> None:
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved to Lisbon."]
 
 
-def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None:
+def test_a_json_chat_answers_each_line_and_stores_no_command(cli: Cli) -> None:
     said = cli("chat", "-b", "alice", "--json", stdin="My sister Mia moved.\n/stats\n/why\n\nMia?\n/quit\nNever.\n")
     first, stats, why, second = map(json.loads, said.stdout.splitlines())
     assert (stats["command"], stats["answer"][:19]) == ("/stats", "1 line in 1 session")
@@ -913,19 +913,19 @@ def test_a_chat_in_json_answers_each_line_and_keeps_no_command(cli: Cli) -> None
     assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
 
 
-def test_a_chat_in_json_keeps_a_line_that_says_quit(cli: Cli) -> None:
+def test_a_json_chat_stores_a_line_that_says_quit(cli: Cli) -> None:
     cli("chat", "--json", stdin="quit\nexit\n/quit\nNever.\n")
     assert [line["text"] for line in out(cli("lines", "--json"))] == ["quit", "exit"]
 
 
 @pytest.mark.parametrize("speaker", ["", "  "])
-def test_nobody_chats_without_a_name(cli: Cli, speaker: str) -> None:
+def test_a_chat_without_a_speaker_name_is_refused(cli: Cli, speaker: str) -> None:
     said = complaint(cli("chat", "--speaker", speaker, stdin="Hello.\n"))
     assert said == f"everthread: --speaker {speaker!r} is blank; give your name, or leave it out\n"
     assert out(cli("banks", "--json")) == []
 
 
-def test_a_chat_in_json_answers_a_line_that_can_not_be_kept_with_its_error_and_goes_on(cli: Cli) -> None:
+def test_a_json_chat_reports_a_line_that_cannot_be_stored_and_continues(cli: Cli) -> None:
     said = cli("chat", "--json", stdin=b"Hello.\n" + b"x" * 4_000_001 + b"\ncaf\xe9\nBye.\n")
     assert said.exit_code == 0
     first, long, latin, last = map(json.loads, said.stdout.splitlines())
@@ -962,9 +962,7 @@ def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.Co
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("command", [["lines"], ["export"], ["recall", "Mia", "--json"]], ids=lambda each: str(each[0]))
-def test_an_output_that_can_not_be_written_is_one_line_on_standard_error(
-    alice: Cli, tmp_path: Path, command: list[str]
-) -> None:
+def test_an_output_error_is_one_line_on_standard_error(alice: Cli, tmp_path: Path, command: list[str]) -> None:
     whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", *command]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*whole, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -974,7 +972,7 @@ def test_an_output_that_can_not_be_written_is_one_line_on_standard_error(
     )
 
 
-def test_a_file_that_can_not_be_used_is_named(alice: Cli, tmp_path: Path) -> None:
+def test_an_unusable_file_is_named(alice: Cli, tmp_path: Path) -> None:
     @main.command("fail")
     def fail() -> None:
         (tmp_path / "missing" / "file").write_text("x")
@@ -985,7 +983,7 @@ def test_a_file_that_can_not_be_used_is_named(alice: Cli, tmp_path: Path) -> Non
         del main.commands["fail"]
 
 
-def test_whoever_reads_no_further_is_not_bothered(cli: Cli, tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_the_output_without_an_error(cli: Cli, tmp_path: Path) -> None:
     cli("import", jsonl(tmp_path, 3000))
     whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", "export"]
     with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -1026,7 +1024,7 @@ def test_the_program_recalls_what_another_process_observed(
     assert failed.stderr == "everthread: there is no bank 'nobody'; there are alice\n"
 
 
-def test_a_terminal_that_is_not_utf_8_is_shown_escapes(
+def test_unencodable_characters_are_escaped_on_a_terminal(
     program: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     assert program("observe", "猫 😀").returncode == 0
@@ -1036,13 +1034,15 @@ def test_a_terminal_that_is_not_utf_8_is_shown_escapes(
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "utf-8"])
-def test_json_is_json_in_any_encoding(program: Callable[..., subprocess.CompletedProcess[str]], encoding: str) -> None:
+def test_json_output_is_valid_in_any_encoding(
+    program: Callable[..., subprocess.CompletedProcess[str]], encoding: str
+) -> None:
     assert program("observe", "猫 😀").returncode == 0
     assert json.loads(program("lines", "--json", PYTHONIOENCODING=encoding).stdout)[0]["text"] == "猫 😀"
     assert json.loads(program("export", PYTHONIOENCODING=encoding).stdout)["text"] == "猫 😀"
 
 
-def test_a_file_whose_name_is_not_utf_8_is_told_in_json(
+def test_a_file_name_that_is_not_utf_8_is_printed_in_json(
     program: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     for settings in ({}, {"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"}):
@@ -1061,7 +1061,7 @@ def test_a_file_whose_name_is_not_utf_8_is_told_in_json(
         (json.dumps(LOCOMO), ["--format", "locomo"], 3),
     ],
 )
-def test_standard_input_is_imported_and_again_or_from_a_file_adds_nothing(
+def test_standard_input_is_imported_and_a_second_time_or_from_a_file_adds_nothing(
     cli: Cli, tmp_path: Path, content: str, form: list[str], lines: int
 ) -> None:
     added = [out(cli("import", "-", *form, "--json", stdin=content))["added"] for _ in range(2)]
@@ -1081,12 +1081,12 @@ def test_standard_input_is_imported_and_again_or_from_a_file_adds_nothing(
         (b"", "standard input: there is nothing in it to remember"),
     ],
 )
-def test_what_is_wrong_with_standard_input_is_said_of_it(cli: Cli, content: bytes, words: str) -> None:
+def test_errors_in_standard_input_name_it(cli: Cli, content: bytes, words: str) -> None:
     assert words in complaint(cli("import", "-", stdin=content))
     assert out(cli("banks", "--json")) == []
 
 
-def test_what_comes_through_a_pipe_is_imported(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_piped_input_is_imported(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     for added in (2, 0):
         done = program("import", "/dev/stdin", "--json", stdin="Ann: Hello\nBob: Hi\n")
         assert (done.returncode, json.loads(done.stdout)["added"]) == (0, added)
@@ -1116,7 +1116,7 @@ def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: 
     assert (top["type"], top["low"], top["default"], top["value"]) == ("int", 1, 20, 20)
 
 
-def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_bank(cli: Cli) -> None:
+def test_options_apply_to_one_command_and_are_saved_with_a_new_bank(cli: Cli) -> None:
     assert cli("--recipe", "membot", "--set", "neighbours=0", "--set", "max_hits=1", "observe", "Ferns.").exit_code == 0
     own = {each["name"]: each["value"] for each in out(cli("recipes", "-b", "default", "--json"))["options"]}
     assert (own["neighbours"], own["max_hits"], own["blocks"]) == (0, 1, 10)
@@ -1144,7 +1144,7 @@ def test_options_that_are_set_count_for_one_command_and_first_of_all_for_a_new_b
         (["recipes", "elephant"], "recipe 'elephant' is unknown; known are default"),
     ],
 )
-def test_an_option_that_can_not_be_set_is_refused_and_nothing_is_made(
+def test_an_invalid_option_is_refused_and_nothing_is_created(
     cli: Cli, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     result = cli(*arguments)
@@ -1153,7 +1153,7 @@ def test_an_option_that_can_not_be_set_is_refused_and_nothing_is_made(
     assert not list(tmp_path.rglob("*.db"))
 
 
-def test_options_in_the_file_are_refused_by_file_table_and_option(
+def test_invalid_options_in_the_configuration_are_named_with_file_and_table(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "config.toml"

@@ -23,7 +23,7 @@ LEARNT = json.dumps(
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's file, which is not there yet."""
+    """Return the path of the user's file, which doesn't exist yet."""
     path = tmp_path / "settings" / "refusals.toml"
     monkeypatch.setenv("EVERTHREAD_REFUSALS", str(path))
     return path
@@ -49,7 +49,7 @@ def replies(tmp_path: Path) -> Path:
     return path
 
 
-def test_words_learnt_from_real_replies_are_shown_and_kept_once_the_user_agrees(
+def test_words_learnt_from_replies_are_shown_and_saved_after_confirmation(
     run: Refusals, replies: Path, own: Path
 ) -> None:
     assert not is_refusal("Ask the harbour master, not me.")
@@ -65,7 +65,7 @@ def test_words_learnt_from_real_replies_are_shown_and_kept_once_the_user_agrees(
     assert is_refusal("Ask the harbour master, not me.")
 
 
-def test_a_no_keeps_nothing(run: Refusals, replies: Path, own: Path) -> None:
+def test_declining_saves_nothing(run: Refusals, replies: Path, own: Path) -> None:
     with llm_server(LEARNT) as server:
         result = run("--learn", "--from", replies, "--model", f"{server.url}#m", stdin="n\n")
     assert result.exit_code == 1
@@ -84,7 +84,7 @@ def test_learnt_words_join_those_of_the_file(run: Refusals, replies: Path, own: 
     assert "ask the harbour master" in run().stdout
 
 
-def test_a_banks_retracted_refusals_are_what_the_model_reads_first(run: Refusals, tmp_path: Path, own: Path) -> None:
+def test_retracted_refusals_of_a_bank_come_first_in_the_prompt(run: Refusals, tmp_path: Path, own: Path) -> None:
     with Memory.open("ann", store=tmp_path / "store", embedder="hash") as memory:
         memory.observe_many([NewLine("How deep is it?", "Ann", "user"), NewLine("Nine fathoms.", "Jonas", "assistant")])
         line = memory.observe("Ask the harbour master.", role="assistant", metadata={"refused": True})
@@ -117,7 +117,7 @@ def test_without_replies_the_model_names_its_own_words_in_a_language(run: Refusa
         ('{"words": "never"}', "was wrong"),
     ],
 )
-def test_an_unusable_answer_is_asked_for_again_and_twice_is_an_error_that_writes_nothing(
+def test_an_unusable_answer_is_requested_again_and_a_second_one_is_an_error(
     run: Refusals, own: Path, bad: str, why: str
 ) -> None:
     good = '{"words": [{"word": "never ever", "intensity": 5}]}'
@@ -140,7 +140,7 @@ def test_no_refusals_among_the_replies_change_nothing(run: Refusals, replies: Pa
     assert not own.exists()
 
 
-def test_a_faulty_file_of_ones_own_is_named_and_left_as_it_is(run: Refusals, own: Path) -> None:
+def test_an_invalid_file_of_the_user_is_named_and_not_changed(run: Refusals, own: Path) -> None:
     own.parent.mkdir()
     own.write_text("[phrases]\nnever = 9\n", encoding="utf-8")
     for arguments in ((), ("--learn", "--yes", "--model", "http://127.0.0.1:9/v1#m")):

@@ -34,9 +34,9 @@ ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
 def converse(
     memory: Memory, *said: str, ending: type[BaseException] = EOFError, llm: LLM | None = None, incognito: bool = False
 ) -> Screen:
-    """What is on the screen after a conversation, one entry a turn: the greeting first, the goodbye last.
+    """Run a conversation; return what the screen shows, one entry per turn: the greeting first, the goodbye last.
 
-    What is said to a question, in a turn's midst, stands in that turn's entry.
+    An answer to a question within a turn is part of that turn's entry.
     """
     waiting = iter(said)
     screen: Screen = [""]
@@ -70,7 +70,7 @@ def remember(memory: Memory) -> None:
         memory.observe(text, speaker=speaker, session="s1", said_at=datetime(2024, 5, 6, 18, tzinfo=UTC))
 
 
-def test_an_empty_memory_says_so_and_what_it_can_do(memory: Memory) -> None:
+def test_the_greeting_of_an_empty_bank_says_that_it_is_empty(memory: Memory) -> None:
     screen = converse(memory)
     assert "Bank 'alice' remembers nothing yet" in screen[0]
     assert "No language model is configured" in screen[0]
@@ -79,12 +79,12 @@ def test_an_empty_memory_says_so_and_what_it_can_do(memory: Memory) -> None:
     assert memory.stats().lines == 0
 
 
-def test_the_greeting_tells_how_much_is_known_and_since_when(memory: Memory) -> None:
+def test_the_greeting_shows_the_number_of_lines_and_the_first_date(memory: Memory) -> None:
     remember(memory)
     assert "remembers 3 lines, since 6 May 2024" in converse(memory)[0]
 
 
-def test_the_first_line_is_kept_and_told_to_be_the_first(memory: Memory) -> None:
+def test_the_first_line_is_stored_and_announced_as_the_first(memory: Memory) -> None:
     screen = converse(memory, "  My sister Mia moved to Lisbon. ")
     assert screen[1].startswith(f"{LABEL} I remember nothing yet")
     assert [(line.text, line.speaker, line.role) for line in memory.lines()] == [
@@ -92,7 +92,7 @@ def test_the_first_line_is_kept_and_told_to_be_the_first(memory: Memory) -> None
     ]
 
 
-def test_what_bears_on_a_message_is_shown_with_its_day_and_speakers(memory: Memory) -> None:
+def test_relevant_lines_are_shown_with_date_and_speakers(memory: Memory) -> None:
     remember(memory)
     answer = converse(memory, "My sister Mia moved to Lisbon, did she not?")[1]
     assert answer.startswith(f"{LABEL} This is what I remember that bears on it:\n")
@@ -106,19 +106,19 @@ def test_a_message_does_not_find_itself(memory: Memory) -> None:
     assert "purple gloves" not in answer
 
 
-def test_a_message_is_shown_no_more_than_a_person_reads_at_a_glance(memory: Memory) -> None:
+def test_only_a_few_relevant_lines_are_shown(memory: Memory) -> None:
     memory.observe_many(NewLine(f"My sister Mia moved to Lisbon in year {n}.", "Alice", session="s") for n in range(40))
     answer = converse(memory, "My sister Mia moved to Lisbon?")[1]
     assert 3 <= answer.count("  Alice: ") <= 10
 
 
-def test_what_nothing_bears_on_is_only_kept(memory: Memory) -> None:
+def test_a_message_without_relevant_lines_is_only_stored(memory: Memory) -> None:
     remember(memory)
     assert converse(memory, "zzz qqq")[1].startswith(f"{LABEL} I remember nothing that bears on this")
     assert memory.stats().lines == 4
 
 
-def test_recalled_text_is_never_kept_again(memory: Memory) -> None:
+def test_recalled_text_is_never_stored_again(memory: Memory) -> None:
     remember(memory)
     said = ["My sister Mia moved to Lisbon, you know", "Mia in Lisbon", "/why", "Where is Mia, in Lisbon?", "/stats"]
     converse(memory, *said)
@@ -143,7 +143,7 @@ def test_why_shows_nothing_of_a_line_that_was_forgotten(memory: Memory) -> None:
     assert screen[3] == "Nothing has been recalled yet, or nothing since a line was forgotten.\n"
 
 
-def test_notes_that_a_recipe_does_not_keep_are_not_awaited(memory: Memory) -> None:
+def test_a_recipe_without_notes_does_not_wait_for_them(memory: Memory) -> None:
     memory.recipe = Membot()
     assert converse(memory, "/notes")[1] == "With the recipe membot no notes are kept.\n"
 
@@ -162,38 +162,38 @@ def test_stats_count_lines_sessions_and_speakers(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("command", ["/help", "/HELP", "/Help me"])
-def test_help_comes_when_asked_for_in_any_letters(memory: Memory, command: str) -> None:
+def test_the_help_command_ignores_case(memory: Memory, command: str) -> None:
     shown = converse(memory, command)[1]
     assert all(name in shown for name in ("/why", "/stats", "/help", "/quit"))
     assert memory.stats().lines == 0
 
 
 @pytest.mark.parametrize("command", ["/nonsense now", "/", "/whyever", "/me waves", "/" + "x" * 100_000])
-def test_who_mistypes_a_command_is_told_in_one_line_where_they_stand(memory: Memory, command: str) -> None:
+def test_a_mistyped_command_is_reported_in_one_line(memory: Memory, command: str) -> None:
     shown = converse(memory, command)[1]
     assert "is no command; /help lists them, and what begins with // is said" in shown
     assert (shown.count("\n"), len(shown) < 200) == (1, True)
     assert memory.stats().lines == 0
 
 
-def test_what_begins_with_two_slashes_is_said_with_one(memory: Memory) -> None:
+def test_a_text_with_two_slashes_is_stored_with_one(memory: Memory) -> None:
     converse(memory, "//me waves", "///", "and/or")
     assert texts(memory) == ["/me waves", "//", "and/or"]
 
 
-def test_an_empty_message_is_passed_over(memory: Memory) -> None:
+def test_an_empty_message_is_ignored(memory: Memory) -> None:
     assert converse(memory, "", "   ", "\t")[1:4] == ["", "", ""]
     assert memory.stats().lines == 0
 
 
 @pytest.mark.parametrize("ending", [EOFError, KeyboardInterrupt])
-def test_it_ends_at_the_end_of_input_or_an_interrupt(memory: Memory, ending: type[BaseException]) -> None:
+def test_the_chat_ends_at_the_end_of_input_or_an_interrupt(memory: Memory, ending: type[BaseException]) -> None:
     assert "it is all kept" in converse(memory, "Hello.", ending=ending)[-1]
     assert memory.stats().lines == 1
 
 
 @pytest.mark.parametrize("ending", ["/quit", "quit", " Exit ", "QUIT"])
-def test_it_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, ending: str) -> None:
+def test_the_chat_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, ending: str) -> None:
     screen = converse(memory, ending, "never read")
     assert len(screen) == 2
     assert "it is all kept" in screen[-1]
@@ -201,16 +201,14 @@ def test_it_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, ending: st
 
 
 @pytest.mark.parametrize(("answer", "outcome"), [("yes", KEPT), ("no", LEFT)])
-def test_whoever_quits_after_the_end_is_not_told_again_what_became_of_it(
-    memory: Memory, answer: str, outcome: str
-) -> None:
+def test_quitting_after_the_end_does_not_repeat_the_outcome(memory: Memory, answer: str, outcome: str) -> None:
     *_, end, goodbye = converse(memory, "Hello.", f"/end {answer}", "/quit")
     assert (end, goodbye) == (outcome, "\nUntil next time.\n")
     assert "it is all kept" in converse(memory, "Hello.", "/end yes", "And one thing more.", "/quit")[-1]
 
 
 @pytest.mark.parametrize("word", ["/quit", "quit", " Exit "])
-def test_leaving_in_place_of_an_answer_keeps_all_that_was_said(memory: Memory, word: str) -> None:
+def test_quitting_instead_of_an_answer_keeps_all_lines(memory: Memory, word: str) -> None:
     screen = converse(memory, "Hello.", "/end", word, "Never read.")
     assert screen[2:] == ["Shall I remember this conversation? (yes or no) \nUntil next time; it is all kept.\n"]
     assert texts(memory) == ["Hello."]
@@ -221,7 +219,7 @@ def test_a_message_with_quit_in_it_is_a_message(memory: Memory) -> None:
     assert [line.text for line in memory.lines()] == ["I quit my job.", "exit 12"]
 
 
-def test_what_can_not_be_kept_is_told_and_the_talk_goes_on(memory: Memory) -> None:
+def test_a_storage_error_is_reported_and_the_chat_continues(memory: Memory) -> None:
     screen = converse(memory, "x" * 4_000_001, "Hello.")
     assert screen[1].startswith("That could not be done: text has 4,000,001 characters")
     assert [line.text for line in memory.lines()] == ["Hello."]
@@ -242,7 +240,7 @@ def test_a_character_greets_and_answers_in_its_name(memory: Memory) -> None:
     assert texts(memory) == ["Ahoy!", "Hello.", "Fair winds."]
 
 
-def test_a_server_that_is_down_is_named_with_what_to_do_and_the_talk_goes_on(memory: Memory) -> None:
+def test_an_unreachable_server_is_reported_with_a_remedy_and_the_chat_continues(memory: Memory) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
@@ -278,7 +276,7 @@ def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> Non
     assert "no line 99" in screen[7]
 
 
-def test_what_was_said_later_is_discarded_by_an_edit_only_after_a_question(memory: Memory) -> None:
+def test_an_edit_asks_before_it_discards_later_lines(memory: Memory) -> None:
     said = ["First.", "Second.", "/edit 2 Begin.", "no", "/edit 3 I never said so.", "no", "/edit Other."]
     screen = converse(memory, *said, llm=ScriptedLLM(["one", "two", "three"]))
     assert screen[3] == (
@@ -333,13 +331,13 @@ def test_a_correction_without_a_line_or_a_text_changes_nothing(memory: Memory, t
     assert texts(memory) == before
 
 
-def test_in_incognito_no_line_is_corrected(memory: Memory) -> None:
+def test_an_incognito_chat_corrects_no_line(memory: Memory) -> None:
     remember(memory)
     assert "incognito writes nothing" in converse(memory, "/correct 1 Not so.", incognito=True)[1]
     assert "My sister Mia moved to Lisbon." in texts(memory)
 
 
-def test_forgetting_is_asked_first_and_asked_again_until_it_is_clear(memory: Memory) -> None:
+def test_forgetting_asks_until_the_answer_is_clear(memory: Memory) -> None:
     said = ["I hid gold.", "/forget 2", "not now", "no", "/forget #2", "yes", "/forget 2"]
     screen = converse(memory, *said, llm=ScriptedLLM(["Aye."]))
     assert screen[2].count("(yes or no)") == 2
@@ -368,13 +366,13 @@ def test_the_end_asks_whether_to_remember(memory: Memory, answer: str, kept: boo
     assert ("I work at the harbour." in texts(memory)) == kept
 
 
-def test_an_end_that_nobody_answers_changes_nothing(memory: Memory) -> None:
+def test_an_end_without_an_answer_changes_nothing(memory: Memory) -> None:
     screen = converse(memory, "Hello.", "/end", llm=ScriptedLLM(["Aye."]))
     assert "there was no answer; nothing was changed" in screen[2]
     assert "Hello." in texts(memory)
 
 
-def test_what_is_set_holds_from_then_on(memory: Memory) -> None:
+def test_a_changed_setting_applies_from_then_on(memory: Memory) -> None:
     model = ScriptedLLM(["Aye."])
     screen = converse(memory, "/set", "/set location the crow's nest", "Where are we?", "/set hat blue", llm=model)
     assert "location  -" in screen[1]
@@ -383,7 +381,7 @@ def test_what_is_set_holds_from_then_on(memory: Memory) -> None:
     assert "no 'hat'; it has name," in screen[4]
 
 
-def test_whether_conversations_are_remembered_is_set_in_the_talk(memory: Memory) -> None:
+def test_the_remember_policy_can_be_set_in_the_chat(memory: Memory) -> None:
     model = ScriptedLLM(["one", "two"])
     screen = converse(
         memory,
@@ -411,7 +409,7 @@ def test_a_bank_that_always_remembers_is_not_asked_at_the_end(memory: Memory) ->
     assert "I work at the harbour." in texts(memory)
 
 
-def test_in_private_nothing_is_kept_and_the_talk_says_so(memory: Memory) -> None:
+def test_an_incognito_chat_stores_nothing_and_says_so(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/incognito", "Hello.", llm=ScriptedLLM(["one", "two"]), incognito=True)
     assert "Incognito: nothing you say is written." in screen[0]
     assert "What was said in private is gone." in screen[2]
@@ -420,7 +418,7 @@ def test_in_private_nothing_is_kept_and_the_talk_says_so(memory: Memory) -> None
     assert "nothing that was said in private is kept" in screen[-1]
 
 
-def test_the_notes_and_what_was_spent_are_shown(memory: Memory) -> None:
+def test_the_notes_and_the_token_usage_are_shown(memory: Memory) -> None:
     screen = converse(memory, "/notes", "Hello.", "/stats", llm=ScriptedLLM(["Aye."]))
     assert screen[1] == "There are no notes yet.\n"
     assert "scripted: about " in screen[3]
@@ -438,14 +436,14 @@ def test_the_notes_and_what_was_spent_are_shown(memory: Memory) -> None:
         ("I'm sorry, but I can't help with that.", "(the model would not answer that. This is not remembered;"),
     ],
 )
-def test_what_goes_wrong_is_told_in_one_line_and_the_talk_goes_on(memory: Memory, reply: object, told: str) -> None:
+def test_an_error_is_shown_in_one_line_and_the_chat_continues(memory: Memory, reply: object, told: str) -> None:
     screen = converse(memory, "Hello.", "And now?", llm=ScriptedLLM([reply, "Aye."]))  # type: ignore[list-item]
     assert told in screen[1]
     assert screen[2] == "Captain: Aye.\n"
     assert "Hello." in texts(memory)
 
 
-def test_an_interrupt_stops_a_reply_and_keeps_what_had_come(memory: Memory) -> None:
+def test_an_interrupt_stops_a_reply_and_saves_the_part_received(memory: Memory) -> None:
     screen = [""]
 
     def write(text: str) -> None:
@@ -460,13 +458,15 @@ def test_an_interrupt_stops_a_reply_and_keeps_what_had_come(memory: Memory) -> N
     assert (texts(memory)[-1], list(memory.lines())[-1].metadata["partial"]) == ("one two", True)
 
 
-def test_what_was_announced_is_brought_up_without_a_model_too(memory: Memory) -> None:
+def test_a_past_announcement_is_brought_up_even_without_a_model(memory: Memory) -> None:
     then = datetime.now().astimezone() - timedelta(days=2)
     memory.observe("My job interview is tomorrow.", speaker="Alice", said_at=then, session="old")
     assert 'said: "My job interview is tomorrow."' in converse(memory)[0]
 
 
-def test_in_a_scene_whoever_is_called_answers_and_who_has_left_hears_nothing(memory: Memory, tmp_path: Path) -> None:
+def test_in_a_group_chat_the_named_character_answers_and_absent_ones_hear_nothing(
+    memory: Memory, tmp_path: Path
+) -> None:
     with Memory.open("cook", store=tmp_path / "other", embedder=memory.embedder) as other:
         chats = [
             Chat(bank, Character(name, person="Alice"), ScriptedLLM([f"{name} here."] * 9), scribe=ExtractiveScribe())
@@ -512,7 +512,7 @@ ODD = [
 
 @pytest.mark.parametrize("argument", ODD)
 @pytest.mark.parametrize("command", ["/lines", "/branch", "/forget"])
-def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
+def test_an_invalid_argument_is_reported_in_one_line_and_changes_nothing(
     memory: Memory, command: str, argument: str
 ) -> None:
     shown = converse(memory, "First.", f"{command} {argument}", llm=ScriptedLLM(["one"]))[2]
@@ -542,7 +542,7 @@ def test_an_argument_that_is_none_is_told_in_one_line_and_changes_nothing(
         ("/set " + "x" * 5000, "a character has no 'xxx"),
     ],
 )
-def test_what_can_not_be_edited_or_set_is_told_in_one_line_and_changes_nothing(
+def test_an_impossible_edit_or_setting_is_reported_in_one_line_and_changes_nothing(
     memory: Memory, typed: str, told: str
 ) -> None:
     screen = converse(memory, "First.", typed, "/set", llm=ScriptedLLM(["one"]))
@@ -557,7 +557,7 @@ def test_digits_that_only_look_like_a_number_are_text(memory: Memory) -> None:
     assert texts(memory) == ["Ahoy!", "² is a square", "two"]
 
 
-def test_a_line_of_the_characters_is_edited_and_not_answered(memory: Memory) -> None:
+def test_an_edited_line_of_the_character_is_not_answered(memory: Memory) -> None:
     screen = converse(memory, "First.", "/edit 3 I never said so.", llm=ScriptedLLM(["one"]))
     assert screen[2] == "edited\n"
     assert [(line.speaker, line.text) for line in memory.lines()][-1] == ("Captain", "I never said so.")
@@ -572,13 +572,13 @@ def test_a_line_of_an_earlier_conversation_is_forgotten_by_its_number(memory: Me
 
 
 @pytest.mark.parametrize("answer", ["remember it", "keep it", "don't forget it", "forget it", "delete"])
-def test_nothing_is_forgotten_by_an_answer_that_speaks_of_remembering(memory: Memory, answer: str) -> None:
+def test_an_answer_about_remembering_forgets_nothing(memory: Memory, answer: str) -> None:
     screen = converse(memory, "I hid gold.", "/forget session", answer, "no", llm=ScriptedLLM(["Aye."]))
     assert screen[2].count("(yes or no)") == 2
     assert "I hid gold." in texts(memory)
 
 
-def test_what_was_said_in_private_is_forgotten_by_its_number_or_as_the_last(memory: Memory) -> None:
+def test_an_incognito_line_is_forgotten_by_its_number_or_as_the_last(memory: Memory) -> None:
     said = ["One.", "Two.", "/forget -2", "yes", "/forget last", "yes", "/lines"]
     screen = converse(memory, *said, llm=ScriptedLLM(["a", "b"]), incognito=True)
     assert "Alice: One." in screen[3]
@@ -587,7 +587,7 @@ def test_what_was_said_in_private_is_forgotten_by_its_number_or_as_the_last(memo
     assert not any(text in screen[5] for text in ("One.", "Two."))
 
 
-def test_undone_again_and_branched_to_the_talk_goes_on_from_what_stands(memory: Memory) -> None:
+def test_after_undo_and_branch_the_chat_continues_from_the_active_lines(memory: Memory) -> None:
     model = ScriptedLLM(["one", "two", "three", "four"])
     screen = converse(memory, "First.", "Second.", "/undo", "/again", "/branch 4", "/again", "/lines", llm=model)
     assert screen[4] == "Captain: three\n"
@@ -597,7 +597,7 @@ def test_undone_again_and_branched_to_the_talk_goes_on_from_what_stands(memory: 
     assert [row.split("  ")[-1] for row in screen[7].splitlines()][-2:] == ["Alice: Second.", "Captain: four"]
 
 
-def test_an_end_in_private_leaves_nothing_and_goes_on_in_private(memory: Memory) -> None:
+def test_an_incognito_end_leaves_nothing_and_stays_incognito(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
     assert (screen[2], screen[4]) == (LEFT, LEFT)
     assert texts(memory) == []
@@ -610,7 +610,7 @@ EVIL = "\x1b[2J\x1b]0;title\x07Hi\x9b31m\x7f \x08there\r!"
 SEEN = "␛[2J␛]0;title␇Hi\ufffd31m␡ ␈there␍!"
 
 
-def test_nothing_that_is_shown_drives_the_terminal_and_what_is_kept_is_verbatim(
+def test_control_characters_are_escaped_on_the_terminal_and_stored_verbatim(
     memory: Memory, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(memory)
@@ -627,14 +627,14 @@ def test_nothing_that_is_shown_drives_the_terminal_and_what_is_kept_is_verbatim(
     assert [text for text in texts(memory) if EVIL in text] == [f"Mia in Lisbon: {EVIL}", f"Mia, Lisbon {EVIL}", EVIL]
 
 
-def test_a_very_long_line_is_listed_by_its_beginning(memory: Memory) -> None:
+def test_a_very_long_line_is_shortened_in_lists(memory: Memory) -> None:
     screen = converse(memory, "word " * 100_000 + "\nsecond\trow", "/lines", "/set description " + "d " * 9_000, "/set")
     assert screen[2].startswith("     1  Alice: word word")
     assert (screen[2].count("\n"), len(screen[2]) < 200) == (1, True)
     assert all(len(row) < 100 for row in screen[4].splitlines())
 
 
-def test_a_talk_that_was_broken_off_says_that_a_reply_is_missing_and_greets_nobody_anew(memory: Memory) -> None:
+def test_a_resumed_chat_reports_a_missing_reply_and_does_not_greet_again(memory: Memory) -> None:
     converse(memory, "Hello.", llm=ScriptedLLM([LLMUnavailable("it is down")]))
     screen = converse(memory, "/again", llm=ScriptedLLM(["Aye."]))
     assert "(what you said last got no reply; /again asks for one)" in screen[0]
