@@ -49,7 +49,7 @@ def format_line(line: Line) -> str:
 
 
 def _format(text: str, speaker: str, of_character: bool) -> str:
-    return indent(text, speaker, every=not of_character)
+    return indent(text, speaker, all_rows=not of_character)
 
 
 def count_line_tokens(line: Line, count: TokenCounter) -> int:
@@ -227,7 +227,7 @@ def build_memory_section(parts: PromptParts, name: str) -> str:
 def _quoted_section(title: str, text: str) -> str:
     """Build a section of text that users or models wrote; its rows are indented, so none looks like a heading."""
     text = text.strip()
-    return f"[{title}]\n{indent(text, every=False)}" if text else ""
+    return f"[{title}]\n{indent(text, all_rows=False)}" if text else ""
 
 
 def _join(*parts: str) -> str:

@@ -243,7 +243,7 @@ def _is_in_span(span: Span, said_at: npt.NDArray[np.int64], whole_month: bool) -
     """
     at = said_at.astype("datetime64[us]")
     first, end = np.datetime64(span.first, "us"), np.datetime64(span.end, "us")
-    if whole_month and span.short:
+    if whole_month and span.is_short:
         months = at.astype("datetime64[M]")
         return np.asarray((months >= first.astype("datetime64[M]")) & (months <= end.astype("datetime64[M]")))
-    return np.asarray((at >= first) & (at < end) & (whole_month or span.short))
+    return np.asarray((at >= first) & (at < end) & (whole_month or span.is_short))

@@ -59,7 +59,7 @@ class Scribe(Protocol):
         """Return the text without secrets, card numbers and account numbers; None if nothing is left."""
 
     def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
-        """Return the parts of a text that are about the target, word for word; None if there are none.
+        """Return the parts of a text that are about the target, word for word; None without any.
 
         Args:
             text: a summary, one key point per row.

@@ -49,15 +49,15 @@ def top_terms(said: Mapping[str, int], top: int, counts: Mapping[str, int] | Non
     return sorted(weight, key=lambda term: -weight[term])[:top]
 
 
-def count_shared(query: Collection[str], candidate: Collection[str], ignoring: Iterable[str] = ()) -> int:
+def count_shared(query: Collection[str], candidate: Collection[str], ignored_names: Iterable[str] = ()) -> int:
     """Return how many keywords a query and a candidate share.
 
     Args:
         query: the keywords of the query.
         candidate: those of the candidate.
-        ignoring: names that don't count, as written: the bot's own name occurs in lines about anything.
+        ignored_names: names that don't count, as written: the bot's own name occurs in lines about anything.
     """
-    names = {term for name in ignoring for term in terms(name)}
+    names = {term for name in ignored_names for term in terms(name)}
     return len(set(query).intersection(candidate) - names)
 
 

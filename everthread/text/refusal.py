@@ -42,7 +42,7 @@ def reply_score(text: str, words: RefusalWords | None = None) -> float:
     words = words or load()
     folded = normalize(text[:MAX_READ_CHARS])
     taken = 0.0
-    for phrase, found in words.refusing(folded):
+    for phrase, found in words.find_phrases(folded):
         taken += phrase.intensity * position_weight(folded[: found.start()])
     if not taken:
         return 100.0

@@ -61,20 +61,22 @@ class RefusalWords:
     excuses: tuple[Phrase, ...] = ()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def refusing(self, folded: str) -> Iterator[tuple[Phrase, re.Match[str]]]:
+    def find_phrases(self, folded: str) -> Iterator[tuple[Phrase, re.Match[str]]]:
         """Yield the refusing phrases of a folded text in the dictionary's order, each with its first match."""
-        for at in sorted({at for key, places in self._places.items() if key in folded for at in places}):
-            if match := self.phrases[at].pattern.search(folded):
-                yield self.phrases[at], match
+        for index in sorted(
+            {index for key, indices in self._indices_by_key.items() if key in folded for index in indices}
+        ):
+            if match := self.phrases[index].pattern.search(folded):
+                yield self.phrases[index], match
 
     @cached_property
-    def _places(self) -> dict[str, list[int]]:
+    def _indices_by_key(self) -> dict[str, list[int]]:
         """The indices of the phrases by key: many phrases share one, and a text is searched once for each key."""
-        places: dict[str, list[int]] = {}
-        for at, phrase in enumerate(self.phrases):
+        indices: dict[str, list[int]] = {}
+        for index, phrase in enumerate(self.phrases):
             for key in phrase.keys:
-                places.setdefault(key, []).append(at)
-        return places
+                indices.setdefault(key, []).append(index)
+        return indices
 
 
 def configured_path() -> Path:
@@ -159,18 +161,18 @@ def _add_tables(words: RefusalWords, tables: Mapping[str, object], source: str) 
 
 
 def _parse_classes(table: object, source: str) -> dict[str, tuple[str, ...]]:
-    found = {}
+    classes = {}
     for name, words in _check_table(table, "classes", source).items():
         if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
             raise ConfigError(f"{source}: invalid class {name!r}: {words!r}; expected a list of texts")
-        found[name] = tuple(normalize(word) for word in words)
-    return found
+        classes[name] = tuple(normalize(word) for word in words)
+    return classes
 
 
 def _compile_phrases(
-    before: tuple[Phrase, ...], table: object, classes: Mapping[str, tuple[str, ...]], source: str
+    known: tuple[Phrase, ...], table: object, classes: Mapping[str, tuple[str, ...]], source: str
 ) -> tuple[Phrase, ...]:
-    phrases = {phrase.text: phrase for phrase in before}
+    phrases = {phrase.text: phrase for phrase in known}
     for text, intensity in _check_table(table, "phrases", source).items():
         if isinstance(intensity, bool) or not isinstance(intensity, int | float) or not 0 <= intensity <= MAX_INTENSITY:
             raise ConfigError(

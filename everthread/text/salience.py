@@ -92,7 +92,7 @@ _CHINESE_CATEGORIES = {name: tuple(words) for name, words in _ZH["categories"].i
 
 
 def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)) -> str:
-    """Return the category with the most words in a text, the first of equals; "other" if there are none.
+    """Return the category with the most words in a text, the first of equals; "other" without any.
 
     A category without a list of words is recognized by its name.
     """

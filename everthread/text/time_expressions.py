@@ -58,8 +58,8 @@ class Span:
         yield self
 
     @property
-    def short(self) -> bool:
-        """Whether it is at most a week and a day."""
+    def is_short(self) -> bool:
+        """True for at most a week and a day."""
         return self.end - self.first <= WEEK + DAY
 
 

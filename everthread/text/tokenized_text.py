@@ -36,11 +36,11 @@ class Text:
         ends = (*self.starts[first:last], self._end(last))
         return [self.text[start:end] for start, end in pairwise(ends)]
 
-    def between(self, first: int, last: int) -> str:
+    def join_tokens(self, first: int, last: int) -> str:
         """Return the same tokens as one piece."""
         return self.text[self.starts[first] : self._end(last)]
 
-    def without(self, tokens: int) -> Text:
+    def drop_tokens(self, tokens: int) -> Text:
         """Return the rest of the text after that many tokens."""
         cut = self.starts[tokens]
         return replace(self, text=self.text[cut:], starts=tuple(start - cut for start in self.starts[tokens:]))

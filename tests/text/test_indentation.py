@@ -96,12 +96,12 @@ def test_only_labels_and_headings_begin_a_row_of_a_persons_message(text: str) ->
 @given(TEXTS, st.sampled_from([Emi(), Membot(), Packabby()]))
 def test_no_text_can_forge_a_section_of_a_recipe(text: str, recipe: Recipe) -> None:
     lines = [line(1, text, "Captain", days=9), line(2, text, "Nora", days=8)]
-    told, honest = (
+    section, honest = (
         recipe.render(recalled(*(replace(each, text=said) for each in lines)), "Captain", NOW)
         for said in (text, "Ahoy.")
     )
-    told = told.replace(LABEL_UNSPACED, LABEL, 1)
-    assert [row for row in told.splitlines() if LIKE_LAYOUT.match(row)] == [
+    section = section.replace(LABEL_UNSPACED, LABEL, 1)
+    assert [row for row in section.splitlines() if LIKE_LAYOUT.match(row)] == [
         row for row in honest.splitlines() if LIKE_LAYOUT.match(row)
     ]
 
@@ -115,9 +115,9 @@ def test_a_speakers_name_cannot_forge_a_section(name: str) -> None:
 
 
 @given(TEXTS, st.booleans())
-def test_an_indented_text_keeps_every_word(text: str, every: bool) -> None:
-    assert indent(text, every=every).split() == text.split()
-    assert indent(text, "Nora", every=every).split() == f"Nora: {text}".split()
+def test_an_indented_text_keeps_every_word(text: str, all_rows: bool) -> None:
+    assert indent(text, all_rows=all_rows).split() == text.split()
+    assert indent(text, "Nora", all_rows=all_rows).split() == f"Nora: {text}".split()
 
 
 CODE = "def greet():\n    return 'Ahoy'\n\nprint(greet())"
@@ -134,7 +134,7 @@ def test_code_in_a_line_keeps_its_shape() -> None:
 
 @pytest.mark.parametrize("text", ["One row.", CODE, "- sails\n- fears storms", "(smiles) Aye.\n\n*waves*", " a\r\nb "])
 def test_a_characters_text_that_does_not_resemble_the_layout_is_unchanged(text: str) -> None:
-    assert indent(text, every=False) == text
+    assert indent(text, all_rows=False) == text
 
 
 @pytest.mark.parametrize("end", ENDS)

@@ -66,18 +66,18 @@ def test_a_number_of_keywords_below_one_is_rejected(top: int) -> None:
 
 def test_shared_keywords_are_counted() -> None:
     asked = keywords("Does Emi remember the ferries to the island?", 10)
-    told = keywords("The ferry to the island was late, Emi laughed.", 10)
-    assert count_shared(asked, told) == 3
-    assert count_shared(asked, told, ignoring=["Emi"]) == 2
-    assert count_shared(asked, keywords("Emi bakes bread", 10), ignoring=["emi", "Nora Lind"]) == 0
+    said = keywords("The ferry to the island was late, Emi laughed.", 10)
+    assert count_shared(asked, said) == 3
+    assert count_shared(asked, said, ignored_names=["Emi"]) == 2
+    assert count_shared(asked, keywords("Emi bakes bread", 10), ignored_names=["emi", "Nora Lind"]) == 0
 
 
 def test_shared_keywords_are_counted_in_chinese() -> None:
     asked = keywords("小明，你还记得图书馆的钥匙吗？", 10)
-    told = keywords("小明把钥匙放在图书馆了", 10)
-    assert set(asked) & set(told) == {"小明", "图书", "书馆", "钥匙"}
-    assert count_shared(asked, told, ignoring=["小明"]) == 3
-    assert count_shared(asked, keywords("小明喜欢苹果", 10), ignoring=["小明"]) == 0
+    said = keywords("小明把钥匙放在图书馆了", 10)
+    assert set(asked) & set(said) == {"小明", "图书", "书馆", "钥匙"}
+    assert count_shared(asked, said, ignored_names=["小明"]) == 3
+    assert count_shared(asked, keywords("小明喜欢苹果", 10), ignored_names=["小明"]) == 0
 
 
 def test_only_texts_with_common_keywords_share_any() -> None:
@@ -102,4 +102,4 @@ def test_the_number_of_shared_keywords_is_symmetric_and_bounded(one: str, other:
     here, there = keywords(one, 5), keywords(other, 5)
     assert count_shared(here, there) == count_shared(there, here) <= min(len(here), len(there))
     assert count_shared(here, here) == len(here)
-    assert count_shared(here, here, ignoring=[one]) == 0
+    assert count_shared(here, here, ignored_names=[one]) == 0

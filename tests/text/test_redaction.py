@@ -159,8 +159,8 @@ TALK = st.sampled_from(["I like my dog Pixel. ", "On 6 May we flew home. ", "", 
 @given(TALK, st.text(SAFE + "!#$%&*+-_@", min_size=6, max_size=20).filter(str.strip), TALK)
 def test_every_stated_password_is_removed(before: str, secret: str, after: str) -> None:
     secret = f"x{secret}7"
-    for told in (f"my password is {secret}. ", f'Password: "{secret}". ', f"我的密码是{secret}。"):
-        assert secret not in (redact_rows(before + told + after) or "")
+    for statement in (f"my password is {secret}. ", f'Password: "{secret}". ', f"我的密码是{secret}。"):
+        assert secret not in (redact_rows(before + statement + after) or "")
 
 
 @given(TALK, st.text(string.digits, min_size=14, max_size=14), st.sampled_from(["", " ", "-"]), TALK)

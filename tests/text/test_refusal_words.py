@@ -48,7 +48,7 @@ def test_searching_all_phrases_at_once_finds_what_each_finds_alone() -> None:
     for reply in load_labelled_replies():
         folded = normalize(reply.text)
         alone = [(phrase, found.span()) for phrase in words.phrases if (found := phrase.search(folded))]
-        assert [(phrase, found.span()) for phrase, found in words.refusing(folded)] == alone, reply.text
+        assert [(phrase, found.span()) for phrase, found in words.find_phrases(folded)] == alone, reply.text
 
 
 @pytest.mark.parametrize(

@@ -227,5 +227,5 @@ def test_a_question_without_times_is_unchanged(text: str, now: datetime) -> None
 
 
 def test_a_week_is_a_short_span_and_a_month_is_not() -> None:
-    assert days("2026-11-14", "2026-11-22").short
-    assert not days("2026-11-01", "2026-12-01").short
+    assert days("2026-11-14", "2026-11-22").is_short
+    assert not days("2026-11-01", "2026-12-01").is_short

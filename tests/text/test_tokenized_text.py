@@ -20,11 +20,11 @@ def made(text: str) -> Text:
 def test_the_tokens_are_the_whole_text(text: str) -> None:
     found = made(text)
     count = len(found.starts)
-    assert "".join(found.pieces(0, count)) == found.between(0, count) == text
+    assert "".join(found.pieces(0, count)) == found.join_tokens(0, count) == text
     assert all(found.pieces(0, count))
-    assert [found.between(n, n + 1) for n in range(count)] == found.pieces(0, count)
+    assert [found.join_tokens(n, n + 1) for n in range(count)] == found.pieces(0, count)
     for n in range(count):
-        assert found.without(n).pieces(0, count - n) == found.pieces(n, count)
+        assert found.drop_tokens(n).pieces(0, count - n) == found.pieces(n, count)
 
 
 def test_a_text_survives_json_with_its_time_and_offset() -> None:

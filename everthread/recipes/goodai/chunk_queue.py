@@ -91,7 +91,7 @@ class _Run:
         """Drop all tokens before a position, and return the keys of the texts that are gone."""
         place = bisect_right(self.begins, first) - 1
         gone = [text.key for text in self.texts[:place]]
-        self.texts[: place + 1] = [self.texts[place].without(first - self.begins[place])]
+        self.texts[: place + 1] = [self.texts[place].drop_tokens(first - self.begins[place])]
         self.begins[: place + 1] = [first]
         self.first = first
         return gone
@@ -232,7 +232,7 @@ class ChunkQueue:
             raise NotFound(f"there is no chunk {id!r}; it was evicted or deleted, or never existed")
         end = min(mark.start + self.capacity, mark.run.end)
         parts = mark.run.parts(mark.start, end)
-        text = "".join(text.between(first, last) for text, first, last in parts)
+        text = "".join(text.join_tokens(first, last) for text, first, last in parts)
         main = max(parts, key=lambda part: part[2] - part[1])[0].key
         return Chunk(id, mark.run.id, mark.start, end, text, tuple(part[0].key for part in parts), main)
 
