@@ -11,7 +11,7 @@ from datetime import datetime
 from everthread.text.formatting import format_lines
 from everthread.types import Context
 
-WINDOW_KEEP_RATIO = 0.5  # of a full window, when lines leave it: each time empties the prompt cache, so many leave
+WINDOW_KEEP_RATIO = 0.5  # of a full window, when lines leave it: each cut empties the prompt cache, so cuts are large
 
 RULES = """\
 You are {{char}}, talking with {{user}}. Speak as {{char}} alone, in {{char}}'s own voice, and only for {{char}}: \

@@ -1,5 +1,7 @@
-"""Twelve short talks in which somebody is named first and only called he or she when it matters; and a model that knows
-who is meant by the lines before, as far as they are shown to it."""
+"""Twelve short talks that name a person first and then use only pronouns, and a model that resolves these.
+
+The model knows the person only from the earlier lines that it is shown.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ BETWEEN = (  # what is said between the name and what matters
     ("It has been ages since the three of us had dinner.", "We should do that again before the autumn is over."),
 )
 
-# What opens the talk, what matters, the question, and the words by which the answer is recognised.
+# The first line of each talk, the relevant line, the question, and the words by which the answer is recognised.
 TALKS = (
     ("I met Tom at the market.", "He bakes bread in a shop by the river now.", "What is Tom's job?", "bakes bread"),
     ("Oskar called last night.", "He repairs bicycles behind the station now.", "What is Oskar's job?", "bicycles"),
@@ -36,7 +38,7 @@ TALKS = (
 
 
 def lines() -> list[NewLine]:
-    """Every talk, in one session after the other."""
+    """Return the lines of all talks, each talk in its own session."""
     return [
         NewLine(text, ("Nora", "Ben")[number % 2], session=f"talk {place}")
         for place, (opening, fact, *_) in enumerate(TALKS)
@@ -45,7 +47,7 @@ def lines() -> list[NewLine]:
 
 
 def resolved(messages: Sequence[Message]) -> str:
-    """Answers as a model that puts a name in the place of he and she: the last one of its kind in the lines shown."""
+    """Answer as a model that replaces he and she by the last matching name in the lines shown."""
     material = dict(re.findall(r"^(LINES|TEXT|QUESTION):\n<<<\n(.*?)\n>>>", messages[-1].content, re.S | re.M))
     text = material.get("TEXT") or material["QUESTION"]
 

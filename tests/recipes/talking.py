@@ -1,4 +1,4 @@
-"""The twenty lines as a conversation: Mara's are said to Jonas, who answers with his own."""
+"""The twenty lines as a conversation of Mara with Jonas, who answers with his own lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERY: dict[str, Recipe] = {**RECIPES, "character in small": Snapshots(window_ma
 
 
 class Clock:
-    """Shows the moment that it is set to."""
+    """Returns the time that it is set to."""
 
     def __init__(self, now: datetime | None = TWENTY[0].said_at) -> None:
         self.now = now
@@ -45,9 +45,15 @@ def talk(
     lines: Sequence[NewLine] = TWENTY,
     after: Callable[[int], None] = lambda seq: None,
 ) -> list[str]:
-    """Say the lines; each conversation is ended before the next, and remembered. after is called with the number of
-    each of Jonas's lines once all that was to be written of it is written or has failed, and with 0 at the ends. The
-    prompts of the replies, each as one text."""
+    """Say the lines, and end each conversation before the next, with consent to remember it.
+
+    Args:
+        after: called with the number of each of Jonas's lines once all work on it is written or has failed, and with 0
+            at the ends.
+
+    Returns:
+        The prompts of the replies, each as one text.
+    """
     clock = Clock()
     model = ScriptedLLM([_answer(line, clock) for line in lines if line.role == "assistant"])
     for session, said in groupby(lines, lambda line: str(line.session)):
@@ -74,7 +80,7 @@ def _answer(line: NewLine, clock: Clock) -> Callable[[Sequence[Message]], str]:
 
 
 def asked(memory: Memory, question: str) -> str:
-    """The prompt in which a question stands that is asked later, in private."""
+    """Return the prompt of a question asked later, incognito."""
     model = ScriptedLLM(["I will think about it."])
     with Chat(memory, JONAS, model, session="later", incognito=True, clock=Clock(LATER)) as chat:
         "".join(chat.reply(question))
@@ -82,6 +88,6 @@ def asked(memory: Memory, question: str) -> str:
 
 
 def written_up(memory: Memory, scribe: Scribe | None = None) -> None:
-    """Have all that waits to be written tried once."""
+    """Try each pending job once."""
     with Chat(memory, JONAS, None, scribe=scribe or ExtractiveScribe(), session="later", clock=Clock(LATER)) as chat:
         assert chat.wait(60)

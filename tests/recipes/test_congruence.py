@@ -1,4 +1,4 @@
-"""Whatever the recipe: a conversation leaves the same behind in a folder and in a database, and the same is found."""
+"""Under every recipe, both stores hold the same data after a conversation, and recall finds the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLOSE = 1e-4  # of a score, or of 1: both stores keep vectors as halves, and the
 
 
 def units(memory: Memory) -> list[tuple[Any, ...]]:
-    """All that was written about lines, whether it is current and not since when."""
+    """Return all units without times, and whether each is current."""
     return [
         (
             *(unit.kind, unit.id, unit.text, unit.first_seq, unit.last_seq, unit.said_at, unit.valid_to is None),
@@ -38,7 +38,7 @@ def units(memory: Memory) -> list[tuple[Any, ...]]:
 
 
 def undated(source: Line | FoundUnit) -> Line | FoundUnit:
-    """Return a found unit without the moments of its writing, in which two stores differ."""
+    """Return a found unit without the times of its writing, in which two stores differ."""
     if isinstance(source, Line):
         return source
     ended = None if source.unit.valid_to is None else BEGUN
@@ -50,7 +50,7 @@ def told(hit: Hit) -> tuple[Any, ...]:
 
 
 def same(one: list[Hit], other: list[Hit]) -> None:
-    """The same hits in the same order."""
+    """Check that hits are equal and in the same order."""
     assert [told(hit)[:3] for hit in one] == [told(hit)[:3] for hit in other]
     for ours, theirs in zip(one, other, strict=True):
         assert told(ours)[3:] == pytest.approx(told(theirs)[3:], rel=CLOSE, abs=CLOSE)
@@ -58,7 +58,7 @@ def same(one: list[Hit], other: list[Hit]) -> None:
 
 
 def seen(memory: Memory) -> dict[str, Any]:
-    """What a bank tells of itself, and answers."""
+    """Return the statistics of a bank and its answers to queries."""
     contexts = [memory.context(query, 400) for query in QUESTIONS]
     return {
         "lines": [(line.seq, line.text, line.retracted_at is None) for line in memory.lines(retracted=True)],
@@ -71,7 +71,7 @@ def seen(memory: Memory) -> dict[str, Any]:
 
 
 def texts(told: dict[str, Any]) -> list[str]:
-    """Every text in which something that is gone could still stand."""
+    """Return every text that could still contain a removed line."""
     hits = [hit for found in told["hits"] for hit in found]
     return [
         *(text for _, _, text, *_ in told["units"]),
@@ -83,7 +83,7 @@ def texts(told: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("embedder", [HashEmbedder(512), Several(512)], ids=["a vector a text", "several vectors"])
 @pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
-def test_both_stores_write_find_and_tell_the_same_and_nothing_of_what_is_gone(
+def test_both_stores_hold_the_same_and_nothing_of_removed_lines(
     recipe: Recipe, embedder: HashEmbedder, tmp_path: Path, database: str
 ) -> None:
     names = [(str(tmp_path), "mara"), (database, f"mara by {embedder.name} with {recipe!r}"[:200])]

@@ -20,7 +20,7 @@ HEADS = {"friends": Default().friends, "assistant": Default().assistant, "words"
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
-def test_a_head_weighs_signals_and_evidence_that_exist_with_finite_numbers(head: ScoringProfile) -> None:
+def test_a_profile_has_finite_weights_of_known_signals_and_evidence(head: ScoringProfile) -> None:
     assert set(head.weights) <= set(SIGNALS)
     assert set(head.query_gate.weights) <= set(EVIDENCE_NAMES)
     numbers = [*head.weights.values(), *head.query_gate.weights.values(), *head.hit_model.weights.values()]
@@ -29,20 +29,20 @@ def test_a_head_weighs_signals_and_evidence_that_exist_with_finite_numbers(head:
 
 
 @pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
-def test_meaning_and_words_both_speak_for_a_line(head: ScoringProfile) -> None:
+def test_meaning_and_words_both_raise_a_score(head: ScoringProfile) -> None:
     assert head.weights["cosine"] > 0
     assert head.weights["bm25_window"] > 0
     assert head.query_gate.weights["match"] > 0
 
 
-def test_a_context_is_offered_more_hits_than_it_holds_in_view() -> None:
+def test_a_context_considers_more_hits_than_stay_in_view() -> None:
     assert Default().name == "default"
     assert Default().max_hits >= Default().buffer_hits >= 1
     assert Default().neighbours >= 0
 
 
 @pytest.mark.parametrize(("role", "expected"), [("user", "friends"), ("assistant", "assistant"), ("tool", "friends")])
-def test_the_head_is_chosen_by_whether_a_bot_has_spoken(tmp_path: Path, role: Role, expected: str) -> None:
+def test_the_profile_depends_on_whether_a_bot_has_spoken(tmp_path: Path, role: Role, expected: str) -> None:
     with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(), recipe="default") as memory:
         memory.observe("Good morning.", speaker="Ann")
         memory.observe("Good morning!", speaker="Someone", role=role)
@@ -54,13 +54,13 @@ def chosen(memory: Memory, question: str) -> ScoringProfile:
     return Default().choose_profile(memory.reader.find_candidates(Query(question))[0])
 
 
-def test_where_the_embedder_reads_chinese_its_vectors_are_weighed(tmp_path: Path) -> None:
+def test_vectors_count_if_the_embedder_reads_chinese(tmp_path: Path) -> None:
     with Memory.open("bank", store=tmp_path, embedder=Moody(), recipe="default") as memory:
         memory.observe("早上好。")
         assert chosen(memory, "你好吗？") is Default().friends
 
 
-def test_meaning_has_no_part_where_words_alone_tell() -> None:
+def test_vectors_do_not_count_in_the_profile_for_words() -> None:
     words = Default().words
     assert not any("cosine" in name for name in [*words.weights, *words.query_gate.weights])
     assert min(words.weights["bm25_window"], words.weights["share"], words.query_gate.weights["top"]) > 0
@@ -82,6 +82,6 @@ def test_a_chinese_question_is_answered_and_small_talk_is_not(tmp_path: Path, ro
     "wrong",
     [{"max_hits": 0}, {"max_hits": 2.5}, {"min_relevance": 3}, {"window": -1}, {"neighbours": -1}, {"buffer_hits": -1}],
 )
-def test_impossible_numbers_are_an_error(wrong: dict[str, Any]) -> None:
+def test_impossible_numbers_raise_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=f"{next(iter(wrong))} must be .*, got {next(iter(wrong.values()))}"):
         Default(**wrong)

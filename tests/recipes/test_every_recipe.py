@@ -1,4 +1,4 @@
-"""What holds of every recipe, whatever bank it is put to, whatever is asked, and whatever fails meanwhile."""
+"""Properties of every recipe, over banks of any recipe, for any query, and with failing models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ODD = (
 )
 QUESTIONS = ("What did the vet say about Biscuit?", "Where did Olga move?", "When does Mara start at the library?")
 
-# What is asked, and which of the twenty lines it excludes, by their numbers.
+# Queries, and the numbers of the lines of the twenty that each excludes.
 EXCLUDING: Mapping[str, tuple[Mapping[str, Any], set[int]]] = {
     "a session": ({"where": Filter(session="spring")}, set(range(11, 21))),
     "the other session": ({"where": Filter(session=("summer",))}, set(range(1, 11))),
@@ -64,7 +64,7 @@ every_recipe = pytest.mark.parametrize("recipe", EVERY.values(), ids=EVERY)
 
 
 class Faltering(ExtractiveScribe):
-    """Fails at every nth call, now in one way and now in another."""
+    """Fails at every nth call, with alternating errors."""
 
     def __init__(self, nth: int) -> None:
         self.nth, self.calls, self.failed = nth, 0, 0
@@ -100,7 +100,7 @@ class Faltering(ExtractiveScribe):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """By recipe, the folder of a bank that was talked into under it."""
+    """Return by recipe the folder of a bank with a conversation under it."""
     made: dict[str, Path] = {}
     for name, recipe in EVERY.items():
         made[name] = tmp_path_factory.mktemp("talked")
@@ -115,7 +115,7 @@ def opened(folder: Path, recipe: Recipe, embedder: HashEmbedder | Moody | None =
 
 @pytest.fixture
 def banks(folders: dict[str, Path], recipe: Recipe) -> Iterator[dict[str, Memory]]:
-    """The banks that every recipe has written, open under this one."""
+    """Yield the banks of all recipes, opened with this one."""
     found = {name: opened(folder, recipe) for name, folder in folders.items()}
     yield found
     for memory in found.values():
@@ -123,13 +123,13 @@ def banks(folders: dict[str, Path], recipe: Recipe) -> Iterator[dict[str, Memory
 
 
 def standing(hits: Sequence[Hit], context: Context) -> list[str]:
-    """Every text that was found or told."""
+    """Return every text of hits and contexts."""
     found = [source for hit in hits for source in (hit.source, *hit.passage)]
     return [context.text, *(source.text for source in (*found, *context.sources))]
 
 
 def quoted(texts: Iterable[str], excluded: Set[int]) -> list[tuple[str, str]]:
-    """What stands in these texts of the excluded lines: four words in a row that none of the other lines has."""
+    """Return the four-word sequences in these texts that only excluded lines contain."""
     others = {run for seq in range(1, 21) if seq not in excluded for run in runs(TWENTY[seq - 1].text)}
     gone = {run for seq in excluded for run in runs(TWENTY[seq - 1].text)} - others
     return [(run, text) for text in texts for run in runs(text) if run in gone]
@@ -145,9 +145,7 @@ def runs(text: str, words: int = 4) -> Iterator[str]:
 
 @every_recipe
 @pytest.mark.parametrize("options", [options for options, _ in EXCLUDING.values()], ids=EXCLUDING)
-def test_an_empty_bank_answers_everything_with_nothing(
-    recipe: Recipe, options: Mapping[str, Any], tmp_path: Path
-) -> None:
+def test_an_empty_bank_finds_nothing_for_any_query(recipe: Recipe, options: Mapping[str, Any], tmp_path: Path) -> None:
     with opened(tmp_path, recipe) as memory:
         for query in (*ODD, *QUESTIONS):
             assert memory.recall(query, 5, **options) == []
@@ -158,7 +156,7 @@ def test_an_empty_bank_answers_everything_with_nothing(
 
 
 @every_recipe
-def test_no_question_is_too_odd(recipe: Recipe, banks: dict[str, Memory]) -> None:
+def test_no_query_raises_an_unexpected_error(recipe: Recipe, banks: dict[str, Memory]) -> None:
     for memory in banks.values():
         for query in ODD:
             hits = memory.recall(query, 5)
@@ -172,7 +170,7 @@ def test_no_question_is_too_odd(recipe: Recipe, banks: dict[str, Memory]) -> Non
 
 
 @every_recipe
-def test_what_a_recipe_wrote_itself_it_finds(recipe: Recipe, banks: dict[str, Memory]) -> None:
+def test_a_recipe_finds_the_units_that_it_wrote(recipe: Recipe, banks: dict[str, Memory]) -> None:
     own = next(memory for name, memory in banks.items() if EVERY[name] is recipe)
     for query in QUESTIONS:
         hits = own.recall(query)
@@ -183,7 +181,9 @@ def test_what_a_recipe_wrote_itself_it_finds(recipe: Recipe, banks: dict[str, Me
 
 @every_recipe
 @pytest.mark.parametrize("what", EXCLUDING)
-def test_what_is_excluded_is_not_found_in_whatever_bank(recipe: Recipe, what: str, banks: dict[str, Memory]) -> None:
+def test_excluded_lines_are_not_found_in_banks_of_any_recipe(
+    recipe: Recipe, what: str, banks: dict[str, Memory]
+) -> None:
     options, excluded = EXCLUDING[what]
     for memory in banks.values():
         for query in QUESTIONS:
@@ -196,7 +196,7 @@ def test_what_is_excluded_is_not_found_in_whatever_bank(recipe: Recipe, what: st
 
 @every_recipe
 @pytest.mark.parametrize("kind", ["line", "note", "summary", "fact"])
-def test_who_asks_for_a_kind_gets_no_other(recipe: Recipe, kind: str, banks: dict[str, Memory]) -> None:
+def test_a_filter_by_kind_finds_only_that_kind(recipe: Recipe, kind: str, banks: dict[str, Memory]) -> None:
     for memory in banks.values():
         hits = [hit for query in QUESTIONS for hit in memory.recall(query, 20, where=Filter(kind=kind))]
         assert {hit.kind for hit in hits} <= {kind}
@@ -205,7 +205,7 @@ def test_who_asks_for_a_kind_gets_no_other(recipe: Recipe, kind: str, banks: dic
 
 
 @every_recipe
-def test_with_the_embedder_down_lines_are_kept_and_nothing_is_raised(recipe: Recipe, tmp_path: Path) -> None:
+def test_lines_are_stored_while_the_embedder_is_down(recipe: Recipe, tmp_path: Path) -> None:
     embedder = Moody(calls=1)  # it goes down in the middle of the talk
     with opened(tmp_path, recipe, embedder) as memory:
         talk(memory)
@@ -222,9 +222,7 @@ def test_with_the_embedder_down_lines_are_kept_and_nothing_is_raised(recipe: Rec
 
 
 @every_recipe
-def test_lines_are_embedded_where_lines_are_found_and_reindex_does_it_for_another(
-    recipe: Recipe, tmp_path: Path
-) -> None:
+def test_lines_are_embedded_if_the_recipe_finds_lines_or_by_reindex(recipe: Recipe, tmp_path: Path) -> None:
     with opened(tmp_path, recipe, HashEmbedder(512)) as memory:
         talk(memory)
         assert memory.stats().pending == 0
@@ -238,7 +236,7 @@ def test_lines_are_embedded_where_lines_are_found_and_reindex_does_it_for_anothe
 
 
 @every_recipe
-def test_two_people_never_see_what_the_other_told(recipe: Recipe, tmp_path: Path) -> None:
+def test_recall_in_one_bank_never_shows_lines_of_another(recipe: Recipe, tmp_path: Path) -> None:
     swapped = {"Biscuit": "Pretzel", "Olga": "Wanda", "vet": "dentist", "library": "bakery", "aquarium": "circus"}
 
     def other(line: NewLine) -> NewLine:
@@ -265,7 +263,7 @@ def test_two_people_never_see_what_the_other_told(recipe: Recipe, tmp_path: Path
 
 @every_recipe
 @pytest.mark.parametrize("nth", [1, 2, 3])
-def test_a_scribe_that_fails_in_the_middle_loses_nothing(recipe: Recipe, nth: int, tmp_path: Path) -> None:
+def test_a_scribe_that_fails_once_loses_nothing(recipe: Recipe, nth: int, tmp_path: Path) -> None:
     scribe = Faltering(nth)
     waiting: list[int] = []
     with opened(tmp_path / "troubled", recipe) as memory, opened(tmp_path / "calm", recipe) as calm:
@@ -297,13 +295,13 @@ def told(memory: Memory, kind: str) -> list[tuple[Any, ...]]:
 
 
 def noted(memory: Memory) -> set[int]:
-    """The lines that are in the notes."""
+    """Return the lines that the notes cover."""
     return {seq for unit in memory.units("note") for seq in range(unit.first_seq, unit.last_seq + 1)}
 
 
 @every_recipe
 @pytest.mark.parametrize("nth", [1, 5, 7])
-def test_what_waits_for_a_scribe_is_tried_until_it_is_written(recipe: Recipe, nth: int, tmp_path: Path) -> None:
+def test_pending_work_is_retried_until_it_is_written(recipe: Recipe, nth: int, tmp_path: Path) -> None:
     scribe = Faltering(nth)
     with opened(tmp_path, recipe) as memory:
         talk(memory, scribe=scribe)

@@ -53,7 +53,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[object]:
 
 @pytest.fixture(scope="module")
 def twenty(place: str | PostgresStore) -> Iterator[Memory]:
-    """The twenty lines, in a store of each kind. Its tests write nothing but buffers, each of a session of its own."""
+    """Yield the twenty lines in each kind of store, for tests that write only buffers, each of its own session."""
     with Memory.open("mara", store=place, embedder="minilm", recipe="membot") as memory:
         memory.observe_many(TWENTY)
         yield memory
@@ -61,7 +61,7 @@ def twenty(place: str | PostgresStore) -> Iterator[Memory]:
 
 @pytest.fixture
 def talked(tmp_path: Path) -> Iterator[Memory]:
-    """The twenty lines in a bank of the test's own."""
+    """Yield the twenty lines in a bank for one test."""
     with Memory.open("mara", store=tmp_path, embedder="minilm", recipe="membot") as memory:
         memory.observe_many(TWENTY)
         yield memory
@@ -91,7 +91,7 @@ def found(context: Context) -> list[int]:
         ("", [], []),
     ],
 )
-def test_the_nearest_three_are_shown_with_three_lines_around_the_best_last(
+def test_the_nearest_three_lines_are_shown_with_their_neighbours_best_last(
     twenty: Memory, query: str, hits: list[int], shown: Sequence[int]
 ) -> None:
     context = twenty.context(query, 5000)
@@ -115,7 +115,7 @@ def test_blocks_stay_in_view_first_in_at_the_top_whatever_their_scores(twenty: M
     assert seqs(twenty.context(MILK, 5000, session="fifo")) == [7, 8, 9, 10, *range(14, 21)]  # recalled again: the last
 
 
-def test_over_the_budget_the_oldest_blocks_go_whole_and_the_newest_is_cut(twenty: Memory) -> None:
+def test_over_budget_the_oldest_blocks_are_dropped_and_the_newest_is_cut(twenty: Memory) -> None:
     twenty.context(MILK, 5000, session="budget")
     both = twenty.context(COAT, 5000, session="budget")
     alone = twenty.context(COAT, both.tokens - 1, session="budget")
@@ -128,7 +128,7 @@ def test_over_the_budget_the_oldest_blocks_go_whole_and_the_newest_is_cut(twenty
     assert (nothing.text, nothing.lines, [hit.line.seq for hit in nothing.cut]) == ("", (), [10])
 
 
-def test_of_a_cut_block_that_was_found_at_an_earlier_turn_the_lines_that_fit_are_shown(twenty: Memory) -> None:
+def test_a_cut_block_of_an_earlier_turn_shows_the_lines_that_fit(twenty: Memory) -> None:
     whole = twenty.context(MILK, 5000, session="earlier")
     cut = twenty.context("", whole.tokens - 1, session="earlier")
     assert 0 < cut.tokens < whole.tokens
@@ -136,7 +136,7 @@ def test_of_a_cut_block_that_was_found_at_an_earlier_turn_the_lines_that_fit_are
     assert cut.hits == cut.cut == ()
 
 
-def test_what_is_shown_obeys_every_filter_and_leaves_out_the_prompts_lines(twenty: Memory) -> None:
+def test_blocks_obey_filters_and_leave_out_lines_in_the_prompt(twenty: Memory) -> None:
     twenty.context(MILK, 5000, session="filters")
     spring = Filter(session="spring")
     assert set(seqs(twenty.context(COAT, 5000, session="filters", where=spring))) == {7, 8, 9, 10}
@@ -148,7 +148,7 @@ def test_what_is_shown_obeys_every_filter_and_leaves_out_the_prompts_lines(twent
     assert 10 not in [hit.line.seq for hit in twenty.recall(COAT, 20, exclude={10})]
 
 
-def test_recall_gives_the_nearest_also_below_the_threshold_and_says_how_near(twenty: Memory) -> None:
+def test_recall_returns_the_nearest_lines_even_below_the_threshold(twenty: Memory) -> None:
     hits = twenty.recall("How do I change a bicycle tyre?", 20)
     assert len(hits) == 20
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -179,12 +179,12 @@ class Clock:
 
 
 def prompt_of(chat: Chat) -> str:
-    """What changes every turn: the last message of the latest prompt."""
+    """Return the last message of the latest prompt, which changes every turn."""
     assert isinstance(chat.llm, ScriptedLLM)
     return chat.llm.prompts[-1][-1].content
 
 
-def test_a_prompt_has_the_blocks_in_the_order_in_which_they_came_with_how_long_ago(talked: Memory) -> None:
+def test_a_prompt_has_the_blocks_in_order_with_their_age(talked: Memory) -> None:
     with Chat(talked, JONAS, ScriptedLLM(["Aye."] * 3), clock=Clock()) as chat:
         "".join(chat.reply(MILK))
         first = prompt_of(chat)
@@ -209,12 +209,12 @@ def test_the_window_is_ten_lines_and_none_of_them_is_recalled(talked: Memory) ->
         assert isinstance(chat.llm, ScriptedLLM)
         messages = [message.content for message in chat.llm.prompts[-1]]
         window, tail = messages[1:-1], messages[-1]
-        verbatim = [line.text for line in chat.lines[-12:-2]]  # but for the newest and its answer
+        verbatim = [line.text for line in chat.lines[-12:-2]]  # without the newest and its answer
         assert [any(each in message for message in [*window, tail]) for each in verbatim] == [True] * 10
         assert sum(message.count(" about lamps and boats") for message in window) == 10 - window[0].count("begins")
         remembered = tail.partition("(It is")[0]
         assert not any(each in remembered for each in verbatim)
-        assert "number 3" in remembered  # of this very conversation, from behind the window
+        assert "number 3" in remembered  # of this conversation, from outside the window
 
 
 def test_nothing_is_brought_up_unasked_where_the_default_recipe_does(talked: Memory) -> None:
@@ -228,7 +228,7 @@ def test_nothing_is_brought_up_unasked_where_the_default_recipe_does(talked: Mem
             chat.end(remember=False)
 
 
-def test_what_was_taken_back_or_said_in_private_is_in_no_block(talked: Memory) -> None:
+def test_retracted_and_incognito_lines_are_in_no_block(talked: Memory) -> None:
     with Chat(talked, JONAS, ScriptedLLM(["Aye."] * 9), clock=Clock()) as chat:
         "".join(chat.reply(MILK))
         chat.forget(17)
@@ -247,7 +247,7 @@ def test_what_was_taken_back_or_said_in_private_is_in_no_block(talked: Memory) -
 # ------------------------------------------------------------------------- second mode
 
 
-def test_in_the_second_mode_the_characters_examples_speak_and_nothing_is_recalled(tmp_path: Path) -> None:
+def test_with_canon_nothing_is_recalled(tmp_path: Path) -> None:
     with Memory.open("mara", store=tmp_path, embedder="minilm", recipe=Membot(canon=True)) as memory:
         memory.observe_many(TWENTY)
         assert memory.recall(MILK) == []
@@ -275,7 +275,7 @@ class Failing(HashEmbedder):
         return super().embed(texts)
 
 
-def test_while_no_embedder_answers_lines_are_kept_and_what_was_in_view_stays(tmp_path: Path) -> None:
+def test_blocks_stay_in_view_while_the_embedder_is_down(tmp_path: Path) -> None:
     model = Failing(512)
     with Memory.open("mara", store=tmp_path, embedder=model, recipe="membot") as memory:
         memory.observe_many(TWENTY[:10])
@@ -291,14 +291,14 @@ def test_while_no_embedder_answers_lines_are_kept_and_what_was_in_view_stays(tmp
         assert 17 in seqs(memory.context("The vet said he is allergic to milk.", 5000, session="s"))
 
 
-def test_an_empty_bank_and_any_question_give_nothing_and_no_error(memory: Memory) -> None:
+def test_an_empty_bank_finds_nothing_for_any_question(memory: Memory) -> None:
     bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
     for query in ("", "  ", "Hello?", "你好", "\ud800", "x" * 20_000, ":" * 9):
         assert bare.recall(query) == []
         assert not bare.context(query, session="s")
 
 
-def test_units_of_another_recipe_are_found_where_they_are_asked_for(memory: Memory) -> None:
+def test_units_of_another_recipe_are_found_by_kind(memory: Memory) -> None:
     line = memory.observe("The library hired me.", session="s")
     memory.add_unit(NewUnit("note", "Mara works at the library.", line.seq, line.seq, line.said_at))
     other = Memory(memory.bank, memory.store, memory.embedder, Membot(threshold=0.9))
@@ -309,7 +309,7 @@ def test_units_of_another_recipe_are_found_where_they_are_asked_for(memory: Memo
 # ------------------------------------------------------------------- faults of the source
 
 
-def test_a_message_with_colons_is_recalled_by_all_of_it(memory: Memory) -> None:
+def test_a_message_with_colons_is_embedded_whole(memory: Memory) -> None:
     memory.observe("walrus tusk ivory")
     memory.observe("noon")
     bare = Memory(memory.bank, memory.store, memory.embedder, Membot())
@@ -320,7 +320,7 @@ def test_a_message_with_colons_is_recalled_by_all_of_it(memory: Memory) -> None:
     assert [hit.line.seq for hit in bare.recall(query)] == [1, 2]
 
 
-def test_two_threads_in_one_bank_stay_apart_though_their_lines_alternate(memory: Memory) -> None:
+def test_alternating_sessions_stay_in_separate_blocks(memory: Memory) -> None:
     texts = {
         "web": "lamp oil wick glass brass keeper stairs".split(),
         "sms": "kite wind string tail bow sand sea".split(),
@@ -338,7 +338,7 @@ def test_two_threads_in_one_bank_stay_apart_though_their_lines_alternate(memory:
     assert {"brass", "tail"} <= {line.text for line in both.lines}
 
 
-def test_a_block_ends_where_its_conversation_does(twenty: Memory) -> None:
+def test_a_block_ends_with_its_conversation(twenty: Memory) -> None:
     assert seqs(twenty.context(COAT, 5000)) == [7, 8, 9, 10]  # line 11 begins another
 
 
@@ -384,14 +384,14 @@ STRANGERS = [
 
 @pytest.fixture(scope="module")
 def inventor() -> Iterator[Memory]:
-    """The dialogue about a project, after an unrelated one of twenty lines."""
+    """Yield a dialogue about a project, after an unrelated one of twenty lines."""
     with tempfile.TemporaryDirectory() as folder, Memory.open("ines", store=folder, recipe="membot") as memory:
         memory.observe_many(TWENTY)
         memory.observe_many([NewLine(text, name, role, session="kite") for name, role, text in INVENTION])  # type: ignore[arg-type]
         yield memory
 
 
-def test_a_doubt_about_the_work_brings_back_the_talk_about_the_project(inventor: Memory) -> None:
+def test_a_doubt_about_the_work_recalls_the_talk_about_the_project(inventor: Memory) -> None:
     context = inventor.context(DOUBTS, 5000, session="later")
     assert "crabkite" in context.text
     assert inventor.recall(DOUBTS, 1)[0].relevance < FULL_THRESHOLD  # which a large bank's threshold would refuse
@@ -425,7 +425,7 @@ def test_a_filter_to_few_lines_lowers_the_calibrated_threshold(memory: Memory) -
 # ----------------------------------------------------------------------------- options
 
 
-def test_of_replies_only_none_of_the_persons_lines_is_found_but_they_are_neighbours(inventor: Memory) -> None:
+def test_with_replies_the_persons_lines_are_only_neighbours(inventor: Memory) -> None:
     replies = Memory(inventor.bank, inventor.store, inventor.embedder, Membot(replies=True))
     context = replies.context("Tell me about the project that I am working on.", 5000)
     assert {hit.line.role for hit in replies.recall(DOUBTS, 20)} == {"assistant"}
@@ -433,13 +433,13 @@ def test_of_replies_only_none_of_the_persons_lines_is_found_but_they_are_neighbo
     assert "crabkite" in context.text
 
 
-def test_among_people_without_a_bot_replies_only_searches_every_line(memory: Memory) -> None:
+def test_with_replies_every_line_is_searched_in_a_bank_without_a_bot(memory: Memory) -> None:
     memory.observe_many([NewLine("walrus tusk ivory", "Ann"), NewLine("kite wind", "Bob")])
     replies = Memory(memory.bank, memory.store, memory.embedder, Membot(replies=True))
     assert replies.recall("walrus tusk ivory", 1)[0].line.speaker == "Ann"
 
 
-def test_the_newer_of_two_lines_as_near_is_preferred_and_the_old_one_is_kept(memory: Memory) -> None:
+def test_recency_prefers_the_newer_of_two_equal_lines(memory: Memory) -> None:
     texts = ["walrus tusk ivory", *(f"word{n}" for n in range(20)), "walrus tusk ivory beach"]
     memory.observe_many([NewLine(text, session=str(n)) for n, text in enumerate(texts)])
     plain = Memory(memory.bank, memory.store, memory.embedder, Membot(neighbours=0, threshold=0.5))
@@ -468,12 +468,12 @@ def test_a_characters_own_instructions_hold_in_a_bare_prompt(talked: Memory) -> 
 
 
 @pytest.mark.parametrize(("threshold", "passes"), [(0.4, True), (0.65, True), (0.8, False)])
-def test_the_sources_thresholds_are_one_argument_away(twenty: Memory, threshold: float, passes: bool) -> None:
+def test_the_sources_thresholds_can_be_set(twenty: Memory, threshold: float, passes: bool) -> None:
     other = Memory(twenty.bank, twenty.store, twenty.embedder, Membot(threshold=threshold))
     assert bool(other.context("Where did Olga move to?")) is passes
 
 
-def test_the_codes_eight_blocks_are_one_argument_away(memory: Memory) -> None:
+def test_eight_blocks_can_be_set(memory: Memory) -> None:
     words = [f"word{n}" for n in range(12)]
     memory.observe_many([NewLine(word, session=f"s{n}") for n, word in enumerate(words)])
     for blocks in (10, 8):
@@ -493,7 +493,7 @@ TURNS = st.lists(st.tuples(TEXTS, st.sets(st.integers(1, 30), max_size=6)), min_
 
 @pytest.fixture(scope="module")
 def bank() -> Iterator[Callable[[list[tuple[str, str]], Membot], Memory]]:
-    """Makes a bank of these lines."""
+    """Create a bank of these lines."""
     with tempfile.TemporaryDirectory() as folder, Memory.open("0", store=folder, embedder=HashEmbedder(64)) as first:
         names = iter(range(1, 10_000))
 
@@ -510,7 +510,7 @@ Make = Callable[[list[tuple[str, str]], Membot], Memory]
 
 @settings(max_examples=40, deadline=None)
 @given(talk=TALKS, turns=TURNS, blocks=st.integers(1, 10), threshold=st.sampled_from([0.0, 0.3, 0.6]))
-def test_over_any_turns_no_line_is_shown_twice_nor_one_that_is_in_the_prompt_and_the_order_is_the_buffers(
+def test_no_line_is_shown_twice_in_any_sequence_of_turns(
     bank: Make, talk: list[tuple[str, str]], turns: list[tuple[str, set[int]]], blocks: int, threshold: float
 ) -> None:
     memory = bank(talk, Membot(blocks=blocks, threshold=threshold))
@@ -543,7 +543,7 @@ def test_a_higher_threshold_never_finds_more(
 
 @settings(max_examples=40, deadline=None)
 @given(talk=TALKS, turns=TURNS, budget=st.integers(1, 200))
-def test_no_context_is_over_its_budget_and_its_figures_are_true(
+def test_contexts_fit_the_budget_and_their_figures_are_correct(
     bank: Make, talk: list[tuple[str, str]], turns: list[tuple[str, set[int]]], budget: int
 ) -> None:
     memory = bank(talk, Membot(threshold=0.3))

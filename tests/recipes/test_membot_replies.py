@@ -1,4 +1,4 @@
-"""membot's option `replies`: only the bot's replies are embedded and searched, in a folder as in Postgres."""
+"""membot's option `replies`: only the bot's replies are embedded and searched, in both stores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BANKS = count()
 
 
 class Embedder(HashEmbedder):
-    """Remembers the texts of lines that it embedded; down while it is told to be."""
+    """Records the texts of lines that it embeds; can be switched off."""
 
     def __init__(self, name: str = "hash-512") -> None:
         super().__init__(512)
@@ -69,7 +69,7 @@ def embedder() -> Embedder:
 
 @pytest.fixture
 def replies(store: Store, embedder: Embedder) -> Memory:
-    """The twenty lines, written under the option."""
+    """Yield the twenty lines, stored with the option."""
     memory = Memory(f"mara {next(BANKS)}", store, embedder, REPLIES)
     memory.observe_many(TWENTY)
     return memory
@@ -80,7 +80,7 @@ def under(recipe: Recipe, memory: Memory) -> Memory:
 
 
 def embedded(memory: Memory) -> list[int]:
-    """The numbers of the lines that have a vector of the memory's embedder."""
+    """Return the numbers of the lines that have a vector of the memory's embedder."""
     seqs = np.array([line.seq for line in memory.lines()])
     cosines = memory.store.cosines(memory.bank, memory.embedder.name, HashEmbedder(512).embed_query("x"), seqs)
     return [int(seq) for seq in seqs[~np.isnan(cosines)]]
@@ -142,14 +142,14 @@ def test_in_a_chat_only_the_replies_wait_for_their_vectors(replies: Memory, embe
     assert (replies.stats().pending, bool(replies.backlog)) == (0, False)
 
 
-def test_a_message_that_is_late_is_not_waited_for(replies: Memory) -> None:
+def test_queries_do_not_wait_for_pending_messages(replies: Memory) -> None:
     replies.replace_lines((), [NewLine("Is it warm there?", PERSON)], defer_embedding=True)
     assert not replies.backlog
     replies.backlog.embed_pending()
     assert embedded(replies) == EVEN
 
 
-def test_replies_that_a_process_left_behind_come_along_with_the_next_without_the_persons_lines(
+def test_replies_left_pending_by_a_process_are_embedded_with_the_next_one(
     replies: Memory,
 ) -> None:
     replies.replace_lines(
@@ -161,7 +161,7 @@ def test_replies_that_a_process_left_behind_come_along_with_the_next_without_the
     assert embedded(replies) == [*EVEN, 21, 23]
 
 
-def test_by_a_recipe_of_all_lines_the_persons_few_come_along_with_the_next_late_one(replies: Memory) -> None:
+def test_another_recipe_embeds_the_persons_few_lines_with_the_next_pending_one(replies: Memory) -> None:
     other = under(Default(), replies)
     assert 0 < other.stats().pending <= MAX_BACKFILL
     other.replace_lines((), [NewLine("Is it warm there?", PERSON)], defer_embedding=True)

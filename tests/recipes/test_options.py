@@ -32,7 +32,7 @@ def test_each_option_has_a_meaning_a_type_and_a_default_within_its_limits(recipe
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
-def test_what_a_recipe_is_set_to_can_be_written_as_text_and_read_back(recipe: Recipe) -> None:
+def test_option_values_survive_a_round_trip_through_text(recipe: Recipe) -> None:
     written = {name: as_text(value) for name, value in read_values(recipe).items()}
     assert read_values(with_options(recipe, written)) == read_values(recipe)
 
@@ -64,23 +64,21 @@ def test_values_are_read_from_text_and_from_json_alike() -> None:
         (Packabby(), {"scribe": 1}, "recipe 'packabby' has no option 'scribe'; it has max_hits, "),
     ],
 )
-def test_what_can_not_be_set_is_refused_by_name_with_its_limits(
-    recipe: Recipe, given: dict[str, Any], said: str
-) -> None:
+def test_invalid_values_are_rejected_with_name_and_limits(recipe: Recipe, given: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=re.escape(said)):
         with_options(recipe, given)
 
 
-def test_a_text_in_place_of_a_number_is_refused_in_python() -> None:
+def test_a_text_in_place_of_a_number_is_rejected_in_python() -> None:
     with pytest.raises(BadInput, match=r"neighbours must be a whole number from 0 to 1000, got '3'"):
         Membot(neighbours="3")  # type: ignore[arg-type]
 
 
-def test_an_object_that_python_gave_is_no_value_of_an_option() -> None:
+def test_an_object_reads_as_the_default_of_its_option() -> None:
     assert read_values(Own(voice=print))["voice"] == ""
     assert with_options(Own(voice=print), {"voice": "low"}).voice == "low"
 
 
-def test_recipes_are_the_same_by_their_name_and_options() -> None:
+def test_recipes_with_equal_names_and_options_have_equal_identities() -> None:
     assert identify(Packabby(max_hits=2)) == identify(with_options(Packabby(), {"max_hits": "2"}))
     assert len({identify(Packabby()), identify(Packabby(max_hits=2)), identify(Emi())}) == 3

@@ -1,4 +1,4 @@
-"""Packabby over the twenty lines: what is written when, what is found, what the prompt holds, and what fails safely."""
+"""The recipe packabby over the twenty lines: writing, recall, prompts, and failures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ REFUSED = 8  # the line with which Jonas refuses: it is kept as retracted
 
 
 class Clock:
-    """Shows the time that it is set to."""
+    """Returns the time that it is set to."""
 
     def __init__(self, now: datetime = SESSIONS["spring"]) -> None:
         self.now = now
@@ -61,7 +61,7 @@ class Clock:
 
 
 class Down(HashEmbedder):
-    """An embedder that is up or down, as it is told."""
+    """An embedder that can be switched off."""
 
     down = False
 
@@ -72,7 +72,7 @@ class Down(HashEmbedder):
 
 
 class Counting(HashEmbedder):
-    """Counts the texts that it is given to keep, and fails when it is given the general ones, if it is told to."""
+    """Counts the texts that it embeds, and can be set to fail for the decoys."""
 
     def __init__(self) -> None:
         super().__init__(512)
@@ -91,7 +91,7 @@ class Counting(HashEmbedder):
 
 
 class Judge(ExtractiveScribe):
-    """Judges texts by whether they hold a word; without one it can't."""
+    """Judges texts by whether they contain a word; fails without one."""
 
     def __init__(self, word: str = "") -> None:
         self.word, self.asked = word, 0
@@ -104,7 +104,7 @@ class Judge(ExtractiveScribe):
 
 
 class Failing(ExtractiveScribe):
-    """Fails while it is told to."""
+    """Fails while it is set to."""
 
     fails = True
 
@@ -123,7 +123,7 @@ class Indiscreet(ExtractiveScribe):
 
 @pytest.fixture(params=["folder", "database"])
 def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    """A bank in either store."""
+    """Yield a bank in each store."""
     store = str(tmp_path) if request.param == "folder" else request.getfixturevalue("database")
     with Memory.open(f"mara {uuid4()}", store=store, embedder=HashEmbedder(512), recipe="packabby") as opened:
         yield opened
@@ -131,13 +131,13 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Iterator[Memory]:
-    """A bank in a folder."""
+    """Yield a bank in a folder."""
     with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(512), recipe="packabby") as opened:
         yield opened
 
 
 def talk(memory: Memory, session: str, *, remember: bool | None = None, **options: Any) -> Chat:
-    """The session line by line, as it was said; ended, if remember says how."""
+    """Say the lines of a session, and end it if `remember` is given."""
     lines = [line for line in TWENTY if line.session == session]
     clock = Clock(SESSIONS[session])
     model = ScriptedLLM([line.text for line in lines if line.speaker == BOT])
@@ -162,7 +162,7 @@ def begun(memory: Memory, model: ScriptedLLM, clock: Clock, **options: Any) -> C
 
 
 def remembered(memory: Memory) -> Memory:
-    """The bank after both sessions."""
+    """Return the bank after both sessions."""
     for session in SESSIONS:
         talk(memory, session, remember=True).close()
     return memory
@@ -184,7 +184,7 @@ def last_message(chat: Chat) -> str:
 # ------------------------------------------------------------------ what is written
 
 
-def test_nothing_is_written_beside_the_lines_until_the_person_agrees(bank: Memory) -> None:
+def test_no_summary_is_written_until_the_person_agrees(bank: Memory) -> None:
     for session, seqs, expected in (("spring", (1, 10), SPRING), ("summer", (11, 20), SUMMER)):
         chat = talk(bank, session)  # and nothing after each of its lines
         before = bank.units()
@@ -203,7 +203,7 @@ def test_nothing_is_written_beside_the_lines_until_the_person_agrees(bank: Memor
     assert [line.seq for line in bank.lines()] == [seq for seq in range(1, 21) if seq != REFUSED]
 
 
-def test_what_is_refused_leaves_neither_a_line_nor_a_summary(bank: Memory) -> None:
+def test_a_refusal_leaves_neither_line_nor_summary(bank: Memory) -> None:
     talk(bank, "spring", remember=True).close()
     kept = list(bank.lines(retracted=True))
     chat = talk(bank, "summer")
@@ -216,7 +216,7 @@ def test_what_is_refused_leaves_neither_a_line_nor_a_summary(bank: Memory) -> No
     chat.close()
 
 
-def test_a_conversation_that_nobody_was_asked_about_is_kept_and_not_summarised(alone: Memory) -> None:
+def test_a_conversation_without_asking_for_consent_is_not_summarised(alone: Memory) -> None:
     talk(alone, "spring").close()
     chat = talk(alone, "summer", remember=True)  # months later: the other one was left open
     assert [unit.text for unit in alone.units()] == [SUMMER]
@@ -229,7 +229,7 @@ def test_a_conversation_that_nobody_was_asked_about_is_kept_and_not_summarised(a
     assert SPRING in [unit.text for unit in alone.units()]
 
 
-def test_a_conversation_that_was_left_open_is_summarised_where_the_bank_is_set_to(alone: Memory) -> None:
+def test_an_open_conversation_is_summarised_if_the_bank_is_set_to(alone: Memory) -> None:
     alone.set_setting("remember", "always")
     talk(alone, "spring").close()
     with begun(alone, ScriptedLLM([]), Clock(SESSIONS["summer"])) as later:
@@ -237,13 +237,13 @@ def test_a_conversation_that_was_left_open_is_summarised_where_the_bank_is_set_t
     assert [unit.text for unit in alone.units()] == [SPRING]
 
 
-def test_a_summary_of_which_nothing_may_be_remembered_is_not_stored(alone: Memory) -> None:
+def test_a_fully_redacted_summary_is_not_stored(alone: Memory) -> None:
     chat = talk(alone, "spring", remember=True, scribe=Indiscreet())
     assert (alone.units(), alone.jobs()) == ([], [])
     chat.close()
 
 
-def test_a_memory_that_was_recalled_is_in_no_later_summary(alone: Memory) -> None:
+def test_recalled_memories_are_in_no_later_summary(alone: Memory) -> None:
     talk(alone, "spring", remember=True).close()
     row = SPRING.splitlines()[1].removeprefix("- 2 March 2026: ")
     model = ScriptedLLM([f"You told me: {row} How is she?"])
@@ -258,13 +258,13 @@ def test_a_memory_that_was_recalled_is_in_no_later_summary(alone: Memory) -> Non
 
 
 class Everything(ExtractiveScribe):
-    """Summarises by repeating all that it is shown."""
+    """Summarises by repeating its input."""
 
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         return "|".join(line.text.removeprefix("You told me:").strip() for line in lines)
 
 
-def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: Memory) -> None:
+def test_a_failed_summary_is_retried(bank: Memory) -> None:
     scribe = Failing()
     chat = talk(bank, "spring", remember=True, scribe=scribe)
     assert [(work.kind, work.session, work.tries) for work in bank.jobs()] == [("summary", "spring", 1)]
@@ -272,7 +272,9 @@ def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: M
     assert len(list(bank.lines())) == 9
     chat.close()
     scribe.fails = False
-    with begun(bank, ScriptedLLM([]), Clock(SESSIONS["summer"]), scribe=scribe) as later:  # whoever opens the bank next
+    with begun(
+        bank, ScriptedLLM([]), Clock(SESSIONS["summer"]), scribe=scribe
+    ) as later:  # when the bank is opened again
         assert later.wait(120)
     assert [unit.text for unit in bank.units()] == [SPRING]
     assert bank.jobs() == []
@@ -282,13 +284,13 @@ def test_a_scribe_that_fails_at_the_end_costs_nothing_and_is_tried_again(bank: M
 
 
 def summarized(memory: Memory, embedder: Embedder | None = None, **options: Any) -> list[str | None]:
-    """The summary and the category of the summer's session under a recipe with these options."""
+    """Return text and category of the summaries of the summer's session, with these options."""
     talk(with_recipe(memory, Packabby(**options), embedder), "summer", remember=True).close()
     assert memory.jobs() == []
     return [told for unit in memory.units("summary") for told in (unit.text, unit.category)]
 
 
-def test_only_what_is_about_the_target_is_kept(bank: Memory) -> None:
+def test_summaries_keep_only_rows_about_the_target(bank: Memory) -> None:
     vet, cheese = SUMMER.splitlines()[3], SUMMER.splitlines()[2]
     assert summarized(bank, OnnxEmbedder(), target="food and health") == [f"{cheese}\n{vet}", "food"]
 
@@ -300,25 +302,25 @@ def test_a_row_is_about_the_target_if_its_meaning_is_near(tmp_path: Path) -> Non
         assert kept == "- 2 March 2026: I adopted a greyhound named Biscuit."
 
 
-def test_a_target_that_nothing_is_about_keeps_nothing(alone: Memory) -> None:
+def test_a_target_without_matching_rows_stores_nothing(alone: Memory) -> None:
     assert summarized(alone, target="astronomy") == []
 
 
 @pytest.mark.parametrize("target", ["", " ", "work", "Lisbon", "food", "狗", "(", "a" * 300])
-def test_with_a_target_no_more_is_kept_than_without(alone: Memory, target: str) -> None:
+def test_a_target_never_adds_rows(alone: Memory, target: str) -> None:
     kept = Packabby(target=target).narrow_summary(alone.reader, ExtractiveScribe(), SUMMER)
     assert set((kept or "").splitlines()) <= set(SUMMER.splitlines())
     assert kept == SUMMER if not target.strip() else True
 
 
 class Careless(ExtractiveScribe):
-    """Can't say what is about a target."""
+    """Fails to narrow a summary to a target."""
 
     def narrow(self, text: str, target: str, near: object = None) -> str | None:
         raise ScribeFailed("it answered with a poem")
 
 
-def test_a_scribe_that_can_not_tell_what_the_target_is_about_keeps_nothing_unfiltered(alone: Memory) -> None:
+def test_a_scribe_that_fails_to_narrow_stores_nothing(alone: Memory) -> None:
     before = summarized(alone, target="food")
     assert len(before) == 2
     chat = begun(with_recipe(alone, Packabby(target="food")), ScriptedLLM(["Oh."]), Clock(), scribe=Careless())
@@ -334,7 +336,7 @@ def test_a_summary_gets_one_of_the_categories_of_the_recipe(bank: Memory) -> Non
     assert summarized(bank, categories=("libraries", "vets and doctors"))[1] == "libraries"
 
 
-def test_a_summary_that_no_category_fits_is_other(alone: Memory) -> None:
+def test_a_summary_without_a_matching_category_is_other(alone: Memory) -> None:
     assert summarized(alone, categories=("volcanoes",))[1] == "other"
 
 
@@ -351,7 +353,7 @@ def test_the_nearest_summary_is_recalled_and_no_other(bank: Memory, query: str, 
     assert found(bank, query, 1) == [expected]
 
 
-def test_more_of_them_come_where_the_recipe_has_more(alone: Memory) -> None:
+def test_max_hits_recalls_more_summaries(alone: Memory) -> None:
     memory = with_recipe(remembered(alone), Packabby(max_hits=2))
     assert [found.text for found in memory.context(CHEESE).units] == [SPRING, SUMMER]
 
@@ -359,7 +361,7 @@ def test_more_of_them_come_where_the_recipe_has_more(alone: Memory) -> None:
 FERNS = "Ferns like shade and moist soil."
 
 
-def test_general_knowledge_is_recalled_as_such_and_is_nothing_that_was_said(bank: Memory) -> None:
+def test_general_knowledge_is_recalled_under_its_own_heading(bank: Memory) -> None:
     (unit,) = add_knowledge(bank, [FERNS], SESSIONS["spring"])
     assert add_knowledge(bank, [FERNS]) == []  # it is there already
     remembered(bank)
@@ -381,7 +383,7 @@ def test_general_knowledge_is_recalled_as_such_and_is_nothing_that_was_said(bank
     assert FERNS not in found(bank, question)
 
 
-def test_general_knowledge_in_an_empty_bank_is_found_by_words_where_no_embedder_answers(alone: Memory) -> None:
+def test_general_knowledge_is_found_by_words_without_an_embedder(alone: Memory) -> None:
     embedder = Down(512)
     memory = with_recipe(alone, Packabby(), embedder)
     add_knowledge(memory, [FERNS, "The tide turns twice a day."])
@@ -403,7 +405,7 @@ def test_a_filter_by_category_finds_the_summaries_of_that_category(bank: Memory)
     assert list(bank.lines(Filter(category="food"))) == []
 
 
-def test_a_filter_by_category_is_refused_where_what_is_found_has_none(alone: Memory) -> None:
+def test_a_filter_by_category_is_rejected_by_recipes_without_categories(alone: Memory) -> None:
     memory = with_recipe(remembered(alone), Default())
     with pytest.raises(BadQuery, match=re.escape("Filter(kind='summary', category='food')")):
         memory.recall(CHEESE, where=Filter(category="food"))
@@ -412,7 +414,7 @@ def test_a_filter_by_category_is_refused_where_what_is_found_has_none(alone: Mem
     assert found(memory, CHEESE, where=Filter(kind="summary", category="food")) == [SUMMER]
 
 
-def test_the_score_is_the_cosine_of_the_message_as_it_stands(alone: Memory) -> None:
+def test_the_score_is_the_cosine_of_the_unchanged_message(alone: Memory) -> None:
     hits = remembered(alone).recall(CHEESE)
     for hit in hits:
         wanted = float(alone.embedder.embed([hit.text])[0] @ alone.embedder.embed_query(CHEESE))
@@ -422,7 +424,7 @@ def test_the_score_is_the_cosine_of_the_message_as_it_stands(alone: Memory) -> N
         assert hit.signals == {"cosine": hit.score}
 
 
-def test_as_in_the_source_anything_is_answered_with_the_nearest_of_a_few(alone: Memory) -> None:
+def test_any_message_recalls_the_nearest_summary(alone: Memory) -> None:
     talk(alone, "spring", remember=True).close()
     for query in ("Hello", "zzz", "\ud800", "?", "a" * 100_000):
         assert found(alone, query) == [SPRING]
@@ -436,7 +438,7 @@ def test_a_blank_message_and_an_empty_bank_recall_nothing(alone: Memory) -> None
     assert not alone.context(" ")
 
 
-def test_a_threshold_holds_back_what_is_less_near(alone: Memory) -> None:
+def test_a_threshold_drops_less_similar_summaries(alone: Memory) -> None:
     near, far = remembered(alone).recall(CHEESE)
     between = (near.score + far.score) / 2
     assert found(with_recipe(alone, Packabby(threshold=between)), CHEESE) == [SUMMER]
@@ -444,7 +446,7 @@ def test_a_threshold_holds_back_what_is_less_near(alone: Memory) -> None:
     assert not with_recipe(alone, Packabby(threshold=near.score + 0.01)).context(CHEESE)
 
 
-def test_what_is_nearer_to_a_general_text_recalls_nothing(alone: Memory) -> None:
+def test_a_message_nearer_to_a_decoy_recalls_nothing(alone: Memory) -> None:
     memory = with_recipe(remembered(alone), Packabby(decoys=DECOYS))
     assert found(memory, "The wheel of cheese, the vet, and milk!") == [SUMMER]
     assert not memory.context("They said hello and asked how the other one was today.")
@@ -452,7 +454,7 @@ def test_what_is_nearer_to_a_general_text_recalls_nothing(alone: Memory) -> None
     assert [unit.kind for unit in alone.units()] == ["summary", "summary"]  # none of the texts is in the bank
 
 
-def test_with_the_shipped_model_small_talk_is_nearer_to_the_general_texts(tmp_path: Path) -> None:
+def test_small_talk_is_nearer_to_the_decoys_with_the_shipped_model(tmp_path: Path) -> None:
     with Memory.open("mara", store=tmp_path, recipe=Packabby(decoys=DECOYS)) as memory:
         talk(memory, "spring", remember=True).close()
         assert found(memory, "Where did my sister move, was it Lisbon?") == [SPRING]
@@ -460,7 +462,7 @@ def test_with_the_shipped_model_small_talk_is_nearer_to_the_general_texts(tmp_pa
             assert found(memory, small) == []
 
 
-def test_general_texts_are_embedded_once_and_not_at_all_where_there_are_none(tmp_path: Path) -> None:
+def test_decoys_are_embedded_once(tmp_path: Path) -> None:
     model = Counting()
     with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby()) as memory:
         talk(memory, "spring", remember=True).close()
@@ -472,9 +474,7 @@ def test_general_texts_are_embedded_once_and_not_at_all_where_there_are_none(tmp
         assert [model.given.count(text) for text in DECOYS] == [1] * len(DECOYS)
 
 
-def test_general_texts_that_can_not_be_embedded_hold_nothing_back(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_decoys_that_can_not_be_embedded_drop_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     model = Counting()
     with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=DECOYS)) as memory:
         model.fails = True
@@ -485,7 +485,7 @@ def test_general_texts_that_can_not_be_embedded_hold_nothing_back(
         assert found(memory, DECOYS[0]) == []
 
 
-def test_a_verdict_drops_what_does_not_bear_on_the_message_and_one_that_fails_drops_nothing(alone: Memory) -> None:
+def test_irrelevant_summaries_are_dropped_unless_judging_fails(alone: Memory) -> None:
     remembered(alone)
     judge = Judge("aquarium")
     assert found(with_recipe(alone, Packabby(scribe=judge)), CHEESE, 2) == [SPRING]
@@ -494,7 +494,7 @@ def test_a_verdict_drops_what_does_not_bear_on_the_message_and_one_that_fails_dr
     assert found(with_recipe(alone, Packabby(scribe=Judge())), CHEESE, 2) == [SUMMER, SPRING]
 
 
-def test_without_vectors_the_summary_is_found_that_shares_most_words(tmp_path: Path) -> None:
+def test_without_vectors_the_summary_with_most_shared_words_is_found(tmp_path: Path) -> None:
     model = Down(512)
     model.down = True
     with Memory.open("mara", store=tmp_path, embedder=model, recipe=Packabby(decoys=DECOYS, threshold=0.9)) as memory:
@@ -505,7 +505,7 @@ def test_without_vectors_the_summary_is_found_that_shares_most_words(tmp_path: P
         assert found(memory, "狗叫什么名字") == []
 
 
-def test_an_embedder_that_comes_back_costs_no_summary(tmp_path: Path) -> None:
+def test_summaries_survive_an_embedder_outage(tmp_path: Path) -> None:
     model = Down(512)
     with Memory.open("mara", store=tmp_path, embedder=model, recipe="packabby") as memory:
         model.down = True
@@ -519,14 +519,16 @@ def test_an_embedder_that_comes_back_costs_no_summary(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------- filters
 
 
-def test_a_filter_of_lines_holds_for_what_was_written_of_them(alone: Memory) -> None:
+def test_a_filter_of_lines_applies_to_their_summaries(alone: Memory) -> None:
     remembered(alone)
     begun_at = SESSIONS["summer"]
     assert found(alone, CHEESE, where=Filter(session="spring")) == [SPRING]
     assert sorted(found(alone, CHEESE, where=Filter(speaker=PERSON))) == sorted([SPRING, SUMMER])
     assert found(alone, CHEESE, where=Filter(speaker=BOT)) == []
     assert found(alone, CHEESE, where=Filter(since=begun_at)) == [SUMMER]
-    assert found(alone, CHEESE, where=Filter(since=begun_at + timedelta(minutes=5))) == []  # it tells of earlier ones
+    assert (
+        found(alone, CHEESE, where=Filter(since=begun_at + timedelta(minutes=5))) == []
+    )  # it derives from earlier ones
     assert {hit.kind for hit in alone.recall(CHEESE, where=Filter(kind="line"))} == {"line"}
     assert found(alone, CHEESE, 1, where=Filter(kind="summary")) == [SUMMER]
     assert found(alone, CHEESE, as_of=begun_at) == [SPRING]
@@ -534,7 +536,7 @@ def test_a_filter_of_lines_holds_for_what_was_written_of_them(alone: Memory) -> 
         alone.recall(CHEESE, where=Filter(kind="line", since=datetime(2026, 1, 1)))
 
 
-def test_what_stands_in_the_prompt_is_not_told_again_by_its_summary(alone: Memory) -> None:
+def test_summaries_of_lines_in_the_prompt_are_not_recalled(alone: Memory) -> None:
     remembered(alone)
     assert found(alone, CHEESE, exclude=[15]) == [SPRING]
     assert found(alone, CHEESE, 1, exclude=[16]) == [SUMMER]  # what Jonas said is not in it
@@ -544,9 +546,7 @@ def test_what_stands_in_the_prompt_is_not_told_again_by_its_summary(alone: Memor
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(gone=st.sets(st.integers(1, 25)), session=st.sampled_from([None, *SESSIONS]), k=st.integers(1, 3))
-def test_nothing_is_told_of_lines_that_may_not_be_shown(
-    whole: Memory, gone: set[int], session: str | None, k: int
-) -> None:
+def test_summaries_of_hidden_lines_are_not_recalled(whole: Memory, gone: set[int], session: str | None, k: int) -> None:
     hits = whole.recall(CHEESE, k, where=Filter(session=session), exclude=gone)
     assert len(hits) <= k
     said = {"spring": {1, 3, 5, 7, 9}, "summer": {11, 13, 15, 17, 19}}
@@ -561,7 +561,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield remembered(opened)
 
 
-def test_it_finds_what_another_recipe_had_summarised_and_none_where_none_did(tmp_path: Path) -> None:
+def test_summaries_of_another_recipe_are_found(tmp_path: Path) -> None:
     with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(512), recipe="default") as memory:
         memory.observe_many(TWENTY)
         assert found(with_recipe(memory, Packabby()), CHEESE) == []
@@ -571,7 +571,7 @@ def test_it_finds_what_another_recipe_had_summarised_and_none_where_none_did(tmp
         assert found(ours, CHEESE, exclude=[3]) == []
 
 
-def test_a_summary_whose_place_another_took_is_not_found(alone: Memory) -> None:
+def test_a_superseded_summary_is_not_found(alone: Memory) -> None:
     talk(alone, "spring", remember=True).close()
     (old,) = alone.units()
     fields = (old.kind, "Olga has a job at the aquarium.", old.first_seq, old.last_seq, old.said_at)
@@ -582,7 +582,7 @@ def test_a_summary_whose_place_another_took_is_not_found(alone: Memory) -> None:
 # ---------------------------------------------------------------------- the prompt
 
 
-def test_the_summary_stands_behind_the_newest_message_with_its_note(bank: Memory) -> None:
+def test_the_summary_follows_the_newest_message_with_its_note(bank: Memory) -> None:
     talk(bank, "spring", remember=True).close()
     chat = talk(bank, "summer")
     rows = "\n".join(f"  {row}" for row in SPRING.splitlines())
@@ -598,14 +598,14 @@ def test_the_summary_stands_behind_the_newest_message_with_its_note(bank: Memory
     chat.close()
 
 
-def test_before_anything_is_remembered_the_prompt_ends_with_the_message(alone: Memory) -> None:
+def test_without_memories_the_prompt_ends_with_the_message(alone: Memory) -> None:
     chat = talk(alone, "spring")
     assert last_message(chat).endswith("Mara: Never mind. My interview at the library is on Friday.")
     assert MEMORIES_HEADING not in last_message(chat)
     chat.close()
 
 
-def test_over_the_limit_the_oldest_turns_go_and_what_the_character_is_stays(alone: Memory) -> None:
+def test_the_oldest_turns_leave_a_full_prompt_but_the_character_stays(alone: Memory) -> None:
     model = ScriptedLLM(["Aye, so it was, as you say. " * 8] * 40, context=2048)
     with begun(alone, model, Clock()) as chat:
         for n in range(40):
@@ -640,7 +640,7 @@ def test_nothing_is_brought_up_unasked(alone: Memory) -> None:
 
 
 def said_at_the_end(memory: Memory, *answers: str, ending: str = "/end") -> list[str]:
-    """What is asked and answered in a terminal when the conversation ends; the words that are left on the screen."""
+    """Answer the question at the end of a conversation in a terminal, and return the text on the screen."""
     waiting = iter(["I moved to Lisbon with my sister Olga.", ending, *answers])
     screen: list[str] = []
 
@@ -659,7 +659,7 @@ def said_at_the_end(memory: Memory, *answers: str, ending: str = "/end") -> list
 
 
 @pytest.mark.parametrize("ending", ["/end", "/quit", "quit"])
-def test_a_no_within_another_word_is_no_answer_and_it_is_asked_again(alone: Memory, ending: str) -> None:
+def test_a_no_inside_another_word_is_not_an_answer(alone: Memory, ending: str) -> None:
     unclear = ["Not now", "Now", "notebook", "I know", "No way to tell", "Yesterday"]
     screen = said_at_the_end(alone, *unclear, "Yes, please.", ending=ending)
     assert sum(each.startswith(QUESTION) for each in screen) == len(unclear) + 1
@@ -668,14 +668,14 @@ def test_a_no_within_another_word_is_no_answer_and_it_is_asked_again(alone: Memo
 
 
 @pytest.mark.parametrize("ending", ["/end", "/quit"])
-def test_a_no_leaves_nothing(alone: Memory, ending: str) -> None:
+def test_answering_no_leaves_nothing(alone: Memory, ending: str) -> None:
     screen = said_at_the_end(alone, "Not now", "No", ending=ending)
     assert (alone.units(), list(alone.lines(retracted=True)), alone.jobs()) == ([], [], [])
     assert "Nothing of it is left." in "".join(screen)
     assert "all kept" not in screen[-1] or ending == "/end"
 
 
-def test_who_leaves_without_an_answer_has_changed_nothing(alone: Memory) -> None:
+def test_leaving_without_an_answer_changes_nothing(alone: Memory) -> None:
     screen = said_at_the_end(alone, "maybe", ending="/quit")
     assert len(list(alone.lines())) == 2
     assert alone.units() == []
@@ -690,7 +690,7 @@ def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatc
     assert memory.context("Do giraffes yodel?").text == ""
 
 
-def test_numbers_of_the_recipe_are_one_argument_away() -> None:
+def test_numbers_of_the_recipe_can_be_set_by_arguments() -> None:
     assert (Packabby().max_hits, Packabby().threshold, Packabby().decoys, Packabby().scribe) == (1, None, (), None)
     assert replace(Packabby(decoys=DECOYS), max_hits=3).decoys == DECOYS
 
@@ -704,12 +704,12 @@ def test_numbers_of_the_recipe_are_one_argument_away() -> None:
         ({"categories": "food"}, "categories must be texts with commas between them, got 'food'"),
     ],
 )
-def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], told: str) -> None:
+def test_invalid_numbers_are_rejected(numbers: dict[str, Any], told: str) -> None:
     with pytest.raises(BadInput, match=re.escape(told)):
         Packabby(**numbers)
 
 
-def test_what_nobody_agreed_to_is_written_of_under_no_other_recipe_either(tmp_path: Path) -> None:
+def test_lines_without_consent_are_not_summarised_under_another_recipe(tmp_path: Path) -> None:
     clock = Clock(SESSIONS["spring"])
     with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(), recipe=Packabby()) as memory:
         with Chat(memory, JONAS, None, clock=clock) as chat:

@@ -36,7 +36,7 @@ def talked(folder: Path, **given: object) -> None:
         assert "".join(chat.reply("My sister Mia moved to Lisbon."))
 
 
-def test_a_bank_is_opened_with_the_recipe_that_it_was_talked_with(tmp_path: Path) -> None:
+def test_a_bank_is_opened_with_its_recipe(tmp_path: Path) -> None:
     talked(tmp_path, recipe="packabby", options={"threshold": "0.3"})
     with opened(tmp_path) as memory:
         assert memory.stats().recipe == "packabby"
@@ -45,7 +45,7 @@ def test_a_bank_is_opened_with_the_recipe_that_it_was_talked_with(tmp_path: Path
     assert kept(tmp_path) == {"name": "packabby", "options": {"threshold": 0.3}}
 
 
-def test_an_object_is_kept_by_its_name_and_options(tmp_path: Path) -> None:
+def test_a_recipe_object_is_saved_by_name_and_options(tmp_path: Path) -> None:
     talked(tmp_path, recipe=Emi(include_user=True, top=7))
     with opened(tmp_path) as memory:
         assert memory.recipe == Emi(include_user=True, top=7)
@@ -60,14 +60,14 @@ def test_a_read_under_another_recipe_changes_nothing(tmp_path: Path) -> None:
     assert kept(tmp_path) == {"name": "character", "options": {}}
 
 
-def test_the_first_line_has_a_bank_keep_the_recipe_that_was_named(tmp_path: Path) -> None:
+def test_the_first_line_saves_the_named_recipe(tmp_path: Path) -> None:
     with opened(tmp_path, recipe="goodai", options={"max_hits": 4}) as memory:
         assert memory.settings() == {}
         memory.observe("My sister Mia moved to Lisbon.")
     assert kept(tmp_path) == {"name": "goodai", "options": {"max_hits": 4}}
 
 
-def test_a_bank_with_lines_and_without_a_recipe_keeps_none_by_a_further_line(tmp_path: Path) -> None:
+def test_a_later_line_saves_no_recipe(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("My sister Mia moved to Lisbon.")
     with opened(tmp_path, recipe="membot") as memory:
@@ -75,7 +75,7 @@ def test_a_bank_with_lines_and_without_a_recipe_keeps_none_by_a_further_line(tmp
     assert kept(tmp_path) is None
 
 
-def test_in_incognito_no_recipe_is_kept(tmp_path: Path) -> None:
+def test_incognito_saves_no_recipe(tmp_path: Path) -> None:
     talked(tmp_path, recipe="membot", incognito=True)
     assert kept(tmp_path) is None
     talked(tmp_path, recipe="emi")
@@ -83,14 +83,14 @@ def test_in_incognito_no_recipe_is_kept(tmp_path: Path) -> None:
     assert kept(tmp_path) == {"name": "emi", "options": {}}
 
 
-def test_where_nothing_may_be_remembered_no_recipe_is_kept(tmp_path: Path) -> None:
+def test_no_recipe_is_saved_if_nothing_may_be_remembered(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.set_setting("remember", "never")
     talked(tmp_path, recipe="membot")
     assert kept(tmp_path) is None
 
 
-def test_options_of_the_bank_go_before_the_file_and_those_of_the_call_before_both(
+def test_call_options_override_the_banks_which_override_the_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "config.toml"
@@ -106,7 +106,7 @@ def test_options_of_the_bank_go_before_the_file_and_those_of_the_call_before_bot
         assert memory.recipe == Packabby(threshold=0.2, max_hits=2)
 
 
-def test_options_of_one_recipe_mean_nothing_to_another(tmp_path: Path) -> None:
+def test_options_of_one_recipe_do_not_apply_to_another(tmp_path: Path) -> None:
     talked(tmp_path, recipe="emi", options={"top": 5})
     with opened(tmp_path, recipe="packabby") as memory:
         assert memory.recipe == Packabby()
@@ -114,7 +114,7 @@ def test_options_of_one_recipe_mean_nothing_to_another(tmp_path: Path) -> None:
         opened(tmp_path, options={"threshold": 0.3})
 
 
-def test_a_recipe_of_ones_own_is_given_again_as_an_object(tmp_path: Path) -> None:
+def test_a_custom_recipe_must_be_passed_as_an_object_again(tmp_path: Path) -> None:
     talked(tmp_path, recipe=Own(neighbours=2))
     with pytest.raises(ConfigError, match=r"keeps the recipe 'own', .*; give the recipe as an object"):
         opened(tmp_path)
@@ -124,9 +124,7 @@ def test_a_recipe_of_ones_own_is_given_again_as_an_object(tmp_path: Path) -> Non
         assert memory.recall("Mia")
 
 
-def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_invalid_saved_option_is_ignored_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with opened(tmp_path) as memory:
         memory.set_setting(SETTING_RECIPE, {"name": "emi", "options": {"top": 0, "depth": 3, "include_user": True}})
     with caplog.at_level(logging.WARNING), opened(tmp_path) as memory:
@@ -136,12 +134,12 @@ def test_a_kept_option_that_no_longer_fits_is_left_out_and_logged(
 
 
 @pytest.mark.parametrize("setting", ["emi", {"options": {}}, {"name": "emi", "options": []}, {"name": 3}], ids=str)
-def test_a_setting_that_names_no_recipe_is_refused(tmp_path: Path, setting: object) -> None:
+def test_a_setting_without_a_recipe_is_rejected(tmp_path: Path, setting: object) -> None:
     with opened(tmp_path) as memory, pytest.raises(BadInput, match="expected an object with a name"):
         memory.set_setting(SETTING_RECIPE, setting)  # type: ignore[arg-type]
 
 
-def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
+def test_a_moved_bank_keeps_its_recipe(tmp_path: Path) -> None:
     talked(tmp_path / "here", recipe="packabby", options={"max_hits": 3})
     with opened(tmp_path / "here") as old, opened(tmp_path / "there") as new:
         copy_bank(old, new)
@@ -149,7 +147,7 @@ def test_a_bank_that_is_moved_takes_its_recipe_along(tmp_path: Path) -> None:
         assert memory.recipe == Packabby(max_hits=3)
 
 
-def test_a_bank_that_is_not_there_keeps_no_recipe_and_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_bank_has_no_recipe_and_is_not_created(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         assert SavedRecipe.load(memory.store, "nobody") is None
         assert memory.store.banks() == ["alice"]

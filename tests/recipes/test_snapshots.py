@@ -34,7 +34,7 @@ Opened = Callable[..., Memory]
 
 
 class Failing(ExtractiveScribe):
-    """Can't note anything so many times."""
+    """Fails to write notes a number of times."""
 
     def __init__(self, times: int) -> None:
         self.times = times
@@ -50,7 +50,7 @@ class Failing(ExtractiveScribe):
 
 @pytest.fixture
 def bank(tmp_path: Path) -> Iterator[Opened]:
-    """Opens a bank in a folder, or in another place."""
+    """Return a function that opens a bank in a folder or elsewhere."""
     opened: list[Memory] = []
 
     def open_(recipe: Snapshots = SMALL, name: str = "mara", place: str | None = None, **options: object) -> Memory:
@@ -82,7 +82,7 @@ def ids(memory: Memory, query: str, **options: object) -> list[str | None]:
 
 
 def noted(memory: Memory, *texts: str) -> list[Unit]:
-    """A line a note, each note in the place of the one before."""
+    """Write one note per line, each superseding the one before."""
     before: Unit | None = None
     made = []
     for text in texts:
@@ -99,9 +99,7 @@ def noted(memory: Memory, *texts: str) -> list[Unit]:
 
 
 @pytest.mark.parametrize("place", ["folder", "database"])
-def test_after_each_of_the_twenty_lines_these_notes_are_written(
-    bank: Opened, place: str, request: pytest.FixtureRequest
-) -> None:
+def test_the_twenty_lines_give_the_expected_notes(bank: Opened, place: str, request: pytest.FixtureRequest) -> None:
     memory = bank(place=request.getfixturevalue("database") if place == "database" else None)
     told: list[tuple[int, tuple[int, int] | None, int]] = []
 
@@ -136,7 +134,7 @@ def test_after_each_of_the_twenty_lines_these_notes_are_written(
     assert memory.jobs() == []
 
 
-def test_with_the_numbers_of_the_source_a_short_conversation_is_noted_at_its_end(bank: Opened) -> None:
+def test_a_short_conversation_is_noted_at_its_end_by_default(bank: Opened) -> None:
     memory = bank(Snapshots())
     counts: list[int] = []
     talk(memory, after=lambda _: counts.append(len(spans(memory))))
@@ -144,7 +142,7 @@ def test_with_the_numbers_of_the_source_a_short_conversation_is_noted_at_its_end
     assert spans(memory) == [(1, 10), (1, 20)]
 
 
-def test_at_sixteen_lines_the_oldest_eight_are_noted_and_two_of_these_stay(bank: Opened) -> None:
+def test_the_oldest_eight_of_sixteen_lines_are_noted_and_two_of_these_stay(bank: Opened) -> None:
     memory = bank(Snapshots())
     clock = Clock()
     model = ScriptedLLM(f"Then let us look at island number {n} together." for n in range(99))
@@ -166,15 +164,13 @@ def test_at_sixteen_lines_the_oldest_eight_are_noted_and_two_of_these_stay(bank:
 
 
 def shown(model: ScriptedLLM) -> list[str]:
-    """The conversation in the last prompt, without what stands beside it."""
+    """Return the conversation in the last prompt, without the other parts."""
     messages = model.prompts[-1][1:]
     return [*(message.content for message in messages[:-1]), messages[-1].content.split("\n\n")[-1]]
 
 
 @given(costs=st.lists(st.integers(1, 400), max_size=40), room=st.integers(1, 4000), overlap=st.integers(0, 4))
-def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
-    costs: list[int], room: int, overlap: int
-) -> None:
+def test_lines_that_leave_the_window_include_one_not_noted_yet(costs: list[int], room: int, overlap: int) -> None:
     gone = Snapshots(overlap=overlap).count_evicted_lines(costs, room)
     assert gone == 0 or overlap < gone < len(costs)
     assert gone or len(costs) < 16
@@ -192,19 +188,19 @@ def test_what_goes_out_of_the_window_is_never_only_what_was_noted_already(
         ({"balance": 1.5}, "balance must be a number from 0 to 1, got 1.5"),
     ],
 )
-def test_numbers_that_can_not_be_are_refused(numbers: dict[str, Any], complaint: str) -> None:
+def test_invalid_numbers_are_rejected(numbers: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         Snapshots(**numbers)
 
 
-def test_of_sixteen_lines_eight_go_and_of_fifteen_none() -> None:
+def test_eight_of_sixteen_lines_leave_and_none_of_fifteen() -> None:
     assert Snapshots().count_evicted_lines([9] * 15, 8000) == 0
     assert Snapshots().count_evicted_lines([9] * 16, 8000) == 8
     assert Snapshots().count_evicted_lines([9] * 16, 30) == count_evicted_lines([9] * 16, 30) > 8
 
 
 @pytest.mark.parametrize("times", [1, 3, 99])
-def test_lines_that_can_not_be_noted_stay_in_the_window(bank: Opened, times: int) -> None:
+def test_lines_stay_in_the_window_if_noting_fails(bank: Opened, times: int) -> None:
     memory = bank()
     waiting: list[int] = []
     prompts = talk(memory, scribe=Failing(times), after=lambda _: waiting.append(memory.stats().queued))
@@ -218,7 +214,7 @@ def test_lines_that_can_not_be_noted_stay_in_the_window(bank: Opened, times: int
     assert covered | {seq for work in left for seq in range(work.first_seq, work.last_seq + 1)} == set(range(1, 21))
 
 
-def test_what_waited_is_noted_by_whoever_opens_the_bank_next(bank: Opened) -> None:
+def test_pending_notes_are_written_when_the_bank_is_opened_again(bank: Opened) -> None:
     memory = bank(Snapshots())
     talk(memory, scribe=Failing(99))
     assert (spans(memory), memory.stats().queued) == ([], 2)
@@ -231,7 +227,7 @@ def test_what_waited_is_noted_by_whoever_opens_the_bank_next(bank: Opened) -> No
 # ------------------------------------------------------------------------ what is found
 
 
-def test_the_most_relevant_states_are_found_and_not_the_same_thrice(bank: Opened) -> None:
+def test_relevant_but_different_states_are_found(bank: Opened) -> None:
     memory = bank()
     same = "The ferry to Oslo leaves on Friday at nine from the"
     noted(
@@ -252,7 +248,7 @@ def test_the_most_relevant_states_are_found_and_not_the_same_thrice(bank: Opened
     assert ids(bank(plain), "When does the ferry to Oslo leave?", k=3) == nearest
 
 
-def test_for_these_questions_these_states_are_found(bank: Opened) -> None:
+def test_each_question_finds_the_expected_states(bank: Opened) -> None:
     memory = bank()
     talk(memory)
     assert ids(memory, "What did the vet say about Biscuit?", k=3) == ["note:7", "note:1", "note:8"]
@@ -263,7 +259,7 @@ def test_for_these_questions_these_states_are_found(bank: Opened) -> None:
     assert (hit.kind, hit.source.session, hit.said_at) == ("note", "spring", TWENTY[9].said_at)
 
 
-def test_the_same_question_finds_the_same_in_the_same_order(bank: Opened) -> None:
+def test_a_repeated_question_finds_the_same_hits_in_the_same_order(bank: Opened) -> None:
     memory = bank()
     talk(memory)
     wanted = memory.recall("Tell me of Biscuit and Olga.")
@@ -274,7 +270,7 @@ def test_the_same_question_finds_the_same_in_the_same_order(bank: Opened) -> Non
     assert again.context("Tell me of Biscuit and Olga.").text == text
 
 
-def test_of_states_with_the_same_text_the_latest_is_found(bank: Opened) -> None:
+def test_the_latest_of_states_with_the_same_text_is_found(bank: Opened) -> None:
     memory = bank()
     noted(memory, "Oslo has an opera.", "Tea is green.", "Oslo has an opera.")
     assert ids(memory, "opera in Oslo") == ["note:3", "note:2"]
@@ -290,7 +286,7 @@ def test_there_is_no_gate(bank: Opened) -> None:
     assert memory.context("opera", min_relevance=0.5).hits[0].unit.id == 2
 
 
-def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -> None:
+def test_states_that_derive_from_excluded_lines_are_not_found(bank: Opened) -> None:
     memory = bank()
     talk(memory)
     query = "Biscuit, Olga and the library"
@@ -315,7 +311,7 @@ def test_what_a_question_leaves_out_is_in_no_state_that_is_found(bank: Opened) -
         memory.recall(query, where=Filter(kind="note", speaker="Mara"))
 
 
-def test_without_an_embedder_words_find_them(bank: Opened) -> None:
+def test_states_are_found_by_words_without_an_embedder(bank: Opened) -> None:
     memory = bank()
     talk(memory)
     memory.reader.encoder.embedder = moody = Moody()
@@ -324,10 +320,10 @@ def test_without_an_embedder_words_find_them(bank: Opened) -> None:
     assert ids(memory, "What did the vet say about Biscuit?", k=1) == ["note:8"]
 
 
-# ------------------------------------------------------------------------- what is told
+# ------------------------------------------------------------------------- what is shown
 
 
-def test_the_notes_stand_first_and_their_earlier_states_by_their_dates(bank: Opened) -> None:
+def test_the_notes_come_first_and_earlier_states_by_date(bank: Opened) -> None:
     memory = bank()
     noted(memory, *(f"On day {n} Mara sails to island number {n} with boat {n % 3}." for n in range(9)))
     context = memory.context("Where does Mara sail with boat 1?")
@@ -344,9 +340,7 @@ def test_the_notes_stand_first_and_their_earlier_states_by_their_dates(bank: Ope
 
 @pytest.mark.slow
 @given(budget=st.integers(1, 700))
-def test_no_context_is_longer_than_its_budget_and_the_notes_come_into_it_first(
-    twenty_noted: Memory, budget: int
-) -> None:
+def test_contexts_fit_the_budget_and_include_the_notes_first(twenty_noted: Memory, budget: int) -> None:
     context = twenty_noted.context("What did the vet say about Biscuit?", budget)
     assert context.tokens == (estimate_tokens(context.text) if context.text else 0) <= budget
     if context:
@@ -362,7 +356,7 @@ def twenty_noted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
-def test_a_prompt_holds_the_notes_once_the_earlier_states_and_the_window(bank: Opened) -> None:
+def test_a_prompt_has_the_notes_once_the_earlier_states_and_the_window(bank: Opened) -> None:
     memory = bank()
     prompt = talk(memory)[-1]
     notes = memory.units("note")[5]
@@ -390,7 +384,7 @@ def test_without_a_model_the_notes_are_shown(bank: Opened) -> None:
         assert "allergic to milk" in "".join(chat.reply("What did the vet say?"))
 
 
-def test_notes_that_are_in_the_prompt_already_are_not_told_again(bank: Opened) -> None:
+def test_notes_in_the_prompt_are_not_recalled_again(bank: Opened) -> None:
     memory = bank()
     noted(memory, "Oslo has an opera.", "Tea is green.", "Oslo has an opera and a fjord.", "Oslo has a fjord.")
     stands = current(memory)
@@ -400,7 +394,7 @@ def test_notes_that_are_in_the_prompt_already_are_not_told_again(bank: Opened) -
     assert [found.unit.id for found in context.units] == [1, 2, 3]
 
 
-def test_a_reply_that_is_given_again_sees_no_notes_of_the_one_it_replaces(bank: Opened) -> None:
+def test_a_regenerated_reply_sees_no_notes_of_the_replaced_one(bank: Opened) -> None:
     memory = bank(Snapshots(window_max=4, evict=3, overlap=0))
     clock, scribe = Clock(), ExtractiveScribe()
     model = ScriptedLLM(["My brother Tom works in Oslo.", "My sister Mia moved to Lisbon.", "That is a long story."])
@@ -422,7 +416,7 @@ def test_a_reply_that_is_given_again_sees_no_notes_of_the_one_it_replaces(bank: 
 
 
 @pytest.mark.parametrize("how", ["retract", "forget"])
-def test_what_is_retracted_or_forgotten_is_in_no_notes_any_more(bank: Opened, how: str) -> None:
+def test_retracted_and_forgotten_lines_disappear_from_notes(bank: Opened, how: str) -> None:
     memory = bank()
     talk(memory)
     if how == "retract":
@@ -440,7 +434,7 @@ def test_what_is_retracted_or_forgotten_is_in_no_notes_any_more(bank: Opened, ho
     assert memory.context("Biscuit").text == ""
 
 
-def test_what_two_people_told_is_noted_and_found_apart(bank: Opened) -> None:
+def test_notes_of_two_banks_are_separate(bank: Opened) -> None:
     memory, other = bank(), bank(name="nora")
     talk(memory)
     said = [replace(line, text=line.text.replace("Biscuit", "Pretzel").replace("Olga", "Wanda")) for line in TWENTY]
@@ -454,7 +448,7 @@ def test_what_two_people_told_is_noted_and_found_apart(bank: Opened) -> None:
         assert not any(word in text for text in texts for word in strange)
 
 
-def test_what_stands_beyond_a_narrower_window_is_noted(tmp_path: Path) -> None:
+def test_lines_outside_a_smaller_window_are_noted(tmp_path: Path) -> None:
     recipe = Snapshots(window_max=6, evict=3, overlap=0, window=2)
     with Memory.open("mara", store=tmp_path, embedder=HashEmbedder(), recipe=recipe) as memory:
         model = ScriptedLLM([f"Reply {n}, and the sea is calm." for n in range(8)])
@@ -472,7 +466,7 @@ def test_what_stands_beyond_a_narrower_window_is_noted(tmp_path: Path) -> None:
 
 
 def offered(memory: Memory, said: str, at: datetime) -> str:
-    """What the prompt says that the character could bring up, after the greeting of a new conversation."""
+    """Return the event in the prompt that the character could bring up, after the greeting of a new conversation."""
     with Chat(memory, JONAS, ScriptedLLM(["Aye."]), scribe=ExtractiveScribe(), clock=lambda: at) as chat:
         "".join(chat.reply(said))
         assert isinstance(chat.llm, ScriptedLLM)
@@ -482,13 +476,13 @@ def offered(memory: Memory, said: str, at: datetime) -> str:
 
 
 @pytest.mark.parametrize("offers", [False, True])
-def test_what_the_person_announced_is_brought_up_only_where_that_is_wanted(bank: Opened, offers: bool) -> None:
+def test_announced_events_are_brought_up_only_with_the_option(bank: Opened, offers: bool) -> None:
     memory = bank(Snapshots(offers=offers))
     memory.observe_many(TWENTY[:10])
     after = SESSIONS["spring"] + timedelta(days=6)
     assert ("My interview at the library is on Friday" in offered(memory, "Hello, I am back.", after)) is offers
 
 
-def test_a_character_that_brings_up_the_past_can_be_set_by_name() -> None:
+def test_offers_can_be_set_by_name() -> None:
     assert Snapshots().offers is False
     assert factory.open_recipe("character", None, {"offers": "true"}).offers is True

@@ -1,4 +1,4 @@
-"""Twenty lines in two conversations, made up, on which every recipe is worked by hand."""
+"""Twenty invented lines in two conversations, on which every recipe is worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chunks of a bank are those that cutting its standing lines from nothing would give, whatever was done to it."""
+"""The chunks of a bank always equal those cut from its active lines from scratch."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def chunks(memory: Memory) -> list[Unit]:
 
 
 def asked(memory: Memory) -> list[Unit]:
-    """The chunks, once all of them were asked for."""
+    """Return the chunks after a query that needs all of them."""
     memory.recall("fern")
     return chunks(memory)
 
@@ -66,7 +66,7 @@ def held(memory: Memory, units: Sequence[Unit]) -> list[tuple[str, int, int, str
 
 
 def from_nothing(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
-    """What cutting the standing lines gives, by the queue of goodai-ltm's library."""
+    """Cut the active lines from scratch, by the queue of goodai-ltm's library."""
     queue, seqs = ChunkQueue(recipe.chunk_capacity, recipe.chunk_overlap, 10**6), {}
     lines = sorted(memory.lines(), key=lambda line: line.session)
     for before, line in zip([None, *lines], lines, strict=False):
@@ -113,16 +113,14 @@ def do(memory: Memory, what: str, value: Any) -> None:
         memory.recall(value)
     elif what == "retract":
         memory.retract(value)
-    else:  # by somebody who cuts nothing
+    else:  # by a recipe without chunks
         Memory(memory.bank, memory.store, memory.embedder, Default()).observe_many(value)
 
 
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8), overlap=st.sampled_from([0.5, 0.25, 0.0]))
-def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
-    steps: list[tuple[str, Any]], overlap: float
-) -> None:
+def test_chunks_always_equal_those_cut_from_the_active_lines(steps: list[tuple[str, Any]], overlap: float) -> None:
     recipe = goodai(overlap=overlap)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk_index, "PAGE_LINES", 4)
@@ -142,7 +140,7 @@ def test_whatever_is_done_the_chunks_are_those_of_the_standing_lines(
             assert chunks(memory) == before  # and nothing is left to do
 
 
-def test_until_they_are_asked_for_the_chunks_at_the_end_of_the_talk_wait(tmp_path: Path) -> None:
+def test_chunks_at_the_end_of_a_session_are_written_at_the_first_query(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five", speaker="Ann", session="a")
         assert [unit.text for unit in chunks(memory)] == ["Ann: one two three four "]
@@ -154,7 +152,7 @@ def test_until_they_are_asked_for_the_chunks_at_the_end_of_the_talk_wait(tmp_pat
         assert texts == ["Ann: one two three four ", "two three four five\nBob: ", "five\nBob: six\n", "six\n"]
 
 
-def test_those_of_lines_that_are_shown_already_wait_further(tmp_path: Path) -> None:
+def test_chunks_of_lines_in_the_prompt_are_not_written_yet(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five", speaker="Ann", session="a")
         memory.recall("five", exclude={1})
@@ -163,7 +161,7 @@ def test_those_of_lines_that_are_shown_already_wait_further(tmp_path: Path) -> N
         assert len(chunks(memory)) == 3
 
 
-def test_no_id_comes_twice(tmp_path: Path) -> None:
+def test_no_id_is_reused(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         seen: dict[int, str] = {}
         for n in range(12):
@@ -182,7 +180,7 @@ def test_each_chunk_is_embedded_once(tmp_path: Path) -> None:
         assert embedder.texts == len(chunks(memory))
 
 
-def test_a_line_that_is_retracted_costs_only_what_follows_in_its_session(tmp_path: Path) -> None:
+def test_retracting_a_line_rewrites_only_later_chunks_of_its_session(tmp_path: Path) -> None:
     embedder = Counting(32)
     with opened(tmp_path, embedder=embedder) as memory:
         memory.observe_many([NewLine(f"number {n} is here", "Ann", session=f"s{n // 10}") for n in range(50)])
@@ -197,7 +195,7 @@ def test_a_line_that_is_retracted_costs_only_what_follows_in_its_session(tmp_pat
         }
 
 
-def test_of_a_line_that_is_taken_back_only_the_chunks_of_its_session_are_read(tmp_path: Path) -> None:
+def test_retracting_a_line_reads_only_chunks_of_its_session(tmp_path: Path) -> None:
     read: list[int] = []
 
     class Reading(SQLiteStore):
@@ -218,7 +216,7 @@ def test_of_a_line_that_is_taken_back_only_the_chunks_of_its_session_are_read(tm
     store.close()
 
 
-def test_a_discarded_line_that_is_forgotten_later_takes_no_chunk_with_it(tmp_path: Path) -> None:
+def test_forgetting_a_discarded_line_removes_no_chunk(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("the fern", speaker="Ann", session="a")
         memory.observe("discarded", speaker="Bob", session="a")
@@ -229,7 +227,7 @@ def test_a_discarded_line_that_is_forgotten_later_takes_no_chunk_with_it(tmp_pat
         assert held(memory, chunks(memory)) == before
 
 
-def test_where_chunks_do_not_overlap_what_follows_a_retracted_line_is_cut_anew(tmp_path: Path) -> None:
+def test_without_overlap_chunks_after_a_retracted_line_are_cut_again(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(overlap=0.0)) as memory:
         for text in ("one two three four", "gone", "stays"):  # 6 tokens, 3 and 3
             memory.observe(text, speaker="Ann", session="a")
@@ -240,7 +238,7 @@ def test_where_chunks_do_not_overlap_what_follows_a_retracted_line_is_cut_anew(t
 
 
 @pytest.mark.parametrize("recipe", [goodai(), "default"])
-def test_no_byte_of_a_forgotten_sessions_name_is_left(tmp_path: Path, recipe: GoodAI | str) -> None:
+def test_the_name_of_a_forgotten_session_is_erased(tmp_path: Path, recipe: GoodAI | str) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five", speaker="Ann", session="morning")
         memory.observe("six seven eight", speaker="Ann", session="at the doctor's")
@@ -250,7 +248,7 @@ def test_no_byte_of_a_forgotten_sessions_name_is_left(tmp_path: Path, recipe: Go
         assert not [path.name for path in tmp_path.iterdir() if b"the doctor" in path.read_bytes()]
 
 
-def test_what_a_line_repeats_of_recalled_ones_is_in_no_chunk(tmp_path: Path) -> None:
+def test_quoted_memories_are_in_no_chunk(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("You said the fern is green. I like owls.", session="a", metadata={META_ECHO: [[9, 27]]})
         memory.observe("The fern is green.", session="a", metadata={META_ECHO: [[0, 18]]})
@@ -261,7 +259,7 @@ def test_what_a_line_repeats_of_recalled_ones_is_in_no_chunk(tmp_path: Path) -> 
         assert {unit.last_seq for unit in asked(memory)} == {1, 3}
 
 
-def test_where_the_embedder_fails_the_line_is_kept_and_the_next_brings_the_chunks(tmp_path: Path) -> None:
+def test_after_an_embedder_failure_the_next_line_writes_the_chunks(tmp_path: Path) -> None:
     embedder = Moody(calls=1)  # the first line's chunks
     with opened(tmp_path, embedder=embedder) as memory:
         memory.observe("one two three four five", speaker="Ann", session="a")
@@ -274,7 +272,7 @@ def test_where_the_embedder_fails_the_line_is_kept_and_the_next_brings_the_chunk
         assert held(memory, asked(memory)) == from_nothing(memory, goodai())
 
 
-def test_a_process_that_ends_between_the_line_and_its_chunks_leaves_nothing_undone(tmp_path: Path) -> None:
+def test_chunks_of_a_killed_process_are_written_later(tmp_path: Path) -> None:
     class Ends(SQLiteStore):
         def replace_units(self, *args: Any) -> bool:
             raise KeyboardInterrupt
@@ -288,11 +286,11 @@ def test_a_process_that_ends_between_the_line_and_its_chunks_leaves_nothing_undo
         assert held(memory, asked(memory)) == from_nothing(memory, goodai())
 
 
-def test_two_processes_that_write_at_once_cut_nothing_twice(tmp_path: Path) -> None:
+def test_two_processes_write_each_chunk_once(tmp_path: Path) -> None:
     one, other = opened(tmp_path), opened(tmp_path)
 
     class Slow(HashEmbedder):
-        """While it embeds a chunk, somebody else says something."""
+        """An embedder during whose work a line is added."""
 
         said = 0
 
@@ -310,14 +308,12 @@ def test_two_processes_that_write_at_once_cut_nothing_twice(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("said", [1, 4, 9])
-def test_lines_that_are_kept_between_the_counting_and_the_reading_are_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: int
-) -> None:
+def test_lines_added_during_an_update_are_chunked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: int) -> None:
     monkeypatch.setattr(chunk_index, "PAGE_LINES", 4)
     more = [NewLine(f"meanwhile {n}", "Bob", session="a") for n in range(said)]
 
     class Busy(SQLiteStore):
-        """Once a bank was counted, somebody else says something."""
+        """A store that adds a line after a bank was counted."""
 
         def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
             found = super().corpus_stats(bank, within)
@@ -333,7 +329,7 @@ def test_lines_that_are_kept_between_the_counting_and_the_reading_are_cut(
     one.store.close()
 
 
-def test_a_line_that_is_forgotten_while_its_chunk_is_embedded_is_in_none(tmp_path: Path) -> None:
+def test_a_line_forgotten_during_embedding_is_in_no_chunk(tmp_path: Path) -> None:
     one, other = opened(tmp_path), opened(tmp_path, "default")
 
     class Forgetful(HashEmbedder):
@@ -353,7 +349,7 @@ def test_a_line_that_is_forgotten_while_its_chunk_is_embedded_is_in_none(tmp_pat
 
 
 @pytest.mark.parametrize("recipe", ["default", goodai(10), goodai(overlap=0.0)])
-def test_a_bank_that_was_written_otherwise_is_cut_when_it_is_asked(tmp_path: Path, recipe: GoodAI | str) -> None:
+def test_a_bank_of_another_recipe_is_chunked_at_the_first_query(tmp_path: Path, recipe: GoodAI | str) -> None:
     said = [
         NewLine(f"number {n} is here", "Ann", session=f"s{n // 7}", said_at=NOON + n * timedelta(hours=1))
         for n in range(30)
@@ -365,7 +361,7 @@ def test_a_bank_that_was_written_otherwise_is_cut_when_it_is_asked(tmp_path: Pat
         assert held(memory, asked(memory)) == from_nothing(memory, goodai())
 
 
-def test_a_unit_of_the_same_kind_that_somebody_else_wrote_stays(tmp_path: Path) -> None:
+def test_a_chunk_unit_of_another_origin_stays(tmp_path: Path) -> None:
     with opened(tmp_path, "default") as memory:
         memory.observe("number 1 is here", session="a")
         mine = memory.add_unit(NewUnit(CHUNK, "Number one.", 1, 1, NOON))
@@ -374,7 +370,7 @@ def test_a_unit_of_the_same_kind_that_somebody_else_wrote_stays(tmp_path: Path) 
         assert mine in memory.units(CHUNK)
 
 
-def test_one_that_names_a_session_as_ours_do_stays_as_well(tmp_path: Path) -> None:
+def test_a_chunk_unit_of_another_origin_with_a_session_stays(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("number 1 is here", speaker="Ann", session="a")
         mine = memory.add_unit(NewUnit(CHUNK, "Number one.", 1, 1, NOON, metadata={"session": "a"}))
@@ -384,7 +380,7 @@ def test_one_that_names_a_session_as_ours_do_stays_as_well(tmp_path: Path) -> No
         assert mine in memory.units(CHUNK)
 
 
-def test_beyond_the_capacity_the_oldest_chunks_go_and_no_line(tmp_path: Path) -> None:
+def test_the_oldest_chunks_beyond_the_capacity_are_evicted_but_no_line(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=10)) as memory:
         for n in range(30):
             memory.observe(f"number {n} is here", speaker="Ann", session=f"s{n // 8}")
@@ -400,7 +396,7 @@ def test_beyond_the_capacity_the_oldest_chunks_go_and_no_line(tmp_path: Path) ->
         assert 8 <= len(chunks(memory)) <= 10
 
 
-def test_what_somebody_else_wrote_is_not_evicted(tmp_path: Path) -> None:
+def test_units_of_another_origin_are_not_evicted(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=10)) as memory:
         memory.observe("number 0 is here", speaker="Ann", session="a")
         mine = memory.add_unit(NewUnit(CHUNK, "Number nought.", 1, 1, NOON))
@@ -419,7 +415,7 @@ def test_one_line_may_be_more_than_the_capacity(tmp_path: Path) -> None:
         assert chunks(memory)[-1].text.endswith("w99\n")
 
 
-def test_of_many_chunks_that_come_at_once_only_the_oldest_are_evicted(tmp_path: Path) -> None:
+def test_adding_many_chunks_at_once_evicts_only_the_oldest(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(capacity=500)) as memory:
         memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(300)])
         memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(300, 400)])
@@ -429,14 +425,14 @@ def test_of_many_chunks_that_come_at_once_only_the_oldest_are_evicted(tmp_path: 
         assert {each for each in every if each[1] > begun} <= set(left) <= set(every)
 
 
-def test_a_bank_that_is_forgotten_is_not_made_again(tmp_path: Path) -> None:
+def test_a_forgotten_bank_is_not_created_again(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five")
         memory.forget(everything=True)
         assert not memory.store.exists("bank")
 
 
-def test_how_far_the_chunks_are_is_known_to_the_bank(tmp_path: Path) -> None:
+def test_progress_is_saved_in_the_bank(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("one two three four five", session="a")
         kept = memory.settings()[SETTING_CHUNKS]

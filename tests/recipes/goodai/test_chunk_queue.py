@@ -17,7 +17,7 @@ NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 
 
 def numbered(count: int, name: str = "w") -> str:
-    """So many tokens, each of them another."""
+    """Return a number of different tokens."""
     return "".join(f"{name}{n} " for n in range(count))
 
 
@@ -37,7 +37,7 @@ def texts(queue: ChunkQueue) -> list[str]:
     return [queue.chunk(id).text for id in queue.ids()]
 
 
-def test_chunk_i_begins_at_its_twelfth_and_the_last_ones_are_shorter() -> None:
+def test_chunks_begin_every_twelve_tokens_and_the_last_ones_are_shorter() -> None:
     queue = ChunkQueue()
     put(queue, numbered(59))
     assert layout(queue) == [(0, 24), (12, 36), (24, 48), (36, 59), (48, 59)]
@@ -59,13 +59,13 @@ def test_a_chunk_begins_wherever_a_step_is_inside_the_text(tokens: int, expected
     assert layout(queue) == expected
 
 
-def test_without_overlap_chunks_lie_end_to_end() -> None:
+def test_chunks_without_overlap_are_adjacent() -> None:
     queue = ChunkQueue(capacity=5, overlap=0)
     put(queue, numbered(12))
     assert layout(queue) == [(0, 5), (5, 10), (10, 12)]
 
 
-def test_texts_follow_one_another_in_a_chunk() -> None:
+def test_a_chunk_can_hold_parts_of_two_texts() -> None:
     queue = ChunkQueue(capacity=4)
     first, second = put(queue, "a b c "), put(queue, "d e ")
     assert texts(queue) == ["a b c d ", "c d e ", "e "]
@@ -82,7 +82,7 @@ def test_no_chunk_crosses_a_separator() -> None:
     assert texts(queue) == ["a b c ", "c ", "d e "]
 
 
-def test_blanks_before_and_behind_the_tokens_belong_to_the_text() -> None:
+def test_blanks_around_tokens_belong_to_the_text() -> None:
     queue = ChunkQueue(capacity=4)
     key = put(queue, "\n  a b\n\n")
     blank = put(queue, "\n")
@@ -90,14 +90,14 @@ def test_blanks_before_and_behind_the_tokens_belong_to_the_text() -> None:
     assert texts(queue)[0] == "\n  a b\n\n\n"
 
 
-def test_adding_tells_which_chunks_grew_and_which_are_new() -> None:
+def test_adding_returns_the_changed_and_new_chunks() -> None:
     queue = ChunkQueue(capacity=4)
     assert queue.add("a b c ", [0, 2, 4])[1] == Changes(appeared=(1, 2))
     assert queue.add("d e ", [0, 2])[1] == Changes(appeared=(3,), changed=(1, 2))
     assert queue.add("f ", [0])[1] == Changes(changed=(2, 3))
 
 
-def test_replacing_in_the_middle_leaves_what_is_before_and_behind() -> None:
+def test_replacing_a_text_leaves_earlier_and_later_chunks() -> None:
     queue = ChunkQueue(capacity=4)
     put(queue, numbered(10, "a"))
     middle = put(queue, numbered(3, "b"))
@@ -124,7 +124,7 @@ def test_deleting_a_short_text_keeps_its_neighbours_in_the_same_chunk() -> None:
         queue.get(short)
 
 
-def test_what_stood_behind_a_separator_stays_apart_when_the_text_between_is_deleted() -> None:
+def test_texts_around_a_separator_stay_apart_when_the_text_between_is_deleted() -> None:
     queue = ChunkQueue()
     put(queue, "a ")
     queue.separate()
@@ -134,7 +134,7 @@ def test_what_stood_behind_a_separator_stays_apart_when_the_text_between_is_dele
     assert texts(queue) == ["a ", "c "]
 
 
-def test_the_oldest_chunk_makes_room_and_takes_along_what_only_it_holds() -> None:
+def test_evicting_the_oldest_chunk_drops_its_own_tokens() -> None:
     queue = ChunkQueue(capacity=4, limit=3)
     first, second = put(queue, "a b c "), put(queue, "d e f ")
     assert len(queue) == 3
@@ -155,7 +155,7 @@ def test_a_text_longer_than_the_queue_keeps_its_end() -> None:
     assert queue.get(key).text == "w6 w7 w8 "
 
 
-def test_keys_and_ids_are_not_given_again_after_clearing() -> None:
+def test_keys_and_ids_are_not_reused_after_clearing() -> None:
     queue = ChunkQueue()
     put(queue, "a ")
     assert queue.clear() == Changes(gone=(1,))
@@ -163,7 +163,7 @@ def test_keys_and_ids_are_not_given_again_after_clearing() -> None:
     assert (put(queue, "b "), queue.ids()) == (2, [2])
 
 
-def test_keys_metadata_and_times_come_back_from_json_as_they_were() -> None:
+def test_keys_metadata_and_times_survive_a_round_trip_through_json() -> None:
     queue = ChunkQueue(capacity=4)
     put(queue, "a b c ", metadata={"n": 1, "deep": [{"x": None}]}, timestamp=NOON, importance=7)
     queue.separate()
@@ -187,13 +187,13 @@ def test_keys_metadata_and_times_come_back_from_json_as_they_were() -> None:
         ({"limit": "many"}, "damaged"),
     ],
 )
-def test_a_damaged_state_is_refused(change: dict[str, Any], complaint: str) -> None:
+def test_a_damaged_state_is_rejected(change: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         ChunkQueue.from_state({**ChunkQueue().state(), **change})
 
 
 @pytest.mark.parametrize("chunks", [[[1, 0]], [[1, 2], [2, 4]], [[1, 0], [2, 0]], []])
-def test_a_state_whose_chunks_do_not_hold_its_texts_is_refused(chunks: list[list[int]]) -> None:
+def test_a_state_whose_chunks_do_not_cover_its_texts_is_rejected(chunks: list[list[int]]) -> None:
     queue = ChunkQueue(capacity=4)
     put(queue, numbered(5))
     state = queue.state()
@@ -210,7 +210,7 @@ def test_a_state_whose_chunks_do_not_hold_its_texts_is_refused(chunks: list[list
         ({"limit": 0}, "limited to 0 chunks"),
     ],
 )
-def test_impossible_sizes_are_refused(given: dict[str, Any], complaint: str) -> None:
+def test_invalid_sizes_are_rejected(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         ChunkQueue(**given)
 
@@ -230,27 +230,27 @@ def test_impossible_sizes_are_refused(given: dict[str, Any], complaint: str) -> 
         ({"importance": "5"}, "importance can't be '5'"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_and_nothing_changes(given: dict[str, Any], complaint: str) -> None:
+def test_invalid_texts_are_rejected_and_change_nothing(given: dict[str, Any], complaint: str) -> None:
     queue = ChunkQueue()
     with pytest.raises(BadInput, match=complaint):
         queue.add(**{"text": "abc", "starts": [0], **given})
     assert (queue.texts(), queue.add("abc", [0])[0]) == ([], 1)
 
 
-def test_metadata_is_not_changed_from_outside() -> None:
+def test_changing_passed_metadata_does_not_change_the_queue() -> None:
     queue, given = ChunkQueue(), {"place": "here"}
     key = put(queue, "a ", metadata=given)
     given["place"] = "there"
     assert queue.get(key).metadata == {"place": "here"}
 
 
-def test_a_chunk_that_is_not_there_is_named() -> None:
+def test_an_unknown_chunk_is_named_in_the_error() -> None:
     with pytest.raises(NotFound, match="no chunk 5"):
         ChunkQueue().chunk(5)
 
 
 class Model:
-    """A list of runs of (key, text): all that a queue holds, and no idea of chunks."""
+    """Holds runs of (key, text) as a queue does, without chunks."""
 
     def __init__(self) -> None:
         self.runs: list[list[tuple[int, str]]] = []
@@ -273,7 +273,7 @@ class Model:
         self.runs = [run for run in self.runs if run]
 
     def evict(self, queue: ChunkQueue) -> None:
-        """Lose at the front what the queue says it has lost; nothing else may be missing."""
+        """Drop the evicted tokens at the front, and check that nothing else is missing."""
         have = sum(len(text.starts) for text in queue.texts())
         surplus = sum(len(own(text)) for run in self.runs for _, text in run) - have
         assert surplus >= 0
@@ -308,7 +308,7 @@ OPERATION = st.tuples(
     st.sampled_from([0.0, 0.3, 0.5]),
     st.sampled_from([1, 2, 5, 1000]),
 )
-def test_any_sequence_of_operations_leaves_a_sound_queue(
+def test_any_sequence_of_operations_leaves_a_consistent_queue(
     operations: list[tuple[str, int, str]], capacity: int, overlap: float, limit: int
 ) -> None:
     queue, model = ChunkQueue(capacity, overlap, limit), Model()
@@ -339,7 +339,7 @@ def test_any_sequence_of_operations_leaves_a_sound_queue(
 
 
 def check_chunks(queue: ChunkQueue, model: Model) -> None:
-    """Chunks hold no more than they can, overlap as they should, and hold every token of every text, run by run."""
+    """Check that chunks keep to their capacity, overlap correctly, and hold every token of every text."""
     assert len(queue) <= queue.limit
     runs: dict[int, list[Any]] = {}
     for chunk in map(queue.chunk, queue.ids()):
@@ -357,7 +357,7 @@ def check_chunks(queue: ChunkQueue, model: Model) -> None:
 
 
 def told(queue: ChunkQueue, changes: Changes, before: dict[int, str]) -> dict[int, str]:
-    """What the chunks hold now; each difference to before was told."""
+    """Return the text of the chunks, and check that each difference was reported."""
     now = {id: queue.chunk(id).text for id in queue.ids()}
     assert set(changes.appeared) == now.keys() - before.keys()
     assert set(changes.gone) == before.keys() - now.keys()

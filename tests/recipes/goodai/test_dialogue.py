@@ -15,12 +15,12 @@ def told(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("between", [" ", "\n", "\n    "])
-def test_turns_stand_on_rows_or_in_one_row(between: str) -> None:
+def test_turns_can_be_on_rows_or_in_one_row(between: str) -> None:
     text = f"Jake Morales: Hey Archie, what do you think?{between}Archie: That would be great."
     assert told(text) == [("Jake Morales", "Hey Archie, what do you think?"), ("Archie", "That would be great.")]
 
 
-def test_what_no_name_precedes_is_said_by_someone() -> None:
+def test_text_without_a_name_is_said_by_someone() -> None:
     assert told("They met at 10:30 in the hall. Ida: Hello.") == [
         (UNNAMED, "They met at 10:30 in the hall."),
         ("Ida", "Hello."),
@@ -28,7 +28,7 @@ def test_what_no_name_precedes_is_said_by_someone() -> None:
     assert told("  ") == []
 
 
-def test_lines_stay_as_they_are() -> None:
+def test_lines_are_returned_unchanged() -> None:
     line = Line(7, "s", "user", "Ida", "Ben: no.", NOON)
     assert parse_lines([line], NOON) == [line]
 
@@ -44,5 +44,5 @@ def test_lines_stay_as_they_are() -> None:
         ("我喜欢面包。他呢？", "我喜欢面包。", "他呢？"),
     ],
 )
-def test_the_last_turn_or_sentence_asks(text: str, before: str, asked: str) -> None:
+def test_the_last_turn_or_sentence_is_the_query(text: str, before: str, asked: str) -> None:
     assert split_last_turn(text) == (before, asked)

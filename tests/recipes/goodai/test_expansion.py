@@ -35,7 +35,7 @@ def passage(queue: ChunkQueue, place: int, expansion: Expansion) -> str:
     return expand(queue, queue.chunk(queue.ids()[place]), expansion).text
 
 
-def test_a_chunk_grows_to_the_sentences_that_it_cuts() -> None:
+def test_a_chunk_grows_to_whole_sentences() -> None:
     queue = queue_of("One two. Three four five six seven eight! Nine ten.")
     assert queue.chunk(queue.ids()[2]).text == "four five six seven "
     assert passage(queue, 2, SENTENCE) == "Three four five six seven eight!"
@@ -46,7 +46,7 @@ def test_a_chunk_that_ends_with_a_sentence_grows_by_the_next() -> None:
     assert passage(queue, 0, SENTENCE) == "One two three. Four five."
 
 
-def test_without_a_limit_in_reach_all_of_the_reach_is_taken() -> None:
+def test_without_a_limit_in_reach_a_chunk_grows_to_the_maximum() -> None:
     queue = queue_of(" ".join(f"w{n}" for n in range(100)))
     found = expand(queue, queue.chunk(queue.ids()[20]), SENTENCE)
     assert (found.start, found.end) == (40 - 24, 44 + 24)
@@ -66,12 +66,12 @@ def test_a_paragraph_ends_at_an_empty_line_and_not_at_a_line_break() -> None:
     assert passage(queue, 1, PARAGRAPH) == "c d\ne f g h"
 
 
-def test_an_empty_line_is_seen_where_two_texts_meet() -> None:
+def test_an_empty_line_between_two_texts_ends_a_paragraph() -> None:
     queue = queue_of("a b c d e\n", "\n", "f g h i j")
     assert passage(queue, 0, PARAGRAPH) == "a b c d e"
 
 
-def test_a_section_is_all_up_to_the_separators() -> None:
+def test_a_section_extends_to_the_separators() -> None:
     queue = queue_of("a b c. d e f\n\ng h", "i j", separated=True)
     assert passage(queue, 0, SECTION) == "a b c. d e f\n\ng h"
     assert passage(queue, 0, NO_EXPANSION) == "a b c."
@@ -90,7 +90,7 @@ def test_no_passage_crosses_a_separator(expansion: Expansion) -> None:
     st.integers(1, 8),
     st.sampled_from(SHIPPED),
 )
-def test_a_passage_holds_its_chunk_and_reaches_no_farther_than_it_may(
+def test_a_passage_contains_its_chunk_and_stays_within_the_maximum(
     texts: list[str], capacity: int, expansion: Expansion
 ) -> None:
     queue = queue_of(*texts, capacity=capacity)
@@ -109,23 +109,23 @@ def kept(found: list[tuple[Passage, int]], redundancy: float = 0.75) -> list[int
     return [place for _, place in drop_redundant(found, redundancy)]
 
 
-def test_a_passage_of_which_three_quarters_were_seen_is_left_out() -> None:
+def test_a_passage_with_three_quarters_seen_is_left_out() -> None:
     assert kept(spans((0, 10), (2, 6), (7, 11), (8, 16))) == [0, 3]
     assert kept(spans((0, 3), (0, 4))) == [0]
 
 
-def test_what_was_left_out_hides_nothing_itself() -> None:
+def test_a_passage_left_out_makes_no_other_redundant() -> None:
     assert kept(spans((0, 30), (5, 35), (30, 34))) == [0, 2]
 
 
-def test_the_same_places_in_two_runs_are_two_passages() -> None:
+def test_equal_positions_in_two_runs_are_two_passages() -> None:
     assert kept(spans((0, 4)) + spans((0, 4), run=2)) == [0, 0]
 
 
-def test_only_what_is_covered_wholly_is_redundant_at_one() -> None:
+def test_redundancy_of_one_drops_only_fully_covered_passages() -> None:
     assert kept(spans((0, 10), (1, 10), (1, 11)), 1.0) == [0, 2]
 
 
-def test_impossible_reaches_are_refused() -> None:
+def test_invalid_expansions_are_rejected() -> None:
     with pytest.raises(BadInput, match="can't grow by 5 to 4 tokens"):
         Expansion(None, 5, 4)

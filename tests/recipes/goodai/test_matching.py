@@ -19,17 +19,17 @@ class Fixed:
         return self.numbers
 
 
-def test_each_text_has_its_probability() -> None:
+def test_each_text_gets_its_probability() -> None:
     assert predict_confidences(Fixed(0.25, 1), "fern?", ["a fern", "a kite"]) == [0.25, 1.0]
 
 
 @pytest.mark.parametrize("numbers", [(0.5,), (0.5, math.nan), (0.5, 0.5, 0.5), (0.5, 1.5), (-0.1, 0.5)])
-def test_a_matcher_that_gives_a_text_no_probability_has_failed(numbers: tuple[float, ...]) -> None:
+def test_a_matcher_without_a_probability_for_each_text_raises_an_error(numbers: tuple[float, ...]) -> None:
     with pytest.raises(ModelError, match="expected a probability, 0 to 1, for each"):
         predict_confidences(Fixed(*numbers), "fern?", ["a fern", "a kite"])
 
 
-def test_matching_models_have_the_names_that_goodai_ltm_gives_them() -> None:
+def test_matching_models_have_their_names_in_goodai_ltm() -> None:
     found = (
         resolve_matcher("em:minilm"),
         resolve_matcher("st:cross-encoder/stsb-distilroberta-base"),
@@ -43,23 +43,23 @@ def test_matching_models_have_the_names_that_goodai_ltm_gives_them() -> None:
     ]
 
 
-def test_a_matching_model_is_taken_as_it_is_and_none_is_none() -> None:
+def test_a_matching_model_is_returned_unchanged_and_no_name_opens_no_model() -> None:
     fixed = Fixed(0.5)
     assert (resolve_matcher(fixed), resolve_matcher(None), resolve_matcher("")) == (fixed, None, None)
 
 
 @pytest.mark.parametrize("name", ["minilm", "st:", "cross-encoder/stsb-distilroberta-base"])
-def test_an_unknown_matching_model_is_refused_with_what_there_is(name: str) -> None:
+def test_an_unknown_matching_model_is_rejected_with_the_known_ones(name: str) -> None:
     with pytest.raises(ConfigError, match=f"invalid matching model '{name}': expected em:EMBEDDER, such as em:minilm"):
         resolve_matcher(name)
 
 
-def test_a_model_that_goodai_ltm_trained_is_refused_also_as_a_matching_model() -> None:
+def test_a_model_trained_by_goodai_ltm_is_rejected_as_a_matching_model() -> None:
     with pytest.raises(ConfigError, match="'em-distilroberta-p5-01' is one of the models that goodai-ltm trained"):
         resolve_matcher("em:em-distilroberta-p5-01")
 
 
 @pytest.mark.parametrize("given", [5, object()])
-def test_what_predicts_nothing_is_no_matching_model(given: Any) -> None:
+def test_an_object_without_predict_is_rejected(given: Any) -> None:
     with pytest.raises(BadInput, match=r"has no predict\(pairs\)"):
         resolve_matcher(given)

@@ -1,4 +1,4 @@
-"""Questions and chunks that a model rewrites in the recipe goodai: what it brings, and what one that fails costs."""
+"""Rewriting of questions and chunks in the recipe goodai, with models that answer and models that fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from recipes.pronouns import TALKS, lines, resolved
 
 
 class Upper(ExtractiveScribe):
-    """Rewrites to capitals, and keeps what it was shown."""
+    """Rewrites to capitals, and records its input."""
 
     def __init__(self) -> None:
         self.shown: list[tuple[str, tuple[int, ...]]] = []
@@ -53,11 +53,11 @@ def rewriting(scribe: Any, tokens: int = 6, **options: Any) -> GoodAI:
 
 
 def found_at(memory: Memory, k: int) -> int:
-    """How many of the talks' questions are answered by one of the first k passages."""
+    """Count the talks' questions that one of the first k passages answers."""
     return sum(any(gold in hit.text for hit in memory.recall(question, k)) for *_, question, gold in TALKS)
 
 
-def test_a_chunk_that_says_he_is_found_by_the_name_once_a_model_has_rewritten_it(tmp_path: Path) -> None:
+def test_a_rewritten_chunk_is_found_by_the_name_that_a_pronoun_stood_for(tmp_path: Path) -> None:
     scribe = LLMScribe(ScriptedLLM(itertools.repeat(resolved)))
     found = []
     for recipe in (GoodAI(), GoodAI(rewrite=True, scribe=scribe)):
@@ -67,7 +67,7 @@ def test_a_chunk_that_says_he_is_found_by_the_name_once_a_model_has_rewritten_it
     assert found == [[1, 4, 10], [10, 11, 12]]  # of twelve; docs/recipes.md has these figures
 
 
-def test_what_is_found_is_what_was_said(tmp_path: Path) -> None:
+def test_hits_contain_the_original_text(tmp_path: Path) -> None:
     scribe = LLMScribe(ScriptedLLM(itertools.repeat(resolved)))
     with Memory.open("bank", store=tmp_path, recipe=GoodAI(rewrite=True, scribe=scribe)) as memory:
         memory.observe_many(lines()[:4])
@@ -76,7 +76,7 @@ def test_what_is_found_is_what_was_said(tmp_path: Path) -> None:
         assert "Tom bakes bread" in "".join(embedding_text(unit) for unit in memory.units("chunk"))
 
 
-def test_a_question_is_rewritten_by_the_lines_that_are_in_the_prompt(tmp_path: Path) -> None:
+def test_a_question_is_rewritten_with_the_lines_in_the_prompt(tmp_path: Path) -> None:
     scribe = Upper()
     with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(64), recipe=rewriting(scribe)) as memory:
         for text in ("one two three", "four five", "six seven", "eight nine", "What of her?"):
@@ -89,7 +89,7 @@ def test_a_question_is_rewritten_by_the_lines_that_are_in_the_prompt(tmp_path: P
         assert "What of her?" not in [text for text, _ in scribe.shown]  # nothing was said before
 
 
-def test_a_chunk_is_rewritten_by_three_lines_before_it_and_derives_from_them(tmp_path: Path) -> None:
+def test_a_chunk_is_rewritten_with_three_earlier_lines_and_derives_from_them(tmp_path: Path) -> None:
     scribe = Upper()
     with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(64), recipe=rewriting(scribe)) as memory:
         memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(1, 7)])
@@ -98,7 +98,7 @@ def test_a_chunk_is_rewritten_by_three_lines_before_it_and_derives_from_them(tmp
         assert ("Ann: number 5 is here", (2, 3, 4, 5)) in scribe.shown
 
 
-def test_nothing_that_a_model_wrote_of_a_forgotten_line_is_left(tmp_path: Path) -> None:
+def test_rewritten_texts_of_a_forgotten_line_are_erased(tmp_path: Path) -> None:
     scribe = LLMScribe(ScriptedLLM(itertools.repeat(resolved)))
     with Memory.open("bank", store=tmp_path, recipe=GoodAI(rewrite=True, scribe=scribe)) as memory:
         memory.observe_many(lines()[:4])
@@ -111,7 +111,7 @@ def test_nothing_that_a_model_wrote_of_a_forgotten_line_is_left(tmp_path: Path) 
     assert not [path.name for path in tmp_path.iterdir() if b"Tom" in path.read_bytes()]
 
 
-def test_new_vectors_are_of_what_was_rewritten_and_nothing_is_rewritten_for_them(tmp_path: Path) -> None:
+def test_reindexing_uses_the_rewritten_texts(tmp_path: Path) -> None:
     class Seen(HashEmbedder):
         texts: list[str] = []  # noqa: RUF012  # of this test alone
 
@@ -130,7 +130,7 @@ def test_new_vectors_are_of_what_was_rewritten_and_nothing_is_rewritten_for_them
     assert len(scribe.shown) == asked_for
 
 
-def test_a_model_that_is_down_costs_no_line_and_no_chunk_and_is_left_alone(
+def test_a_failed_model_loses_nothing_and_is_not_asked_again_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with servers.closed_port() as port:
@@ -147,7 +147,7 @@ def test_a_model_that_is_down_costs_no_line_and_no_chunk_and_is_left_alone(
     assert caplog.text.count("stay as they were said") == 1
 
 
-def test_with_and_without_rewriting_a_bank_is_cut_as_each_wants_it(tmp_path: Path) -> None:
+def test_switching_rewriting_cuts_a_bank_again(tmp_path: Path) -> None:
     plain = GoodAI(chunk_capacity=6, tokenizer=words)
     for recipe in (plain, rewriting(Upper()), plain):
         with Memory.open("bank", store=tmp_path, embedder=HashEmbedder(64), recipe=recipe) as memory:
@@ -172,7 +172,7 @@ def test_both_stores_hold_the_same_rewritten_chunks(tmp_path: Path, database: st
 
 
 def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
-    """What cutting the standing lines gives, each chunk with the lines before it that its rewriting is shown."""
+    """Cut the active lines from scratch, each chunk with the earlier lines that its rewriting is shown."""
     sessions: dict[str, list[int]] = {}
     for line in memory.lines():
         sessions.setdefault(line.session, []).append(line.seq)
@@ -187,7 +187,7 @@ def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=st.lists(STEPS, min_size=1, max_size=8))
-def test_whatever_is_done_the_rewritten_chunks_are_those_of_the_standing_lines(steps: list[tuple[str, Any]]) -> None:
+def test_rewritten_chunks_always_equal_those_of_the_active_lines(steps: list[tuple[str, Any]]) -> None:
     recipe = rewriting(Upper())
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunk_index, "PAGE_LINES", 4)

@@ -1,4 +1,4 @@
-"""The goodai recipe, worked by hand on twenty lines, and what it makes of filters, matchers and weighings."""
+"""The recipe goodai, worked by hand on twenty lines, with filters, matchers and weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from everthread.types import JSONValue
 from recipes.twenty import APART, BOT, PERSON, SESSIONS, TWENTY
 
 # The chunks that are there once a line was kept, beside those before: their ids, and the lines that they hold some of.
-# A line's tokens are its words and marks, its speaker's name and a colon. Those of spring begin at 0, 10, 24, 35, 49,
+# A line's tokens are its words and marks, its speaker's name and a colon. In spring they begin at 0, 10, 24, 35, 49,
 # 64, 79, 92, 109 and 123, and end at 139; those of summer at 0, 10, 26, 41, 57, 73, 86, 97, 112 and 122, up to 134.
 # A chunk begins each 12 tokens and is written when it has 24; spring's last two, of 19 and 7, when summer begins.
 AFTER: dict[int, dict[int, tuple[int, int]]] = {
@@ -90,7 +90,7 @@ def texts(hits: Sequence[Hit]) -> list[str]:
 
 
 def lines_of(hit: Hit) -> range:
-    """The lines between which a passage stands, both of which it holds some of."""
+    """Return the range of the lines that a passage contains parts of."""
     first, last = cast("list[int]", hit.unit.metadata["lines"])
     return range(first, last + 1)
 
@@ -102,7 +102,7 @@ def spans(memory: Memory) -> dict[int, tuple[int, int]]:
 # -------------------------------------------------------------- worked by hand
 
 
-def test_each_line_fills_the_chunks_that_it_fills(tmp_path: Path) -> None:
+def test_each_line_is_in_the_expected_chunks(tmp_path: Path) -> None:
     with opened(tmp_path, embedder=HashEmbedder()) as memory:
         there: dict[int, tuple[int, int]] = {}
         for seq, line in enumerate(TWENTY, 1):
@@ -111,7 +111,7 @@ def test_each_line_fills_the_chunks_that_it_fills(tmp_path: Path) -> None:
             assert spans(memory) == there, seq
 
 
-def test_a_chunk_is_what_stands_between_two_of_its_tokens(memory: Memory) -> None:
+def test_a_chunk_is_the_text_between_its_tokens(memory: Memory) -> None:
     first, second, *_ = memory.units(CHUNK)
     assert first.text == "Mara: Hello Jonas, how are you today?\nJonas: Hello Mara, the sea is calm and so am I.\n"
     assert second.text == (
@@ -120,7 +120,7 @@ def test_a_chunk_is_what_stands_between_two_of_its_tokens(memory: Memory) -> Non
     assert (first.said_at, second.said_at) == (TWENTY[1].said_at, TWENTY[3].said_at)
 
 
-def test_the_end_of_the_talk_is_cut_when_it_is_asked_for(memory: Memory) -> None:
+def test_the_end_of_a_session_is_chunked_at_the_first_query(memory: Memory) -> None:
     before = spans(memory)
     memory.recall("lighthouse")
     assert {id: span for id, span in spans(memory).items() if id not in before} == {23: (19, 20), 24: (20, 20)}
@@ -137,7 +137,7 @@ def test_a_question_finds_the_passages_around_the_nearest_chunks(memory: Memory)
     assert best.score == best.relevance == pytest.approx(1 - best.signals["distance"] / 4)
 
 
-def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(memory: Memory) -> None:
+def test_a_prompt_labels_each_passage_with_its_first_speaker(memory: Memory) -> None:
     memory.recipe = goodai(max_hits=3)
     llm = ScriptedLLM(["Milk."])
     clock = datetime(2026, 7, 1, 9, tzinfo=UTC)
@@ -163,7 +163,7 @@ def test_the_prompt_holds_the_passages_each_by_whoever_speaks_where_it_begins(me
     assert set(memory.stats().units) == {CHUNK}
 
 
-def test_a_passage_that_begins_inside_a_line_is_laid_out_by_its_speaker(memory: Memory) -> None:
+def test_a_passage_that_begins_inside_a_line_is_labelled_with_its_speaker(memory: Memory) -> None:
     memory.recipe = goodai(expansion=NO_EXPANSION, max_hits=1)
     assert memory.context("adopted greyhound on Saturday, long walks").text == (
         "[Monday, 2 March 2026, 18:03]\n"
@@ -175,7 +175,7 @@ def test_a_passage_that_begins_inside_a_line_is_laid_out_by_its_speaker(memory: 
     assert memory.context("named Biscuit").text == "[Monday, 2 March 2026, 18:02]\nMara: named Biscuit on Saturday"
 
 
-def test_both_stores_find_the_same(tmp_path: Path, database: str) -> None:
+def test_both_stores_find_the_same_passages(tmp_path: Path, database: str) -> None:
     told: list[object] = []
     for store in (str(tmp_path), database):
         with opened(store, embedder=HashEmbedder(512)) as memory:
@@ -199,7 +199,7 @@ def test_both_stores_find_the_same(tmp_path: Path, database: str) -> None:
 # ----------------------------------------------------------------- what is found
 
 
-def test_passages_mostly_told_by_better_ones_are_left_out(memory: Memory) -> None:
+def test_redundant_passages_are_left_out(memory: Memory) -> None:
     every = memory.recall(QUESTION, 50)
     assert len(every) < len(memory.units(CHUNK))
     memory.recipe = goodai(redundancy=0.25)
@@ -219,7 +219,7 @@ def test_a_chunk_grows_to_the_limit_and_never_into_another_session(
     assert best.unit.metadata["lines"] == lines
 
 
-def test_a_chunk_with_a_line_that_is_shown_already_is_not_found_nor_grown_into(memory: Memory) -> None:
+def test_passages_contain_no_excluded_line(memory: Memory) -> None:
     for hit in memory.recall(QUESTION, 50, exclude={16, 3}):
         assert not {16, 3} & set(lines_of(hit))
         assert "Poor Biscuit" not in hit.text
@@ -234,7 +234,7 @@ def test_a_chunk_with_a_line_that_is_shown_already_is_not_found_nor_grown_into(m
         (Filter(session="autumn"), range(0)),
     ],
 )
-def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Filter, seqs: range) -> None:
+def test_a_filter_applies_to_whole_passages(memory: Memory, where: Filter, seqs: range) -> None:
     found = memory.recall(QUESTION, 50, where=where)
     assert bool(found) == bool(seqs)
     for hit in found:
@@ -242,7 +242,7 @@ def test_a_filter_holds_for_all_that_is_shown(memory: Memory, where: Filter, seq
 
 
 @pytest.mark.parametrize("options", [{}, {"where": Filter(session="spring")}, {"exclude": {17, 18}}])
-def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_same_order(
+def test_reading_distances_in_parts_changes_no_result(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     assert len(memory.units(CHUNK)) < recipe.FIRST_CHUNKS
@@ -252,7 +252,7 @@ def test_whether_few_or_all_chunks_are_told_at_first_the_same_are_found_in_the_s
         assert memory.recall(QUESTION, k, **options) == wanted[:k]
 
 
-def test_of_one_speakers_lines_what_is_cut_of_them_alone_is_found(tmp_path: Path) -> None:
+def test_a_filter_by_speaker_finds_chunks_of_that_speaker_alone(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(chunk_capacity=4), embedder=HashEmbedder(512)) as memory:
         memory.observe_many(TWENTY)
         found = memory.recall("greyhound Biscuit pier", 50, where=Filter(speaker=BOT))
@@ -261,7 +261,7 @@ def test_of_one_speakers_lines_what_is_cut_of_them_alone_is_found(tmp_path: Path
             assert {seq % 2 for seq in lines_of(hit)} == {0}
 
 
-def test_as_of_a_moment_nothing_later_is_known(memory: Memory) -> None:
+def test_a_query_as_of_a_time_finds_nothing_later(memory: Memory) -> None:
     at = SESSIONS["summer"] + 5 * APART
     found = memory.recall(QUESTION, 50, as_of=at)
     assert found
@@ -269,7 +269,7 @@ def test_as_of_a_moment_nothing_later_is_known(memory: Memory) -> None:
     assert "allergic to milk" not in "\n".join(texts(found))
 
 
-def test_nothing_of_a_line_that_is_gone_is_found_and_its_neighbours_are(memory: Memory) -> None:
+def test_removed_lines_are_not_found_but_their_neighbours_are(memory: Memory) -> None:
     memory.retract(17)
     memory.forget(seq=15)
     told = "\n".join(texts(memory.recall(QUESTION, 50)))
@@ -279,7 +279,7 @@ def test_nothing_of_a_line_that_is_gone_is_found_and_its_neighbours_are(memory: 
     assert "a library by the harbour is a fine place to work." in told
 
 
-def test_there_is_no_gate_but_an_empty_bank_injects_nothing(tmp_path: Path) -> None:
+def test_without_a_gate_only_an_empty_bank_injects_nothing(tmp_path: Path) -> None:
     with opened(tmp_path, embedder=HashEmbedder()) as memory:
         assert memory.recall(QUESTION) == []
         assert not memory.context(QUESTION)
@@ -312,14 +312,14 @@ def test_without_an_embedder_lines_are_found_by_the_words_that_they_share(tmp_pa
         assert memory.recall("Quantum chromodynamics?") == []
 
 
-def test_what_the_embedder_can_not_read_is_found_by_its_words(tmp_path: Path) -> None:
+def test_questions_that_the_embedder_can_not_read_search_words(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe("我的猫叫小米，她喜欢睡在窗台上。")
         memory.observe("今天的天气很好。")
         assert [hit.seq for hit in memory.recall("我的猫叫什么名字？", 1)] == [1]
 
 
-def test_chunks_of_another_model_are_found_once_they_are_reindexed(tmp_path: Path) -> None:
+def test_chunks_of_another_model_are_found_after_reindexing(tmp_path: Path) -> None:
     with opened(tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many(TWENTY)
         memory.recall(QUESTION)
@@ -339,7 +339,7 @@ def test_the_default_recipe_works_on_a_bank_of_this_one(memory: Memory, tmp_path
 
 
 class Likes:
-    """A matcher that is sure of texts with a word, and remembers of how many it was asked."""
+    """A matcher that prefers texts with a word, and counts the texts that it rates."""
 
     def __init__(self, word: str, error: Exception | None = None) -> None:
         self.word, self.error = word, error
@@ -352,7 +352,7 @@ class Likes:
         return [0.9 if self.word in text else 0.1 for _, text in pairs]
 
 
-def test_a_matcher_rates_ten_times_as_many_candidates_anew(memory: Memory) -> None:
+def test_a_matcher_rates_ten_times_as_many_candidates(memory: Memory) -> None:
     matcher = Likes("otters")
     memory.recipe = goodai(matcher=matcher)
     best = memory.recall(QUESTION, 2)[0]
@@ -366,7 +366,7 @@ def test_a_matcher_rates_ten_times_as_many_candidates_anew(memory: Memory) -> No
     assert 2 <= matcher.asked[1] < 10
 
 
-def test_a_matching_model_may_be_named(memory: Memory) -> None:
+def test_a_matching_model_can_be_given_by_name(memory: Memory) -> None:
     plain = memory.recall(QUESTION, 1)[0]
     memory.recipe = goodai(matcher="em:minilm", reranking_k_factor=2)
     best = memory.recall(QUESTION, 1)[0]
@@ -377,14 +377,14 @@ def test_a_matching_model_may_be_named(memory: Memory) -> None:
         goodai(matcher="minilm")
 
 
-def test_where_the_matcher_fails_the_distance_counts(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+def test_distance_decides_if_the_matcher_fails(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
     plain = texts(memory.recall(QUESTION, 3))
     memory.recipe = goodai(matcher=Likes("otters", ModelError("the matcher is down; start it")))
     assert texts(memory.recall(QUESTION, 3)) == plain
     assert "the matcher is down" in caplog.text
 
 
-def test_growth_and_weights_may_be_set_without_writing_python(memory: Memory) -> None:
+def test_expansion_and_weights_can_be_set_as_options(memory: Memory) -> None:
     at = SESSIONS["summer"] + 10 * APART
     memory.recipe = goodai(weighing=ScoreWeights(recency=10.0, half_life=timedelta(minutes=72)), expansion=LINE)
     wanted = memory.recall(QUESTION, 3, as_of=at)
@@ -402,19 +402,19 @@ def test_growth_and_weights_may_be_set_without_writing_python(memory: Memory) ->
         ({"half_life_days": 0}, "half_life_days must be a number from 0.001"),
     ],
 )
-def test_impossible_growth_and_weights_are_refused(options: dict[str, Any], complaint: str) -> None:
+def test_invalid_expansion_and_weights_are_rejected(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         goodai(**options)
 
 
-def test_recency_may_weigh_more_than_relevance(memory: Memory) -> None:
+def test_recency_can_outweigh_relevance(memory: Memory) -> None:
     memory.recipe = goodai(weighing=ScoreWeights(recency=10.0, half_life=timedelta(minutes=5)))
     best = memory.recall(QUESTION, 1, as_of=SESSIONS["summer"] + 10 * APART)[0]
     assert best.seq == 20
     assert best.score > 1 > best.relevance
 
 
-def test_importance_is_told_in_a_lines_metadata(tmp_path: Path) -> None:
+def test_importance_is_read_from_a_lines_metadata(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(weighing=ScoreWeights(importance=5.0)), embedder=HashEmbedder(512)) as memory:
         told: dict[int, JSONValue] = {5: 9, 8: 99, 17: "high"}
         said = [
@@ -438,19 +438,19 @@ def test_importance_is_told_in_a_lines_metadata(tmp_path: Path) -> None:
         ({"reranking_k_factor": 0.5}, "reranking_k_factor must be a number from 1 to 1000, got 0.5"),
     ],
 )
-def test_impossible_numbers_are_refused(wrong: dict[str, Any], said: str) -> None:
+def test_impossible_numbers_are_rejected(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         GoodAI(**wrong)
 
 
-def test_the_numbers_are_the_sources() -> None:
+def test_the_defaults_are_those_of_the_source() -> None:
     recipe = GoodAI()
     assert (recipe.chunk_capacity, recipe.chunk_overlap, recipe.capacity) == (24, 0.5, 50_000)
     assert (recipe.redundancy, recipe.reranking_k_factor, recipe.matcher) == (0.75, 10, "")
     assert (recipe.notes, recipe.summaries, recipe.offers) == (False, False, False)
 
 
-def test_a_session_that_was_interrupted_by_another_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_session_continues_its_chunks(tmp_path: Path) -> None:
     with opened(tmp_path, embedder=HashEmbedder(512)) as memory:
         for n in range(12):
             memory.observe_many([NewLine(f"The {'kite' if n % 2 else 'fern'} number {n}.", "Ann", session="ab"[n % 2])])

@@ -38,7 +38,7 @@ class Counting(HashEmbedder):
 
 
 class Halves(HashEmbedder):
-    """Two vectors a text, of its first and its second half; two a query, likewise."""
+    """Returns two vectors for each text or query, of its first and its second half."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return np.stack([np.stack([super(Halves, self).embed([half])[0] for half in halves(text)]) for text in texts])
@@ -53,7 +53,7 @@ def halves(text: str) -> tuple[str, str]:
 
 
 class Longest:
-    """A matcher that likes long passages, and remembers what it was asked."""
+    """A matcher that prefers long passages, and records its input."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
@@ -73,7 +73,7 @@ def make(embedder: Any = None, **options: Any) -> TextMemory:
 
 
 def filled(facts: Sequence[str] = FACTS, embedder: Any = None, **options: Any) -> TextMemory:
-    """A memory of these facts, with the keys 1, 2, 3 …, each by itself."""
+    """Return a memory of these facts, each separate, with the keys 1, 2, 3 …"""
     memory = make(embedder, **options)
     for fact in facts:
         memory.add_text(fact)
@@ -81,7 +81,7 @@ def filled(facts: Sequence[str] = FACTS, embedder: Any = None, **options: Any) -
     return memory
 
 
-def test_a_text_is_found_by_what_it_says() -> None:
+def test_a_text_is_found_by_its_content() -> None:
     memory = make()
     key = memory.add_text(FACTS[0], {"page": 3}, NOON - DAY)
     memory.add_separator()
@@ -94,7 +94,7 @@ def test_a_text_is_found_by_what_it_says() -> None:
     assert found.relevance == 1 - found.distance / 4
 
 
-def test_the_distance_is_that_of_the_vectors() -> None:
+def test_the_distance_is_computed_from_the_vectors() -> None:
     embedder = HashEmbedder(256)
     (found,) = filled(FACTS[:1]).retrieve("walnut Ida")
     apart = embedder.embed([FACTS[0]])[0] - embedder.embed_query("walnut Ida")
@@ -110,7 +110,7 @@ def test_an_empty_memory_finds_nothing() -> None:
     assert memory.retrieve("walnut") == []
 
 
-def test_fewer_are_found_where_there_are_fewer() -> None:
+def test_fewer_passages_than_k_may_be_found() -> None:
     assert len(filled().retrieve("walnut", 50)) == 3
 
 
@@ -127,7 +127,7 @@ def test_a_hit_grows_to_its_sentence_and_neighbours_are_not_repeated() -> None:
     assert passages == [first, f"{first} {second}"]
 
 
-def test_keys_are_of_all_texts_of_the_chunk_and_metadata_of_the_main_one() -> None:
+def test_a_hit_has_the_keys_of_all_texts_and_metadata_of_the_main_one() -> None:
     memory = make()
     small = memory.add_text("Ida said: ", {"from": "small"})
     large = memory.add_text("the walnut tree is mine.", {"from": "large"}, NOON - DAY)
@@ -151,7 +151,7 @@ def test_texts_are_embedded_once_however_they_were_added() -> None:
     assert embedder.texts == 2 + 3
 
 
-def test_a_replaced_text_keeps_its_key_metadata_and_time_and_is_found_anew() -> None:
+def test_a_replaced_text_keeps_its_key_metadata_and_time() -> None:
     memory = make()
     memory.add_text("One. ")
     key = memory.add_text("The walnut tree was planted by Ida. ", {"page": 3}, NOON - DAY)
@@ -168,7 +168,7 @@ def test_a_replaced_text_keeps_its_key_metadata_and_time_and_is_found_anew() -> 
     assert (found.passage, found.metadata, found.timestamp) == ("A kite.Two.", {"page": 4}, NOON)
 
 
-def test_deleting_a_short_text_leaves_its_neighbours_to_be_found() -> None:
+def test_neighbours_of_a_deleted_text_are_found() -> None:
     memory = make()
     first, short, last = (memory.add_text(text) for text in ("walnut tree. ", "oh. ", "red kite. "))
     memory.retrieve("walnut")
@@ -183,14 +183,14 @@ def test_deleting_a_short_text_leaves_its_neighbours_to_be_found() -> None:
         memory.delete_text(short)
 
 
-def test_the_oldest_makes_room_and_is_found_no_more() -> None:
+def test_an_evicted_text_is_not_found() -> None:
     memory = filled(queue_capacity=2)
     assert {found.keys for found in memory.retrieve("walnut", 9)} == {(2,), (3,)}
     memory.add_text("A ferry.")
     assert {found.keys for found in memory.retrieve("kite", 9)} == {(3,), (4,)}
 
 
-def test_clearing_forgets_all_and_no_key_comes_twice() -> None:
+def test_clearing_deletes_all_texts_and_reuses_no_key() -> None:
     memory = filled()
     memory.retrieve("walnut")
     memory.clear()
@@ -231,7 +231,7 @@ def test_the_matcher_scores_ten_times_as_many_chunks_and_orders_them() -> None:
     assert len(matcher.asked[-1][1]) == 6
 
 
-def test_of_two_passages_alike_the_matcher_chooses_the_better_chunk() -> None:
+def test_the_matcher_chooses_between_redundant_passages() -> None:
     memory = make(chunk_capacity=4, matcher=Longest())
     memory.add_text("walnut tree it is and extraordinarily magnificent.")
     (found,) = memory.retrieve("walnut tree")
@@ -240,7 +240,7 @@ def test_of_two_passages_alike_the_matcher_chooses_the_better_chunk() -> None:
 
 
 @pytest.mark.parametrize("scores", [[], [float("nan")] * 3])
-def test_a_matcher_that_gives_no_number_for_each_passage_is_named(scores: list[float]) -> None:
+def test_a_matcher_with_missing_scores_raises_an_error(scores: list[float]) -> None:
     class Odd:
         def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
             return scores
@@ -249,7 +249,7 @@ def test_a_matcher_that_gives_no_number_for_each_passage_is_named(scores: list[f
         filled(matcher=Odd()).retrieve("walnut")
 
 
-def test_recency_and_importance_outweigh_relevance_where_they_are_told_to() -> None:
+def test_recency_and_importance_can_outweigh_relevance() -> None:
     def first(weighing: ScoreWeights | None) -> tuple[int, ...]:
         memory = make(weighing=weighing)
         for text, days, importance in (("walnut", 9, 1), ("walnut new", 1, 1), ("walnut grave matter", 5, 10)):
@@ -262,7 +262,7 @@ def test_recency_and_importance_outweigh_relevance_where_they_are_told_to() -> N
     assert first(ScoreWeights(importance=2)) == (3,)
 
 
-def test_the_scribe_rates_importance_where_it_counts() -> None:
+def test_the_scribe_rates_importance_if_it_has_weight() -> None:
     memory = make(weighing=ScoreWeights(relevance=0, importance=1), scribe=ExtractiveScribe())
     for text in ("Hello there!", "My daughter was born last night.", "I like tea."):
         memory.add_text(text)
@@ -273,7 +273,7 @@ def test_the_scribe_rates_importance_where_it_counts() -> None:
     assert memory.retrieve("tea")[0].passage == "My grandmother died."
 
 
-def test_the_scribe_rewrites_queries_and_texts_with_what_was_said_before() -> None:
+def test_the_scribe_rewrites_queries_and_texts_with_their_context() -> None:
     said = [Line(1, "s", "user", "Ida", "Does John like walnut ice cream?", NOON)]
     memory = make(scribe=ExtractiveScribe())
     key = memory.add_text("He does.", context=said)
@@ -295,7 +295,7 @@ def test_rewriting_needs_a_scribe() -> None:
         filled().retrieve("He does.", rewrite=True)
 
 
-def test_it_comes_back_from_text_with_its_keys_and_without_embedding_again() -> None:
+def test_a_memory_restored_from_text_keeps_keys_and_vectors() -> None:
     memory = filled()
     before = memory.retrieve_multiple(["walnut", "kite Tom"], 3)
     memory.add_text("A ferry.")
@@ -310,7 +310,7 @@ def test_it_comes_back_from_text_with_its_keys_and_without_embedding_again() -> 
     assert back.add_text("Next.") == 5
 
 
-def test_a_text_that_was_changed_before_writing_is_embedded_after_reading() -> None:
+def test_a_text_changed_before_to_text_is_embedded_after_from_text() -> None:
     memory = filled()
     memory.retrieve("walnut")
     memory.replace_text(2, "A lighthouse stands there.")
@@ -318,14 +318,14 @@ def test_a_text_that_was_changed_before_writing_is_embedded_after_reading() -> N
     assert back.retrieve("lighthouse stands")[0].keys == (2,)
 
 
-def test_with_another_embedder_everything_is_embedded_anew() -> None:
+def test_another_embedder_embeds_everything_again() -> None:
     memory = filled()
     memory.retrieve("walnut")
     back = TextMemory.from_text(memory.to_text(), HashEmbedder(128), tokenizer=words)
     assert back.retrieve("boiler Tom")[0].keys == (3,)
 
 
-def test_vectors_whose_chunks_are_gone_are_passed_over() -> None:
+def test_vectors_of_missing_chunks_are_ignored() -> None:
     memory = filled()
     memory.retrieve("walnut")
     state = json.loads(memory.to_text())
@@ -343,13 +343,13 @@ def test_vectors_whose_chunks_are_gone_are_passed_over() -> None:
         ('{"everthread": "TextMemory", "version": 1}', "invalid state: got version None, expected 1"),
     ],
 )
-def test_a_text_of_something_else_is_refused(text: str, complaint: str) -> None:
+def test_text_not_from_to_text_is_rejected(text: str, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         TextMemory.from_text(text, HashEmbedder())
 
 
 @pytest.mark.parametrize("change", [{"data": "walnut!"}, {"shape": [3, 1, 7]}, {"ids": None}, {"ids": [1, 2]}])
-def test_damaged_vectors_are_refused(change: dict[str, Any]) -> None:
+def test_damaged_vectors_are_rejected(change: dict[str, Any]) -> None:
     memory = filled()
     memory.retrieve("walnut")
     state = json.loads(memory.to_text())
@@ -358,7 +358,7 @@ def test_damaged_vectors_are_refused(change: dict[str, Any]) -> None:
         TextMemory.from_text(json.dumps(state), HashEmbedder(256))
 
 
-def test_while_the_embedder_is_down_passages_are_found_by_their_words_and_say_so(
+def test_passages_found_by_words_are_marked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     memory = filled(embedder=Failing(256))
@@ -371,7 +371,7 @@ def test_while_the_embedder_is_down_passages_are_found_by_their_words_and_say_so
     assert back.retrieve("walnut")[0].keys == (1,)
 
 
-def test_an_embedder_that_gives_too_few_vectors_is_named() -> None:
+def test_an_embedder_with_missing_vectors_raises_an_error() -> None:
     class Odd(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> Vectors:
             return super().embed(texts[1:])
@@ -381,12 +381,12 @@ def test_an_embedder_that_gives_too_few_vectors_is_named() -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
-def test_an_impossible_k_is_refused(k: Any) -> None:
+def test_an_invalid_k_is_rejected(k: Any) -> None:
     with pytest.raises(BadQuery, match="can't retrieve"):
         filled().retrieve("walnut", k)
 
 
-def test_without_an_embedder_chunks_are_found_by_the_words_that_they_hold_now() -> None:
+def test_without_an_embedder_chunks_are_found_by_their_current_words() -> None:
     memory = filled(embedder="none")
     assert memory.retrieve("boiler")[0].keys == (3,)
     memory.replace_text(3, "Tom sold the ferry.")
@@ -400,7 +400,7 @@ def test_without_an_embedder_chunks_are_found_by_the_words_that_they_hold_now() 
     assert back.retrieve("ferry") == []
 
 
-def test_what_was_found_by_words_is_matched_and_grows_like_the_rest() -> None:
+def test_passages_found_by_words_are_matched_and_expanded() -> None:
     memory = filled([f"walnut {'very ' * n}old" for n in range(5)], "none", matcher=Longest(), expansion=NO_EXPANSION)
     best = memory.retrieve("walnut")[0]
     assert (best.passage, best.confidence) == ("walnut very very very very old", 0.03)
@@ -416,12 +416,12 @@ def test_models_are_named_as_in_goodai_ltm() -> None:
     assert 0 < best.relevance < 1
 
 
-def test_an_unknown_matching_model_is_refused() -> None:
+def test_an_unknown_matching_model_is_rejected() -> None:
     with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
         TextMemory.create(HashEmbedder(), matching_model="minilm")
 
 
-def test_a_device_is_for_the_models_on_torch_whichever_they_are() -> None:
+def test_a_device_is_passed_to_the_models_on_torch() -> None:
     both = TextMemory.create("st:some/model", matching_model="em:st:other/model", device="cuda:0")
     matching = TextMemory.create("minilm", matching_model="st:some/model", device="cuda:0")
     finding = TextMemory.create("st:some/model", matching_model="em:minilm", device="cuda:0")
@@ -432,13 +432,13 @@ def test_a_device_is_for_the_models_on_torch_whichever_they_are() -> None:
             TextMemory.create("minilm", matching_model=matcher, device="cuda:0")
 
 
-def test_the_embedder_may_be_given_under_its_earlier_name() -> None:
+def test_the_embedder_can_be_given_under_its_former_name() -> None:
     assert TextMemory.create(embedder="hash").embedder_name == "hash-64"
     with pytest.raises(BadInput, match="emb_model and embedder name the same thing"):
         TextMemory.create("minilm", embedder="hash")
 
 
-def test_a_text_may_be_kept_from_joining_others() -> None:
+def test_a_separate_text_shares_no_chunk() -> None:
     memory = make()
     texts = "walnut tree ", "red kite ", "old boiler ", "long ferry "
     for text, separate in zip(texts, (False, True, False, False), strict=True):
@@ -446,7 +446,7 @@ def test_a_text_may_be_kept_from_joining_others() -> None:
     assert {found.keys for found in memory.retrieve("walnut kite boiler", 9)} == {(1,), (2,), (3, 4)}
 
 
-def test_a_time_may_be_given_in_seconds() -> None:
+def test_a_time_can_be_given_in_seconds() -> None:
     memory = make()
     memory.add_text("walnut", timestamp=NOON.timestamp())
     memory.replace_text(1, "walnut tree", timestamp=NOON.timestamp() + 0.5)
@@ -454,14 +454,14 @@ def test_a_time_may_be_given_in_seconds() -> None:
 
 
 @pytest.mark.parametrize("timestamp", [float("nan"), float("inf"), 1e300, True, "noon"])
-def test_an_impossible_time_is_refused_and_nothing_is_kept(timestamp: Any) -> None:
+def test_an_invalid_time_is_rejected_and_nothing_is_stored(timestamp: Any) -> None:
     memory = make()
     with pytest.raises(BadInput, match=r"invalid timestamp .*: expected a datetime, or seconds since 1970"):
         memory.add_text("walnut", timestamp=timestamp)
     assert memory.is_empty()
 
 
-def test_the_context_may_be_one_text_and_the_query_its_last_turn() -> None:
+def test_the_context_can_be_a_text_whose_last_turn_is_the_query() -> None:
     llm = ScriptedLLM([json.dumps({"text": "Does John like walnut ice cream?"})] * 3)
     memory = make(scribe=LLMScribe(llm))
     memory.add_text("John eats walnut ice cream daily.", separate=True)
@@ -479,7 +479,7 @@ def test_the_context_may_be_one_text_and_the_query_its_last_turn() -> None:
     assert memory.get_text(3) == "Does John like walnut ice cream?"
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_a_text_of_another_type_is_rejected() -> None:
     with pytest.raises(BadInput, match="must be a str, got int: 5"):
         make().add_text(5)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="an empty text"):
@@ -492,7 +492,7 @@ def test_what_is_no_text_is_refused() -> None:
     ("option", "complaint"),
     [({"redundancy": 0}, "redundancy can't be 0"), ({"reranking_k_factor": 0.5}, "can't be 0.5")],
 )
-def test_impossible_options_are_refused(option: dict[str, Any], complaint: str) -> None:
+def test_invalid_options_are_rejected(option: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         make(**option)
 
@@ -504,7 +504,7 @@ def test_half_a_surrogate_pair_is_replaced() -> None:
     assert memory.retrieve("a \ud83d")[0].passage == "a \ufffd b"
 
 
-def test_with_the_shipped_model_meaning_is_found() -> None:
+def test_the_shipped_model_finds_meaning() -> None:
     memory = TextMemory.create()
     for fact in FACTS:
         memory.add_text(fact + "\n")
@@ -538,7 +538,7 @@ def test_after_any_sequence_retrieval_finds_what_a_fresh_memory_would(operations
         elif keys:
             memory.delete_text(keys[pick % len(keys)])
     state = json.loads(memory.to_text())
-    state["vectors"]["embedder"] = "none"  # so that every vector is made anew
+    state["vectors"]["embedder"] = "none"  # so that every text is embedded again
     fresh = TextMemory.from_text(json.dumps(state), HashEmbedder(256), tokenizer=words, clock=lambda: NOON)
     for query in ("walnut", "kite ferry"):
         found, expected = memory.retrieve(query, 5), fresh.retrieve(query, 5)

@@ -26,21 +26,21 @@ def stream(texts: list[str], at: int = 0) -> TokenStream:
 
 
 @given(TEXTS)
-def test_the_tokens_of_a_line_are_all_of_it_with_its_speaker_and_a_line_break(text: str) -> None:
+def test_the_tokens_of_a_line_include_its_speaker_and_a_line_break(text: str) -> None:
     for tokenizer in (words, word_pieces):
         found = tokenize_line(line(1, text), tokenizer)
         assert "".join(found) == f"Ann: {text.strip()}\n"
         assert all(found)
 
 
-def test_a_line_that_only_repeats_what_was_recalled_has_no_tokens() -> None:
+def test_a_line_that_only_quotes_memories_has_no_tokens() -> None:
     echo = replace(line(1, "The fern."), metadata={META_ECHO: [[0, 9]]})
     assert tokenize_line(echo, words) == []
     assert TokenStream.from_lines([(echo, [])], 7).cut(7, 4, 2) == []
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 30), st.integers(1, 8))
-def test_a_chunk_tells_where_it_stands(texts: list[str], at: int, capacity: int) -> None:
+def test_a_chunk_has_its_position(texts: list[str], at: int, capacity: int) -> None:
     whole = stream(texts, at)
     counts = [len(tokenize_line(each, words)) for each in whole.lines]
     for chunk in whole.cut(at, capacity, max(1, capacity // 2)):
@@ -56,9 +56,7 @@ def test_a_chunk_tells_where_it_stands(texts: list[str], at: int, capacity: int)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(1, 8), st.data())
-def test_a_stream_that_begins_later_is_cut_as_the_whole_one_is(
-    texts: list[str], capacity: int, data: st.DataObject
-) -> None:
+def test_a_stream_that_begins_later_gives_the_same_chunks(texts: list[str], capacity: int, data: st.DataObject) -> None:
     step = max(1, capacity // 2)
     whole = stream(texts).cut(0, capacity, step)
     from_there = data.draw(st.sampled_from(whole))
@@ -71,7 +69,7 @@ def test_a_stream_that_begins_later_is_cut_as_the_whole_one_is(
     )
 
 
-def test_a_unit_of_somebody_elses_stands_nowhere() -> None:
+def test_a_unit_of_another_origin_has_no_position() -> None:
     unit = NewUnit("chunk", "Number one.", 1, 1, NOON)
     assert get_position(unit) is None
     assert get_position(replace(unit, metadata={META_CHUNK: [1, 2, 3]})) is None

@@ -25,24 +25,24 @@ def test_the_distance_is_the_square_of_the_euclidean_one() -> None:
     assert near(nearest, [1, 0]) == [(8, 0.0), (7, 2.0), (9, 4.0)]
 
 
-def test_of_several_vectors_on_either_side_the_nearest_pair_counts() -> None:
+def test_the_nearest_pair_of_several_vectors_counts() -> None:
     nearest = VectorIndex()
     nearest.put([1, 2], np.stack([unit([0, 1], [1, 1]), unit([0, -1], [-1, 0])]))
     assert near(nearest, [1, 0]) == [(1, round(2 - 2**0.5, 5)), (2, 2.0)]
     assert near(nearest, [1, 0], [0, -1]) == [(2, 0.0), (1, round(2 - 2**0.5, 5))]
 
 
-def test_alike_the_older_comes_first() -> None:
+def test_the_older_of_equal_ids_comes_first() -> None:
     nearest = VectorIndex()
     nearest.put([5, 3, 4], unit([1, 0], [1, 0], [1, 0])[:, None])
     assert [id for id, _ in near(nearest, [1, 0])] == [3, 4, 5]
 
 
-def test_nothing_is_near_in_an_empty_table() -> None:
+def test_an_empty_index_finds_nothing() -> None:
     assert list(VectorIndex().search(unit([1, 0]))) == []
 
 
-def test_other_shapes_are_refused() -> None:
+def test_other_shapes_are_rejected() -> None:
     nearest = VectorIndex()
     nearest.put([1], unit([1, 0])[:, None])
     with pytest.raises(BadInput, match=r"\(2, 2\) rows and dimensions a text after \(1, 2\)"):
@@ -53,7 +53,7 @@ def test_other_shapes_are_refused() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(1, 12), max_size=5, unique=True)), max_size=15))
-def test_it_holds_what_was_put_last_and_not_dropped(operations: list[tuple[bool, list[int]]]) -> None:
+def test_the_index_holds_the_latest_vectors_that_were_not_dropped(operations: list[tuple[bool, list[int]]]) -> None:
     nearest, model = VectorIndex(), dict[int, Vectors]()
     random = np.random.default_rng(1)
     for putting, ids in operations:

@@ -21,7 +21,7 @@ def test_a_rare_word_weighs_more_than_a_common_one() -> None:
     assert all(0 < share < 1 for _, share in found)
 
 
-def test_words_count_in_their_other_forms() -> None:
+def test_other_forms_of_a_word_are_found() -> None:
     assert index("She planted walnuts.").search("plant a walnut") == [(1, 1.0)]
 
 
@@ -29,13 +29,13 @@ def test_a_short_text_comes_before_a_long_one_and_the_older_of_equals_first() ->
     assert ids(index("kite and a great many other things in the hall", "kite", "kite").search("kite")) == [2, 3, 1]
 
 
-def test_what_shares_nothing_is_not_found() -> None:
+def test_texts_without_shared_words_are_not_found() -> None:
     made = index("kite", "ferry")
     assert (made.search("walnut"), made.search("the of"), made.search("")) == ([], [], [])
     assert WordIndex().search("kite") == []
 
 
-def test_a_text_is_known_by_the_words_that_it_has_now() -> None:
+def test_a_replaced_text_is_found_by_its_new_words() -> None:
     made = index("kite", "ferry")
     made.put(1, "walnut")
     made.drop([2, 9])
