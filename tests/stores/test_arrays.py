@@ -26,30 +26,30 @@ def sorted_array(values: list[int]) -> Seqs:
 
 
 @given(numbers, st.sets(st.integers(0, 60)))
-def test_who_is_a_member_is_told_as_python_would(ids: list[int], among: set[int]) -> None:
+def test_membership_matches_pythons_in_operator(ids: list[int], among: set[int]) -> None:
     found = is_member(sorted_array(ids), sorted_array(list(among)))
     assert found.tolist() == [each in among for each in sorted(ids)]
 
 
 @given(numbers, st.sets(st.integers(0, 60)))
-def test_places_are_all_places_of_the_wanted(ids: list[int], wanted: set[int]) -> None:
+def test_all_positions_of_the_wanted_ids_are_found(ids: list[int], wanted: set[int]) -> None:
     found = find_positions(sorted_array(ids), sorted_array(list(wanted)))
     assert found.tolist() == [at for at, each in enumerate(sorted(ids)) if each in wanted]
 
 
 @given(numbers)
-def test_each_number_is_told_once(ids: list[int]) -> None:
+def test_each_number_is_returned_once(ids: list[int]) -> None:
     assert distinct_small(np.array(ids, np.int64)).tolist() == sorted(set(ids))
 
 
 @given(numbers)
-def test_a_repeated_id_is_counted_from_nought(ids: list[int]) -> None:
+def test_repetitions_of_an_id_are_counted_from_zero(ids: list[int]) -> None:
     ids = sorted(ids)
     assert repeat_indexes(np.array(ids, np.int64)).tolist() == [ids[:at].count(each) for at, each in enumerate(ids)]
 
 
 @given(st.lists(numbers, max_size=8))
-def test_an_array_grows_at_its_end_and_older_pictures_stay_as_they_were(batches: list[list[int]]) -> None:
+def test_appending_rows_does_not_change_older_arrays(batches: list[list[int]]) -> None:
     grown = np.empty(0, np.int64)
     pictures: list[tuple[Seqs, list[int]]] = []
     for batch in batches:
@@ -59,7 +59,7 @@ def test_an_array_grows_at_its_end_and_older_pictures_stay_as_they_were(batches:
     assert all(picture.tolist() == then for picture, then in pictures)
 
 
-def test_one_more_copies_nothing_while_there_is_room() -> None:
+def test_appending_copies_nothing_while_there_is_spare_capacity() -> None:
     grown = append_rows(np.arange(1000), np.arange(1))
     more = append_rows(grown, np.arange(1))
     assert np.shares_memory(grown, more)
@@ -67,7 +67,7 @@ def test_one_more_copies_nothing_while_there_is_room() -> None:
 
 
 @given(numbers, st.data())
-def test_rows_are_spliced_as_a_list_would_be(old: list[int], data: st.DataObject) -> None:
+def test_a_patch_matches_slicing_of_a_list(old: list[int], data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(old)), max_size=8)))
     places, new, expected, held = [], [], list[int](), 0
     for first, end in zip(cuts[::2], cuts[1::2], strict=False):
@@ -85,24 +85,24 @@ def test_rows_are_spliced_as_a_list_would_be(old: list[int], data: st.DataObject
 
 
 @given(st.lists(st.lists(st.integers(-5, 30)), min_size=1))
-def test_a_union_is_each_number_once_ascending(parts: list[list[int]]) -> None:
+def test_a_union_has_each_number_once_ascending(parts: list[list[int]]) -> None:
     found = union(*(np.array(part, np.int64) for part in parts))
     assert found.tolist() == sorted({number for part in parts for number in part})
 
 
 @given(st.sets(st.integers(1, 60)))
-def test_ranges_are_the_numbers_and_no_others(numbers: set[int]) -> None:
+def test_ranges_contain_exactly_the_numbers(numbers: set[int]) -> None:
     found = to_ranges(sorted(numbers))
     assert [n for first, last in found for n in range(first, last + 1)] == sorted(numbers)
 
 
 @given(st.sets(st.integers(1, 60)))
-def test_ranges_are_as_few_as_can_be(numbers: set[int]) -> None:
+def test_there_are_as_few_ranges_as_possible(numbers: set[int]) -> None:
     found = to_ranges(sorted(numbers))
     assert all(last + 1 < first for (_, last), (first, _) in pairwise(found))
 
 
-def test_the_greatest_value_of_each_id_is_found_and_missing_ids_have_nan() -> None:
+def test_the_greatest_value_of_each_id_is_found_and_missing_ids_yield_nan() -> None:
     found = max_by_id(np.array([2, 4, 9]), np.array([2, 2, 5, 9]), np.array([0.1, 0.3, 0.9, -0.5], np.float32))
     assert found[[0, 2]].tolist() == pytest.approx([0.3, -0.5])
     assert np.isnan(found[1])

@@ -129,7 +129,7 @@ def shown(hits: list[Hit]) -> list[tuple[object, ...]]:
     where=st.sampled_from(WHERES),
     as_of=st.sampled_from([None, BEGUN + timedelta(minutes=100)]),
 )
-def test_whatever_is_done_to_both_they_say_the_same(
+def test_both_stores_give_the_same_results_after_any_steps(
     store: PostgresStore, steps: list[tuple[str, Any]], query: str, where: Filter | None, as_of: datetime | None
 ) -> None:
     bank, embedder = f"bank {next(NAMES)}", HashEmbedder()
@@ -242,7 +242,9 @@ def _nearest(told: tuple[str, int, float]) -> tuple[float, str, int]:
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(steps=st.lists(BESIDE, min_size=1, max_size=12))
-def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: list[tuple[str, Any]]) -> None:
+def test_units_settings_and_jobs_are_the_same_in_both_stores(
+    store: PostgresStore, steps: list[tuple[str, Any]]
+) -> None:
     bank, embedder = f"beside {next(NAMES)}", HashEmbedder()
     with tempfile.TemporaryDirectory() as folder:
         file = SQLiteStore(folder)
@@ -269,7 +271,7 @@ def test_what_is_kept_beside_the_lines_is_the_same(store: PostgresStore, steps: 
         file.close()
 
 
-def test_an_echo_has_no_words_and_no_vector_in_either(store: PostgresStore, tmp_path: Path) -> None:
+def test_an_echo_has_no_postings_and_no_vector_in_either_store(store: PostgresStore, tmp_path: Path) -> None:
     file, bank = SQLiteStore(tmp_path), f"echo {next(NAMES)}"
     text = "You said: 'The fern has a new leaf.' I like owls."
     found = []
@@ -287,7 +289,7 @@ def test_an_echo_has_no_words_and_no_vector_in_either(store: PostgresStore, tmp_
 
 
 @pytest.mark.parametrize("amount", [300, 1500])
-def test_what_was_said_at_a_time_is_the_same(store: PostgresStore, tmp_path: Path, amount: int) -> None:
+def test_queries_of_a_time_span_give_the_same_results(store: PostgresStore, tmp_path: Path, amount: int) -> None:
     file, bank = SQLiteStore(tmp_path), f"time {next(NAMES)}"
     one, other = (
         Memory.open(bank, store=each, embedder=BulkEmbedder(HashEmbedder()), recipe="default") for each in (file, store)
@@ -309,9 +311,7 @@ def test_what_was_said_at_a_time_is_the_same(store: PostgresStore, tmp_path: Pat
     file.close()
 
 
-def test_in_a_bank_too_large_to_be_scored_whole_the_hits_are_nearly_the_same(
-    store: PostgresStore, tmp_path: Path
-) -> None:
+def test_hits_of_a_large_bank_are_nearly_the_same(store: PostgresStore, tmp_path: Path) -> None:
     """SQLite chooses its candidates by one-bit codes, Postgres by the vectors themselves."""
     embedder = BulkEmbedder(HashEmbedder())
     file = SQLiteStore(tmp_path)
@@ -362,7 +362,9 @@ def agree(one: Memory, other: Memory, among: Seqs | None = None, most: int = 10*
         [{"speaker": "Ann"}, {"speaker": "Bob"}],
     ],
 )
-def test_words_of_many_blocks_are_forgotten_alike(words: tuple[Memory, Memory], steps: list[dict[str, Any]]) -> None:
+def test_terms_of_many_blocks_are_removed_in_the_same_way(
+    words: tuple[Memory, Memory], steps: list[dict[str, Any]]
+) -> None:
     one, other = words
     for scope in steps:
         for memory in words:
@@ -373,7 +375,7 @@ def test_words_of_many_blocks_are_forgotten_alike(words: tuple[Memory, Memory], 
     agree(one, other)
 
 
-def test_a_word_that_is_not_read_is_counted_among_the_lines_that_may_be_known(words: tuple[Memory, Memory]) -> None:
+def test_a_common_term_is_counted_within_the_given_lines(words: tuple[Memory, Memory]) -> None:
     for among in (np.arange(1, 101), np.arange(1, 0), np.arange(1, 901)):
         agree(*words, among, most=5)
     _, other = words
@@ -386,14 +388,14 @@ def test_common_terms_beyond_the_largest_number_are_left_out(words: tuple[Memory
         assert list(found) == ["zebra", "number1", "number2"]
 
 
-def test_a_bank_is_not_made_by_asking_whether_it_is_there(store: PostgresStore) -> None:
+def test_checking_whether_a_bank_exists_does_not_create_it(store: PostgresStore) -> None:
     assert not store.exists("nobody")
     assert "nobody" not in store.banks()
     Memory.open("somebody", store=store, embedder=HashEmbedder())
     assert store.exists("somebody")
 
 
-def test_a_bank_id_is_as_limited_as_in_files(store: PostgresStore) -> None:
+def test_bank_ids_have_the_same_limits_as_in_sqlite(store: PostgresStore) -> None:
     for bank in ("", "x" * 300, "a\x00b"):
         with pytest.raises(EverthreadError, match="bank id"):
             Memory.open(bank, store=store, embedder=HashEmbedder())
@@ -439,7 +441,7 @@ STRANGE: dict[str, Callable[[Memory], object]] = {
 
 
 @pytest.mark.parametrize("what", STRANGE)
-def test_strange_input_is_answered_alike_and_never_as_a_fault_of_the_store(
+def test_unusual_input_gives_the_same_answer_or_error_in_both_stores(
     store: PostgresStore, tmp_path: Path, what: str
 ) -> None:
     answers = []
@@ -485,14 +487,14 @@ def late(either: Store) -> Memory:
     return memory
 
 
-def test_a_bank_that_is_forgotten_while_its_lines_are_embedded_stays_away(either: Store) -> None:
+def test_a_bank_forgotten_during_embedding_is_not_recreated(either: Store) -> None:
     memory = late(either)
     memory.embedder.meanwhile = lambda: memory.forget(everything=True)  # type: ignore[attr-defined]
     memory.backlog.embed_pending()
     assert not either.exists(memory.bank)
 
 
-def test_a_line_gets_no_vector_of_one_that_had_its_number_before(either: Store) -> None:
+def test_a_line_gets_no_vector_of_an_earlier_line_with_its_number(either: Store) -> None:
     memory = late(either)
 
     def meanwhile() -> None:
@@ -508,7 +510,7 @@ def test_a_line_gets_no_vector_of_one_that_had_its_number_before(either: Store) 
     assert either.cosines(memory.bank, "hash-64", query, np.array([1]))[0] > 0.99
 
 
-def test_a_line_that_is_forgotten_while_it_is_embedded_leaves_no_vector(either: Store) -> None:
+def test_a_line_forgotten_during_embedding_leaves_no_vector(either: Store) -> None:
     memory = late(either)
     memory.observe("I like ferns.")
     memory.embedder.meanwhile = lambda: memory.forget(seq=1)  # type: ignore[attr-defined]
@@ -517,7 +519,7 @@ def test_a_line_that_is_forgotten_while_it_is_embedded_leaves_no_vector(either: 
     assert memory.stats().pending == 0
 
 
-def test_the_newest_line_has_the_key_in_either(either: Store) -> None:
+def test_the_newest_line_has_the_key_in_either_store(either: Store) -> None:
     memory = Memory.open("keys", store=either, embedder=HashEmbedder())
     memory.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b"), NewLine("Three.", key="c", parent="b")])
     corrected = memory.correct(1, "One, corrected.")
@@ -537,7 +539,7 @@ def test_the_newest_line_has_the_key_in_either(either: Store) -> None:
     memory.forget(everything=True)
 
 
-def test_lines_of_some_roles_that_have_no_vector_are_counted_and_found_in_either(either: Store) -> None:
+def test_lines_without_vectors_are_found_by_role_in_either_store(either: Store) -> None:
     memory = Memory(f"roles-{next(NAMES)}", either, HashEmbedder(64), Default())
     roles: tuple[Role, ...] = ("user", "assistant", "tool", "assistant", "user", "assistant")
     memory.observe_many([NewLine(f"Line {n}.", "Ann", role) for n, role in enumerate(roles, 1)])

@@ -90,9 +90,7 @@ wheres = st.builds(
 
 @settings(max_examples=200, deadline=None)
 @given(wheres, times)
-def test_what_is_allowed_is_what_a_look_at_each_line_would_allow(
-    bank: Memory, where: Filter, as_of: datetime | None
-) -> None:
+def test_a_filter_allows_the_same_lines_as_plain_python(bank: Memory, where: Filter, as_of: datetime | None) -> None:
     fitting = [line.seq for line in bank.lines() if fits(line, where, as_of)]
     allowed = bank.store.filter_seqs("alice", where, as_of)
     if where == Filter() and as_of is None:

@@ -70,7 +70,7 @@ def known(memory: Memory) -> tuple[Any, ...]:
     )
 
 
-def test_a_bank_goes_to_postgres_and_back_and_is_as_it_was(tmp_path: Path, url: str) -> None:
+def test_a_bank_moved_to_postgres_and_back_is_unchanged(tmp_path: Path, url: str) -> None:
     with opened(tmp_path / "old") as old, opened(url) as there, opened(tmp_path / "new") as new:
         filled(old)
         before = known(old)
@@ -90,7 +90,7 @@ def test_a_bank_goes_to_postgres_and_back_and_is_as_it_was(tmp_path: Path, url: 
         assert there.observe("Next.", key="k13").seq == 13
 
 
-def test_a_move_that_was_stopped_halfway_is_taken_up_where_it_was(tmp_path: Path, url: str) -> None:
+def test_an_interrupted_move_is_continued(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         filled(old, BATCH + 100)
         done: list[int] = []
@@ -111,7 +111,7 @@ def test_a_move_that_was_stopped_halfway_is_taken_up_where_it_was(tmp_path: Path
         assert done == [98]
 
 
-def test_what_has_come_since_is_brought_along(tmp_path: Path, url: str) -> None:
+def test_lines_added_since_the_last_move_are_copied(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         filled(old)
         copy_bank(old, there)
@@ -124,7 +124,7 @@ def test_what_has_come_since_is_brought_along(tmp_path: Path, url: str) -> None:
 
 
 @pytest.mark.parametrize("back", [False, True])
-def test_a_number_whose_line_was_forgotten_is_not_given_again_in_the_target(
+def test_the_number_of_a_forgotten_line_is_not_assigned_again_in_the_target(
     tmp_path: Path, url: str, back: bool
 ) -> None:
     places = (url, tmp_path) if back else (tmp_path, url)
@@ -141,9 +141,7 @@ def test_a_number_whose_line_was_forgotten_is_not_given_again_in_the_target(
 
 
 @pytest.mark.parametrize("back", [False, True])
-def test_what_the_source_has_forgotten_meanwhile_is_forgotten_in_the_target(
-    tmp_path: Path, url: str, back: bool
-) -> None:
+def test_lines_forgotten_in_the_source_are_forgotten_in_the_target(tmp_path: Path, url: str, back: bool) -> None:
     places = (url, tmp_path) if back else (tmp_path, url)
     with opened(places[0]) as old, opened(places[1]) as there:
         filled(old, BATCH + 100)
@@ -178,7 +176,7 @@ def test_nothing_is_forgotten_in_a_target_that_shares_no_line_with_the_source(tm
 
 
 @pytest.mark.parametrize("what", ["other words", "longer", "retracted", "forgotten"])
-def test_a_target_that_holds_something_else_is_left_alone(tmp_path: Path, url: str, what: str) -> None:
+def test_a_target_with_other_lines_is_not_changed(tmp_path: Path, url: str, what: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         filled(old)
         line = 1 if what == "other words" else 13 if what == "longer" else 7
@@ -227,7 +225,7 @@ def beside(memory: Memory) -> list[str]:
 
 
 @pytest.mark.parametrize("back", [False, True])
-def test_what_is_kept_beside_lines_comes_along_and_nothing_twice(tmp_path: Path, url: str, back: bool) -> None:
+def test_units_settings_and_jobs_are_copied_once(tmp_path: Path, url: str, back: bool) -> None:
     places = (url, tmp_path) if back else (tmp_path, url)
     with opened(places[0]) as old, opened(places[1]) as there:
         furnished(old)
@@ -240,7 +238,7 @@ def test_what_is_kept_beside_lines_comes_along_and_nothing_twice(tmp_path: Path,
         assert [hit.source for hit in found] == [hit.source for hit in wanted] != []
 
 
-def test_what_became_of_it_since_comes_along_too(tmp_path: Path, url: str) -> None:
+def test_later_changes_of_units_settings_and_jobs_are_copied(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         furnished(old)
         copy_bank(old, there)
@@ -257,7 +255,7 @@ def test_what_became_of_it_since_comes_along_too(tmp_path: Path, url: str) -> No
         assert beside(there) == beside(old)
 
 
-def test_a_unit_that_only_the_target_has_is_something_else(tmp_path: Path, url: str) -> None:
+def test_a_unit_that_only_the_target_has_is_rejected(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         furnished(old)
         copy_bank(old, there)
@@ -310,7 +308,7 @@ def test_one_embedder_serves_all_banks(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(made) == 1
 
 
-def test_a_bank_that_is_missing_is_told_before_anything_is_moved(tmp_path: Path, url: str) -> None:
+def test_a_missing_bank_is_reported_before_anything_is_moved(tmp_path: Path, url: str) -> None:
     with opened(tmp_path / "old", "bob") as memory:
         memory.observe("Hello.")
     result = cli("move", tmp_path / "old", tmp_path / "new", "-b", "bob", "-b", "nobody", "--json")
@@ -326,7 +324,7 @@ def test_a_bank_that_is_missing_is_told_before_anything_is_moved(tmp_path: Path,
     assert "zqxsecret" not in result.output
 
 
-def test_a_target_that_differs_is_one_clear_line(tmp_path: Path, url: str) -> None:
+def test_a_target_that_differs_is_reported_in_one_line(tmp_path: Path, url: str) -> None:
     for store, text in ((tmp_path, "Hello."), (url, "Good morning.")):
         with opened(store) as memory:
             memory.observe(text, session="s")
@@ -336,7 +334,7 @@ def test_a_target_that_differs_is_one_clear_line(tmp_path: Path, url: str) -> No
     assert "everthread: bank 'alice' differs at line 1: the target holds something else" in result.stderr
 
 
-def test_a_copy_that_the_database_spoiled_is_noticed(tmp_path: Path, url: str) -> None:
+def test_a_copy_damaged_by_the_database_is_detected(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
         filled(old)
         copy_bank(old, there)
@@ -351,7 +349,7 @@ def test_a_copy_that_the_database_spoiled_is_noticed(tmp_path: Path, url: str) -
         assert copy_bank(old, there)[0] == 10
 
 
-def test_chunks_are_cut_anew_where_the_lines_have_gone(tmp_path: Path) -> None:
+def test_the_target_builds_its_own_chunks(tmp_path: Path) -> None:
     def goodai(folder: str) -> Memory:
         return Memory.open("alice", store=tmp_path / folder, embedder=HashEmbedder(), recipe="goodai")
 
@@ -369,7 +367,7 @@ def test_chunks_are_cut_anew_where_the_lines_have_gone(tmp_path: Path) -> None:
         assert cut(new) == cut(old)
 
 
-def test_a_unit_that_comes_under_the_number_of_a_chunk_costs_none(tmp_path: Path) -> None:
+def test_a_copied_unit_with_the_number_of_a_chunk_loses_no_chunk(tmp_path: Path) -> None:
     with opened(tmp_path / "old") as old, opened(tmp_path / "new") as new:
         filled(old, 30)
         copy_bank(old, new)
@@ -386,7 +384,7 @@ def cut(memory: Memory) -> set[tuple[str, int, int]]:
     return {(unit.text, unit.first_seq, unit.last_seq) for unit in memory.units("chunk")}
 
 
-def test_a_key_that_went_to_another_line_between_two_moves_goes_there_too(tmp_path: Path, url: str) -> None:
+def test_a_key_released_between_two_moves_is_moved_too(tmp_path: Path, url: str) -> None:
     with opened(tmp_path, "keys") as old, opened(url, "keys") as there:
         old.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b")])
         copy_bank(old, there)

@@ -25,7 +25,7 @@ def test_lines_are_numbered_from_one_and_lose_only_their_ends(tmp_path: Path) ->
     assert list(read_numbered_lines(path)) == [(1, "one"), (2, " two\u2028still two "), (3, ""), (4, "four")]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_removed(tmp_path: Path) -> None:
     assert read_text(put(tmp_path, b"\xef\xbb\xbf{}")) == "{}"
 
 
@@ -38,7 +38,7 @@ def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) ->
             read()
 
 
-def test_a_file_that_is_missing_or_a_folder_says_so(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(BadFile, match=r"can't be read .*check the path"):
             list(read_numbered_lines(path))
@@ -52,13 +52,13 @@ def test_broken_json_is_named_by_line_and_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b" \n"])
-def test_a_file_without_anything_is_told_to_be_empty(tmp_path: Path, data: bytes) -> None:
+def test_an_empty_file_is_reported_as_empty(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(BadFile, match=r": empty; give a file"):
         load_json(put(tmp_path, data))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": Infinity}', "9" * 5000])
-def test_json_that_no_store_could_keep_is_refused(text: str) -> None:
+def test_json_that_no_store_can_hold_is_rejected(text: str) -> None:
     with pytest.raises(BadFile, match=r"f, line 7: JSON that can't be used"):
         parse_json(text, Path("f"), 7)
 
@@ -71,43 +71,43 @@ def piped(folder: Path, data: bytes) -> Path:
     return path
 
 
-def test_what_comes_out_of_a_pipe_can_be_read_again_and_is_gone_at_the_end(tmp_path: Path) -> None:
+def test_a_pipe_can_be_read_repeatedly_and_its_copy_is_deleted(tmp_path: Path) -> None:
     with spool_input(piped(tmp_path, b"[1]")) as path:
         assert (load_json(path), load_json(path), path.name) == ([1], [1], "pipe.json")
     assert not path.exists()
 
 
-def test_standard_input_can_be_read_again_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_can_be_read_repeatedly_and_its_copy_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1]")))
     with spool_input(Path("-")) as path:
         assert (load_json(path), load_json(path), path.name) == ([1], [1], "stdin")
     assert not path.exists()
 
 
-def test_a_fault_in_standard_input_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_in_standard_input_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"[1,")))
     with pytest.raises(BadFile, match=r"^standard input, line 1, column 4: not JSON"), spool_input(Path("-")) as copy:
         load_json(copy)
 
 
-def test_a_fault_in_a_pipe_is_said_of_the_pipe(tmp_path: Path) -> None:
+def test_an_error_in_a_pipe_names_the_pipe(tmp_path: Path) -> None:
     path = piped(tmp_path, b"[1,")
     with pytest.raises(BadFile, match=rf"^{path}, line 1, column 4: not JSON"), spool_input(path) as copy:
         load_json(copy)
 
 
-def test_a_file_lasts_as_it_is_and_what_is_missing_is_left_to_the_reader(tmp_path: Path) -> None:
+def test_a_regular_or_missing_file_is_not_copied(tmp_path: Path) -> None:
     for there in (put(tmp_path, b"{}"), tmp_path, tmp_path / "none"):
         with spool_input(there) as path:
             assert path is there
 
 
-def test_a_wrong_value_is_shown_short() -> None:
+def test_a_long_invalid_value_is_shortened() -> None:
     assert shorten("x") == "'x'"
     assert len(shorten("x" * 1000)) == 60
 
 
-def test_an_archive_is_named_as_such(tmp_path: Path) -> None:
+def test_an_archive_is_recognised(tmp_path: Path) -> None:
     path = tmp_path / "chat.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_chat.txt", "[01.01.24, 10:00:00] Ann: Hi!\n")

@@ -16,21 +16,21 @@ from everthread.transfer.formats import open_reader
         ("chat.json", '[{"role": "user", "content": "One line."}]', "messages"),
     ],
 )
-def test_the_name_of_a_file_tells_its_format(tmp_path: Path, name: str, text: str, form: str) -> None:
+def test_the_format_is_recognised_by_name_and_contents(tmp_path: Path, name: str, text: str, form: str) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     told = [line.text for line in open_reader(path)()]
     assert told == [line.text for line in open_reader(path, form)()] == ["One line."]
 
 
-def test_a_reader_can_be_asked_again(tmp_path: Path) -> None:
+def test_a_reader_can_be_called_repeatedly(tmp_path: Path) -> None:
     path = tmp_path / "bank.jsonl"
     path.write_text('{"text": "One line."}\n', encoding="utf-8")
     read = open_reader(path)
     assert list(read()) == list(read())
 
 
-def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+def test_json_of_an_unknown_kind_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "what.json"
     for value, found in (
         ({"recipes": []}, "an object with 'recipes'"),
@@ -51,7 +51,7 @@ def test_json_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"text": "One."}\n', '\n [{"role": "user"}]', "[\n  {}\n]"])
-def test_json_without_the_name_of_json_asks_for_its_format(tmp_path: Path, text: str) -> None:
+def test_json_without_a_json_suffix_needs_an_explicit_format(tmp_path: Path, text: str) -> None:
     path = tmp_path / "what.txt"
     path.write_text(text)
     with pytest.raises(
@@ -60,13 +60,13 @@ def test_json_without_the_name_of_json_asks_for_its_format(tmp_path: Path, text:
         open_reader(path)
 
 
-def test_an_option_that_means_nothing_to_a_format_is_refused(tmp_path: Path) -> None:
+def test_an_option_that_a_format_does_not_have_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"x\.jsonl: read as jsonl, which takes no 'only' \(locomo, realtalk do\); leave out only="
     ):
         open_reader(tmp_path / "x.jsonl", only=["conv-1"])
 
 
-def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="format 'yaml' is unknown; known are jsonl, messages, transcript, whatsapp"):
         open_reader(tmp_path / "x.yaml", "yaml")

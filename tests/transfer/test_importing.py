@@ -33,28 +33,26 @@ def exported(line: Line, parent: str | None = None) -> NewLine:
     return NewLine(*said, parent, export_key(line), line.retracted_at)
 
 
-def test_what_the_bank_exported_itself_is_not_strange_to_it(memory: Memory) -> None:
+def test_lines_that_the_bank_exported_are_recognised(memory: Memory) -> None:
     lines = [memory.observe(text) for text in ("One.", "Two.", "Three.")]
     memory.retract(2)
     assert list(select_foreign_lines(memory, map(exported, lines))) == []
 
 
-def test_a_line_of_the_same_number_that_says_something_else_is_strange(memory: Memory) -> None:
+def test_a_line_with_the_same_number_and_other_words_is_not_recognised(memory: Memory) -> None:
     line = memory.observe("One.")
     other = exported(replace(line, text="Another one."))
     assert list(select_foreign_lines(memory, [other])) == [other]
 
 
-def test_a_forgotten_line_comes_back_behind_the_line_it_answered(memory: Memory) -> None:
+def test_a_forgotten_line_is_imported_again_with_its_parent(memory: Memory) -> None:
     first, second = memory.observe("Which boat?"), memory.observe("The blue one.", parent=1)
     again = exported(second, parent=export_key(first))
     memory.forget(seq=2)
     assert list(select_foreign_lines(memory, [exported(first), again])) == [replace(again, parent=1)]
 
 
-def test_what_is_imported_does_not_take_the_place_of_the_conversation_that_goes_on(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_an_import_does_not_replace_the_current_conversation(memory: Memory, tmp_path: Path) -> None:
     file = tmp_path / "old.txt"
     file.write_text("Ann: The garden needs water.\nBob: I'll see to it.\n", encoding="utf-8")
     with Chat(memory, llm=ScriptedLLM(["A red one?", "It is."])) as chat:
@@ -66,7 +64,7 @@ def test_what_is_imported_does_not_take_the_place_of_the_conversation_that_goes_
         assert chat.lines[-1].text == "A red one?"
 
 
-def test_what_is_imported_into_an_empty_bank_can_be_gone_on_with(memory: Memory, tmp_path: Path) -> None:
+def test_an_import_into_an_empty_bank_can_be_continued(memory: Memory, tmp_path: Path) -> None:
     file = tmp_path / "talk.jsonl"
     said = {"text": "I have a bicycle.", "said_at": datetime.now(UTC).isoformat(), "session": "talk"}
     file.write_text(json.dumps(said), encoding="utf-8")
@@ -82,7 +80,7 @@ class NeverLater(SQLiteStore):
         raise AssertionError(f"line {seq} could be recalled until now")
 
 
-def test_a_retracted_line_is_kept_as_such_at_once(tmp_path: Path) -> None:
+def test_a_retracted_line_is_imported_as_retracted(tmp_path: Path) -> None:
     with closing(NeverLater(tmp_path)) as store:
         memory = Memory.open("alice", store=store, embedder=HashEmbedder())
         store_lines(memory, [NewLine("One."), NewLine("Two.", key="k", retracted_at=NOON), NewLine("Three.")])
@@ -92,14 +90,14 @@ def test_a_retracted_line_is_kept_as_such_at_once(tmp_path: Path) -> None:
             store_lines(memory, [NewLine("Two.", key="k", retracted_at=NOON)])
 
 
-def test_what_was_retracted_since_it_was_kept_is_retracted_now(memory: Memory) -> None:
+def test_lines_retracted_since_the_last_import_are_retracted(memory: Memory) -> None:
     first, second = memory.observe("One.", key="k"), memory.observe("Two.")
     store_lines(memory, [replace(exported(line), retracted_at=NOON) for line in (first, second)])
     assert list(memory.lines()) == []
     assert [line.retracted_at for line in memory.lines(retracted=True)] == [NOON, NOON]
 
 
-def test_what_the_bank_has_retracted_stays_so(memory: Memory) -> None:
+def test_lines_that_the_bank_retracted_stay_retracted(memory: Memory) -> None:
     lines = [memory.observe("One.", key="k"), memory.observe("Two.")]
     gone = [memory.retract(line.seq) for line in lines]
     store_lines(memory, [exported(line) for line in lines])
@@ -107,12 +105,12 @@ def test_what_the_bank_has_retracted_stays_so(memory: Memory) -> None:
     assert list(memory.lines(retracted=True)) == gone
 
 
-def test_lines_with_keys_of_their_own_and_without_any_pass(memory: Memory) -> None:
+def test_lines_with_new_keys_and_without_keys_are_accepted(memory: Memory) -> None:
     lines = [NewLine("One.", key="k"), NewLine("Two."), NewLine("Three.", key=f"everthread:9:{'0' * 64}")]
     assert list(select_foreign_lines(memory, lines)) == lines
 
 
-def test_a_key_that_the_bank_knows_for_other_words_is_refused_with_its_place(memory: Memory) -> None:
+def test_a_key_with_other_words_in_the_bank_is_rejected_with_its_place(memory: Memory) -> None:
     memory.observe("I sail.", speaker="Ann", key="k")
     check_keys(memory, [NewLine("I sail.", "Ann", key="k"), NewLine("I bake.", key="l")], Path("a.jsonl"), {})
     for line in (NewLine("I bake.", "Ann", key="k"), NewLine("I sail.", "Bob", key="k")):
@@ -122,14 +120,14 @@ def test_a_key_that_the_bank_knows_for_other_words_is_refused_with_its_place(mem
             check_keys(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
 
 
-def test_a_key_that_the_bank_had_to_mend_is_known_again(memory: Memory) -> None:
+def test_a_key_whose_characters_were_replaced_is_recognised(memory: Memory) -> None:
     memory.observe("I sail.", key="a\0b")
     check_keys(memory, [NewLine("I sail.", key="a\0b")], Path("a.jsonl"), {})
     with pytest.raises(BadFile, match="keeps other words under the key"):
         check_keys(memory, [NewLine("I bake.", key="a\0b")], Path("a.jsonl"), {})
 
 
-def test_words_that_the_bank_had_to_mend_are_not_other_words(memory: Memory) -> None:
+def test_words_whose_characters_were_replaced_are_the_same_words(memory: Memory) -> None:
     line = NewLine("A half: \ud83d", key="k")
     memory.observe_many([line])
     check_keys(memory, [line], Path("a.jsonl"), {"k": "line 1"})
@@ -142,9 +140,7 @@ def written(folder: Path, lines: list[NewLine]) -> Path:
     return file
 
 
-def test_a_file_adds_nothing_again_after_its_lines_were_corrected_retracted_and_put_anew(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_a_file_adds_nothing_after_its_lines_were_corrected_and_retracted(memory: Memory, tmp_path: Path) -> None:
     file = written(tmp_path, [NewLine(text, "Ann", key=text[0]) for text in ("A line.", "B line.", "C line.")])
     import_lines(memory, check_file(file))
     memory.correct(memory.correct(1, "A better line.").seq, "The best line.")
@@ -157,7 +153,7 @@ def test_a_file_adds_nothing_again_after_its_lines_were_corrected_retracted_and_
     assert list(memory.lines(retracted=True)) == before
 
 
-def test_a_file_adds_nothing_again_after_a_line_was_edited_in_a_conversation(memory: Memory, tmp_path: Path) -> None:
+def test_a_file_adds_nothing_after_a_line_was_edited_in_a_conversation(memory: Memory, tmp_path: Path) -> None:
     file = written(tmp_path, [NewLine("I have a bicycle.", "Ann", key="k")])
     import_lines(memory, check_file(file))
     with Chat(memory, llm=ScriptedLLM(["A red one?"]), session=memory.sessions()[0].id) as chat:
@@ -174,7 +170,7 @@ def test_a_file_adds_nothing_again_after_a_line_was_edited_in_a_conversation(mem
         assert chat.lines[0].key == "k"
 
 
-def test_a_correction_comes_along_with_the_file_of_another_bank(memory: Memory, tmp_path: Path) -> None:
+def test_a_correction_of_another_bank_is_imported(memory: Memory, tmp_path: Path) -> None:
     with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
         import_lines(
             other, check_file(written(tmp_path, [NewLine("Porto.", "Ann", key="k"), NewLine("Yes.", "Bob", key="l")]))
@@ -190,7 +186,7 @@ def test_a_correction_comes_along_with_the_file_of_another_bank(memory: Memory, 
                 other.correct(1, "Lisbon.")
 
 
-def test_two_banks_that_correct_a_line_differently_keep_their_own(memory: Memory, tmp_path: Path) -> None:
+def test_two_banks_with_different_corrections_keep_their_own(memory: Memory, tmp_path: Path) -> None:
     memory.observe("Porto.", speaker="Ann", key="k")
     memory.correct(1, "Faro.")
     theirs = NewLine("Lisbon.", "Ann", key="k", metadata={META_KEY_FROM: 1})

@@ -58,7 +58,7 @@ def saved(folder: Path, *records: object) -> Path:
 
 @patient
 @given(lines=banks())
-def test_lines_come_back_as_they_were_written(lines: list[Line], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_written_lines_are_read_unchanged(lines: list[Line], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("jsonl") / "lines.jsonl"
     with path.open("w", encoding="utf-8", newline="") as file:
         assert write(lines, file) == len(lines)
@@ -94,7 +94,7 @@ def test_reading_twice_gives_the_same_lines_with_keys_all_different(
     assert len({line.key for line in first}) == len(first) == len(lines)
 
 
-def test_a_text_is_enough(tmp_path: Path) -> None:
+def test_a_line_needs_only_a_text(tmp_path: Path) -> None:
     (line,) = read(saved(tmp_path, {"text": " Hello "}))
     assert (line.text, line.speaker, line.role, line.said_at, line.session) == (" Hello ", "user", "user", None, None)
 
@@ -117,7 +117,7 @@ def test_a_time_without_a_zone_takes_the_given_one_and_an_offset_is_kept(tmp_pat
     assert [t.isoformat() for t in west if t] == ["2019-03-04T05:06:00-07:00", "2019-03-04T05:06:00.500000-03:00"]
 
 
-def test_keys_are_the_lines_own_or_made_of_what_they_say(tmp_path: Path) -> None:
+def test_keys_are_given_or_made_from_the_contents(tmp_path: Path) -> None:
     path = saved(
         tmp_path, {"text": "a", "key": "k"}, {"text": "a", "id": 7}, {"text": "a"}, {"text": "a"}, {"text": "b"}
     )
@@ -130,19 +130,19 @@ def test_keys_are_the_lines_own_or_made_of_what_they_say(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("number", [1, "1", 1.5])
-def test_lines_that_are_numbered_in_two_files_are_two_and_keep_their_numbers(tmp_path: Path, number: object) -> None:
+def test_equal_ids_in_two_files_are_different_lines(tmp_path: Path, number: object) -> None:
     one, two = (next(read(saved(tmp_path, {"id": number, "text": text}))) for text in ("I sail.", "I bake."))
     assert one.key != two.key
     assert one.metadata == two.metadata == {"id": number}
     assert next(read(saved(tmp_path, {"id": 2, "text": "I sail."}))).key != one.key
 
 
-def test_the_numbers_of_lines_may_begin_anew_in_one_file(tmp_path: Path) -> None:
+def test_ids_may_repeat_in_one_file(tmp_path: Path) -> None:
     lines = list(read(saved(tmp_path, *[{"id": 1, "text": "yes"}] * 3)))
     assert len({line.key for line in lines}) == 3
 
 
-def test_where_each_key_stands_is_told(tmp_path: Path) -> None:
+def test_the_place_of_each_key_is_returned(tmp_path: Path) -> None:
     places: dict[str, str] = {}
     path = saved(tmp_path, {"text": "a", "key": "k"}, {"text": "b", "id": 1}, {"text": "c", "key": "l"})
     for _ in range(2):
@@ -150,7 +150,7 @@ def test_where_each_key_stands_is_told(tmp_path: Path) -> None:
         assert places == {"k": "line 1", "l": "line 3"}
 
 
-def test_lines_with_times_are_known_again_in_any_order_and_those_without_by_what_came_before(tmp_path: Path) -> None:
+def test_lines_are_recognised_by_their_times_or_by_the_lines_before(tmp_path: Path) -> None:
     day, night = ({"text": "yes", "said_at": f"2024-05-01T{hour}:00:00Z"} for hour in (10, 22))
     keys = [line.key for line in read(saved(tmp_path, day, night))]
     assert [line.key for line in read(saved(tmp_path, night, day))] == keys[::-1]
@@ -158,7 +158,7 @@ def test_lines_with_times_are_known_again_in_any_order_and_those_without_by_what
     assert not set(one) & set(two)
 
 
-def test_a_line_without_a_key_is_exported_under_its_number_and_what_it_says() -> None:
+def test_a_line_without_a_key_is_exported_with_one_made_from_number_and_contents() -> None:
     line = Line(17, "s", "user", "Ann", "Hello", datetime(2024, 1, 1, tzinfo=UTC))
     assert exported_seq(export_key(line)) == 17
     assert export_key(line) != export_key(replace(line, text="Hallo"))
@@ -202,7 +202,7 @@ def test_messages_without_words_are_skipped_and_counted(tmp_path: Path) -> None:
     assert skipped == {"without words": 4}
 
 
-def test_other_names_of_roles_and_parts_are_understood(tmp_path: Path) -> None:
+def test_aliases_of_roles_and_content_parts_are_accepted(tmp_path: Path) -> None:
     parts = [{"type": "output_text", "text": "one"}, {"type": "input_text", "text": "two"}]
     path = saved(tmp_path, {"role": "developer", "content": parts}, {"role": "function", "content": "3"})
     assert [(line.role, line.speaker, line.text) for line in read(path)] == [
@@ -210,7 +210,7 @@ def test_other_names_of_roles_and_parts_are_understood(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_parents_are_named_by_key_also_where_they_are_retracted(tmp_path: Path) -> None:
+def test_parents_are_named_by_key_even_if_retracted(tmp_path: Path) -> None:
     path = saved(
         tmp_path,
         {"seq": 3, "text": "root", "key": "r"},
@@ -226,13 +226,13 @@ def test_parents_are_named_by_key_also_where_they_are_retracted(tmp_path: Path) 
     assert [line.parent for line in lines] == [None, root.key, root.key, root.key, first.key, None]
 
 
-def test_half_a_character_is_left_for_the_bank_to_mend(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_left_for_the_bank_to_replace(tmp_path: Path) -> None:
     (line,) = read(saved(tmp_path, '{"text": "\\ud83d!"}\n'))
     assert line.text == "\ud83d!"
     assert line.key
 
 
-def test_blank_lines_between_objects_are_nothing(tmp_path: Path) -> None:
+def test_blank_lines_between_objects_are_ignored(tmp_path: Path) -> None:
     assert len(list(read(saved(tmp_path, {"text": "a"}, "\n  \r\n", {"text": "b"})))) == 2
 
 
@@ -240,7 +240,7 @@ def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
     assert list(read(saved(tmp_path))) == []
 
 
-def test_a_broken_line_five_thousand_is_named(tmp_path: Path) -> None:
+def test_the_number_of_an_invalid_line_is_reported_in_a_long_file(tmp_path: Path) -> None:
     path = saved(tmp_path, *[{"text": f"line {n}"} for n in range(4999)], '{"text": \n')
     with pytest.raises(BadFile, match=r"lines\.jsonl, line 5000, column \d+: not JSON"):
         list(read(path))
@@ -272,13 +272,13 @@ def test_a_broken_line_five_thousand_is_named(tmp_path: Path) -> None:
         ({"text": "a", "key": "k"}, "the key 'k' was already used on line 1"),
     ],
 )
-def test_each_bad_line_is_refused_with_its_number(tmp_path: Path, record: object, complaint: str) -> None:
+def test_each_invalid_line_is_rejected_with_its_number(tmp_path: Path, record: object, complaint: str) -> None:
     path = saved(tmp_path, {"text": "good", "key": "k"}, record)
     with pytest.raises(BadFile, match=r"lines\.jsonl, line 2.*" + complaint):
         list(read(path))
 
 
-def test_what_a_line_does_not_have_is_not_written() -> None:
+def test_unset_fields_are_not_written() -> None:
     file = io.StringIO()
     write([Line(1, "s", "user", "Ann", "你好", datetime(2024, 1, 1, tzinfo=UTC), key="k")], file)
     assert file.getvalue() == (
@@ -287,14 +287,14 @@ def test_what_a_line_does_not_have_is_not_written() -> None:
     )
 
 
-def test_a_file_that_is_not_utf_8_is_written_in_escapes() -> None:
+def test_characters_that_the_encoding_lacks_are_escaped() -> None:
     file = io.TextIOWrapper(raw := io.BytesIO(), encoding="latin-1")
     write([Line(1, "s", "user", "Ann", "你好 😀", datetime(2024, 1, 1, tzinfo=UTC))], file)
     file.flush()
     assert json.loads(raw.getvalue().decode())["text"] == "你好 😀"
 
 
-def test_a_bank_can_be_carried_over_to_another(tmp_path: Path) -> None:
+def test_a_bank_can_be_exported_and_imported_into_another(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     with Memory.open("old", store=tmp_path / "old", embedder="hash") as old:
         old.observe("I sold the boat.", speaker="Ann", session="s", said_at=datetime(2019, 5, 1, tzinfo=UTC), key="k")
@@ -308,12 +308,12 @@ def test_a_bank_can_be_carried_over_to_another(tmp_path: Path) -> None:
         assert [replace(line, key=None) for line in new.lines()] == [replace(line, key=None) for line in kept]
 
 
-def test_a_reader_streams(tmp_path: Path) -> None:
+def test_the_reader_streams(tmp_path: Path) -> None:
     path = saved(tmp_path, {"text": "good"}, "broken\n")
     assert isinstance(next(read(path)), NewLine)
 
 
-def test_parents_are_found_again_in_a_bank_that_holds_other_lines(tmp_path: Path) -> None:
+def test_parents_are_found_in_a_bank_with_other_lines(tmp_path: Path) -> None:
     path = saved(tmp_path, {"seq": 1, "text": "Which boat?"}, {"seq": 2, "text": "The blue one.", "parent": 1})
     with Memory.open("b", store=tmp_path / "banks", embedder="hash") as bank:
         bank.observe("Said long before.")

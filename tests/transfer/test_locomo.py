@@ -49,7 +49,7 @@ def changed(**fields: object) -> dict[str, Any]:
     return sample
 
 
-def test_turns_come_in_the_order_of_their_sessions(tmp_path: Path) -> None:
+def test_turns_are_read_in_the_order_of_their_sessions(tmp_path: Path) -> None:
     lines = list(read(saved(tmp_path, SAMPLE)))
     assert [(line.key, line.session, line.speaker, line.role, line.metadata) for line in lines] == [
         ("locomo:conv-1:D1:1", "session_1", "Ida", "user", {"dia_id": "D1:1"}),
@@ -65,12 +65,12 @@ def test_turns_come_in_the_order_of_their_sessions(tmp_path: Path) -> None:
     ]
 
 
-def test_an_image_is_remembered_by_its_caption(tmp_path: Path) -> None:
+def test_an_image_is_imported_as_its_caption(tmp_path: Path) -> None:
     texts = [line.text for line in read(saved(tmp_path, [SAMPLE]))]
     assert texts[1:3] == ["Show me! [image: a kite]", "[image]"]
 
 
-def test_samples_are_chosen_by_id_and_kept_apart(tmp_path: Path) -> None:
+def test_samples_are_selected_by_id_and_have_separate_sessions(tmp_path: Path) -> None:
     path = saved(tmp_path, [SAMPLE, {**SAMPLE, "sample_id": "conv-2"}])
     assert {line.session for line in read(path, only=["conv-2"])} == {"session_1", "session_2"}
     assert {line.session for line in read(path)} == {
@@ -94,24 +94,24 @@ def test_samples_are_chosen_by_id_and_kept_apart(tmp_path: Path) -> None:
         (changed(session_1_date_time=None), 'conv-1: "session_1_date_time" is None'),
     ],
 )
-def test_each_bad_file_is_refused_with_its_place(tmp_path: Path, value: object, complaint: str) -> None:
+def test_each_invalid_file_is_rejected_with_the_place(tmp_path: Path, value: object, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"locomo\.json, .*{complaint}|locomo\.json: {complaint}"):
         list(read(saved(tmp_path, value)))
 
 
-def test_an_unknown_sample_is_refused_with_the_choice(tmp_path: Path) -> None:
+def test_an_unknown_sample_is_rejected_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="there is no sample 'conv-9'; choose from conv-1"):
         list(read(saved(tmp_path, SAMPLE), only=["conv-9"]))
 
 
 @pytest.mark.parametrize("field", ["session_01", "session_１", "session_" + "9" * 5000])
-def test_a_session_whose_number_is_not_written_plainly_is_named(tmp_path: Path, field: str) -> None:
+def test_an_invalid_session_number_is_reported(tmp_path: Path, field: str) -> None:
     turns = [{"speaker": "Ida", "dia_id": "D7:1", "text": "Hello."}]
     with pytest.raises(BadFile, match=r"conv-1: invalid session 'session_.*number sessions session_1, session_2"):
         list(read(saved(tmp_path, changed(**{field: turns}))))
 
 
-def test_a_session_at_the_end_of_time_is_named(tmp_path: Path) -> None:
+def test_a_session_that_exceeds_the_year_9999_is_reported(tmp_path: Path) -> None:
     turns = [{"speaker": "Ida", "dia_id": f"D3:{n}", "text": "Hello."} for n in range(1, 4)]
     late = changed(session_3=turns, session_3_date_time="9999-12-31T23:59:58")
     with pytest.raises(BadFile, match=r"session_3\[3\]: the session begins too late for its turns"):

@@ -48,7 +48,7 @@ def test_a_message_that_only_calls_a_tool_needs_no_content(tmp_path: Path) -> No
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
 
-def test_the_words_beside_a_picture_are_kept_and_the_picture_is_counted(tmp_path: Path) -> None:
+def test_text_with_a_picture_is_imported_and_the_picture_counted(tmp_path: Path) -> None:
     parts = [PICTURE, {"type": "text", "text": "What plant"}, PICTURE, {"type": "text", "text": "is this?"}]
     talk = [{"role": "user", "content": parts}, {"role": "assistant", "content": "A fern."}]
     skipped: Counter[str] = Counter()
@@ -60,20 +60,20 @@ def test_the_words_beside_a_picture_are_kept_and_the_picture_is_counted(tmp_path
 @pytest.mark.parametrize(
     "parts", [[PICTURE], [PICTURE, {"type": "input_audio"}], [PICTURE, {"type": "text", "text": ""}]]
 )
-def test_a_message_of_nothing_but_pictures_is_passed_over_and_counted(tmp_path: Path, parts: list[object]) -> None:
+def test_a_message_of_pictures_only_is_skipped_and_counted(tmp_path: Path, parts: list[object]) -> None:
     talk = [{"role": "user", "content": parts}, {"role": "assistant", "content": "A fern."}]
     skipped: Counter[str] = Counter()
     assert [line.text for line in read(saved(tmp_path, talk), skipped=skipped)] == ["A fern."]
     assert skipped == {"without words": 1}
 
 
-def test_a_longer_talk_shares_the_keys_of_its_beginning(tmp_path: Path) -> None:
+def test_a_longer_conversation_has_the_same_keys_at_its_beginning(tmp_path: Path) -> None:
     keys = [line.key for line in read(saved(tmp_path, TALK))]
     longer = [line.key for line in read(saved(tmp_path, [*TALK, {"role": "user", "content": "Thanks!"}]))]
     assert (longer[:4], len(set(longer))) == (keys, 5)
 
 
-def test_a_file_is_one_session_and_another_of_its_name_another_one(tmp_path: Path) -> None:
+def test_two_files_of_one_name_are_two_sessions(tmp_path: Path) -> None:
     def sessions(said: str) -> set[str | None]:
         system = {"role": "system", "content": "You are helpful."}
         return {line.session for line in read(saved(tmp_path, [system, {"role": "user", "content": said}]))}
@@ -93,13 +93,13 @@ def test_a_file_is_one_session_and_another_of_its_name_another_one(tmp_path: Pat
         ([{"content": "a", "role": "narrator"}], "message 1: \"role\" is 'narrator'"),
     ],
 )
-def test_each_bad_message_is_refused_with_its_number(tmp_path: Path, value: object, complaint: str) -> None:
+def test_each_invalid_message_is_rejected_with_its_number(tmp_path: Path, value: object, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"talk\.json.*{complaint}"):
         list(read(saved(tmp_path, value)))
 
 
 @pytest.mark.parametrize("value", [[], {}, {"messages": []}, [1], [{"conversation": {}}], "text"])
-def test_other_json_is_not_taken_for_messages(value: object) -> None:
+def test_other_json_is_not_recognised_as_messages(value: object) -> None:
     assert not is_messages(value)
 
 
@@ -113,5 +113,5 @@ def test_other_json_is_not_taken_for_messages(value: object) -> None:
         {"messages": []},
     ],
 )
-def test_a_first_message_without_a_role_or_without_content_is_not_of_a_chat_api(value: object) -> None:
+def test_messages_need_a_role_and_content_to_be_recognised(value: object) -> None:
     assert not is_messages(value)

@@ -47,7 +47,7 @@ EXPORTS: dict[str, object] = {
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_an_export_of_another_service_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
+def test_an_export_of_another_service_is_rejected_by_name(tmp_path: Path, name: str) -> None:
     path = tmp_path / "export.json"
     path.write_text(json.dumps(EXPORTS[name]), encoding="utf-8")
     for form in (None, "messages"):
@@ -55,12 +55,12 @@ def test_an_export_of_another_service_is_refused_by_its_name(tmp_path: Path, nam
             list(open_reader(path, form)())
 
 
-def test_the_messages_of_a_chat_api_are_no_export_of_another_service() -> None:
+def test_messages_of_a_chat_api_belong_to_no_other_service() -> None:
     message = {"role": "user", "content": "Hi!", "type": "message", "id": "m1"}
     assert detect_service([message]) is None
     assert detect_service({"messages": [message], "model": "m", "channel": "c"}) is None
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], {}, [[]], {"messages": {}}, {"messages": [1]}, {"turns": None}])
-def test_json_of_any_other_shape_is_of_no_service(value: object) -> None:
+def test_json_of_an_unknown_structure_belongs_to_no_service(value: object) -> None:
     assert detect_service(value) is None

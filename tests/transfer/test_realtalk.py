@@ -31,7 +31,7 @@ def saved(folder: Path, value: object = CHAT, name: str = "Chat_1_Ida_Tom") -> P
     return path
 
 
-def test_messages_keep_their_own_times_and_ids(tmp_path: Path) -> None:
+def test_messages_have_their_own_times_and_ids(tmp_path: Path) -> None:
     lines = list(read(saved(tmp_path)))
     assert [(line.text, line.speaker, line.session, line.key) for line in lines] == [
         ("Hi Tom", "Ida", "session_1", "realtalk:Chat_1_Ida_Tom:D1:1"),
@@ -42,7 +42,7 @@ def test_messages_keep_their_own_times_and_ids(tmp_path: Path) -> None:
     assert lines[2].said_at == datetime(2024, 5, 8, 13, 56, tzinfo=UTC)
 
 
-def test_a_folder_holds_several_chats_and_keeps_them_apart(tmp_path: Path) -> None:
+def test_the_chats_of_a_folder_have_separate_sessions(tmp_path: Path) -> None:
     saved(tmp_path)
     saved(tmp_path, name="Chat_2")
     assert {line.session for line in read(tmp_path)} == {
@@ -63,12 +63,12 @@ def test_a_folder_holds_several_chats_and_keeps_them_apart(tmp_path: Path) -> No
         ({"session_1": [{"text": 3, "speaker": "Ida"}]}, '"text" is 3'),
     ],
 )
-def test_each_bad_chat_is_refused_with_its_place(tmp_path: Path, value: object, complaint: str) -> None:
+def test_each_invalid_chat_is_rejected_with_the_place(tmp_path: Path, value: object, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"Chat_1_Ida_Tom\.json, .*{complaint}"):
         list(read(saved(tmp_path, value)))
 
 
-def test_an_empty_folder_and_an_unknown_chat_are_refused(tmp_path: Path) -> None:
+def test_an_empty_folder_and_an_unknown_chat_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"no \.json file in this folder"):
         list(read(tmp_path))
     saved(tmp_path)
@@ -76,7 +76,7 @@ def test_an_empty_folder_and_an_unknown_chat_are_refused(tmp_path: Path) -> None
         list(read(tmp_path, only=["x"]))
 
 
-def test_a_session_at_the_end_of_time_is_named(tmp_path: Path) -> None:
+def test_a_session_that_exceeds_the_year_9999_is_reported(tmp_path: Path) -> None:
     turns = [{"text": "Later", "speaker": "Tom"}, {"text": "Still", "speaker": "Tom"}]
     late = {**CHAT, "session_2": turns, "session_2_date_time": "9999-12-31T23:59:59"}
     with pytest.raises(BadFile, match="the session begins too late"):

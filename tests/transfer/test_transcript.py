@@ -59,7 +59,7 @@ def test_the_docstring_shows_what_is_tested() -> None:
     ["https://example.org", "12:30 is fine", "12: the dozen", "the plan is this: go", "The plan is this: go",
      "One Two Three Four Five: no", "A" * 41 + ": too long", "[note: this]", ": nobody"],
 )  # fmt: skip
-def test_what_is_no_name_goes_on_with_the_message_before(tmp_path: Path, text: str) -> None:
+def test_text_without_a_name_continues_the_message_before(tmp_path: Path, text: str) -> None:
     (line,) = read(saved(tmp_path, f"Ann: hello\n{text}\n"))
     assert line.text == f"hello\n{text}"
 
@@ -92,7 +92,7 @@ def test_without_dates_lines_have_no_time(tmp_path: Path) -> None:
     assert [line.said_at for line in read(saved(tmp_path, "Ann: a\nBob: b"))] == [None, None]
 
 
-def test_a_zone_may_be_given(tmp_path: Path) -> None:
+def test_the_time_zone_is_used(tmp_path: Path) -> None:
     east = timezone(timedelta(hours=8))
     (line,) = read(saved(tmp_path, "[2024-05-01 10:22] Ann: hi"), tz=east)
     assert line.said_at == datetime(2024, 5, 1, 10, 22, tzinfo=east)
@@ -107,12 +107,12 @@ def test_a_clock_that_goes_back_by_more_than_half_a_day_has_passed_midnight(tmp_
     assert [line.said_at for line in read(saved(tmp_path, after_header))] == [at(7, 0, 5)]
 
 
-def test_an_empty_first_line_is_filled_by_what_follows(tmp_path: Path) -> None:
+def test_a_message_may_begin_on_the_line_after_its_name(tmp_path: Path) -> None:
     (line,) = read(saved(tmp_path, "Ann:\n\n  So it began.\n"))
     assert line.text == "So it began."
 
 
-def test_the_same_words_twice_are_two_lines_with_two_keys_each_time(tmp_path: Path) -> None:
+def test_repeated_words_are_two_lines_with_stable_keys(tmp_path: Path) -> None:
     path = saved(tmp_path, "Ann: yes\nBob: yes\nAnn: yes\n")
     keys = [line.key for line in read(path)]
     assert len(set(keys)) == 3
@@ -125,37 +125,37 @@ def keys(folder: Path, text: str, name: str = "diary.txt", **more: Any) -> list[
     return [line.key for line in read(saved(folder, text, name), **more)]
 
 
-def test_a_copy_under_another_name_brings_the_same_keys_whoever_is_the_bot_and_wherever(tmp_path: Path) -> None:
+def test_keys_do_not_depend_on_file_name_bot_or_time_zone(tmp_path: Path) -> None:
     again = keys(tmp_path, SAMPLE, "copy.txt", assistant=("Ann",), tz=timezone(timedelta(hours=8)))
     assert again == keys(tmp_path, SAMPLE)
 
 
-def test_two_chats_of_one_name_are_two_conversations(tmp_path: Path) -> None:
+def test_two_files_of_one_name_are_two_conversations(tmp_path: Path) -> None:
     one = list(read(saved(tmp_path, "Ann: hi\nBob: yes\nAnn: good\n")))
     two = list(read(saved(tmp_path, "Bob: hello\nBob: yes\nAnn: good\n")))
     assert not {line.key for line in one} & {line.key for line in two}
     assert {line.session for line in one}.isdisjoint({line.session for line in two})
 
 
-def test_of_two_chats_without_times_only_a_shared_opening_is_the_same(tmp_path: Path) -> None:
+def test_chats_without_times_share_keys_only_for_a_common_beginning(tmp_path: Path) -> None:
     one = keys(tmp_path, "Bot: How can I help?\nAnn: tea\nBot: Sure.\n")
     two = keys(tmp_path, "Bot: How can I help?\nAnn: coffee\nBot: Sure.\n")
     assert one[0] == two[0]
     assert not set(one[1:]) & set(two[1:])
 
 
-def test_messages_with_times_are_known_again_wherever_the_file_begins(tmp_path: Path) -> None:
+def test_messages_with_times_are_recognised_wherever_the_file_begins(tmp_path: Path) -> None:
     day = "[2024-05-07 09:12] Ann: yes\n[2024-05-07 09:12] Ann: yes\n[2024-05-07 09:13] Bob: ok\n"
     later = keys(tmp_path, day + "[2024-05-08 10:00] Ann: more\n")
     assert len(set(later)) == 4
     assert keys(tmp_path, "[2024-05-01 08:00] Bob: before\n" + day)[1:] == later[:3]
 
 
-def test_two_sessions_of_one_day_with_the_same_words_are_two(tmp_path: Path) -> None:
+def test_two_sessions_of_one_day_with_the_same_words_are_distinct(tmp_path: Path) -> None:
     assert len(set(keys(tmp_path, "2024-05-06\nAnn: hi\n2024-05-06\nAnn: hi\n"))) == 2
 
 
-def test_the_name_of_a_file_may_be_as_long_as_names_can_be(tmp_path: Path) -> None:
+def test_a_file_name_may_have_the_greatest_length(tmp_path: Path) -> None:
     assert len(list(read(saved(tmp_path, "Ann: hi", "n" * 250 + ".txt")))) == 1
 
 
@@ -174,7 +174,7 @@ def test_the_name_of_a_file_may_be_as_long_as_names_can_be(tmp_path: Path) -> No
         "05/06/2024",
     ],
 )
-def test_what_almost_tells_a_time_is_refused_with_the_remedy(tmp_path: Path, text: str) -> None:
+def test_an_almost_valid_time_is_rejected_with_a_remedy(tmp_path: Path, text: str) -> None:
     with pytest.raises(
         BadFile, match=r"diary\.txt, line 3: '.*' begins with no time, .*; write it as 2024-05-31 or \["
     ):
@@ -186,12 +186,12 @@ def test_what_almost_tells_a_time_is_refused_with_the_remedy(tmp_path: Path, tex
     ["12:30", "1.2.34", "2024", "5/6", "It was 2023-13-45 or so.", "[see 3:16] John: read it", "[1] Mia: a note",
      "[2024-05-01 10:22:33] panic at line 7", "on 31 June 2024 we met", "- 10:15 tea", "192.168.2.2024"],
 )  # fmt: skip
-def test_what_only_speaks_of_times_goes_on_with_the_message_before(tmp_path: Path, text: str) -> None:
+def test_text_about_times_continues_the_message_before(tmp_path: Path, text: str) -> None:
     (line,) = read(saved(tmp_path, f"2024-05-01\nAnn: hello\n{text}\n"))
     assert line.text == f"hello\n{text}"
 
 
-def test_brackets_that_hold_no_time_belong_to_the_text(tmp_path: Path) -> None:
+def test_brackets_without_a_time_belong_to_the_text(tmp_path: Path) -> None:
     (line,) = read(saved(tmp_path, "Ann: look\n[a photo] of the sea\n"))
     assert line.text == "look\n[a photo] of the sea"
 
@@ -207,7 +207,7 @@ def test_brackets_that_hold_no_time_belong_to_the_text(tmp_path: Path) -> None:
         ("[10:22] Ann: hi\n", r"line 1: the time '\[10:22\] Ann: hi' is on an unknown day"),
     ],
 )
-def test_each_bad_transcript_is_refused_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
+def test_each_invalid_transcript_is_rejected_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"diary\.txt, {complaint}"):
         list(read(saved(tmp_path, text)))
 
@@ -221,8 +221,6 @@ turns = st.lists(st.tuples(st.sampled_from(["Ann", "Bob Miller", "小明"]), sen
 
 
 @given(turns=turns)
-def test_what_was_said_comes_back_in_order(
-    turns: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_messages_are_read_in_order(turns: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = saved(tmp_path_factory.mktemp("t"), "".join(f"{name}: {text}\n" for name, text in turns))
     assert [(line.speaker, line.text) for line in read(path)] == [(name, text.strip()) for name, text in turns]

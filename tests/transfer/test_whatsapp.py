@@ -56,7 +56,7 @@ def days(folder: Path, *dates: str) -> list[str]:
     ],
     ids=["iphone", "android"],
 )
-def test_an_export_is_read_and_what_holds_no_words_is_counted(
+def test_an_export_is_read_and_entries_without_words_are_counted(
     tmp_path: Path, text: str, times: list[str], left: dict[str, int]
 ) -> None:
     skipped: Counter[str] = Counter()
@@ -96,7 +96,7 @@ def test_the_docstring_shows_what_is_read(tmp_path: Path) -> None:
         (["13/06/2024", "12/06/2024"], ["2024-06-13", "2024-06-12"]),
     ],
 )
-def test_whether_the_day_comes_first_is_told_by_the_whole_file(
+def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
     tmp_path: Path, dates: list[str], read_as: list[str]
 ) -> None:
     assert days(tmp_path, *dates) == read_as
@@ -116,7 +116,7 @@ def test_a_phone_number_is_a_name(tmp_path: Path) -> None:
     assert (line.speaker, line.text) == ("+49 170 1234567", "hi: you")
 
 
-def test_a_later_export_that_begins_elsewhere_shares_the_keys_of_what_it_shares(tmp_path: Path) -> None:
+def test_a_later_export_has_the_same_keys_for_common_messages(tmp_path: Path) -> None:
     day = "13/06/2024, 10:00 - Ann: yes\n"
     first = [line.key for line in read(saved(tmp_path, day + day))]
     assert len(set(first)) == 2
@@ -128,14 +128,14 @@ def test_a_later_export_that_begins_elsewhere_shares_the_keys_of_what_it_shares(
     assert later[1:] == first
 
 
-def test_a_chat_that_has_grown_shares_the_keys_of_its_beginning(tmp_path: Path) -> None:
+def test_a_longer_export_has_the_same_keys_at_its_beginning(tmp_path: Path) -> None:
     chat = "13/06/2024, 10:00 - Ann: yes\n13/06/2024, 10:00 - Ann: yes\n13/06/2024, 10:00 - Bob: ok\n"
     keys = [line.key for line in read(saved(tmp_path, chat))]
     grown = [line.key for line in read(saved(tmp_path, chat + "13/06/2024, 10:00 - Cem: yes\n"))]
     assert (grown[:3], len(set(grown))) == (keys, 4)
 
 
-def test_the_same_short_answer_in_the_same_minute_of_two_chats_is_two(tmp_path: Path) -> None:
+def test_equal_answers_in_one_minute_of_two_chats_are_distinct(tmp_path: Path) -> None:
     def answer(question: str) -> str | None:
         chat = f"05/06/24, 18:05 - Bob: {question}\n05/06/24, 18:06 - Ann: Yes\n"
         return [line.key for line in read(saved(tmp_path, chat))][1]
@@ -174,19 +174,19 @@ def test_a_longer_name_is_a_name(tmp_path: Path, name: str) -> None:
     assert chat(tmp_path, "Ann: hello", f"{name}: hi")[0] == [("Ann", "hello"), (name, "hi")]
 
 
-def test_whoever_speaks_often_has_a_name_however_long(tmp_path: Path) -> None:
+def test_a_frequent_speaker_may_have_a_long_name(tmp_path: Path) -> None:
     lines, _ = chat(tmp_path, "Ann: hello", *["Ann of the green house: hi"] * 3)
     assert len(lines) == 4
 
 
-def test_words_in_angle_brackets_or_behind_a_mark_are_words(tmp_path: Path) -> None:
+def test_words_in_angle_brackets_or_after_a_mark_are_words(tmp_path: Path) -> None:
     said = ["<https://example.org/recipe>", "<sigh>", "\u200e+49 170 1234567 is my new number"]
     lines, skipped = chat(tmp_path, *(f"Ann: {each}" for each in ["Hello", *said]))
     assert [text for _, text in lines] == ["Hello", *said]
     assert skipped == {}
 
 
-def test_what_a_group_says_in_its_own_name_is_no_message(tmp_path: Path) -> None:
+def test_messages_of_the_group_itself_are_skipped(tmp_path: Path) -> None:
     group = ("Flat 4: \u200eMessages and calls are end-to-end encrypted.", "Flat 4: \u200eAnn added Bob")
     lines, skipped = chat(tmp_path, *group, "Ann: hi")
     assert (lines, skipped) == ([("Ann", "hi")], {"without words": 2})
@@ -195,7 +195,7 @@ def test_what_a_group_says_in_its_own_name_is_no_message(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("space", ["\t", "\n"])
-def test_endless_space_is_read_in_no_time(tmp_path: Path, space: str) -> None:
+def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
     began = perf_counter()
     (line,) = chat(tmp_path, f"Ann: a{space * 100_000}b")[0]
     assert len(line[1]) == 100_002
@@ -211,7 +211,7 @@ def test_endless_space_is_read_in_no_time(tmp_path: Path, space: str) -> None:
         ("\nhello\n", "line 2: no message begins with 'hello'; give the file as exported"),
     ],
 )
-def test_each_bad_export_is_refused_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
+def test_each_invalid_export_is_rejected_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"_chat\.txt, {complaint}"):
         list(read(saved(tmp_path, text)))
 

@@ -13,7 +13,7 @@ from everthread.transfer.whatsapp_phrases import is_system_message, strip_edit_m
         "This message was deleted", "\u200eYou deleted this message.", "\u200eMissed voice call, \u200eTap to call",
     ],
 )  # fmt: skip
-def test_media_left_out_deleted_messages_and_calls_hold_no_words(text: str) -> None:
+def test_omitted_media_deleted_messages_and_calls_are_system_messages(text: str) -> None:
     assert is_system_message(text)
 
 
@@ -24,11 +24,11 @@ def test_media_left_out_deleted_messages_and_calls_hold_no_words(text: str) -> N
         "\u200ePOLL:\nWhich day?", "This message was deleted by you",
     ],
 )  # fmt: skip
-def test_all_else_is_words(text: str) -> None:
+def test_other_text_is_not_a_system_message(text: str) -> None:
     assert not is_system_message(text)
 
 
-def test_the_remark_that_a_message_was_edited_is_no_part_of_it() -> None:
+def test_the_mark_of_an_edited_message_is_removed() -> None:
     assert strip_edit_mark("I did. \u200e<This message was edited>") == "I did."
     assert strip_edit_mark("I did.\n<This message was edited>") == "I did."
     assert strip_edit_mark(" <This message was edited> no") == " <This message was edited> no"

@@ -11,7 +11,7 @@ from everthread.stores.postgres import batch_writer, bulk_insert
 from everthread.testing import HashEmbedder
 
 
-def test_rows_go_in_runs_of_no_more_than_a_statement_may_bring(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_split_into_statements_of_limited_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_insert, "MAX_STATEMENT_BYTES", 1000)
     rows = [(n, "x" * size, b"y" * size) for n, size in enumerate([10, 50, 70, 500, 1, 1, 0, 120, 900])]
     found = list(bulk_insert.split_by_size(rows))
@@ -19,7 +19,7 @@ def test_rows_go_in_runs_of_no_more_than_a_statement_may_bring(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("large", [0, batch_writer.MAX_PIPELINE_BYTES])
-def test_a_batch_sent_in_many_runs_is_the_same(
+def test_a_batch_split_into_many_statements_is_stored_completely(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int
 ) -> None:
     monkeypatch.setattr(bulk_insert, "MAX_STATEMENT_BYTES", 2000)

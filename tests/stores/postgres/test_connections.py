@@ -52,7 +52,7 @@ def asked(server: Database) -> None:
     server.retry(once)
 
 
-def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own: postgres.Own) -> None:
+def test_the_first_call_waits_for_a_starting_server(own: postgres.Own) -> None:
     own.kill()
     starting = threading.Timer(1, own.start)
     starting.start()
@@ -62,7 +62,7 @@ def test_the_first_call_of_a_process_waits_too_while_the_server_is_starting(own:
     store.close()
 
 
-def test_many_threads_at_a_deaf_server_are_refused_together(deaf: str) -> None:
+def test_an_unresponsive_server_fails_many_threads_at_once(deaf: str) -> None:
     """Whether its tables have been seen before or not."""
     server, store = Database(deaf, timeout_s=1), PostgresStore(deaf, timeout_s=1)
     for call in (lambda: asked(server), lambda: store.exists("alice")):
@@ -88,7 +88,7 @@ def test_a_process_forked_while_another_thread_connects_does_not_hang(deaf: str)
     assert ended == (child, 0)
 
 
-def test_a_server_that_lets_no_more_in_is_waited_for_and_told_of(own: postgres.Own) -> None:
+def test_a_call_waits_for_a_full_server_and_then_reports_it(own: postgres.Own) -> None:
     with ExitStack() as crowd:
         try:
             while True:

@@ -43,7 +43,7 @@ def test_a_url_is_shown_without_its_password(url: str, without: str) -> None:
         ("host=here password=zqx", "is no Postgres URL; write postgresql://user@host/database"),
     ],
 )
-def test_a_malformed_url_is_refused_with_the_remedy_and_without_its_password(url: str, words: str) -> None:
+def test_a_malformed_url_is_rejected_with_a_remedy_and_without_its_password(url: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as refused:
         Database(url)
     assert SECRET not in str(refused.value)
@@ -52,11 +52,11 @@ def test_a_malformed_url_is_refused_with_the_remedy_and_without_its_password(url
 @pytest.mark.parametrize(
     "url", ["postgresql://ann:zq%40x@one:5432,two:5433/db?target_session_attrs=primary", "postgres:///db?host=/tmp"]
 )
-def test_a_url_may_be_whatever_the_driver_knows(url: str) -> None:
+def test_every_url_that_the_driver_accepts_is_accepted(url: str) -> None:
     assert "application_name=everthread" in Database(url).conninfo
 
 
-def test_what_the_url_says_goes_before_our_defaults() -> None:
+def test_parameters_of_the_url_override_the_defaults() -> None:
     conninfo = Database("postgresql://host/db?connect_timeout=30&application_name=mine").conninfo
     assert "connect_timeout=30" in conninfo
     assert "application_name=mine" in conninfo

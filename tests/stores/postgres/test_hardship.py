@@ -61,7 +61,7 @@ def store(postgres_server: str) -> Iterator[PostgresStore]:
 # ------------------------------------------------------------------------------ kill -9
 
 
-def test_a_server_killed_while_many_write_has_lost_nothing_and_doubled_nothing(own: postgres.Own) -> None:
+def test_a_server_killed_during_writes_loses_and_duplicates_nothing(own: postgres.Own) -> None:
     chance = random.Random(4)
     stop, kept = threading.Event(), list[tuple[int, str]]()
     with postgres.database(own.url) as url:
@@ -93,7 +93,7 @@ def test_a_server_killed_while_many_write_has_lost_nothing_and_doubled_nothing(o
         store.close()
 
 
-def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_on(own: postgres.Own) -> None:
+def test_a_store_reports_a_stopped_server_and_works_again_after_its_restart(own: postgres.Own) -> None:
     with postgres.database(own.url) as url:
         store = PostgresStore(url, timeout_s=1.5)
         memory = opened(store)
@@ -113,7 +113,7 @@ def test_while_the_server_is_down_an_error_says_so_and_then_the_same_store_goes_
         store.close()
 
 
-def test_a_line_lost_in_a_crash_is_not_taken_for_another_that_got_its_number(own: postgres.Own) -> None:
+def test_a_line_lost_in_a_crash_is_not_confused_with_another_of_its_number(own: postgres.Own) -> None:
     """After a crash the server gives numbers of transactions, and we those of lines, once more."""
     with postgres.database(own.url) as url, Proxy(url) as proxy:
         store = PostgresStore(proxy.url, timeout_s=PATIENCE)
@@ -155,7 +155,7 @@ def behind(proxy: Proxy) -> Iterator[PostgresStore]:
 
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("key", [None, "k1"])
-def test_a_line_whose_acknowledgement_is_lost_is_kept_once(
+def test_a_line_whose_acknowledgement_is_lost_is_stored_once(
     proxy: Proxy, behind: PostgresStore, heard: bool, key: str | None
 ) -> None:
     memory = opened(behind)
@@ -170,7 +170,9 @@ def test_a_line_whose_acknowledgement_is_lost_is_kept_once(
 
 
 @pytest.mark.parametrize("heard", [True, False])
-def test_so_is_a_batch_into_a_new_bank(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+def test_a_batch_whose_acknowledgement_is_lost_is_stored_once_in_a_new_bank(
+    proxy: Proxy, behind: PostgresStore, heard: bool
+) -> None:
     memory = opened(behind, "bob")
     proxy.set(lambda: heard)
     lines = memory.observe_many([NewLine(f"Line {n}.", key=f"k{n % 20}") for n in range(30)])
@@ -181,7 +183,9 @@ def test_so_is_a_batch_into_a_new_bank(proxy: Proxy, behind: PostgresStore, hear
 
 
 @pytest.mark.parametrize("heard", [True, False])
-def test_so_is_a_unit_that_supersedes_another(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+def test_a_superseding_unit_whose_acknowledgement_is_lost_is_stored_once(
+    proxy: Proxy, behind: PostgresStore, heard: bool
+) -> None:
     memory = opened(behind)
     line = next(memory.lines())
     first = memory.add_unit(NewUnit("note", "Somebody came.", 1, 1, line.said_at))
@@ -195,7 +199,9 @@ def test_so_is_a_unit_that_supersedes_another(proxy: Proxy, behind: PostgresStor
 
 
 @pytest.mark.parametrize("heard", [True, False])
-def test_so_are_units_that_come_together(proxy: Proxy, behind: PostgresStore, heard: bool) -> None:
+def test_replaced_units_whose_acknowledgement_is_lost_are_stored_once(
+    proxy: Proxy, behind: PostgresStore, heard: bool
+) -> None:
     memory = opened(behind)
     line = next(memory.lines())
     units = [NewUnit("chunk", text, 1, 1, line.said_at, sources=(1,)) for text in ("Hel", "lo.")]
@@ -210,7 +216,7 @@ def test_so_are_units_that_come_together(proxy: Proxy, behind: PostgresStore, he
 
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("everything", [True, False])
-def test_what_is_forgotten_has_one_receipt_though_its_acknowledgement_was_lost(
+def test_forgetting_writes_one_receipt_if_its_acknowledgement_is_lost(
     proxy: Proxy, behind: PostgresStore, heard: bool, everything: bool
 ) -> None:
     memory = opened(behind)
@@ -224,7 +230,7 @@ def test_what_is_forgotten_has_one_receipt_though_its_acknowledgement_was_lost(
         memory.forget(seq=1)
 
 
-def test_where_the_server_is_gone_for_good_nobody_says_that_nothing_was_kept(
+def test_a_lost_commit_on_a_stopped_server_is_reported_as_unknown(
     proxy: Proxy, behind: PostgresStore, store: PostgresStore
 ) -> None:
     memory = opened(behind)
@@ -246,7 +252,7 @@ def test_where_the_server_is_gone_for_good_nobody_says_that_nothing_was_kept(
 # ------------------------------------------------------------------------------- poolers
 
 
-def test_behind_a_pooler_that_gives_each_transaction_another_connection_all_goes_on(store: PostgresStore) -> None:
+def test_a_pooler_may_give_each_transaction_another_connection(store: PostgresStore) -> None:
     with Pooler(url_of(store)) as pooler:
         careless = psycopg.connect(pooler.url, prepare_threshold=0, autocommit=True)
         with careless, pytest.raises(psycopg.errors.InvalidSqlStatementName):
@@ -282,7 +288,7 @@ def test_many_threads_share_few_connections(store: PostgresStore) -> None:
     few.close()
 
 
-def test_a_store_that_was_closed_opens_itself_again_also_under_others_hands(store: PostgresStore) -> None:
+def test_a_closed_store_reopens_even_while_other_threads_use_it(store: PostgresStore) -> None:
     memory = opened(store)
     memory.observe("One.")
     store.close()
@@ -296,7 +302,7 @@ def test_a_store_that_was_closed_opens_itself_again_also_under_others_hands(stor
         assert sorted(each.result().seq for each in writing) == list(range(3, 43))
 
 
-def test_when_all_connections_are_busy_the_error_says_so(store: PostgresStore) -> None:
+def test_busy_connections_are_reported(store: PostgresStore) -> None:
     few = PostgresStore(url_of(store), max_connections=1, timeout_s=0.5)
     opened(few)
     with few.database.read_transaction("alice") as db:
@@ -307,7 +313,7 @@ def test_when_all_connections_are_busy_the_error_says_so(store: PostgresStore) -
     few.close()
 
 
-def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: PostgresStore) -> None:
+def test_an_error_leaves_no_open_transaction_and_a_usable_connection(store: PostgresStore) -> None:
     few = PostgresStore(url_of(store), max_connections=1)
     memory = opened(few)
     memory.observe("Hello.")
@@ -338,7 +344,7 @@ def test_an_error_leaves_no_transaction_open_and_its_connection_whole(store: Pos
 # ---------------------------------------------------------------------------- many writers
 
 
-def test_many_processes_and_threads_write_one_bank_and_many(store: PostgresStore) -> None:
+def test_many_processes_and_threads_write_shared_and_separate_banks(store: PostgresStore) -> None:
     url = url_of(store)
     commands = [
         [sys.executable, str(Path(crowd.__file__)), "apart", url, *map(str, (who, THREADS, LINES))]
@@ -357,13 +363,13 @@ def test_many_processes_and_threads_write_one_bank_and_many(store: PostgresStore
         assert store.check(bank) == []
 
 
-def test_a_process_that_was_forked_has_connections_of_its_own(store: PostgresStore) -> None:
+def test_a_forked_process_has_its_own_connections(store: PostgresStore) -> None:
     command = [sys.executable, str(Path(forked.__file__)), url_of(store), "beside"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("40 [] True\n", "", 0)
 
 
-def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(store: PostgresStore) -> None:
+def test_writers_wait_only_for_writers_of_the_same_bank(store: PostgresStore) -> None:
     alice, bob = opened(store, "alice"), opened(store, "bob")
     alice.observe("Hello.")
     with ThreadPoolExecutor(1) as pool:
@@ -377,7 +383,7 @@ def test_writers_of_one_bank_wait_for_each_other_and_not_for_those_of_another(st
         assert waiting.result(PATIENCE).seq == 2
 
 
-def test_a_bank_made_and_forgotten_by_many_at_once_is_sound_in_the_end(store: PostgresStore) -> None:
+def test_a_bank_created_and_forgotten_concurrently_stays_sound(store: PostgresStore) -> None:
     def work(thread: int) -> None:
         for n in range(6):
             memory = opened(store, "brief")
@@ -392,7 +398,7 @@ def test_a_bank_made_and_forgotten_by_many_at_once_is_sound_in_the_end(store: Po
     assert store.check("brief") == []
 
 
-def test_a_connection_whose_client_has_vanished_does_not_lock_its_bank_for_long(store: PostgresStore) -> None:
+def test_a_vanished_client_does_not_lock_its_bank_for_long(store: PostgresStore) -> None:
     opened(store)
     with store.database.write_transaction("alice") as db:
         row = db.execute("SHOW idle_in_transaction_session_timeout").fetchone()

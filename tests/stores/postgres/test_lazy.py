@@ -11,7 +11,7 @@ from hardship import PATIENCE
 from everthread.stores.postgres.lazy import Lazy
 
 
-def test_many_threads_make_it_once_and_all_have_it() -> None:
+def test_many_threads_create_the_value_once() -> None:
     made: list[int] = []
 
     def make() -> int:
@@ -27,7 +27,7 @@ def test_many_threads_make_it_once_and_all_have_it() -> None:
     assert once.get(PATIENCE) == 2
 
 
-def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
+def test_waiting_threads_share_the_error_and_the_next_call_tries_again() -> None:
     tried: list[int] = []
 
     def make() -> int:
@@ -51,7 +51,7 @@ def test_who_waits_shares_the_error_and_the_next_tries_anew() -> None:
     assert once.get(PATIENCE) == 7
 
 
-def test_nobody_waits_longer_than_his_patience() -> None:
+def test_waiting_ends_after_the_timeout() -> None:
     begun, end = threading.Event(), threading.Event()
 
     def make() -> bool:
@@ -70,7 +70,7 @@ def test_nobody_waits_longer_than_his_patience() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
-def test_a_process_that_was_forked_meanwhile_makes_its_own() -> None:
+def test_a_process_forked_during_creation_creates_its_own_value() -> None:
     begun, end = threading.Event(), threading.Event()
 
     def make() -> int:

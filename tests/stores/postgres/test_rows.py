@@ -43,7 +43,7 @@ def read(url: str, table: str) -> int:
     return int(row[0])
 
 
-def test_stats_reads_a_thousand_lines_at_most_and_no_vector_and_no_word(memory: Memory, database: str) -> None:
+def test_stats_reads_at_most_a_thousand_lines_and_no_vectors_or_postings(memory: Memory, database: str) -> None:
     memory.store.close()
     before = {table: read(database, table) for table in ("line", "vector", "posting")}
     memory.stats()
@@ -55,7 +55,7 @@ def test_stats_reads_a_thousand_lines_at_most_and_no_vector_and_no_word(memory: 
     }
 
 
-def test_the_bytes_that_stats_tells_are_about_those_of_the_rows(memory: Memory, database: str) -> None:
+def test_the_size_in_stats_is_close_to_that_of_the_rows(memory: Memory, database: str) -> None:
     with psycopg.connect(database) as db:
         row = db.execute(
             """SELECT (SELECT sum(pg_column_size(line.*)) FROM everthread.line)
@@ -86,7 +86,7 @@ class Noting(psycopg.Cursor[tuple[Any, ...]]):
         return rows
 
 
-def test_a_check_has_a_thousand_lines_in_hand_at_a_time(memory: Memory, database: str) -> None:
+def test_a_check_reads_a_thousand_lines_at_a_time(memory: Memory, database: str) -> None:
     with psycopg.connect(database, cursor_factory=Noting) as db:
         assert records.find_contradictions(db, "alice") == []
         assert Noting.came == [1000, 1000, 1000, 200, 0]

@@ -50,7 +50,7 @@ def url(postgres_server: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
-def test_a_database_that_cannot_hold_every_character_is_refused(
+def test_a_database_that_cannot_store_every_character_is_rejected(
     postgres_server: str, encoding: Literal["LATIN1", "SQL_ASCII"]
 ) -> None:
     how = f"ENCODING '{encoding}' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'"
@@ -67,14 +67,14 @@ def test_a_database_that_cannot_hold_every_character_is_refused(
             assert db.execute(query).fetchone() == (0,)
 
 
-def test_what_a_client_speaks_by_habit_does_not_matter(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_client_encoding_does_not_matter(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with opened(f"{url}&client_encoding=LATIN1") as memory:
         memory.observe("A thread \U0001f9f5.")
         assert [line.text for line in memory.lines()] == ["A thread \U0001f9f5."]
 
 
-def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
+def test_pgvector_may_be_in_its_own_schema(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         run(url, 'CREATE SCHEMA "ex tensions"', 'CREATE EXTENSION vector SCHEMA "ex tensions"')
         schema.migrate(Database(url))
@@ -87,7 +87,7 @@ def test_pgvector_may_lie_in_a_schema_of_its_own(postgres_server: str) -> None:
                 assert memory.forget(seq=1).lines == 1
 
 
-def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
+def test_a_search_path_without_the_types_is_tolerated(url: str) -> None:
     schema.migrate(Database(url))
     with psycopg.connect(url, autocommit=True) as db:
         name = sql.Identifier(db.info.dbname)
@@ -101,7 +101,7 @@ def test_nobodys_search_path_keeps_us_from_finding_our_types(url: str) -> None:
             assert connection.execute("SHOW search_path").fetchone() == ("app",)
 
 
-def test_a_pgvector_that_is_too_old_is_told_how_to_be_renewed(url: str) -> None:
+def test_an_old_pgvector_is_rejected_with_upgrade_instructions(url: str) -> None:
     schema.migrate(Database(url))
     run(url, "SET allow_system_table_mods = on; UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'")
     for call in (lambda: opened(url), lambda: schema.migrate(Database(url))):
@@ -122,9 +122,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, "more"))
 
 
-def test_who_runs_on_while_the_tables_are_renewed_neither_writes_nor_reads_them(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_process_neither_reads_nor_writes_migrated_tables(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(url) as memory:
         memory.observe("Written before.")
         with monkeypatch.context() as changed:
@@ -138,7 +136,7 @@ def test_who_runs_on_while_the_tables_are_renewed_neither_writes_nor_reads_them(
         assert db.execute("SELECT text FROM everthread.line").fetchall() == [("Written before.",)]
 
 
-def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_migration_waits_for_current_writers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(url) as memory, ThreadPoolExecutor(1) as pool, monkeypatch.context() as changed:
         store = memory.store
         assert isinstance(store, PostgresStore)
@@ -151,7 +149,7 @@ def test_the_tables_are_not_renewed_while_somebody_writes(url: str, monkeypatch:
         assert renewing.result(PATIENCE) == 1
 
 
-def test_a_secured_role_has_the_same_right_to_tables_that_come_later(
+def test_a_secured_role_has_the_same_access_to_tables_of_later_migrations(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
@@ -172,7 +170,7 @@ def first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "VERSION", 1)
 
 
-def test_the_tables_of_the_first_version_are_brought_up_to_date_with_what_is_in_them(
+def test_tables_of_the_first_version_are_migrated_with_their_rows(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
@@ -237,7 +235,7 @@ def state(url: str) -> list[object]:
         return [db.execute(query).fetchall() for query in queries]
 
 
-def test_a_bank_of_an_older_analyser_has_its_words_found_anew_by_whoever_asks_first(url: str) -> None:
+def test_the_first_read_analyses_a_bank_of_an_older_analyser_again(url: str) -> None:
     kettles(url)
     before = state(url)
     aged(url)
@@ -248,7 +246,7 @@ def test_a_bank_of_an_older_analyser_has_its_words_found_anew_by_whoever_asks_fi
     store.close()
 
 
-def test_so_it_has_by_whoever_writes_first_also_under_the_hands_of_a_process_that_runs_on(url: str) -> None:
+def test_the_first_write_analyses_a_bank_of_an_older_analyser_again(url: str) -> None:
     kettles(url)
     with opened(url) as memory:
         aged(url)
@@ -259,7 +257,7 @@ def test_so_it_has_by_whoever_writes_first_also_under_the_hands_of_a_process_tha
         assert memory.store.check("alice") == []
 
 
-def test_many_who_find_an_older_analyser_find_the_words_anew_once(url: str) -> None:
+def test_concurrent_reads_analyse_a_bank_of_an_older_analyser_once(url: str) -> None:
     kettles(url)
     before = state(url)
     aged(url)
@@ -272,7 +270,7 @@ def test_many_who_find_an_older_analyser_find_the_words_anew_once(url: str) -> N
         store.close()
 
 
-def test_a_bank_of_a_later_analyser_is_refused_but_can_be_forgotten(url: str) -> None:
+def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -> None:
     kettles(url)
     with opened(url) as memory:
         run(url, f"UPDATE everthread.bank SET analyser = {ANALYZER_VERSION + 1}")
@@ -301,7 +299,7 @@ def spread(url: str) -> str:
     return url
 
 
-def test_distributing_goes_on_where_it_was_stopped(spread: str) -> None:
+def test_an_interrupted_distribution_is_continued(spread: str) -> None:
     run(spread, "ALTER TABLE pg_dist_partition ADD CHECK (logicalrelid <> 'everthread.speaker'::regclass)")
     with pytest.raises(StoreUnavailable, match="check constraint"):
         schema.distribute(Database(spread))
@@ -311,7 +309,7 @@ def test_distributing_goes_on_where_it_was_stopped(spread: str) -> None:
     assert schema.distribute(Database(spread)) == []
 
 
-def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
+def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_exist(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as changed:
@@ -335,7 +333,7 @@ def test_tables_that_come_later_are_spread_before_keys_lead_from_them(
 
 
 @pytest.mark.parametrize("first", ["secure", "distribute"])
-def test_a_role_of_one_bank_and_spread_tables_exclude_each_other(postgres_server: str, first: str) -> None:
+def test_a_role_of_one_bank_and_distributed_tables_exclude_each_other(postgres_server: str, first: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.migrate(Database(url))
         run(url, FUNCTIONS)
@@ -358,7 +356,7 @@ def citus(spread: str) -> Iterator[str]:
         yield made.url
 
 
-def test_tables_are_made_and_brought_up_to_date_by_statements_that_citus_takes(
+def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Citus(url) as citus:
@@ -372,7 +370,7 @@ def test_tables_are_made_and_brought_up_to_date_by_statements_that_citus_takes(
             assert schema.distributed_tables(db) == set(schema.TABLES)
 
 
-def test_every_write_locks_its_bank_in_a_way_that_citus_holds(citus: str) -> None:
+def test_every_write_locks_its_bank_in_a_way_that_citus_supports(citus: str) -> None:
     with opened(citus) as memory:
         memory.observe_many([NewLine(f"Line {n} of the ferry.", key=f"k{n}", session="s") for n in range(8)])
         memory.correct(1, "The ferry is late.")
@@ -395,7 +393,7 @@ def test_every_write_locks_its_bank_in_a_way_that_citus_holds(citus: str) -> Non
         memory.forget(everything=True)
 
 
-def test_rows_that_lay_here_before_the_tables_were_spread_are_truncated_last_table_first(spread: str) -> None:
+def test_local_rows_of_distributed_tables_are_truncated_last_table_first(spread: str) -> None:
     with opened(spread) as memory:
         memory.observe("The ferry is late.")
     made = schema.distribute(Database(spread))
@@ -408,7 +406,7 @@ def test_rows_that_lay_here_before_the_tables_were_spread_are_truncated_last_tab
     assert len(made) == len(schema.TABLES) + len(tables)
 
 
-def test_what_is_forgotten_is_cleared_on_every_server(spread: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_forgotten_rows_are_cleared_on_every_server(spread: str, caplog: pytest.LogCaptureFixture) -> None:
     with opened(spread) as memory:
         memory.observe("The ferry is late.")
         schema.distribute(Database(spread))

@@ -74,7 +74,7 @@ def refused(store: str | PostgresStore, kind: type[EverthreadError], words: str)
 # ------------------------------------------------------------------------ what can be wrong
 
 
-def test_a_wrong_password_is_a_setting_to_be_checked() -> None:
+def test_a_wrong_password_is_a_configuration_error() -> None:
     with postgres.Own() as own:
         rules = own.folder / "pg_hba.conf"
         rules.write_text(f"local all ann scram-sha-256\nlocal all bob reject\n{rules.read_text()}")
@@ -91,29 +91,29 @@ def test_a_wrong_password_is_a_setting_to_be_checked() -> None:
         refused(postgres.url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user')
 
 
-def test_a_database_that_is_not_there_is_to_be_created(postgres_server: str) -> None:
+def test_a_missing_database_is_reported_with_the_command_that_creates_it(postgres_server: str) -> None:
     refused(postgres.url(postgres_server, dbname="nowhere"), ConfigError, '"nowhere" does not exist; create it with: c')
 
 
 @pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
-def test_a_server_that_is_not_there_is_told_in_seconds(place: str) -> None:
+def test_a_missing_server_is_reported_within_seconds(place: str) -> None:
     words = r"can't be reached: .*(No such file|refused|resolve).*; check that it runs"
     refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", timeout_s=1), StoreUnavailable, words)
 
 
-def test_a_server_that_does_not_answer_is_told_in_seconds() -> None:
+def test_an_unresponsive_server_is_reported_within_seconds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
         store = PostgresStore(f"postgresql://ann:{SECRET}@{place}", timeout_s=3)
         refused(store, StoreUnavailable, "can't be reached: .*timeout")
 
 
-def test_a_server_without_pgvector_is_told_what_to_install(url: str) -> None:
+def test_a_server_without_pgvector_is_reported_with_the_package_to_install(url: str) -> None:
     here(url, "extension_control_path = '/nowhere'")
     refused(url, StoreUnavailable, r"has no pgvector; install it on the server \(postgresql-18-pgvector\)")
 
 
-def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_an_older_version_must_be_migrated(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(url) as memory:
         memory.observe("Written before.")
     colour = "ALTER TABLE everthread.bank ADD COLUMN colour text"
@@ -130,7 +130,7 @@ def test_tables_of_an_older_version_want_to_be_migrated(url: str, monkeypatch: p
         schema.migrate(Database(url))
 
 
-def test_a_server_that_only_reads_goes_on_reading(url: str) -> None:
+def test_a_read_only_server_can_be_read(url: str) -> None:
     with opened(url) as memory:
         memory.observe("The kettle is blue.")
     here(url, "default_transaction_read_only = on")
@@ -143,12 +143,12 @@ def test_a_server_that_only_reads_goes_on_reading(url: str) -> None:
                 write()
 
 
-def test_a_server_that_only_reads_gets_no_tables(url: str) -> None:
+def test_no_tables_are_created_on_a_read_only_server(url: str) -> None:
     here(url, "default_transaction_read_only = on")
     refused(url, StoreUnavailable, "this server only reads; give the URL of the primary")
 
 
-def test_a_role_without_rights_is_told_who_gives_them(postgres_server: str) -> None:
+def test_missing_privileges_are_reported_with_a_remedy(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         as_role = postgres.url(url, user=role, password=SECRET)
         refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
@@ -161,7 +161,7 @@ def test_a_role_without_rights_is_told_who_gives_them(postgres_server: str) -> N
         refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
 
 
-def test_tables_that_were_dropped_meanwhile_are_told_of(url: str) -> None:
+def test_dropped_tables_are_reported(url: str) -> None:
     with opened(url) as memory:
         run(url, "DROP SCHEMA everthread CASCADE")
         with pytest.raises(StoreUnavailable, match="make the tables with: everthread db init URL"):
@@ -172,7 +172,7 @@ def test_tables_that_were_dropped_meanwhile_are_told_of(url: str) -> None:
             memory.recall("anybody")
 
 
-def test_an_error_of_one_statement_is_told_once_and_at_once(url: str) -> None:
+def test_an_error_of_one_statement_is_reported_without_a_retry(url: str) -> None:
     """It is no lost connection, and trying again would not help."""
     with closing(PostgresStore(url, timeout_s=2 * PATIENCE)) as store:
         memory = opened(store)
@@ -188,7 +188,7 @@ def test_an_error_of_one_statement_is_told_once_and_at_once(url: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["session", "speaker", "role", "kind"])
-def test_a_filter_that_makes_no_sense_is_named_as_the_caller_wrote_it(database: str, field: str) -> None:
+def test_an_invalid_filter_is_reported_by_the_name_of_its_field(database: str, field: str) -> None:
     with opened(database) as memory, pytest.raises(BadQuery, match=rf"where\.{field} must be a str or a tuple of them"):
         memory.recall("anything", where=Filter(**{field: 5}))  # type: ignore[arg-type]
 
@@ -206,7 +206,7 @@ def secured(postgres_server: str) -> Iterator[tuple[str, str]]:
         yield url, postgres.url(url, user=role, password=SECRET)
 
 
-def test_a_secured_role_can_do_all_that_a_memory_does(secured: tuple[str, str]) -> None:
+def test_a_secured_role_can_use_every_method_of_a_memory(secured: tuple[str, str]) -> None:
     owner, role = secured
     with opened(owner, "bob") as bob, opened(role) as alice:
         bob.observe("Bob's garden is full of ferns.")
@@ -230,7 +230,7 @@ def test_a_secured_role_can_do_all_that_a_memory_does(secured: tuple[str, str]) 
             assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (3,)
 
 
-def test_even_a_wrong_query_of_a_secured_role_sees_one_bank_alone(secured: tuple[str, str]) -> None:
+def test_even_a_wrong_query_of_a_secured_role_sees_only_one_bank(secured: tuple[str, str]) -> None:
     owner, role = secured
     for bank in ("alice", "bob"):
         with opened(owner, bank) as memory:
@@ -261,7 +261,7 @@ def test_even_a_wrong_query_of_a_secured_role_sees_one_bank_alone(secured: tuple
         assert [line.text for line in memory.lines()] == ["bob likes ferns."]
 
 
-def test_a_secured_role_frees_the_pages_of_what_it_forgets(
+def test_a_secured_role_frees_the_pages_of_forgotten_rows(
     secured: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     owner, role = secured
@@ -274,7 +274,7 @@ def test_a_secured_role_frees_the_pages_of_what_it_forgets(
     assert caplog.records == []
 
 
-def test_a_role_to_which_no_rule_applies_is_not_called_secured(url: str) -> None:
+def test_a_role_exempt_from_row_level_security_is_rejected(url: str) -> None:
     server = Database(url)
     schema.migrate(server)
     with pytest.raises(ConfigError, match="has no role 'nobody at all'; make it with: CREATE ROLE"):
@@ -308,7 +308,7 @@ def test_every_index_begins_with_the_bank(tables: Connection) -> None:
     assert keys == {f"everthread.{table}" for table in (*schema.TABLES, "migration")}
 
 
-def test_every_foreign_key_holds_the_bank_at_the_same_place_on_both_sides(tables: Connection) -> None:
+def test_every_foreign_key_has_the_bank_in_the_same_position_on_both_sides(tables: Connection) -> None:
     """Citus: foreign keys between distributed tables hold the distribution column, in the same place, and lead to a
     table that lies with theirs."""
     keys = tables.execute(
@@ -325,7 +325,7 @@ def test_every_foreign_key_holds_the_bank_at_the_same_place_on_both_sides(tables
         assert {table, other} <= {f"everthread.{each}" for each in schema.TABLES}
 
 
-def test_the_bank_is_a_text_of_one_collation_without_a_default_everywhere(tables: Connection) -> None:
+def test_the_bank_has_one_type_and_collation_and_no_default_everywhere(tables: Connection) -> None:
     """Citus: tables lie together only where the distribution column has one type and one collation."""
     rows = tables.execute(
         """SELECT table_name::text, data_type::text, collation_name::text, column_default, is_nullable
@@ -348,7 +348,7 @@ def test_nothing_needs_a_sequence_a_trigger_or_a_generated_column(tables: Connec
         assert tables.execute(query.encode()).fetchall() == []
 
 
-def test_every_table_is_distributed_once_beside_the_banks(tables: Connection) -> None:
+def test_every_table_is_distributed_once_and_colocated_with_the_banks(tables: Connection) -> None:
     named = [re.findall(r"everthread\.(\w+)", statement) for statement in schema.DISTRIBUTED]
     assert [names[0] for names in named] == list(schema.TABLES)
     assert named[0] == ["bank"]

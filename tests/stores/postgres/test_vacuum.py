@@ -56,7 +56,7 @@ def tell(memory: Memory) -> None:
 # --------------------------------------------------------------------------- statistics
 
 
-def test_no_statistics_tell_of_a_text(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_statistics_contain_text(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 1)
     tell(opened(store))
     opened(store).observe_many([NewLine(f"Line {n} of the {CANARY}.", key=f"{CANARY}{n}") for n in range(30)])
@@ -68,9 +68,7 @@ def test_no_statistics_tell_of_a_text(url: str, store: PostgresStore, monkeypatc
     assert ("line", "said_at") in {(table, column) for table, column, _ in rows}
 
 
-def test_every_column_of_text_or_bytes_is_without_statistics_but_for_ids_and_names_of_ours(
-    url: str, store: PostgresStore
-) -> None:
+def test_columns_with_user_text_or_vectors_have_no_statistics(url: str, store: PostgresStore) -> None:
     opened(store)
     rows = asked(
         url,
@@ -118,7 +116,7 @@ def test_only_the_tables_that_lost_rows_are_vacuumed(url: str, store: PostgresSt
     assert vacuumed(url)["session"] == vacuumed(url)["buffer"] == 1
 
 
-def test_a_process_vacuums_at_once_but_not_again_within_the_pause(url: str, store: PostgresStore) -> None:
+def test_a_process_vacuums_immediately_but_not_again_within_the_pause(url: str, store: PostgresStore) -> None:
     memory = opened(store)
     memory.observe_many([NewLine(f"Line {n}.") for n in range(20)])
     store.close()  # when nothing is due nothing is vacuumed, and no pause begins
@@ -147,7 +145,7 @@ def test_the_indexes_are_cleaned_of_even_a_single_line(url: str, store: Postgres
     assert re.search(r"index scan not needed: .* had 0 dead item identifiers removed", said[1]), said[1]
 
 
-def test_a_table_that_is_in_use_is_told_of(url: str, store: PostgresStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_table_in_use_is_reported(url: str, store: PostgresStore, caplog: pytest.LogCaptureFixture) -> None:
     memory = opened(store)
     memory.observe("A slip.")
     with psycopg.connect(url) as other:
@@ -158,7 +156,7 @@ def test_a_table_that_is_in_use_is_told_of(url: str, store: PostgresStore, caplo
     assert record.getMessage().startswith("what was forgotten is gone from the tables, but its pages are not all freed")
 
 
-def test_rows_that_a_transaction_may_still_read_are_told_of(
+def test_rows_that_a_transaction_may_still_read_are_reported(
     url: str, store: PostgresStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory = opened(store)
@@ -171,7 +169,7 @@ def test_rows_that_a_transaction_may_still_read_are_told_of(
     assert "1 rows of line may still be read by a transaction that is open" in record.getMessage()
 
 
-def test_a_server_that_goes_away_after_the_forgetting_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_stops_after_the_deletion_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     gone = vacuum.Vacuum(Database("postgresql://ann@/db?host=/nowhere"))
     gone.schedule(["line"], whole_bank=False)
     (record,) = caplog.records
@@ -188,7 +186,7 @@ def holding(folder: Path, words: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("what", [{"session": CANARY}, {"everything": True}])
-def test_a_scrub_leaves_no_byte_of_what_was_forgotten_in_the_servers_files(what: dict[str, Any]) -> None:
+def test_a_scrub_leaves_no_forgotten_byte_in_the_servers_files(what: dict[str, Any]) -> None:
     with postgres.Own() as own, postgres.database(own.url) as url:
         store = PostgresStore(url)
         alice, bob = opened(store, f"alice {CANARY}" if what == {"everything": True} else "alice"), opened(store, "bob")
@@ -206,7 +204,7 @@ def test_a_scrub_leaves_no_byte_of_what_was_forgotten_in_the_servers_files(what:
         store.close()
 
 
-def test_a_scrub_tells_what_stood_in_its_way(url: str, store: PostgresStore) -> None:
+def test_a_scrub_reports_rows_that_it_could_not_remove(url: str, store: PostgresStore) -> None:
     memory = opened(store)
     memory.observe("A slip.")
     with psycopg.connect(url) as other:
@@ -220,7 +218,7 @@ def test_a_scrub_tells_what_stood_in_its_way(url: str, store: PostgresStore) -> 
     assert (done.exit_code, done.stdout) == (0, f"{url}: rewritten; nothing forgotten is left in its files\n")
 
 
-def test_a_role_without_the_right_is_told_what_it_could_not_scrub(postgres_server: str) -> None:
+def test_a_scrub_reports_tables_for_which_the_role_lacks_the_privilege(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.migrate(Database(url))
         schema.secure(Database(url), role)

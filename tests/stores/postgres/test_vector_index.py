@@ -86,7 +86,7 @@ def test_the_index_finds_what_comparing_codes_one_by_one_finds(store: PostgresSt
         assert len(near(memory, text)) == 40
 
 
-def test_lines_that_a_filter_allows_are_all_found_however_rare(store: PostgresStore) -> None:
+def test_all_lines_that_a_filter_allows_are_found_even_if_rare(store: PostgresStore) -> None:
     memory = filled(store)
     rare = {line.seq for line in memory.lines(Filter(speaker="Rare"))}
     assert near(memory, "violin", where=Filter(speaker="Rare")) == rare
@@ -102,7 +102,7 @@ def test_lines_observed_later_are_in_the_index(store: PostgresStore) -> None:
     assert memory.recall("zebra bridge", k=1)[0].line.seq == line.seq
 
 
-def test_lines_that_are_retracted_or_forgotten_are_not(store: PostgresStore, url: str) -> None:
+def test_retracted_and_forgotten_lines_are_not_in_the_index(store: PostgresStore, url: str) -> None:
     memory = filled(store)
     memory.retract(3)
     memory.forget(seq=4)
@@ -112,9 +112,7 @@ def test_lines_that_are_retracted_or_forgotten_are_not(store: PostgresStore, url
     assert not near(memory, texts()[2], MANY) & {3, 4}
 
 
-def test_a_bank_forgotten_takes_its_index_with_it_and_its_name_may_be_used_again(
-    store: PostgresStore, url: str
-) -> None:
+def test_forgetting_a_bank_drops_its_index_and_its_name_can_be_reused(store: PostgresStore, url: str) -> None:
     filled(store).forget(everything=True)
     assert tables(url) == []
     again = filled(store, dim=32)
@@ -131,7 +129,7 @@ def test_reindexing_with_another_model_drops_the_index_of_the_first(store: Postg
 
 
 @pytest.mark.parametrize("bank", ["50% alice", "a%s", 'o\'hara "the" $1 {0}', "名前"])
-def test_any_bank_id_can_be_a_large_banks(store: PostgresStore, url: str, bank: str) -> None:
+def test_a_large_bank_may_have_any_id(store: PostgresStore, url: str, bank: str) -> None:
     memory = filled(store, bank)
     assert len(near(memory, "violin")) == 40
     with psycopg.connect(url) as db:
@@ -139,7 +137,7 @@ def test_any_bank_id_can_be_a_large_banks(store: PostgresStore, url: str, bank: 
         assert not any(bank in row[0] for row in shown)  # where every role may look
 
 
-def test_banks_that_grow_large_at_once_all_get_their_index(store: PostgresStore, url: str) -> None:
+def test_banks_that_grow_large_concurrently_all_get_their_index(store: PostgresStore, url: str) -> None:
     def grow(number: int) -> None:
         filled(store, f"bank {number % 3}", amount=MANY)
 
@@ -152,14 +150,14 @@ def test_banks_that_grow_large_at_once_all_get_their_index(store: PostgresStore,
     assert all(store.check(f"bank {n}") == [] for n in range(3))
 
 
-def test_vectors_of_thousands_of_dimensions_are_kept(url: str, store: PostgresStore) -> None:
+def test_vectors_of_thousands_of_dimensions_are_stored(url: str, store: PostgresStore) -> None:
     wide = opened(store, dim=4096)
     wide.observe_many([NewLine(text, "Ann") for text in texts(30)])
     assert wide.stats().pending == 0
     assert len(near(wide, "violin", 10)) == 10
 
 
-def test_a_role_bound_to_one_bank_uses_the_index_that_the_owner_makes(
+def test_a_role_restricted_to_one_bank_uses_the_index_that_the_owner_builds(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 60)

@@ -52,7 +52,7 @@ def said(file: BankFile) -> list[str]:
 
 
 @given(ids)
-def test_an_id_comes_back_from_its_file_name(bank: str) -> None:
+def test_the_bank_id_is_restored_from_its_file_name(bank: str) -> None:
     assert bank_id(file_name(bank)) == bank
 
 
@@ -71,53 +71,53 @@ def test_two_ids_never_share_a_file_even_where_case_is_ignored(one: str, other: 
 
 
 @pytest.mark.parametrize("bank", ["../../etc/x", "/etc/passwd", "..", ".", "C:\\x", "alice/captain-nemo", "a\u202eb"])
-def test_what_looks_like_a_path_is_a_name(bank: str, tmp_path: Path) -> None:
+def test_an_id_that_looks_like_a_path_is_a_file_name(bank: str, tmp_path: Path) -> None:
     path = tmp_path / file_name(bank)
     assert path.parent == tmp_path
     assert path.resolve().is_relative_to(tmp_path.resolve())
     assert bank_id(path.name) == bank
 
 
-def test_capitals_make_another_bank() -> None:
+def test_bank_ids_are_case_sensitive() -> None:
     assert file_name("Alice") == "%41lice.bank"
     assert file_name("alice") == "alice.bank"
 
 
-def test_an_emoji_is_as_good_as_a_letter() -> None:
+def test_an_id_may_contain_emoji() -> None:
     assert bank_id(file_name("🐙 and 👩‍👩‍👧")) == "🐙 and 👩‍👩‍👧"
 
 
 @pytest.mark.parametrize("bank", ["", " ", "\t\n", "\u2003"])
-def test_a_blank_id_is_refused(bank: str) -> None:
+def test_a_blank_id_is_rejected(bank: str) -> None:
     with pytest.raises(BadBankId, match=r"must be text that is not blank, got .*; try 'alice'"):
         file_name(bank)
 
 
 @pytest.mark.parametrize("bank", [None, 7, b"alice"])
-def test_an_id_that_is_no_text_is_refused(bank: object) -> None:
+def test_an_id_that_is_not_text_is_rejected(bank: object) -> None:
     with pytest.raises(BadBankId, match="must be text that is not blank, got"):
         file_name(bank)  # type: ignore[arg-type]
 
 
-def test_an_id_of_300_characters_is_refused() -> None:
+def test_an_id_of_300_characters_is_rejected() -> None:
     with pytest.raises(BadBankId, match="has 300 characters; at most 200 are allowed"):
         file_name("a" * 300)
 
 
-def test_an_id_whose_file_name_would_be_too_long_is_refused() -> None:
+def test_an_id_whose_file_name_would_be_too_long_is_rejected() -> None:
     assert len(file_name("🐙" * 19)) <= MAX_FILE_NAME_BYTES
     with pytest.raises(BadBankId, match="is 365 bytes once escaped; at most 240 are allowed"):
         file_name("🐙" * 30)
 
 
 @pytest.mark.parametrize("bank", ["a\x00b", "a\nb", "\x7f", "half \ud83d", "\udc00"])
-def test_an_id_that_no_one_can_type_is_refused(bank: str) -> None:
+def test_an_id_with_unprintable_characters_is_rejected(bank: str) -> None:
     with pytest.raises(BadBankId, match="holds control characters or half a surrogate pair; use printable text"):
         file_name(bank)
 
 
 @pytest.mark.parametrize("name", ["Alice.bank", "a.b.bank", "%61lice.bank", "%C3.bank", "%.bank", ".bank", "%00.bank"])
-def test_a_name_that_no_id_makes_is_of_no_bank(name: str, tmp_path: Path) -> None:
+def test_a_file_name_that_no_id_produces_belongs_to_no_bank(name: str, tmp_path: Path) -> None:
     assert bank_id(name) is None
     (tmp_path / name).touch()
     (tmp_path / "bob.bank").touch()
@@ -159,13 +159,13 @@ def of_sqlite(code: int, words: str = "words that change from version to version
         (OverflowError("date value out of range"), BankDamaged, "Put back a copy"),
     ],
 )
-def test_an_error_becomes_ours_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
+def test_an_error_is_translated_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
     with pytest.raises(ours, match=remedy) as caught, map_errors("x", Path("/banks/x.bank")):
         raise error
     assert caught.value.__cause__ is error
 
 
-def test_only_what_was_to_be_written_is_said_not_to_be_kept(tmp_path: Path) -> None:
+def test_only_failed_writes_report_that_nothing_was_stored(tmp_path: Path) -> None:
     file = opened(tmp_path)
     for using, words in ((file.write_transaction, True), (file.read_transaction, False)):
         for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
@@ -175,12 +175,12 @@ def test_only_what_was_to_be_written_is_said_not_to_be_kept(tmp_path: Path) -> N
     file.close()
 
 
-def test_half_a_surrogate_pair_is_the_callers_fault() -> None:
+def test_half_a_surrogate_pair_is_an_input_error() -> None:
     with pytest.raises(BadInput, match="use whole characters"), map_errors("x", Path("/banks/x.bank")):
         "\ud800".encode()
 
 
-def test_an_error_in_the_callers_code_stays_what_it_is() -> None:
+def test_an_error_in_the_callers_code_is_not_translated() -> None:
     with pytest.raises(KeyError), map_errors("x", Path("/banks/x.bank")):
         raise KeyError("mine")
 
@@ -188,7 +188,7 @@ def test_an_error_in_the_callers_code_stays_what_it_is() -> None:
 # -------------------------------------------------------------------- connections
 
 
-def test_what_was_written_is_read_by_all(tmp_path: Path) -> None:
+def test_written_lines_are_visible_to_all_threads(tmp_path: Path) -> None:
     one, other = opened(tmp_path), opened(tmp_path)
     say(one, "hello")
     assert said(one) == said(other) == ["hello"]
@@ -196,7 +196,7 @@ def test_what_was_written_is_read_by_all(tmp_path: Path) -> None:
     other.close()
 
 
-def test_a_file_that_was_cut_off_beside_its_log_is_damaged_and_its_log_is_left(tmp_path: Path) -> None:
+def test_a_truncated_file_with_a_log_is_damaged_and_its_log_is_not_deleted(tmp_path: Path) -> None:
     file, log = tmp_path / "alice.bank", tmp_path / "alice.bank-wal"
     file.touch()
     log.write_bytes(b"what was said")
@@ -208,7 +208,7 @@ def test_a_file_that_was_cut_off_beside_its_log_is_damaged_and_its_log_is_left(t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_block_that_raises_is_rolled_back(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "kept")
     with pytest.raises(StoreUnavailable, match="NOT NULL"), file.write_transaction() as db:
@@ -219,7 +219,7 @@ def test_a_block_that_raises_leaves_nothing_behind(tmp_path: Path) -> None:
     file.close()
 
 
-def test_a_reader_sees_one_moment_while_others_write(tmp_path: Path) -> None:
+def test_a_reader_sees_one_snapshot_while_others_write(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "one")
     with file.read_transaction() as db:
@@ -241,7 +241,7 @@ def test_a_reader_in_use_while_the_bank_is_forgotten_is_not_used_again(tmp_path:
 
 
 @pytest.mark.parametrize("first", [said, lambda file: say(file, "after")])
-def test_a_file_unlinked_by_another_is_made_anew(tmp_path: Path, first: object) -> None:
+def test_a_file_unlinked_by_another_process_is_created_again(tmp_path: Path, first: object) -> None:
     assert callable(first)
     one, other = opened(tmp_path), opened(tmp_path)
     say(one, "before")
@@ -260,7 +260,7 @@ def test_a_commit_is_on_disk_when_it_returns() -> None:
     assert SYNCHRONOUS == "FULL"  # as imported: a fixture turns it off for all tests
 
 
-def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_path: Path) -> None:
+def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Path) -> None:
     """After the last forgetting, every word whose writing returned is there."""
     done = threading.Event()
     files = [opened(tmp_path) for _ in range(3)]
@@ -290,7 +290,7 @@ def test_no_write_is_lost_while_others_forget_the_bank_and_write_it_anew(tmp_pat
         file.close()
 
 
-def test_threads_that_meet_at_a_new_file_all_find_its_tables(tmp_path: Path) -> None:
+def test_threads_that_open_a_new_file_together_all_find_its_tables(tmp_path: Path) -> None:
     for attempt in range(10):
         file = BankFile("alice", tmp_path / f"{attempt}.bank", made)
         with ThreadPoolExecutor(6) as pool:
@@ -298,7 +298,7 @@ def test_threads_that_meet_at_a_new_file_all_find_its_tables(tmp_path: Path) -> 
         file.close()
 
 
-def test_a_closed_file_leaves_nothing_open_behind(tmp_path: Path) -> None:
+def test_a_closed_file_leaves_no_open_file(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "one")
     file.close()
@@ -307,7 +307,7 @@ def test_a_closed_file_leaves_nothing_open_behind(tmp_path: Path) -> None:
     assert said(opened(tmp_path)) == ["one", "two"]
 
 
-def test_a_closed_file_can_still_be_read_and_erased_and_leaves_nothing_open_behind(tmp_path: Path) -> None:
+def test_a_closed_file_can_be_read_and_erased_and_leaves_no_open_file(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "one")
     file.close()
@@ -321,7 +321,7 @@ def test_a_closed_file_can_still_be_read_and_erased_and_leaves_nothing_open_behi
     assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]
 
 
-def test_a_closed_file_is_read_where_no_bank_is_yet(tmp_path: Path) -> None:
+def test_a_closed_file_without_a_bank_can_be_read(tmp_path: Path) -> None:
     file = opened(tmp_path)
     file.close()
     assert said(file) == []
@@ -333,7 +333,7 @@ def unerased(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("use", [said, lambda file: say(file, "later")])
-def test_an_erasing_that_was_put_off_is_tried_again_by_the_same_process(
+def test_a_postponed_erasure_is_retried_by_the_same_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: object
 ) -> None:
     assert callable(use)
@@ -381,7 +381,7 @@ def test_a_writer_waits_for_the_writer_of_another_process(tmp_path: Path) -> Non
     file.close()
 
 
-def test_only_the_owner_may_read_what_was_said(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path / "data", embedder=HashEmbedder()) as memory:
         memory.observe("The harbour froze over.")
         files = [file for file in (tmp_path / "data").iterdir() if file.is_file()]

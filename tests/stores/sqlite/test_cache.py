@@ -50,7 +50,7 @@ def statements(db: sqlite3.Connection, pictures: BankCache) -> list[str]:
     return [sql for sql in said if "FROM block" in sql or "FROM vector" in sql]
 
 
-def test_where_nothing_has_changed_nothing_is_read(db: sqlite3.Connection) -> None:
+def test_nothing_is_read_if_nothing_has_changed(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     for _ in range(2):
         statements(db, pictures)
@@ -60,7 +60,7 @@ def test_where_nothing_has_changed_nothing_is_read(db: sqlite3.Connection) -> No
     assert held[1] is pictures.dense_index(db, "m", DIM)
 
 
-def test_a_line_that_is_added_is_added_to_what_is_held(db: sqlite3.Connection) -> None:
+def test_an_added_line_is_appended_to_the_cache(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     for _ in range(2):
         statements(db, pictures)
@@ -74,7 +74,7 @@ def test_a_line_that_is_added_is_added_to_what_is_held(db: sqlite3.Connection) -
     assert before.ids.tolist() == list(range(1, 1001))
 
 
-def test_another_models_vectors_leave_this_ones_index_as_it_is(db: sqlite3.Connection) -> None:
+def test_vectors_of_another_model_do_not_change_the_index(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     before = pictures.dense_index(db, "m", DIM)
     embed(db, range(1, 4), "other")
@@ -84,7 +84,7 @@ def test_another_models_vectors_leave_this_ones_index_as_it_is(db: sqlite3.Conne
     assert pictures.dense_index(db, "unheard", DIM).ids.tolist() == []
 
 
-def test_what_was_replaced_removed_or_came_late_is_as_if_read_anew(db: sqlite3.Connection) -> None:
+def test_an_updated_cache_equals_a_new_one(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     for _ in range(2):
         pictures.dense_index(db, "m", DIM, exact=True)
@@ -102,7 +102,7 @@ def test_what_was_replaced_removed_or_came_late_is_as_if_read_anew(db: sqlite3.C
     assert (held.data == read.data).all()
 
 
-def test_whole_vectors_are_held_from_the_second_time_on_that_they_are_wanted(
+def test_whole_vectors_are_cached_from_the_second_request_on(
     db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pictures = BankCache()
@@ -113,7 +113,7 @@ def test_whole_vectors_are_held_from_the_second_time_on_that_they_are_wanted(
     assert [large.dense_index(db, "m", DIM, exact=True).data for _ in range(2)] == [None, None]
 
 
-def test_a_bank_made_anew_has_nothing_of_the_old_one(db: sqlite3.Connection) -> None:
+def test_a_recreated_bank_uses_nothing_of_the_old_cache(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     statements(db, pictures)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as other:
@@ -124,7 +124,7 @@ def test_a_bank_made_anew_has_nothing_of_the_old_one(db: sqlite3.Connection) -> 
         assert pictures.dense_index(other, "m", DIM).ids.tolist() == [1]
 
 
-def test_what_is_held_of_a_file_is_not_taken_for_another_with_the_same_stamps(db: sqlite3.Connection) -> None:
+def test_the_cache_of_a_file_is_not_used_for_another_with_equal_stamps(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     pictures.use_file((1, 1))
     held = pictures.line_columns(db)
@@ -134,7 +134,7 @@ def test_what_is_held_of_a_file_is_not_taken_for_another_with_the_same_stamps(db
     assert pictures.line_columns(db) is not held
 
 
-def test_an_older_state_of_the_bank_is_read_anew(db: sqlite3.Connection) -> None:
+def test_a_restored_older_bank_is_read_again(db: sqlite3.Connection) -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         db.backup(copy)
         say(db, range(1001, 1004))
@@ -144,7 +144,7 @@ def test_an_older_state_of_the_bank_is_read_anew(db: sqlite3.Connection) -> None
         assert len(pictures.line_columns(copy).seqs) == len(pictures.dense_index(copy, "m", DIM).ids) == 1000
 
 
-def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
+def test_whole_vectors_are_dropped_when_the_bank_exceeds_the_limit(
     db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dense_index, "MAX_RESIDENT_VECTORS", 1000)
@@ -155,7 +155,7 @@ def test_whole_vectors_are_let_go_when_the_bank_outgrows_memory(
     assert len(pictures.dense_index(db, "m", DIM).ids) == 1001
 
 
-def test_nothing_is_held_of_a_model_that_was_dropped(db: sqlite3.Connection) -> None:
+def test_nothing_of_a_dropped_model_is_cached(db: sqlite3.Connection) -> None:
     pictures = BankCache()
     gone = weakref.ref(pictures.dense_index(db, "m", DIM))
     embed(db, range(1, 4), "other")

@@ -63,7 +63,7 @@ steps = st.lists(
 
 @settings(max_examples=80, deadline=None)
 @given(steps)
-def test_whoever_reads_what_is_new_holds_what_is_there(steps: list[tuple[str, int | set[int] | None]]) -> None:
+def test_reading_only_changes_yields_all_current_records(steps: list[tuple[str, int | set[int] | None]]) -> None:
     model: dict[int, list[int]] = {}
     often, once = Reader(), Reader()
     with closing(empty()) as db:
@@ -85,7 +85,7 @@ def test_whoever_reads_what_is_new_holds_what_is_there(steps: list[tuple[str, in
         assert often.look(db) == once.look(db) == there
 
 
-def test_a_line_that_is_appended_is_all_that_is_read(db: sqlite3.Connection) -> None:
+def test_after_an_append_only_the_new_line_is_read(db: sqlite3.Connection) -> None:
     column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     column_blocks.put(db, OF, records([(1000, 7)]))
@@ -94,7 +94,7 @@ def test_a_line_that_is_appended_is_all_that_is_read(db: sqlite3.Connection) -> 
     assert more.tolist() == [(1000, 7)]
 
 
-def test_a_line_that_is_removed_makes_its_block_alone_be_read_again(db: sqlite3.Connection) -> None:
+def test_after_a_removal_only_its_block_is_read_again(db: sqlite3.Connection) -> None:
     column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     column_blocks.remove(db, OF, KIND, np.array([500]))
@@ -104,7 +104,7 @@ def test_a_line_that_is_removed_makes_its_block_alone_be_read_again(db: sqlite3.
     assert count == len(more) == LINES_PER_BLOCK - 1
 
 
-def test_who_has_seen_some_reads_by_stamp_and_who_has_seen_nothing_in_order(db: sqlite3.Connection) -> None:
+def test_updates_use_the_index_of_stamps_and_first_reads_that_of_numbers(db: sqlite3.Connection) -> None:
     def plan(seen: int) -> list[str]:
         said: list[str] = []
         db.set_trace_callback(said.append)
@@ -116,14 +116,14 @@ def test_who_has_seen_some_reads_by_stamp_and_who_has_seen_nothing_in_order(db: 
     assert plan(0) == ["SEARCH block USING INDEX block_number (of=?)"]  # and nothing is sorted
 
 
-def test_columns_of_one_kind_do_not_meet_those_of_another(db: sqlite3.Connection) -> None:
+def test_records_of_different_kinds_are_separate(db: sqlite3.Connection) -> None:
     column_blocks.put(db, OF, records([(1, 1)]))
     column_blocks.put(db, OF + 1, records([(1, 2)]))
     column_blocks.remove(db, OF, KIND, np.array([1]))
     assert column_blocks.read_all(db, OF + 1, KIND).tolist() == [(1, 2)]
 
 
-def test_a_million_lines_are_some_ten_thousand_rows_of_a_page_each() -> None:
+def test_a_block_of_codes_fits_in_one_page() -> None:
     assert 1_000_000 / LINES_PER_BLOCK < 15_000
     assert (
         LINES_PER_BLOCK * column_blocks.code_dtype(384).itemsize < 4000

@@ -34,7 +34,7 @@ def test_a_code_is_whole_words_of_sign_bits(dim: int) -> None:
 
 
 @given(st.integers(1, 200), st.integers(0, 30))
-def test_bits_that_differ_are_counted_as_by_hand(dim: int, seed: int) -> None:
+def test_differing_bits_are_counted(dim: int, seed: int) -> None:
     vectors, asked = some(7, dim, seed), query(seed + 1, dim)
     by_hand = ((vectors > 0) != (asked > 0)).sum(axis=1)
     assert (
@@ -46,11 +46,11 @@ def test_bits_that_differ_are_counted_as_by_hand(dim: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("k", [20, 21, 1000])
-def test_asking_for_all_gives_all(k: int) -> None:
+def test_a_search_for_all_vectors_returns_all(k: int) -> None:
     assert index(np.arange(1, 21), some(20)).nearest_ids(query(), k).tolist() == list(range(1, 21))
 
 
-def test_asking_for_some_gives_at_least_so_many_and_the_nearest_by_code() -> None:
+def test_a_search_returns_at_least_k_vectors_and_the_nearest_by_code() -> None:
     made = index(np.arange(1, 501), some(500))
     apart = hamming_distances(made.codes, transpose_codes(sign_codes(query()[None, :]))[:, 0])
     found = made.nearest_ids(query(), 50)
@@ -64,7 +64,7 @@ def test_a_line_of_many_pieces_is_found_once() -> None:
 
 
 @given(st.sets(st.integers(1, 40)))
-def test_only_lines_allowed_are_found(allowed: set[int]) -> None:
+def test_only_allowed_lines_are_found(allowed: set[int]) -> None:
     among = np.array(sorted(allowed), np.int64)
     assert index(np.arange(1, 31), some(30)).nearest_ids(query(), 100, among).tolist() == [
         n for n in sorted(allowed) if n <= 30
@@ -79,7 +79,7 @@ def test_an_empty_index_finds_nothing() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 9)), max_size=9))
-def test_an_index_made_newer_is_the_one_built_at_once(changes: list[tuple[int, int, int]]) -> None:
+def test_a_patched_index_equals_one_built_at_once(changes: list[tuple[int, int, int]]) -> None:
     """Pieces are cut out and others put in their place; the ids keep their order."""
     grown, ids = index(np.empty(0, np.int64), np.empty((0, 70), np.float32)), list[int]()
     pictures: list[tuple[DenseIndex, list[int]]] = []

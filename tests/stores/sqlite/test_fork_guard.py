@@ -28,15 +28,15 @@ def test_parent_and_child_write_side_by_side(tmp_path: Path) -> None:
     assert came_of("beside", tmp_path) == "40 [] True"
 
 
-def test_what_a_child_writes_after_its_parent_has_closed_the_bank_is_kept(tmp_path: Path) -> None:
+def test_writes_of_a_child_after_its_parent_closed_the_bank_are_stored(tmp_path: Path) -> None:
     assert came_of("outlived", tmp_path) == "12 [] True"
 
 
-def test_children_forked_while_threads_write_and_ask_neither_hang_nor_lose_a_line(tmp_path: Path) -> None:
+def test_children_forked_during_writes_and_queries_neither_hang_nor_lose_a_line(tmp_path: Path) -> None:
     assert came_of("crowded", tmp_path) == "0 [] True"
 
 
-def test_a_child_forked_in_the_middle_of_a_reply_talks_on_and_leaves_the_reply_to_its_parent(tmp_path: Path) -> None:
+def test_a_child_forked_during_a_reply_can_chat_and_leaves_the_reply_to_its_parent(tmp_path: Path) -> None:
     said = ["Hello from the child.", "Hello from the parent.", "Hello, I'm Ever. What would you like to talk about?"]
     assert came_of("talking", tmp_path) == f"{said} 1 [] True"
 
@@ -55,7 +55,7 @@ class Closing:
         self.let_go_of += 1
 
 
-def test_a_fork_waits_for_the_calls_of_other_threads_and_they_for_the_fork() -> None:
+def test_forks_and_calls_of_other_threads_wait_for_each_other() -> None:
     guard, file = ForkGuard(), Closing()
     guard.register(file)
     inside, leave, forking, over, entered = (threading.Event() for _ in range(5))
@@ -96,7 +96,7 @@ def test_a_fork_waits_for_the_calls_of_other_threads_and_they_for_the_fork() -> 
         thread.join()
 
 
-def test_a_thread_that_forks_inside_a_call_waits_neither_for_itself_nor_for_those_who_wait_for_it() -> None:
+def test_a_fork_inside_a_call_does_not_deadlock() -> None:
     guard, file, lock = ForkGuard(), Closing(), threading.Lock()
     guard.register(file)
     inside = threading.Event()
@@ -119,7 +119,7 @@ def test_a_thread_that_forks_inside_a_call_waits_neither_for_itself_nor_for_thos
     guard.after_fork_in_parent()
 
 
-def test_a_thread_that_forks_while_it_waits_to_fork_does_not_wait_for_itself() -> None:
+def test_a_fork_during_a_waiting_fork_does_not_deadlock() -> None:
     guard = ForkGuard()
     guard.before_fork()
     guard.before_fork()

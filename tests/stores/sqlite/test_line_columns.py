@@ -28,11 +28,11 @@ some = st.sets(st.integers(1, 30))
 
 
 @given(some, some)
-def test_only_lines_that_are_there_are_given(there: set[int], wanted: set[int]) -> None:
+def test_only_existing_lines_are_selected(there: set[int], wanted: set[int]) -> None:
     assert columns(sorted(there)).select(array(wanted))["seq"].tolist() == sorted(there & wanted)
 
 
-def test_a_picture_made_newer_leaves_the_older_one_as_it_was() -> None:
+def test_patching_a_snapshot_does_not_change_the_old_one() -> None:
     old = columns([1, 2, 5, 6])
     removed = old.apply(ArrayPatch([(1, 3, 1)]), lines([2]))
     assert removed.seqs.tolist() == removed.lines["seq"].tolist() == [1, 2, 6]
@@ -61,6 +61,6 @@ def test_every_part_of_a_filter_must_hold() -> None:
     assert made.filter_seqs(ColumnFilter(sessions=[], speakers=[1])).tolist() == []
 
 
-def test_of_a_session_only_the_lines_among_these_count() -> None:
+def test_session_rows_count_only_the_given_lines() -> None:
     made = columns(list(range(1, 31)))
     assert made.session_rows(np.array([0, 1]), array({3, 5, 12, 25})).tolist() == [[0, 3, 5, 20], [1, 12, 12, 10]]

@@ -43,7 +43,7 @@ steps = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(steps)
-def test_what_is_added_and_removed_is_what_a_dictionary_would_hold(
+def test_added_and_removed_records_match_a_dictionary(
     steps: list[tuple[str, dict[str, tuple[int, int]] | set[int]]],
 ) -> None:
     model: Model = {term: {} for term in "abc"}
@@ -76,25 +76,25 @@ def test_blocks_fill_up_before_new_ones_begin(db: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("gone", [range(1, 257), range(250, 520), range(1, 1001), range(1000, 1001), range(3, 1000, 7)])
-def test_removing_reaches_over_blocks(db: sqlite3.Connection, gone: range) -> None:
+def test_a_removal_may_span_several_blocks(db: sqlite3.Connection, gone: range) -> None:
     put(db, "cat", range(1, 1001))
     postings.remove(db, {"cat": gone})
     assert set(stored(db, "cat")) == set(range(1, 1001)) - set(gone)
 
 
-def test_what_is_not_there_is_removed_without_harm(db: sqlite3.Connection) -> None:
+def test_removing_missing_records_is_harmless(db: sqlite3.Connection) -> None:
     put(db, "cat", range(5, 8))
     postings.remove(db, {"cat": [1, 9], "dog": [3]})
     assert list(stored(db, "cat")) == [5, 6, 7]
 
 
-def test_a_block_emptied_leaves_no_row(db: sqlite3.Connection) -> None:
+def test_an_emptied_block_is_deleted(db: sqlite3.Connection) -> None:
     put(db, "cat", range(1, 3))
     postings.remove(db, {"cat": [1, 2]})
     assert db.execute("SELECT count(*) FROM posting").fetchone() == (0,)
 
 
-def test_a_term_too_common_is_counted_but_not_read(db: sqlite3.Connection) -> None:
+def test_a_common_term_is_counted_but_not_read(db: sqlite3.Connection) -> None:
     put(db, "rare", range(1, 4))
     put(db, "common", range(1, 101))
     found = postings.read(db, ["common", "rare", "absent"], 3, 50)
@@ -111,7 +111,7 @@ def test_only_the_rarest_terms_are_read(db: sqlite3.Connection) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sets(st.sampled_from("abcd"), max_size=3), max_size=40), st.sets(st.integers(1, 50)))
-def test_among_some_lines_nothing_is_told_of_others(lines: list[set[str]], chosen: set[int]) -> None:
+def test_postings_within_some_lines_exclude_all_others(lines: list[set[str]], chosen: set[int]) -> None:
     among = np.array(sorted(chosen), np.int64)
     with closing(empty()) as db:
         for seq, here in enumerate(lines, 1):

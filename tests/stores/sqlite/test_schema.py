@@ -47,7 +47,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_the_tables_are_these() -> None:
+def test_the_schema_has_exactly_these_tables() -> None:
     with closing(new_file()) as db:
         migrate(db, "alice", 1)
         names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -75,7 +75,7 @@ def test_every_migration_is_recorded_with_its_time() -> None:
         ]
 
 
-def test_a_bank_that_is_up_to_date_is_left_as_it_is() -> None:
+def test_a_current_bank_is_not_changed() -> None:
     with closing(new_file()) as db:
         migrate(db, "alice", 1)
         before = list(db.iterdump())
@@ -83,13 +83,13 @@ def test_a_bank_that_is_up_to_date_is_left_as_it_is() -> None:
         assert list(db.iterdump()) == before
 
 
-def test_the_bank_knows_its_own_name() -> None:
+def test_the_bank_stores_its_own_id() -> None:
     with closing(new_file()) as db:
         migrate(db, "alice/captain-nemo", 7)
         assert db.execute("SELECT bank_id, created_at FROM bank").fetchall() == [("alice/captain-nemo", 7)]
 
 
-def test_a_bank_of_a_later_version_is_refused_and_left_untouched(tmp_path: Path) -> None:
+def test_a_bank_of_a_later_version_is_rejected_and_not_changed(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe("Kept for the version that can read it.")
     path = tmp_path / "alice.bank"
@@ -105,7 +105,7 @@ def test_a_bank_of_a_later_version_is_refused_and_left_untouched(tmp_path: Path)
     assert [each.name for each in tmp_path.iterdir()] == ["alice.bank"]
 
 
-def test_a_bank_of_an_older_analyser_has_its_words_found_anew(tmp_path: Path) -> None:
+def test_a_bank_of_an_older_analyser_is_analysed_again(tmp_path: Path) -> None:
     lines = [NewLine(f"The kettle number {n} sings {'on and on ' * n}.", session=str(n % 3)) for n in range(40)]
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many(lines)
@@ -122,7 +122,7 @@ def test_a_bank_of_an_older_analyser_has_its_words_found_anew(tmp_path: Path) ->
         assert db.execute("SELECT analyser FROM bank").fetchone() == (ANALYZER_VERSION,)
 
 
-def test_a_bank_of_a_later_analyser_is_refused(tmp_path: Path) -> None:
+def test_a_bank_of_a_later_analyser_is_rejected(tmp_path: Path) -> None:
     with closing(new_file()) as db:
         migrate(db, "alice", 1)
         db.execute("UPDATE bank SET analyser = ?", (ANALYZER_VERSION + 1,))
@@ -130,7 +130,7 @@ def test_a_bank_of_a_later_analyser_is_refused(tmp_path: Path) -> None:
             migrate(db, "alice", 2)
 
 
-def test_a_bank_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it(tmp_path: Path) -> None:
+def test_a_bank_of_the_first_schema_is_migrated_with_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "alice.bank"
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
@@ -149,7 +149,7 @@ def test_a_bank_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it(tmp
         assert db.execute("SELECT number FROM migration ORDER BY number").fetchall() == [(1,), (2,), (3,)]
 
 
-def test_a_bank_of_the_second_schema_finds_its_units_and_those_written_since(tmp_path: Path) -> None:
+def test_a_migrated_bank_of_the_second_schema_finds_old_and_new_units(tmp_path: Path) -> None:
     path, embedder = tmp_path / "alice.bank", HashEmbedder(64)
     facts = [NewUnit("fact", text, 1, 1, NOON) for text in ("A kettle sings.", "The ferry is late.")]
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:

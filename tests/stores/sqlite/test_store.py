@@ -132,7 +132,7 @@ def agree(memory: Memory, model: Model, folder: Path) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps)
-def test_a_bank_holds_what_a_list_would(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]) -> None:
+def test_a_bank_matches_a_plain_list(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]) -> None:
     folder, model = tmp_path_factory.mktemp("bank"), Model()
     with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:
         for step, value in steps:
@@ -206,7 +206,7 @@ def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> No
     assert canaries(tmp_path) == {}
 
 
-def test_an_erasing_cut_short_is_finished_by_whoever_opens_the_bank_next(tmp_path: Path) -> None:
+def test_an_interrupted_erasure_is_finished_when_the_bank_is_opened(tmp_path: Path) -> None:
     """The state a process leaves that dies between removing the rows and rewriting the file."""
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many(singing(300, 9))
@@ -228,7 +228,7 @@ def test_an_erasing_cut_short_is_finished_by_whoever_opens_the_bank_next(tmp_pat
         assert db.execute("PRAGMA user_version").fetchone() == (0,)
 
 
-def test_what_was_derived_from_a_line_goes_with_it(tmp_path: Path) -> None:
+def test_units_derived_from_a_forgotten_line_are_deleted(tmp_path: Path) -> None:
     def units() -> list[tuple[str, bool]]:
         with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
             return db.execute("SELECT text, retracted_at IS NULL FROM unit ORDER BY unit_id").fetchall()
@@ -244,7 +244,7 @@ def test_what_was_derived_from_a_line_goes_with_it(tmp_path: Path) -> None:
         assert memory.store.check("alice") == []
 
 
-def test_a_receipt_names_numbers_and_nothing_else(tmp_path: Path) -> None:
+def test_a_receipt_contains_numbers_and_no_text(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine(f"Secret {n}.", speaker=SPEAKERS[n % 2], session="hidden") for n in range(4)])
         receipts = [memory.forget(speaker="Ann"), memory.forget(seq=2), memory.forget(everything=True)]
@@ -258,7 +258,7 @@ def test_a_receipt_names_numbers_and_nothing_else(tmp_path: Path) -> None:
     assert not any(word in written for word in ("Secret", "Ann", "hidden", "alice"))
 
 
-def test_what_is_forgotten_is_erased_even_if_the_receipt_cannot_be_written(tmp_path: Path) -> None:
+def test_forgotten_bytes_are_erased_even_if_the_receipt_cannot_be_written(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine("The zqxcanary sings."), NewLine("Nothing to hide.")])
         (tmp_path / "receipts.jsonl").mkdir()
@@ -271,7 +271,7 @@ def test_what_is_forgotten_is_erased_even_if_the_receipt_cannot_be_written(tmp_p
         assert memory.store.check("alice") == []
 
 
-def test_forgetting_empties_the_buffers_of_the_sessions_that_went_and_of_no_others(tmp_path: Path) -> None:
+def test_forgetting_deletes_the_buffers_of_deleted_sessions_only(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine("Hello.", session="old"), NewLine("Hi.", session="other")])
         for session in ("old", "other", "not begun"):
@@ -321,7 +321,7 @@ def test_forgetting_many_lines_counts_each_session_once(tmp_path: Path) -> None:
 # -------------------------------------------------------------- statistics among some lines
 
 
-def test_statistics_among_lines_are_those_of_a_bank_that_holds_no_others(tmp_path: Path) -> None:
+def test_statistics_within_lines_equal_those_of_a_bank_of_these_lines(tmp_path: Path) -> None:
     """What was said until a moment: lines, words, speakers and sessions are counted as if nothing had followed."""
     lines = [
         NewLine(f"Word{n % 7} and word{n % 3} again.", SPEAKERS[n % 2 + n // 40], said_at=said, session=str(n // 15))
@@ -351,7 +351,7 @@ def test_statistics_among_lines_are_those_of_a_bank_that_holds_no_others(tmp_pat
 # ------------------------------------------------------------------------ what is still wanting
 
 
-def test_lines_without_a_vector_are_found_behind_a_cursor(tmp_path: Path) -> None:
+def test_lines_without_a_vector_are_found_after_a_cursor(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         memory.observe_many([NewLine(f"Line {n}.") for n in range(10)])
         memory.retract(4)
@@ -383,7 +383,7 @@ def test_a_model_takes_one_number_however_often_it_is_written(tmp_path: Path) ->
         assert models == [(1, "hash-64"), (2, "other")]
 
 
-def test_a_bank_that_has_used_up_its_numbers_of_models_says_so_and_stays_whole(tmp_path: Path) -> None:
+def test_exhausted_model_numbers_are_reported_and_the_bank_stays_sound(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         memory.observe("The porridge is hot.")
         with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
@@ -400,7 +400,7 @@ def test_a_bank_that_has_used_up_its_numbers_of_models_says_so_and_stays_whole(t
 # -------------------------------------------------------- two stores on the same folder
 
 
-def test_a_bank_made_anew_by_another_store_has_none_of_the_old_vectors(tmp_path: Path) -> None:
+def test_a_bank_recreated_by_another_store_has_none_of_the_old_vectors(tmp_path: Path) -> None:
     """Each store holds an index of vectors in memory; line 1 of the new bank must not be judged by the old line 1."""
     embedder = HashEmbedder(512)
     with closing(SQLiteStore(tmp_path)) as one, closing(SQLiteStore(tmp_path)) as other:
@@ -416,7 +416,7 @@ def test_a_bank_made_anew_by_another_store_has_none_of_the_old_vectors(tmp_path:
         assert all(hit.signals["cosine"] < 0.5 for hit in theirs.recall("giraffe ate acacia leaves"))
 
 
-def test_vectors_written_by_another_store_are_seen(tmp_path: Path) -> None:
+def test_vectors_written_by_another_store_are_visible(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path)) as one, closing(SQLiteStore(tmp_path)) as other:
         mine, theirs = (Memory.open("alice", store=store, embedder=HashEmbedder(512)) for store in (one, other))
         for n in range(20):
@@ -429,9 +429,7 @@ def test_vectors_written_by_another_store_are_seen(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ more banks than are kept open
 
 
-def test_threads_that_use_more_banks_than_are_kept_open_all_get_their_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_may_use_more_banks_than_can_be_open_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "MAX_OPEN_BANKS", 2)
     with closing(SQLiteStore(tmp_path)) as store, ThreadPoolExecutor(6) as pool:
         asked = [f"bank {n * 7 % 5}" for n in range(300)]
@@ -439,7 +437,7 @@ def test_threads_that_use_more_banks_than_are_kept_open_all_get_their_answers(
         assert all(len(each.result(PATIENCE).lines) == 0 for each in asking)
 
 
-def test_a_closed_store_can_be_used_again_also_by_who_is_in_the_middle_of_it(tmp_path: Path) -> None:
+def test_a_store_closed_during_a_call_can_be_used_again(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     memory = Memory.open("alice", store=store, embedder=HashEmbedder())
     memory.observe("The porridge is hot.")
@@ -455,7 +453,7 @@ def test_a_closed_store_can_be_used_again_also_by_who_is_in_the_middle_of_it(tmp
 # ------------------------------------------------------------------------ a copy is put back
 
 
-def test_after_a_copy_was_put_back_a_filter_shows_what_the_copy_says(tmp_path: Path) -> None:
+def test_a_filter_reads_a_restored_copy_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "alice.bank"
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine("Hello.", "Ann"), NewLine("Hi.", "Bob")])

@@ -147,7 +147,7 @@ def possible(store: SQLiteStore, what: str, *how: object) -> bool:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(st.tuples(st.integers(0, 1), STEPS), min_size=1, max_size=15))
-def test_two_stores_of_one_file_always_say_what_the_file_has(steps: list[tuple[int, tuple[str, ...]]]) -> None:
+def test_two_stores_of_one_file_always_match_the_file(steps: list[tuple[int, tuple[str, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         stores = [filled(folder), SQLiteStore(folder)]
@@ -179,7 +179,7 @@ def reads(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, ask: Callable[[],
     return found
 
 
-def test_only_what_has_changed_is_read(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_changed_rows_are_read(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def ask() -> UnitCosines:
         return store.unit_cosines("b", "m", QUERY, ())
 
@@ -196,7 +196,7 @@ def test_only_what_has_changed_is_read(store: SQLiteStore, monkeypatch: pytest.M
     assert reads(store, monkeypatch, ask) == [1]
 
 
-def test_an_older_copy_in_the_place_of_the_file_is_read_anew(store: SQLiteStore, tmp_path: Path) -> None:
+def test_a_restored_older_copy_of_the_file_is_read_again(store: SQLiteStore, tmp_path: Path) -> None:
     store.close()
     shutil.copy(tmp_path / "b.bank", tmp_path / "copy")
     rewrite(store, [1], 2)
@@ -209,7 +209,7 @@ def test_an_older_copy_in_the_place_of_the_file_is_read_anew(store: SQLiteStore,
     same(store, tmp_path)
 
 
-def test_more_than_are_held_are_read_each_time(
+def test_vectors_beyond_the_memory_limit_are_read_each_time(
     store: SQLiteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask() -> None:
@@ -227,7 +227,7 @@ def test_more_than_are_held_are_read_each_time(
     assert reads(store, monkeypatch, lambda: store.unit_cosines("b", "m", QUERY, ())) == []
 
 
-def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: SQLiteStore, tmp_path: Path) -> None:
+def test_a_snapshot_does_not_change_while_the_next_is_built(store: SQLiteStore, tmp_path: Path) -> None:
     def look() -> UnitVectors:
         with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
             found = pictures.unit_vectors(db, "m", DIM)
@@ -242,18 +242,18 @@ def test_what_is_looked_at_stays_as_it_is_while_the_next_picture_is_made(store: 
         alike(picture.nearest(QUERY, (), None), wanted)
 
 
-def test_vectors_of_another_dimension_are_another_models(store: SQLiteStore) -> None:
+def test_vectors_of_another_dimension_belong_to_another_model(store: SQLiteStore) -> None:
     assert store.unit_cosines("b", "m", np.ones(DIM + 8, np.float32), ()) == []
 
 
-def test_of_units_as_near_the_first_are_told(store: SQLiteStore) -> None:
+def test_equally_near_units_are_returned_by_kind_and_id(store: SQLiteStore) -> None:
     store.put_unit_vectors(
         "b", "m", {("part", number): QUERY[None] * 9 for number in (2, 3, 4)} | {("fact", 1): some(1)}
     )
     assert [each[:2] for each in store.unit_cosines("b", "m", QUERY, (), 2)] == [("part", 2), ("part", 3)]
 
 
-def test_who_asks_while_others_write_hears_of_units_put_together_all_or_none(store: SQLiteStore) -> None:
+def test_units_written_together_are_visible_together(store: SQLiteStore) -> None:
     end = threading.Event()
     faults: list[UnitCosines] = []
 
