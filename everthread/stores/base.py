@@ -148,7 +148,7 @@ class CorpusStats:
 
     @property
     def has_assistant(self) -> bool:
-        """Whether a bot takes part in the conversations."""
+        """True if a bot takes part in the conversations."""
         return any(speaker.role == "assistant" for speaker in self.speakers)
 
     def mean_per_line(self, total: int) -> float:

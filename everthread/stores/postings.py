@@ -37,7 +37,7 @@ def group_by_term(lines: Iterable[tuple[int, TermCounts]]) -> dict[str, list[tup
 
 @dataclass(slots=True)
 class LineCounts:
-    """What lines contribute to the index and to the counts of their bank.
+    """The terms and counts that some lines contribute to their bank.
 
     Attributes:
         by_term: term -> the lines that contain it, ascending.

@@ -98,7 +98,7 @@ def check_unit(
         bank: The bank, for the message.
         new: The unit to write.
         last_seq: The bank's highest line number.
-        existing_seqs: Those of the unit's source lines that exist and are not retracted.
+        existing_seqs: The source lines of the unit that exist and are not retracted.
         supersedes: The id of the unit to supersede.
         current: Metadata (JSON) by id of the current units that `supersedes` names; without it, of all current units of
             the kind if that is one of `SINGLE_KINDS`.

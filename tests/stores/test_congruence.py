@@ -1,4 +1,4 @@
-"""The two stores say the same: whatever is done to both, the same lines, counts and hits come back."""
+"""Both stores give the same lines, counts and hits after the same steps."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ WHERES = (
 )
 
 
-def done(memory: Memory, what: str, value: Any) -> object:
-    """What came of a step: the lines or the receipt, or the kind of the error."""
+def apply_line_step(memory: Memory, what: str, value: Any) -> object:
+    """Apply a step to the lines; return the lines or the receipt, or the type of the error."""
     try:
         if what == "observe":
             return [timeless(line) for line in memory.observe_many(value)]
@@ -97,12 +97,12 @@ def done(memory: Memory, what: str, value: Any) -> object:
 
 
 def timeless(line: Line) -> Line:
-    """A line, whether it is retracted and not when: the two banks are written to one after the other."""
+    """Return the line with a fixed time of retraction, because the two banks are written one after the other."""
     return line if line.retracted_at is None else replace(line, retracted_at=BEGUN)
 
 
-def known(memory: Memory) -> object:
-    """All that a bank says of itself."""
+def read_all(memory: Memory) -> object:
+    """Return lines, sessions and counts of a bank."""
     stats = replace(memory.stats(), bytes=0)
     every = [timeless(line) for line in memory.lines(retracted=True)]
     corpus = memory.store.corpus_stats(memory.bank)
@@ -137,8 +137,8 @@ def test_both_stores_give_the_same_results_after_any_steps(
         file = SQLiteStore(folder)
         one, other = (Memory.open(bank, store=each, embedder=embedder, recipe="default") for each in (file, store))
         for what, value in steps:
-            assert done(one, what, value) == done(other, what, value)
-        assert known(one) == known(other)
+            assert apply_line_step(one, what, value) == apply_line_step(other, what, value)
+        assert read_all(one) == read_all(other)
         found, wanted = (memory.recall(query, 20, where=where, as_of=as_of) for memory in (other, one))
         ours = {hit.line.seq: hit for hit in found}
         assert shown([ours[hit.line.seq] for hit in wanted]) == shown(wanted)
@@ -148,7 +148,7 @@ def test_both_stores_give_the_same_results_after_any_steps(
         file.close()
 
 
-BESIDE = st.one_of(
+ALL_STEPS = st.one_of(
     STEPS,
     st.tuples(st.just("write"), st.tuples(st.sampled_from(["note", "fact"]), st.integers(1, 9), st.integers(1, 9))),
     st.tuples(st.just("supersede"), st.tuples(st.sampled_from(["note", "fact"]), st.integers(1, 9), st.integers(1, 4))),
@@ -164,41 +164,41 @@ BESIDE = st.one_of(
 )
 
 
-def kept(memory: Memory, what: str, value: Any) -> object:
-    """What came of a step beside the lines, or the words of the error."""
+def apply_step(memory: Memory, what: str, value: Any) -> object:
+    """Apply any step; return its result, or the message of the error."""
     calls: dict[str, Callable[[], object]] = {
-        "write": lambda: memory.add_unit(written(*value)).id,
-        "supersede": lambda: memory.add_unit(written(value[0], value[1], value[1]), supersedes=value[2]).id,
-        "rewrite": lambda: rewritten(memory, *value),
+        "write": lambda: memory.add_unit(make_unit(*value)).id,
+        "supersede": lambda: memory.add_unit(make_unit(value[0], value[1], value[1]), supersedes=value[2]).id,
+        "rewrite": lambda: replace_facts(memory, *value),
         "end": lambda: memory.end(value),
         "queue": lambda: memory.enqueue(ScribeJob("notes", value[0], value[1], 9, BEGUN, value[1])),
         "dequeue": lambda: memory.dequeue(ScribeJob("notes", value[0], value[1], 9, BEGUN)),
         "set": lambda: memory.set_setting(*value),
     }
     if what not in calls:
-        return done(memory, what, value)
+        return apply_line_step(memory, what, value)
     try:
         return calls[what]()
     except NotFound as error:
         return str(error)
 
 
-def rewritten(memory: Memory, gone: list[int], seqs: list[int], before: int | None) -> bool:
-    """Facts in the place of others; the setting that goes with them is only at first what it is said to be."""
-    units = [replace(written("fact", seq, seq), sources=(seq,)) for seq in seqs]
+def replace_facts(memory: Memory, gone: list[int], seqs: list[int], before: int | None) -> bool:
+    """Replace facts by others; the expected value of the setting is right only the first time."""
+    units = [replace(make_unit("fact", seq, seq), sources=(seq,)) for seq in seqs]
     vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
     change = UnitReplacement("fact", gone, units, vectors, 2, "told", before, lambda first: first)
     return memory.store.replace_units(memory.bank, change, memory.embedder.name, BEGUN)
 
 
-def written(kind: str, first: int, last: int) -> NewUnit:
+def make_unit(kind: str, first: int, last: int) -> NewUnit:
     first, last = sorted((first, last))
     text = f"The garden of {WORDS[first % 7]} and {WORDS[last % 7]}."
     return NewUnit(kind, text, first, last, BEGUN + timedelta(minutes=last), last / 7, sources=(first,))
 
 
-def furnished(memory: Memory) -> object:
-    """All that a bank says of what is kept beside its lines, whether something was and not when."""
+def read_other_rows(memory: Memory) -> object:
+    """Return units, sessions, settings and jobs of a bank, with fixed times."""
     units = [
         replace(
             unit,
@@ -233,15 +233,15 @@ def furnished(memory: Memory) -> object:
     )
 
 
-def _nearest(told: tuple[str, int, float]) -> tuple[float, str, int]:
-    kind, number, cosine = told
+def _nearest(unit: tuple[str, int, float]) -> tuple[float, str, int]:
+    kind, number, cosine = unit
     return -cosine, kind, number
 
 
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-@given(steps=st.lists(BESIDE, min_size=1, max_size=12))
+@given(steps=st.lists(ALL_STEPS, min_size=1, max_size=12))
 def test_units_settings_and_jobs_are_the_same_in_both_stores(
     store: PostgresStore, steps: list[tuple[str, Any]]
 ) -> None:
@@ -250,16 +250,16 @@ def test_units_settings_and_jobs_are_the_same_in_both_stores(
         file = SQLiteStore(folder)
         one, other = (Memory.open(bank, store=each, embedder=embedder, recipe="default") for each in (file, store))
         for what, value in [("observe", [NewLine(f"Line {n}.", session="a", said_at=BEGUN) for n in range(4)]), *steps]:
-            assert kept(one, what, value) == kept(other, what, value)
-        assert furnished(one) == furnished(other)
+            assert apply_step(one, what, value) == apply_step(other, what, value)
+        assert read_other_rows(one) == read_other_rows(other)
         query = embedder.embed_query("fern garden")
         for kinds in ((), ("note",)):
             wanted, found = (each.store.unit_cosines(bank, embedder.name, query, kinds) for each in (one, other))
             assert [each[:2] for each in found] == [each[:2] for each in wanted]
             assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=2e-3)
-            told = [each.store.unit_cosines(bank, embedder.name, query, kinds, 2) for each in (one, other)]
-            assert [each[:2] for each in told[1]] == [each[:2] for each in told[0]]
-            assert told == [sorted(sorted(each, key=_nearest)[:2]) for each in (wanted, found)]
+            nearest = [each.store.unit_cosines(bank, embedder.name, query, kinds, 2) for each in (one, other)]
+            assert [each[:2] for each in nearest[1]] == [each[:2] for each in nearest[0]]
+            assert nearest == [sorted(sorted(each, key=_nearest)[:2]) for each in (wanted, found)]
         hits = [memory.recall("fern garden", where=Filter(kind=("note", "fact"))) for memory in (one, other)]
         keys = [{hit.unit and (hit.unit.kind, hit.unit.id) for hit in each} for each in hits]
         assert keys[0] == keys[1]
@@ -312,7 +312,7 @@ def test_queries_of_a_time_span_give_the_same_results(store: PostgresStore, tmp_
 
 
 def test_hits_of_a_large_bank_are_nearly_the_same(store: PostgresStore, tmp_path: Path) -> None:
-    """SQLite chooses its candidates by one-bit codes, Postgres by the vectors themselves."""
+    """SQLite selects candidates by one-bit codes, Postgres by the vectors."""
     embedder = BulkEmbedder(HashEmbedder())
     file = SQLiteStore(tmp_path)
     one, other = (Memory.open("large", store=each, embedder=embedder, recipe="default") for each in (file, store))
@@ -329,7 +329,7 @@ def test_hits_of_a_large_bank_are_nearly_the_same(store: PostgresStore, tmp_path
 
 @pytest.fixture
 def words(store: PostgresStore, tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
-    """The same bank in a file and on Postgres, with words that fill several blocks."""
+    """Yield the same bank in a file and on Postgres, with terms of several blocks."""
     file = SQLiteStore(tmp_path)
     bank, embedder = f"bank {next(NAMES)}", BulkEmbedder(HashEmbedder())
     one, other = (Memory.open(bank, store=each, embedder=embedder, recipe="default") for each in (file, store))
@@ -343,8 +343,8 @@ def words(store: PostgresStore, tmp_path: Path) -> Iterator[tuple[Memory, Memory
     file.close()
 
 
-def agree(one: Memory, other: Memory, among: Seqs | None = None, most: int = 10**6) -> None:
-    """That both tell the same of every word, and that both are sound."""
+def assert_same_postings(one: Memory, other: Memory, among: Seqs | None = None, most: int = 10**6) -> None:
+    """Check that both stores return the same postings of every term, and that both banks are sound."""
     terms = [*{term for word in WORDS for term in analysed(word).terms}, *(f"number{n}" for n in range(10))]
     wanted, found = (each.store.postings(each.bank, terms, 99, most, among) for each in (one, other))
     assert {term: posting.df for term, posting in found.items()} == {term: p.df for term, p in wanted.items()}
@@ -369,15 +369,15 @@ def test_terms_of_many_blocks_are_removed_in_the_same_way(
     for scope in steps:
         for memory in words:
             memory.forget(**scope)
-        agree(one, other)
+        assert_same_postings(one, other)
     for memory in words:
         memory.observe_many([NewLine(f"fern number{n}") for n in range(200)])
-    agree(one, other)
+    assert_same_postings(one, other)
 
 
 def test_a_common_term_is_counted_within_the_given_lines(words: tuple[Memory, Memory]) -> None:
     for among in (np.arange(1, 101), np.arange(1, 0), np.arange(1, 901)):
-        agree(*words, among, most=5)
+        assert_same_postings(*words, among, most=5)
     _, other = words
     assert other.store.postings(other.bank, ["fern"], 1, 5, np.arange(1, 101))["fern"].df == 100
 
@@ -389,10 +389,10 @@ def test_common_terms_beyond_the_largest_number_are_left_out(words: tuple[Memory
 
 
 def test_checking_whether_a_bank_exists_does_not_create_it(store: PostgresStore) -> None:
-    assert not store.exists("nobody")
-    assert "nobody" not in store.banks()
-    Memory.open("somebody", store=store, embedder=HashEmbedder())
-    assert store.exists("somebody")
+    assert not store.exists("missing")
+    assert "missing" not in store.banks()
+    Memory.open("new", store=store, embedder=HashEmbedder())
+    assert store.exists("new")
 
 
 def test_bank_ids_have_the_same_limits_as_in_sqlite(store: PostgresStore) -> None:
@@ -457,16 +457,16 @@ def test_unusual_input_gives_the_same_answer_or_error_in_both_stores(
     file.close()
 
 
-class Slow(HashEmbedder):
-    """Does something else before it gives its vectors."""
+class InterruptedEmbedder(HashEmbedder):
+    """Calls a function before it returns vectors."""
 
     def __init__(self) -> None:
         super().__init__(64)
         self.meanwhile: Callable[[], object] = lambda: None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        done, self.meanwhile = self.meanwhile, lambda: None
-        done()
+        interrupt, self.meanwhile = self.meanwhile, lambda: None
+        interrupt()
         return super().embed(texts)
 
 
@@ -480,22 +480,22 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def late(either: Store) -> Memory:
-    """A bank with one line that was not embedded yet."""
-    memory = Memory(f"late-{next(NAMES)}", either, Slow(), Default())
+def open_with_pending_line(either: Store) -> Memory:
+    """Return a bank with one line that is not embedded yet."""
+    memory = Memory(f"late-{next(NAMES)}", either, InterruptedEmbedder(), Default())
     memory.replace_lines([], [NewLine("The code of the safe is 4711.", "Ann", said_at=BEGUN)], defer_embedding=True)
     return memory
 
 
 def test_a_bank_forgotten_during_embedding_is_not_recreated(either: Store) -> None:
-    memory = late(either)
+    memory = open_with_pending_line(either)
     memory.embedder.meanwhile = lambda: memory.forget(everything=True)  # type: ignore[attr-defined]
     memory.backlog.embed_pending()
     assert not either.exists(memory.bank)
 
 
 def test_a_line_gets_no_vector_of_an_earlier_line_with_its_number(either: Store) -> None:
-    memory = late(either)
+    memory = open_with_pending_line(either)
 
     def meanwhile() -> None:
         memory.forget(everything=True)
@@ -511,7 +511,7 @@ def test_a_line_gets_no_vector_of_an_earlier_line_with_its_number(either: Store)
 
 
 def test_a_line_forgotten_during_embedding_leaves_no_vector(either: Store) -> None:
-    memory = late(either)
+    memory = open_with_pending_line(either)
     memory.observe("I like ferns.")
     memory.embedder.meanwhile = lambda: memory.forget(seq=1)  # type: ignore[attr-defined]
     memory.backlog.embed_pending()

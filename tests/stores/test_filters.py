@@ -1,4 +1,4 @@
-"""Filters against plain Python: whatever is asked, what is allowed is what a look at each line would allow."""
+"""Filters compared with a check of each line in plain Python."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -42,7 +42,7 @@ def some_lines(seed: int, count: int) -> list[NewLine]:
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """Three hundred lines, of which some are retracted and some forgotten."""
+    """Yield a bank of 300 lines, some of them retracted and some forgotten."""
     with Memory.open("alice", store=tmp_path_factory.mktemp("banks"), embedder=HashEmbedder()) as memory:
         memory.observe_many(some_lines(1, 300))
         for seq in range(5, 300, 17):
@@ -53,7 +53,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 def fits(line: Line, where: Filter, as_of: datetime | None) -> bool:
-    """The meaning of a filter, word for word."""
+    """Return whether a filter allows a line, by its definition."""
 
     def one_of(value: str, wanted: str | tuple[str, ...] | None) -> bool:
         return wanted is None or value in ((wanted,) if isinstance(wanted, str) else wanted)
@@ -70,7 +70,7 @@ def fits(line: Line, where: Filter, as_of: datetime | None) -> bool:
     )
 
 
-def any_of(names: tuple[str, ...], other: str = "nobody") -> st.SearchStrategy[Any]:
+def any_of(names: tuple[str, ...], other: str = "unknown") -> st.SearchStrategy[Any]:
     known = st.sampled_from([*names, other])
     return st.none() | known | st.lists(known, max_size=3).map(tuple)
 
@@ -94,7 +94,7 @@ def test_a_filter_allows_the_same_lines_as_plain_python(bank: Memory, where: Fil
     fitting = [line.seq for line in bank.lines() if fits(line, where, as_of)]
     allowed = bank.store.filter_seqs("alice", where, as_of)
     if where == Filter() and as_of is None:
-        assert allowed is None  # nothing is ruled out, what will be said included
+        assert allowed is None  # every line is allowed, also later ones
     else:
         assert allowed is not None
         assert allowed.tolist() == fitting

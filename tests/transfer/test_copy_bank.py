@@ -1,4 +1,4 @@
-"""Moving a bank from a folder to Postgres and back: it arrives as it was, or the error names the line."""
+"""Moving a bank from a folder to Postgres and back: it is unchanged, or the error names the line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def opened(store: Path | str, bank: str = "alice") -> Memory:
 
 
 def filled(memory: Memory, lines: int = 12) -> None:
-    """With all that a line can have: offsets, keys, parents, metadata; with retracted and forgotten ones."""
+    """Fill a bank with lines with offsets, keys, parents and metadata, and with retracted and forgotten lines."""
     memory.observe_many(
         [
             NewLine(
@@ -54,12 +54,12 @@ def filled(memory: Memory, lines: int = 12) -> None:
         ]
     )
     memory.retract(4)
-    memory.forget(seq=5)  # which line 6 answers
+    memory.forget(seq=5)  # the parent of line 6
     memory.forget(seq=9)
 
 
 def known(memory: Memory) -> tuple[Any, ...]:
-    """All that can be seen of a bank, with the offsets of its times."""
+    """Return all contents of a bank, with the offsets of its times."""
     stats = memory.stats()
     return (
         [repr(line) for line in memory.lines(retracted=True)],
@@ -203,7 +203,7 @@ def test_a_target_with_other_lines_is_not_changed(tmp_path: Path, url: str, what
 
 
 def furnished(memory: Memory) -> None:
-    """With units of which one is superseded and one retracted, settings, work, and a session that is over."""
+    """Add units (one superseded, one retracted), settings, jobs and an ended session."""
     filled(memory)
     east = datetime(2024, 5, 1, 12, tzinfo=EAST)
     memory.add_unit(NewUnit("note", "The lighthouse.", 1, 6, east, 3.25, "place", {"n": [1]}))

@@ -64,7 +64,7 @@ def test_json_that_no_store_can_hold_is_rejected(text: str) -> None:
 
 
 def piped(folder: Path, data: bytes) -> Path:
-    """A pipe that this is written to, once somebody reads."""
+    """Create a pipe to which the content is written when a reader opens it."""
     path = folder / "pipe.json"
     os.mkfifo(path)
     Thread(target=path.write_bytes, args=(data,), daemon=True).start()

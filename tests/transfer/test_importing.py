@@ -74,7 +74,7 @@ def test_an_import_into_an_empty_bank_can_be_continued(memory: Memory, tmp_path:
 
 
 class NeverLater(SQLiteStore):
-    """One that retracts no line which was there to be recalled."""
+    """A memory that fails if a line is retracted after it could be recalled."""
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         raise AssertionError(f"line {seq} could be recalled until now")

@@ -25,13 +25,13 @@ scalars = (
 values = scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=9), scalars, max_size=3)
 patient = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
-)  # a bank takes long to draw
+)  # drawing a bank takes long
 roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "system", "tool"])
 
 
 @st.composite
 def banks(draw: st.DrawFn) -> list[Line]:
-    """The lines of a bank: numbered upwards with gaps, keys all different."""
+    """Draw the lines of a bank: ascending numbers with gaps, and distinct keys."""
     steps = draw(st.lists(st.integers(1, 3), max_size=6))
     lines, seq = [], 0
     for number, step in enumerate(steps):
@@ -317,7 +317,7 @@ def test_parents_are_found_in_a_bank_with_other_lines(tmp_path: Path) -> None:
     path = saved(tmp_path, {"seq": 1, "text": "Which boat?"}, {"seq": 2, "text": "The blue one.", "parent": 1})
     with Memory.open("b", store=tmp_path / "banks", embedder="hash") as bank:
         bank.observe("Said long before.")
-        bank.observe_many(list(read(path))[:1])  # an import that was cut off
+        bank.observe_many(list(read(path))[:1])  # an interrupted import
         bank.observe("Said in between.")
         bank.observe_many(read(path))
         assert [(line.text, line.parent) for line in bank.lines()][1::2] == [

@@ -110,10 +110,10 @@ class Database:
         """
         with self._pooled_connection() as db, db.pipeline():
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            told = self._configure_transaction(db, bank, settings)
+            settings_cursor = self._configure_transaction(db, bank, settings)
             yield db
             db.execute("COMMIT")
-            self._run_check(told)
+            self._run_check(settings_cursor)
 
     @contextmanager
     def write_transaction(self, bank: str) -> Iterator[Connection]:
@@ -126,8 +126,8 @@ class Database:
         with self._pooled_connection() as db:
             with db.pipeline():
                 db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-                told = self._configure_transaction(db, bank, {})
-            self._run_check(told)
+                settings_cursor = self._configure_transaction(db, bank, {})
+            self._run_check(settings_cursor)
             yield db
             try:
                 ended = db.execute("COMMIT").statusmessage
@@ -246,8 +246,8 @@ class Database:
         query = f"SELECT {each}, ({self._check[0] if self._check else 'NULL'})"
         return db.execute(query, [part for setting in settings.items() for part in setting])
 
-    def _run_check(self, told: psycopg.Cursor[tuple[Any, ...]]) -> None:
-        row = told.fetchone()
+    def _run_check(self, settings_cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        row = settings_cursor.fetchone()
         if row is not None and self._check is not None:
             self._check[1](self, row[-1])
 

@@ -1,8 +1,8 @@
-"""Freeing what removed rows leave behind in a Postgres database. It knows tables, and no bank.
+"""Frees the space of deleted rows in a Postgres database.
 
-A row that is deleted can't be read by SQL any more, but its bytes stay in the pages of its table and indexes: VACUUM
-lets Postgres overwrite them, sooner or later, and only writing the tables anew makes sure that they are gone. Copies in
-the write-ahead log, in backups and in the server's own log are out of reach from here.
+A deleted row can't be read by SQL any more, but its bytes stay in the pages of its table and indexes. VACUUM allows
+Postgres to overwrite them at some time; only rewriting the tables (`scrub`) removes them for certain. Copies in the
+write-ahead log, in backups and in the server's own log can't be removed from here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from everthread.stores.postgres.schema import TABLES, distributed_tables
 
 log = logging.getLogger("everthread")
 
-PAUSE_S = 60.0  # seconds between two vacuums; each reads all indexes of a table, whosever rows they hold
-CATALOGS = ("pg_catalog.pg_statistic", "pg_catalog.pg_index")  # ids of banks stand in statistics and conditions
+PAUSE_S = 60.0  # seconds between two vacuums; each reads the whole indexes of a table, with the rows of all banks
+CATALOGS = ("pg_catalog.pg_statistic", "pg_catalog.pg_index")  # statistics and conditions contain ids of banks
 
 
 class Vacuum:
@@ -136,15 +136,15 @@ def _collect_notices(db: Connection) -> list[str]:
 
     Notices about rows are recognised in English only, because they are text for humans.
     """
-    told: list[str] = []
+    warnings: list[str] = []
 
-    def hear(notice: Diagnostic) -> None:
-        said = f"{notice.message_primary} {notice.message_detail or ''}"
-        dead, table = _DEAD.search(said), _TABLE.search(said)
+    def collect(notice: Diagnostic) -> None:
+        text = f"{notice.message_primary} {notice.message_detail or ''}"
+        dead, table = _DEAD.search(text), _TABLE.search(text)
         if notice.severity_nonlocalized == "WARNING":
-            told.append(said.strip())
+            warnings.append(text.strip())
         elif dead and table:
-            told.append(f"{dead[1]} rows of {table[1]} may still be read by a transaction that is open")
+            warnings.append(f"{dead[1]} rows of {table[1]} may still be read by a transaction that is open")
 
-    db.add_notice_handler(hear)
-    return told
+    db.add_notice_handler(collect)
+    return warnings

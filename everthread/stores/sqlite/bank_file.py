@@ -273,7 +273,7 @@ class BankFile:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file exists and has 0 bytes, as a new file does for a moment."""
+        """True if the file exists and has 0 bytes, as a new file has for a moment."""
         return self.path.exists() and not _size(self.path)
 
     def _disconnect(self, connection: _Connection) -> None:

@@ -1,4 +1,4 @@
-"""Batches that are too large to be sent at once."""
+"""Batches that are too large for one statement or one pipeline."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""First calls, and calls of many threads, to a server that is away, deaf or full; and processes that are forked
-meanwhile."""
+"""Calls to a server that is stopped, unresponsive or full, and processes that are forked during a call."""
 
 from __future__ import annotations
 
@@ -22,28 +21,28 @@ from everthread.stores.postgres.store import PostgresStore
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[postgres.Own]:
-    """A server that may be killed, and filled."""
+    """Yield a server that tests may kill and fill."""
     with postgres.Own() as server:
         yield server
 
 
 @pytest.fixture
 def deaf() -> Iterator[str]:
-    """The URL of a server that lets everyone in and never answers."""
+    """Yield the URL of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
         yield f"postgresql://ann@127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
 
 
-def refused(call: Callable[[], object]) -> float:
-    """How many seconds it takes until a call is refused."""
+def seconds_until_refused(call: Callable[[], object]) -> float:
+    """Return the seconds until a call fails."""
     began = time.monotonic()
     with pytest.raises(StoreUnavailable):
         call()
     return time.monotonic() - began
 
 
-def asked(server: Database) -> None:
-    """As a store asks that has seen the tables before."""
+def check_tables(server: Database) -> None:
+    """Query like a store that has checked the tables before."""
 
     def once() -> None:
         with server.read_transaction("alice"):
@@ -63,21 +62,21 @@ def test_the_first_call_waits_for_a_starting_server(own: postgres.Own) -> None:
 
 
 def test_an_unresponsive_server_fails_many_threads_at_once(deaf: str) -> None:
-    """Whether its tables have been seen before or not."""
+    """Both with and without an earlier check of the tables."""
     server, store = Database(deaf, timeout_s=1), PostgresStore(deaf, timeout_s=1)
-    for call in (lambda: asked(server), lambda: store.exists("alice")):
-        with ThreadPoolExecutor(40) as pool:  # one after the other, they would take a minute
-            assert max(pool.map(lambda _, call=call: refused(call), range(40))) < SOON
+    for call in (lambda: check_tables(server), lambda: store.exists("alice")):
+        with ThreadPoolExecutor(40) as pool:  # sequentially they would take a minute
+            assert max(pool.map(lambda _, call=call: seconds_until_refused(call), range(40))) < SOON
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # about other threads, which are tested here
 def test_a_process_forked_while_another_thread_connects_does_not_hang(deaf: str) -> None:
     server = Database(deaf, timeout_s=0.1)
-    connecting = threading.Thread(target=refused, args=(lambda: asked(server),))
+    connecting = threading.Thread(target=seconds_until_refused, args=(lambda: check_tables(server),))
     connecting.start()
     time.sleep(0.3)
     if (child := os.fork()) == 0:
-        os._exit(int(refused(lambda: asked(server)) > SOON))
+        os._exit(int(seconds_until_refused(lambda: check_tables(server)) > SOON))
     end = time.monotonic() + PATIENCE
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
         time.sleep(0.05)

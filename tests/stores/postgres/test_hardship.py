@@ -1,5 +1,4 @@
-"""A Postgres server that is killed, connections that are cut off, poolers, crowds: nothing acknowledged is lost,
-nothing is there twice, nobody waits for ever."""
+"""Killed servers, broken connections, poolers and many clients: no write is lost or duplicated, no call waits on."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ def url_of(store: PostgresStore) -> str:
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[postgres.Own]:
-    """A server that may be killed."""
+    """Yield a server that tests may kill."""
     with postgres.Own() as server:
         yield server
 
@@ -85,7 +84,7 @@ def test_a_server_killed_during_writes_loses_and_duplicates_nothing(own: postgre
             time.sleep(1.5)
             stop.set()
             for each in working:
-                each.result()  # a short restart is waited out: nobody has seen an error
+                each.result()  # the store waits during a short restart: no thread has seen an error
         assert sorted(kept) == [(line.seq, line.text) for line in memory.lines()]
         assert [seq for seq, _ in sorted(kept)] == list(range(1, len(kept) + 1))
         assert store.check("alice") == []
@@ -114,7 +113,7 @@ def test_a_store_reports_a_stopped_server_and_works_again_after_its_restart(own:
 
 
 def test_a_line_lost_in_a_crash_is_not_confused_with_another_of_its_number(own: postgres.Own) -> None:
-    """After a crash the server gives numbers of transactions, and we those of lines, once more."""
+    """After a crash the server reuses the numbers of transactions, and the store those of lines."""
     with postgres.database(own.url) as url, Proxy(url) as proxy:
         store = PostgresStore(proxy.url, timeout_s=PATIENCE)
         memory = opened(store)
@@ -124,12 +123,12 @@ def test_a_line_lost_in_a_crash_is_not_confused_with_another_of_its_number(own: 
             own.kill()
             own.start()
             with Memory.open("alice", store=url, embedder=HashEmbedder()) as other:
-                assert other.observe("Somebody was quicker.").seq == 2
+                assert other.observe("Another was quicker.").seq == 2
             return False
 
         proxy.set(crash)
         assert memory.observe("Into the wind.").seq == 3
-        assert texts(memory) == ["Before the storm.", "Somebody was quicker.", "Into the wind."]
+        assert texts(memory) == ["Before the storm.", "Another was quicker.", "Into the wind."]
         assert store.check("alice") == []
         store.close()
 
@@ -144,11 +143,11 @@ def proxy(store: PostgresStore) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def behind(proxy: Proxy) -> Iterator[PostgresStore]:
-    """The store, seen through the proxy."""
+def proxied(proxy: Proxy) -> Iterator[PostgresStore]:
+    """Yield a store that connects through the proxy."""
     made = PostgresStore(proxy.url, max_connections=1, timeout_s=2)
     opened(made).observe("Hello.")
-    made.close()  # a new connection sends its first COMMITs as they are, and the proxy knows them
+    made.close()  # a new connection sends its first COMMITs unprepared, which the proxy recognises
     yield made
     made.close()
 
@@ -156,9 +155,9 @@ def behind(proxy: Proxy) -> Iterator[PostgresStore]:
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("key", [None, "k1"])
 def test_a_line_whose_acknowledgement_is_lost_is_stored_once(
-    proxy: Proxy, behind: PostgresStore, heard: bool, key: str | None
+    proxy: Proxy, proxied: PostgresStore, heard: bool, key: str | None
 ) -> None:
-    memory = opened(behind)
+    memory = opened(proxied)
     proxy.set(lambda: heard)
     line = memory.observe("Is anybody there?", key=key)
     assert proxy.fault is None
@@ -166,27 +165,27 @@ def test_a_line_whose_acknowledgement_is_lost_is_stored_once(
     assert next(memory.lines(after=1)) == line
     if key:
         assert memory.observe("Is anybody there?", key=key) == line
-    assert behind.check("alice") == []
+    assert proxied.check("alice") == []
 
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_a_batch_whose_acknowledgement_is_lost_is_stored_once_in_a_new_bank(
-    proxy: Proxy, behind: PostgresStore, heard: bool
+    proxy: Proxy, proxied: PostgresStore, heard: bool
 ) -> None:
-    memory = opened(behind, "bob")
+    memory = opened(proxied, "bob")
     proxy.set(lambda: heard)
     lines = memory.observe_many([NewLine(f"Line {n}.", key=f"k{n % 20}") for n in range(30)])
     assert proxy.fault is None
     assert [line.seq for line in lines] == [*range(1, 21), *range(1, 11)]
     assert list(memory.lines()) == lines[:20]
-    assert behind.check("bob") == []
+    assert proxied.check("bob") == []
 
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_a_superseding_unit_whose_acknowledgement_is_lost_is_stored_once(
-    proxy: Proxy, behind: PostgresStore, heard: bool
+    proxy: Proxy, proxied: PostgresStore, heard: bool
 ) -> None:
-    memory = opened(behind)
+    memory = opened(proxied)
     line = next(memory.lines())
     first = memory.add_unit(NewUnit("note", "Somebody came.", 1, 1, line.said_at))
     work = ScribeJob("notes", line.session, 1, 1, line.said_at)
@@ -200,15 +199,15 @@ def test_a_superseding_unit_whose_acknowledgement_is_lost_is_stored_once(
 
 @pytest.mark.parametrize("heard", [True, False])
 def test_replaced_units_whose_acknowledgement_is_lost_are_stored_once(
-    proxy: Proxy, behind: PostgresStore, heard: bool
+    proxy: Proxy, proxied: PostgresStore, heard: bool
 ) -> None:
-    memory = opened(behind)
+    memory = opened(proxied)
     line = next(memory.lines())
     units = [NewUnit("chunk", text, 1, 1, line.said_at, sources=(1,)) for text in ("Hel", "lo.")]
     vectors = memory.reader.encoder.try_embed([unit.text for unit in units]) or []
     change = UnitReplacement("chunk", (), units, vectors, 0, "told", None, lambda first: {"first": first})
     proxy.set(lambda: heard)
-    assert behind.replace_units("alice", change, memory.embedder.name, line.said_at)
+    assert proxied.replace_units("alice", change, memory.embedder.name, line.said_at)
     assert proxy.fault is None
     assert [(unit.id, unit.text) for unit in memory.units()] == [(1, "Hel"), (2, "lo.")]
     assert memory.settings()["told"] == {"first": 1}
@@ -217,23 +216,23 @@ def test_replaced_units_whose_acknowledgement_is_lost_are_stored_once(
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("everything", [True, False])
 def test_forgetting_writes_one_receipt_if_its_acknowledgement_is_lost(
-    proxy: Proxy, behind: PostgresStore, heard: bool, everything: bool
+    proxy: Proxy, proxied: PostgresStore, heard: bool, everything: bool
 ) -> None:
-    memory = opened(behind)
+    memory = opened(proxied)
     proxy.set(lambda: heard)
     receipt = memory.forget(everything=True) if everything else memory.forget(seq=1)
     assert (receipt.lines, receipt.seqs) == (1, ((1, 1),))
     assert texts(memory) == []
-    with behind.database.dedicated_connection() as db:
+    with proxied.database.dedicated_connection() as db:
         assert db.execute("SELECT count(*) FROM everthread.receipt").fetchone() == (1,)
     with pytest.raises(NotFound):
         memory.forget(seq=1)
 
 
 def test_a_lost_commit_on_a_stopped_server_is_reported_as_unknown(
-    proxy: Proxy, behind: PostgresStore, store: PostgresStore
+    proxy: Proxy, proxied: PostgresStore, store: PostgresStore
 ) -> None:
-    memory = opened(behind)
+    memory = opened(proxied)
 
     def heard_and_gone() -> bool:
         proxy.shut()
@@ -327,7 +326,11 @@ def test_an_error_leaves_no_open_transaction_and_a_usable_connection(store: Post
         with pytest.raises(NotFound), few.database.write_transaction("alice") as db:
             line_removal.forget(db, "alice", "line", 77)
         undone = pytest.raises(StoreUnavailable, match="undid this call")
-        with undone, few.database.write_transaction("alice") as db, suppress(psycopg.Error):  # as no one should
+        with (
+            undone,
+            few.database.write_transaction("alice") as db,
+            suppress(psycopg.Error),
+        ):  # a caller must not suppress it
             db.execute("SELECT 1/0")
     assert memory.observe("And on.").seq == 2
     with few.database.dedicated_connection() as db:
@@ -337,7 +340,7 @@ def test_an_error_leaves_no_open_transaction_and_a_usable_connection(store: Post
         assert left.fetchone() == (0,)
         ours = "application_name = 'everthread' AND datname = current_database()"
         shown = db.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {ours}")
-        assert shown.fetchone() == (2,)  # that of the pool, and this one
+        assert shown.fetchone() == (2,)  # the pool's connection, and this one
     few.close()
 
 
@@ -378,7 +381,7 @@ def test_writers_wait_only_for_writers_of_the_same_bank(store: PostgresStore) ->
             waiting = pool.submit(alice.observe, "Is it my turn?")
             for n in range(5):
                 assert bob.observe("Me first.").seq == n + 1
-            assert [hit.line.text for hit in alice.recall("hello")] == ["Hello."]  # who reads waits for nobody
+            assert [hit.line.text for hit in alice.recall("hello")] == ["Hello."]  # readers don't wait
             assert not waiting.done()
         assert waiting.result(PATIENCE).seq == 2
 

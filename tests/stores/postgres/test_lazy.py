@@ -19,12 +19,12 @@ def test_many_threads_create_the_value_once() -> None:
         made.append(1)
         return len(made)
 
-    once = Lazy(make)
+    lazy = Lazy(make)
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda _: once.get(PATIENCE), range(8))) == [1] * 8
-    assert once.take() == 1
-    assert once.take() is None
-    assert once.get(PATIENCE) == 2
+        assert list(pool.map(lambda _: lazy.get(PATIENCE), range(8))) == [1] * 8
+    assert lazy.take() == 1
+    assert lazy.take() is None
+    assert lazy.get(PATIENCE) == 2
 
 
 def test_waiting_threads_share_the_error_and_the_next_call_tries_again() -> None:
@@ -34,21 +34,21 @@ def test_waiting_threads_share_the_error_and_the_next_call_tries_again() -> None
         time.sleep(0.5)  # until the others wait for it
         tried.append(1)
         if len(tried) == 1:
-            raise OSError("nobody is there")
+            raise OSError("no server")
         return 7
 
-    once, together = Lazy(make), threading.Barrier(4)
+    lazy, together = Lazy(make), threading.Barrier(4)
 
     def error(_: int) -> str:
         together.wait(PATIENCE)
         with pytest.raises(OSError) as raised:
-            once.get(PATIENCE)
+            lazy.get(PATIENCE)
         return str(raised.value)
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(error, range(4))) == ["nobody is there"] * 4
-    assert once.take() is None
-    assert once.get(PATIENCE) == 7
+        assert list(pool.map(error, range(4))) == ["no server"] * 4
+    assert lazy.take() is None
+    assert lazy.get(PATIENCE) == 7
 
 
 def test_waiting_ends_after_the_timeout() -> None:
@@ -58,18 +58,18 @@ def test_waiting_ends_after_the_timeout() -> None:
         begun.set()
         return end.wait(PATIENCE)
 
-    once = Lazy(make)
+    lazy = Lazy(make)
     with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(once.get, PATIENCE)
+        making = pool.submit(lazy.get, PATIENCE)
         assert begun.wait(PATIENCE)
         with pytest.raises(TimeoutError):
-            once.get(0.1)
-        assert once.take() is None  # whoever makes it keeps it
+            lazy.get(0.1)
+        assert lazy.take() is None  # a value in creation can't be taken
         end.set()
         assert making.result()
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads beside it, which are what is tested
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # about other threads, which are tested here
 def test_a_process_forked_during_creation_creates_its_own_value() -> None:
     begun, end = threading.Event(), threading.Event()
 
@@ -77,13 +77,13 @@ def test_a_process_forked_during_creation_creates_its_own_value() -> None:
         begun.set()
         return end.wait(PATIENCE) and os.getpid()
 
-    once = Lazy(make)
+    lazy = Lazy(make)
     with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(once.get, PATIENCE)
+        making = pool.submit(lazy.get, PATIENCE)
         assert begun.wait(PATIENCE)
         if (child := os.fork()) == 0:
             end.set()
-            os._exit(0 if once.get(PATIENCE) == os.getpid() else 1)
+            os._exit(0 if lazy.get(PATIENCE) == os.getpid() else 1)
         end.set()
         assert making.result() == os.getpid()
     assert os.waitpid(child, 0)[1] == 0

@@ -1,4 +1,4 @@
-"""Counting and checking a bank without having all of it in hand."""
+"""Counting and checking a bank without loading all of it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def memory(database: str) -> Iterator[Memory]:
     store.close()
 
 
-def read(url: str, table: str) -> int:
-    """How many rows of a table have been read."""
+def count_reads(url: str, table: str) -> int:
+    """Count the rows of a table that have been read."""
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("SELECT pg_stat_force_next_flush()")
         row = db.execute(
@@ -45,10 +45,10 @@ def read(url: str, table: str) -> int:
 
 def test_stats_reads_at_most_a_thousand_lines_and_no_vectors_or_postings(memory: Memory, database: str) -> None:
     memory.store.close()
-    before = {table: read(database, table) for table in ("line", "vector", "posting")}
+    before = {table: count_reads(database, table) for table in ("line", "vector", "posting")}
     memory.stats()
     memory.store.close()
-    assert {table: read(database, table) - rows for table, rows in before.items()} == {
+    assert {table: count_reads(database, table) - rows for table, rows in before.items()} == {
         "line": 1000,
         "vector": 0,
         "posting": 0,
@@ -64,31 +64,31 @@ def test_the_size_in_stats_is_close_to_that_of_the_rows(memory: Memory, database
         ).fetchone()
     assert row is not None
     assert 0.5 < memory.stats().bytes / int(row[0]) < 2
-    assert Memory.open("nobody", store=memory.store, embedder=HashEmbedder()).stats().bytes == 0
+    assert Memory.open("empty", store=memory.store, embedder=HashEmbedder()).stats().bytes == 0
 
 
 def test_many_keys_are_looked_up_without_reading_the_bank(memory: Memory, database: str) -> None:
     memory.store.close()
-    before = read(database, "line")
+    before = count_reads(database, "line")
     assert len(memory.store.get_by_key("alice", [f"k{n}" for n in range(300)])) == 300
     memory.store.close()
-    assert read(database, "line") - before == 600  # its number by its key, and it by its number
+    assert count_reads(database, "line") - before == 600  # the number by the key, and the line by the number
 
 
-class Noting(psycopg.Cursor[tuple[Any, ...]]):
-    """A cursor that notes how many rows came at a time."""
+class RecordingCursor(psycopg.Cursor[tuple[Any, ...]]):
+    """A cursor that records the number of rows of each fetch."""
 
-    came: ClassVar[list[int]] = []
+    row_counts: ClassVar[list[int]] = []
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         rows = super().fetchall()
-        self.came.append(len(rows))
+        self.row_counts.append(len(rows))
         return rows
 
 
 def test_a_check_reads_a_thousand_lines_at_a_time(memory: Memory, database: str) -> None:
-    with psycopg.connect(database, cursor_factory=Noting) as db:
+    with psycopg.connect(database, cursor_factory=RecordingCursor) as db:
         assert records.find_contradictions(db, "alice") == []
-        assert Noting.came == [1000, 1000, 1000, 200, 0]
+        assert RecordingCursor.row_counts == [1000, 1000, 1000, 200, 0]
         db.execute("UPDATE everthread.line SET text = 'Spoiled' WHERE seq = %s", (LINES,))
         assert records.find_contradictions(db, "alice")[0].startswith("terms: ")

@@ -1,5 +1,4 @@
-"""Databases that don't fit, tables that are brought up to date under others' hands, and Citus, as far as it can be told
-without one: that it is asked for what is due."""
+"""Unsuitable databases, migrations while other processes run, and Citus (tested with a fake one)."""
 
 from __future__ import annotations
 
@@ -97,7 +96,7 @@ def test_a_search_path_without_the_types_is_tolerated(url: str) -> None:
         assert memory.stats().pending == 0
         store = memory.store
         assert isinstance(store, PostgresStore)
-        with store.database._get_pool().connection() as connection:  # a pooler's next client has its own path again
+        with store.database._get_pool().connection() as connection:  # the next client has its own path
             assert connection.execute("SHOW search_path").fetchone() == ("app",)
 
 
@@ -114,8 +113,8 @@ def test_an_old_pgvector_is_rejected_with_upgrade_instructions(url: str) -> None
 # ---------------------------------------------------------------------- tables of two versions
 
 
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the tables of a later version have one table more."""
+def add_migration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend that a later version has one more table."""
     more = 'CREATE TABLE everthread.more (bank_id text COLLATE "C" PRIMARY KEY)'
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (more,)))
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
@@ -126,7 +125,7 @@ def test_an_old_process_neither_reads_nor_writes_migrated_tables(url: str, monke
     with opened(url) as memory:
         memory.observe("Written before.")
         with monkeypatch.context() as changed:
-            later(changed)
+            add_migration(changed)
             assert schema.migrate(Database(url)) == 1
         calls = (lambda: memory.observe("Too late."), lambda: memory.recall("before"), lambda: memory.forget(seq=1))
         for call in calls:
@@ -141,7 +140,7 @@ def test_migration_waits_for_current_writers(url: str, monkeypatch: pytest.Monke
         store = memory.store
         assert isinstance(store, PostgresStore)
         with store.database.write_transaction("alice") as db:
-            later(changed)
+            add_migration(changed)
             renewing = pool.submit(schema.migrate, Database(url))
             time.sleep(0.3)
             assert not renewing.done()
@@ -155,7 +154,7 @@ def test_a_secured_role_has_the_same_access_to_tables_of_later_migrations(
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.migrate(Database(url))
         schema.secure(Database(url), role)
-        later(monkeypatch)
+        add_migration(monkeypatch)
         schema.migrate(Database(url))
         run(url, "INSERT INTO everthread.more VALUES ('alice'), ('bob')")
         store = PostgresStore(postgres.url(url, user=role, password=SECRET))
@@ -164,8 +163,8 @@ def test_a_secured_role_has_the_same_access_to_tables_of_later_migrations(
         store.close()
 
 
-def first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the tables be those of the first version."""
+def use_first_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create the tables of the first version from now on."""
     monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
     monkeypatch.setattr(schema, "VERSION", 1)
 
@@ -175,7 +174,7 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
 ) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         with monkeypatch.context() as changed:
-            first(changed)
+            use_first_version(changed)
             changed.setattr(schema, "TABLES", schema.TABLES[:10])
             schema.migrate(Database(url))
             schema.secure(Database(url), role)
@@ -205,8 +204,8 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
 # -------------------------------------------------------------------- words of two analysers
 
 
-def aged(url: str) -> None:
-    """As if an older analyser had dropped a word and cut the lengths."""
+def age_bank(url: str) -> None:
+    """Change the bank as if an older analyser had dropped a word and shortened the lengths."""
     run(
         url,
         "DELETE FROM everthread.posting WHERE term = 'kettl'",
@@ -216,7 +215,8 @@ def aged(url: str) -> None:
     )
 
 
-def kettles(url: str) -> None:
+def write_kettles(url: str) -> None:
+    """Write 30 lines with the same word, and retract one."""
     with opened(url) as memory:
         for n in range(30):
             memory.observe(f"The kettle number {n} sings {'on and on ' * n}.", session=str(n % 3))
@@ -224,7 +224,7 @@ def kettles(url: str) -> None:
 
 
 def state(url: str) -> list[object]:
-    """All that is known of words."""
+    """Return all rows about terms."""
     queries = (
         "SELECT term, first, before, count, data FROM everthread.posting ORDER BY term, first",
         "SELECT number, terms FROM everthread.session ORDER BY number",
@@ -236,9 +236,9 @@ def state(url: str) -> list[object]:
 
 
 def test_the_first_read_analyses_a_bank_of_an_older_analyser_again(url: str) -> None:
-    kettles(url)
+    write_kettles(url)
     before = state(url)
-    aged(url)
+    age_bank(url)
     store = PostgresStore(url)
     assert len(store.postings("alice", ["kettl"], 24, 1000)["kettl"].records) == 29
     assert store.check("alice") == []
@@ -247,20 +247,20 @@ def test_the_first_read_analyses_a_bank_of_an_older_analyser_again(url: str) -> 
 
 
 def test_the_first_write_analyses_a_bank_of_an_older_analyser_again(url: str) -> None:
-    kettles(url)
+    write_kettles(url)
     with opened(url) as memory:
-        aged(url)
+        age_bank(url)
         memory.observe("One more kettle.")
         assert memory.store.check("alice") == []
-        aged(url)
+        age_bank(url)
         memory.forget(seq=3)
         assert memory.store.check("alice") == []
 
 
 def test_concurrent_reads_analyse_a_bank_of_an_older_analyser_once(url: str) -> None:
-    kettles(url)
+    write_kettles(url)
     before = state(url)
-    aged(url)
+    age_bank(url)
     stores = [PostgresStore(url) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda store: store.postings("alice", ["kettl"], 24, 1000)["kettl"].df, stores))
@@ -271,7 +271,7 @@ def test_concurrent_reads_analyse_a_bank_of_an_older_analyser_once(url: str) -> 
 
 
 def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -> None:
-    kettles(url)
+    write_kettles(url)
     with opened(url) as memory:
         run(url, f"UPDATE everthread.bank SET analyser = {ANALYZER_VERSION + 1}")
         before = state(url)
@@ -285,7 +285,7 @@ def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -
         assert state(url) == before
         assert memory.forget(everything=True).lines == 30
     with opened(url) as memory:
-        assert memory.observe("Anew.").seq == 1
+        assert memory.observe("Again.").seq == 1
 
 
 # ---------------------------------------------------------------------------------- Citus
@@ -293,7 +293,7 @@ def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -
 
 @pytest.fixture
 def spread(url: str) -> str:
-    """A database with something in place of Citus that keeps a record of what it is asked for, and spreads nothing."""
+    """Return the URL of a database with a fake Citus, which records calls and distributes nothing."""
     schema.migrate(Database(url))
     run(url, FUNCTIONS)
     return url
@@ -313,7 +313,7 @@ def test_tables_of_later_migrations_are_distributed_before_their_foreign_keys_ex
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as changed:
-        first(changed)
+        use_first_version(changed)
         schema.migrate(Database(url))
         run(url, FUNCTIONS, "ALTER TABLE pg_dist_partition ADD keys int")
         run(
@@ -350,7 +350,7 @@ def test_a_role_of_one_bank_and_distributed_tables_exclude_each_other(postgres_s
 
 @pytest.fixture
 def citus(spread: str) -> Iterator[str]:
-    """The spread database, behind what refuses the same as Citus."""
+    """Yield the URL of a proxy that rejects the same statements as Citus, in front of the distributed database."""
     schema.distribute(Database(spread))
     with Citus(spread) as made:
         yield made.url
@@ -361,7 +361,7 @@ def test_tables_are_created_and_migrated_by_statements_that_citus_accepts(
 ) -> None:
     with Citus(url) as citus:
         with monkeypatch.context() as changed:
-            first(changed)
+            use_first_version(changed)
             assert schema.migrate(Database(citus.url)) == 1
             run(url, FUNCTIONS)
             assert len(schema.distribute(Database(citus.url))) == 10
@@ -416,7 +416,7 @@ def test_forgotten_rows_are_cleared_on_every_server(spread: str, caplog: pytest.
     with psycopg.connect(spread) as db:
         asked = [command for (command,) in db.execute("SELECT command FROM asked ORDER BY number")]
         clearing = asked[0]
-        db.execute("CREATE TABLE everthread.line_102008 (bank_id text)")  # as an empty shard is called
+        db.execute("CREATE TABLE everthread.line_102008 (bank_id text)")  # the name of an empty shard
         cleared = db.execute(clearing.replace("reltuples = 0", "true").encode()).rowcount
     assert cleared == len(schema.TABLES) + 1
     catalogs = [f"VACUUM (FULL, VERBOSE) {catalog}" for catalog in vacuum.CATALOGS]

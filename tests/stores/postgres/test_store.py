@@ -1,6 +1,7 @@
-"""What the Postgres store says when something is wrong with its server, who may see what, and how its tables are made.
+"""Errors of the Postgres store about its server, row-level security, and the structure of its tables.
 
-That it remembers as SQLite does is in `test_congruence`, and what it survives in `test_postgres_hardship`."""
+`test_congruence` compares its results with SQLite's, and `test_hardship` covers crashes and concurrency.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def run(url: str, *statements: str) -> None:
             db.execute(statement.encode())
 
 
-def lets_in(url: str) -> bool:
-    """Whether the server lets this user in."""
+def accepts_login(url: str) -> bool:
+    """Return whether the server accepts the user's login."""
     try:
         psycopg.connect(url).close()
     except psycopg.OperationalError:
@@ -46,8 +47,8 @@ def lets_in(url: str) -> bool:
     return True
 
 
-def here(url: str, setting: str) -> None:
-    """Change a setting of this database for all who connect from now on."""
+def alter_database(url: str, setting: str) -> None:
+    """Change a setting of the database for all later connections."""
     with psycopg.connect(url, autocommit=True) as db:
         name = sql.Identifier(db.info.dbname)
         db.execute(sql.SQL("ALTER DATABASE {} SET {}").format(name, sql.SQL(setting)))
@@ -59,8 +60,8 @@ def url(postgres_server: str) -> Iterator[str]:
         yield made
 
 
-def refused(store: str | PostgresStore, kind: type[EverthreadError], words: str) -> None:
-    """That opening a bank is refused like this, without telling the password or staying connected."""
+def assert_refused(store: str | PostgresStore, kind: type[EverthreadError], words: str) -> None:
+    """Check the error of opening a bank, which must not show the password or leave threads."""
     began, threads = time.monotonic(), set(threading.enumerate())
     with pytest.raises(kind) as error, opened(store):
         pass
@@ -80,37 +81,39 @@ def test_a_wrong_password_is_a_configuration_error() -> None:
         rules.write_text(f"local all ann scram-sha-256\nlocal all bob reject\n{rules.read_text()}")
         run(own.url, "CREATE ROLE ann LOGIN PASSWORD 'right'", "CREATE ROLE bob LOGIN")
         run(own.url, "SELECT pg_reload_conf()")
-        while lets_in(postgres.url(own.url, user="bob")):
+        while accepts_login(postgres.url(own.url, user="bob")):
             time.sleep(0.02)
         for password in (SECRET, ""):
             wrong = postgres.url(own.url, user="ann", password=password)
-            refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")
-            with closing(PostgresStore(wrong, timeout_s=2 * PATIENCE)) as store:  # trying again would not help
-                refused(store, ConfigError, "check the user and the password of the URL")
-        refused(postgres.url(own.url, user="bob"), ConfigError, "let this user in, in the server's pg_hba.conf")
-        refused(postgres.url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user')
+            assert_refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")
+            with closing(PostgresStore(wrong, timeout_s=2 * PATIENCE)) as store:  # a retry would not help
+                assert_refused(store, ConfigError, "check the user and the password of the URL")
+        assert_refused(postgres.url(own.url, user="bob"), ConfigError, "let this user in, in the server's pg_hba.conf")
+        assert_refused(postgres.url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user')
 
 
 def test_a_missing_database_is_reported_with_the_command_that_creates_it(postgres_server: str) -> None:
-    refused(postgres.url(postgres_server, dbname="nowhere"), ConfigError, '"nowhere" does not exist; create it with: c')
+    assert_refused(
+        postgres.url(postgres_server, dbname="nowhere"), ConfigError, '"nowhere" does not exist; create it with: c'
+    )
 
 
 @pytest.mark.parametrize("place", ["@/db?host=/nowhere", "@127.0.0.1:1/db", "@nohost.invalid/db"])
 def test_a_missing_server_is_reported_within_seconds(place: str) -> None:
     words = r"can't be reached: .*(No such file|refused|resolve).*; check that it runs"
-    refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", timeout_s=1), StoreUnavailable, words)
+    assert_refused(PostgresStore(f"postgresql://ann:{SECRET}{place}", timeout_s=1), StoreUnavailable, words)
 
 
 def test_an_unresponsive_server_is_reported_within_seconds() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}/db?connect_timeout=2"
         store = PostgresStore(f"postgresql://ann:{SECRET}@{place}", timeout_s=3)
-        refused(store, StoreUnavailable, "can't be reached: .*timeout")
+        assert_refused(store, StoreUnavailable, "can't be reached: .*timeout")
 
 
 def test_a_server_without_pgvector_is_reported_with_the_package_to_install(url: str) -> None:
-    here(url, "extension_control_path = '/nowhere'")
-    refused(url, StoreUnavailable, r"has no pgvector; install it on the server \(postgresql-18-pgvector\)")
+    alter_database(url, "extension_control_path = '/nowhere'")
+    assert_refused(url, StoreUnavailable, r"has no pgvector; install it on the server \(postgresql-18-pgvector\)")
 
 
 def test_tables_of_an_older_version_must_be_migrated(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,12 +123,14 @@ def test_tables_of_an_older_version_must_be_migrated(url: str, monkeypatch: pyte
     with monkeypatch.context() as later:
         later.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (colour,)))
         later.setattr(schema, "VERSION", schema.VERSION + 1)
-        refused(url, StoreUnavailable, r"older Everthread .*; bring them up to date with: everthread db migrate URL")
+        assert_refused(
+            url, StoreUnavailable, r"older Everthread .*; bring them up to date with: everthread db migrate URL"
+        )
         assert schema.migrate(Database(url)) == 1
         assert schema.migrate(Database(url)) == 0
         with opened(url) as memory:
             assert [line.text for line in memory.lines()] == ["Written before."]
-    refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade_command()))
+    assert_refused(url, BankTooNew, "later Everthread .*; upgrade with: " + re.escape(upgrade_command()))
     with pytest.raises(BankTooNew):
         schema.migrate(Database(url))
 
@@ -133,7 +138,7 @@ def test_tables_of_an_older_version_must_be_migrated(url: str, monkeypatch: pyte
 def test_a_read_only_server_can_be_read(url: str) -> None:
     with opened(url) as memory:
         memory.observe("The kettle is blue.")
-    here(url, "default_transaction_read_only = on")
+    alter_database(url, "default_transaction_read_only = on")
     with opened(url) as memory:
         assert [hit.line.text for hit in memory.recall("kettle")] == ["The kettle is blue."]
         assert memory.stats().lines == 1
@@ -144,28 +149,36 @@ def test_a_read_only_server_can_be_read(url: str) -> None:
 
 
 def test_no_tables_are_created_on_a_read_only_server(url: str) -> None:
-    here(url, "default_transaction_read_only = on")
-    refused(url, StoreUnavailable, "this server only reads; give the URL of the primary")
+    alter_database(url, "default_transaction_read_only = on")
+    assert_refused(url, StoreUnavailable, "this server only reads; give the URL of the primary")
 
 
 def test_missing_privileges_are_reported_with_a_remedy(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         as_role = postgres.url(url, user=role, password=SECRET)
-        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+        assert_refused(
+            as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran"
+        )
         opened(url).close()
-        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+        assert_refused(
+            as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran"
+        )
         run(url, f"GRANT USAGE ON SCHEMA everthread TO {role}", f"GRANT SELECT ON everthread.migration TO {role}")
-        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+        assert_refused(
+            as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran"
+        )
         with psycopg.connect(url, autocommit=True) as db:
             db.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(sql.Identifier(db.info.dbname)))
-        refused(as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran")
+        assert_refused(
+            as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran"
+        )
 
 
 def test_dropped_tables_are_reported(url: str) -> None:
     with opened(url) as memory:
         run(url, "DROP SCHEMA everthread CASCADE")
         with pytest.raises(StoreUnavailable, match="make the tables with: everthread db init URL"):
-            memory.observe("Is anybody there?")
+            memory.observe("Is anyone there?")
         run(url, "DROP EXTENSION vector")
         memory.store.close()
         with pytest.raises(StoreUnavailable, match="make the tables with: everthread db init URL"):
@@ -173,7 +186,7 @@ def test_dropped_tables_are_reported(url: str) -> None:
 
 
 def test_an_error_of_one_statement_is_reported_without_a_retry(url: str) -> None:
-    """It is no lost connection, and trying again would not help."""
+    """Because the connection is not lost, a retry would not help."""
     with closing(PostgresStore(url, timeout_s=2 * PATIENCE)) as store:
         memory = opened(store)
         run(url, "ALTER TABLE everthread.line ADD CONSTRAINT short CHECK (length(text) < 20)")
@@ -198,11 +211,11 @@ def test_an_invalid_filter_is_reported_by_the_name_of_its_field(database: str, f
 
 @pytest.fixture
 def secured(postgres_server: str) -> Iterator[tuple[str, str]]:
-    """The URL of the tables' owner, and that of a role that sees one bank at a time."""
+    """Yield the URLs of the tables' owner and of a role that sees one bank at a time."""
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.migrate(Database(url))
         schema.secure(Database(url), role)
-        schema.secure(Database(url), role)  # once more changes nothing
+        schema.secure(Database(url), role)  # a second call changes nothing
         yield url, postgres.url(url, user=role, password=SECRET)
 
 
@@ -251,9 +264,7 @@ def test_even_a_wrong_query_of_a_secured_role_sees_only_one_bank(secured: tuple[
         assert db.execute("DELETE FROM everthread.line").rowcount == 1
     with pytest.raises(StoreUnavailable, match="row-level security"), store.database.write_transaction("alice") as db:
         db.execute("INSERT INTO everthread.buffer VALUES ('bob', 'garden', '[]')")
-    with store.database.read_transaction(
-        **schema.LISTING_SETTINGS
-    ) as db:  # who asks which banks there are learns that and no more
+    with store.database.read_transaction(**schema.LISTING_SETTINGS) as db:  # listing banks shows only their ids
         assert db.execute("SELECT bank_id FROM everthread.bank ORDER BY 1").fetchall() == [("alice",), ("bob",)]
         assert db.execute("SELECT * FROM everthread.line").fetchall() == []
     store.close()
@@ -277,8 +288,8 @@ def test_a_secured_role_frees_the_pages_of_forgotten_rows(
 def test_a_role_exempt_from_row_level_security_is_rejected(url: str) -> None:
     server = Database(url)
     schema.migrate(server)
-    with pytest.raises(ConfigError, match="has no role 'nobody at all'; make it with: CREATE ROLE"):
-        schema.secure(server, "nobody at all")
+    with pytest.raises(ConfigError, match="has no role 'missing role'; make it with: CREATE ROLE"):
+        schema.secure(server, "missing role")
     with server.dedicated_connection() as db:
         owner = db.info.user
     with pytest.raises(ConfigError, match="would see every bank; name another role"):
@@ -301,7 +312,7 @@ def tables(database: str) -> Iterator[Connection]:
 
 
 def test_every_index_begins_with_the_bank(tables: Connection) -> None:
-    """Citus: primary keys and unique indexes hold the distribution column. Ours begin with it, and so do all others."""
+    """Citus requires the distribution column in primary keys and unique indexes. All indexes begin with it here."""
     for table, index, first in tables.execute(INDEXES.format("").encode()):
         assert first == ("number" if table == "everthread.migration" else "bank_id"), index
     keys = {table for table, _, _ in tables.execute(INDEXES.format("AND indisprimary").encode())}
@@ -309,8 +320,7 @@ def test_every_index_begins_with_the_bank(tables: Connection) -> None:
 
 
 def test_every_foreign_key_has_the_bank_in_the_same_position_on_both_sides(tables: Connection) -> None:
-    """Citus: foreign keys between distributed tables hold the distribution column, in the same place, and lead to a
-    table that lies with theirs."""
+    """Citus requires the distribution column at the same position on both sides, and colocated tables."""
     keys = tables.execute(
         """SELECT conrelid::regclass::text, confrelid::regclass::text,
            (SELECT array_agg(attname::text ORDER BY place) FROM unnest(conkey) WITH ORDINALITY AS k (num, place)
@@ -326,7 +336,7 @@ def test_every_foreign_key_has_the_bank_in_the_same_position_on_both_sides(table
 
 
 def test_the_bank_has_one_type_and_collation_and_no_default_everywhere(tables: Connection) -> None:
-    """Citus: tables lie together only where the distribution column has one type and one collation."""
+    """Citus colocates tables only if their distribution columns have one type and one collation."""
     rows = tables.execute(
         """SELECT table_name::text, data_type::text, collation_name::text, column_default, is_nullable
            FROM information_schema.columns WHERE table_schema = 'everthread' AND column_name = 'bank_id'"""
@@ -360,7 +370,7 @@ def test_every_table_is_distributed_once_and_colocated_with_the_banks(tables: Co
         "SELECT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint "
         "WHERE contype = 'f' AND connamespace = 'everthread'::regnamespace"
     )
-    for table, other in pairs:  # what a key leads to is distributed first
+    for table, other in pairs:  # referenced tables are distributed first
         assert places[other.partition(".")[2]] < places[table.partition(".")[2]]
 
 

@@ -1,4 +1,4 @@
-"""What Postgres keeps of what was forgotten: nothing that can be asked for, and after a scrub nothing in its files."""
+"""Traces of forgotten rows: none in statistics and query results, and after a scrub none in the server's files."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def opened(store: PostgresStore, bank: str = "alice") -> Memory:
     return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
 
 
-def asked(url: str, query: str) -> list[tuple[Any, ...]]:
+def run_query(url: str, query: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url, autocommit=True) as db:
         db.execute("SELECT pg_stat_force_next_flush()")
         cursor = db.execute(query.encode())
         return cursor.fetchall() if cursor.description else []
 
 
-def tell(memory: Memory) -> None:
-    """With the canary in all that a line can have, and in a text that is too long for its page."""
+def write_canaries(memory: Memory) -> None:
+    """Write the canary into every field of a line, and into a text that is too long for its page."""
     memory.observe(f"The {CANARY} sings.", speaker=CANARY, session=CANARY, key=CANARY, metadata={CANARY: CANARY})
     memory.observe(" ".join(f"{CANARY}{n}" for n in range(2000)), speaker=CANARY, session=CANARY)
-    memory.context(CANARY, session=CANARY, gate=False)  # which fills the session's buffer
+    memory.context(CANARY, session=CANARY, gate=False)  # fills the session's buffer
 
 
 # --------------------------------------------------------------------------- statistics
@@ -58,11 +58,11 @@ def tell(memory: Memory) -> None:
 
 def test_no_statistics_contain_text(url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_index, "EXACT_SEARCH_LIMIT", 1)
-    tell(opened(store))
+    write_canaries(opened(store))
     opened(store).observe_many([NewLine(f"Line {n} of the {CANARY}.", key=f"{CANARY}{n}") for n in range(30)])
     store.build_indexes("alice")
-    asked(url, "ANALYZE")
-    rows = asked(url, "SELECT tablename, attname, pg_stats::text FROM pg_stats WHERE schemaname = 'everthread'")
+    run_query(url, "ANALYZE")
+    rows = run_query(url, "SELECT tablename, attname, pg_stats::text FROM pg_stats WHERE schemaname = 'everthread'")
     assert [(table, column) for table, column, said in rows if CANARY in said] == []
     assert ("code", "code") not in {(table.partition("_")[0], column) for table, column, _ in rows}
     assert ("line", "said_at") in {(table, column) for table, column, _ in rows}
@@ -70,7 +70,7 @@ def test_no_statistics_contain_text(url: str, store: PostgresStore, monkeypatch:
 
 def test_columns_with_user_text_or_vectors_have_no_statistics(url: str, store: PostgresStore) -> None:
     opened(store)
-    rows = asked(
+    rows = run_query(
         url,
         """SELECT relname || '.' || attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
            WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r' AND attnum > 0 AND attname <> 'bank_id'
@@ -83,58 +83,58 @@ def test_columns_with_user_text_or_vectors_have_no_statistics(url: str, store: P
 def test_the_id_of_a_forgotten_bank_leaves_the_statistics(url: str, store: PostgresStore, alone: bool) -> None:
     for bank in (CANARY, "other")[: 1 if alone else 2]:
         opened(store, bank).observe_many([NewLine(f"Line {n}.", session="s") for n in range(30)])
-    asked(url, "ANALYZE")
+    run_query(url, "ANALYZE")
     found = f"SELECT tablename FROM pg_stats WHERE schemaname = 'everthread' AND pg_stats::text LIKE '%{CANARY}%'"
-    assert ("line",) in asked(url, found)
+    assert ("line",) in run_query(url, found)
     opened(store, CANARY).forget(everything=True)
-    assert asked(url, found) == []
+    assert run_query(url, found) == []
     sampled = "SELECT count(*) FROM pg_stats WHERE schemaname = 'everthread' AND tablename = 'line' AND attname = '{}'"
-    assert asked(url, sampled.format("bank_id")) == [(0 if alone else 1,)]
-    assert asked(url, sampled.format("seq")) == [(1,)]
+    assert run_query(url, sampled.format("bank_id")) == [(0 if alone else 1,)]
+    assert run_query(url, sampled.format("seq")) == [(1,)]
 
 
 # ------------------------------------------------------------------------------- vacuum
 
 
-def vacuumed(url: str) -> dict[str, int]:
-    """How often each table was vacuumed."""
+def vacuum_counts(url: str) -> dict[str, int]:
+    """Return the number of times that each table was vacuumed."""
     query = "SELECT relname, vacuum_count FROM pg_stat_user_tables WHERE schemaname = 'everthread' AND vacuum_count > 0"
-    return dict(asked(url, query))
+    return dict(run_query(url, query))
 
 
 def test_only_the_tables_that_lost_rows_are_vacuumed(url: str, store: PostgresStore) -> None:
     memory = opened(store)
-    tell(memory)
+    write_canaries(memory)
     memory.observe("Hello.", speaker="Ann", session=CANARY)
     memory.forget(seq=1)
-    assert vacuumed(url) == {"line": 1, "posting": 1, "vector": 1}
+    assert vacuum_counts(url) == {"line": 1, "posting": 1, "vector": 1}
     memory.forget(speaker=CANARY)
     store.close()
-    assert vacuumed(url) == {"line": 2, "posting": 2, "vector": 2, "speaker": 1}
+    assert vacuum_counts(url) == {"line": 2, "posting": 2, "vector": 2, "speaker": 1}
     memory.forget(session=CANARY)
     store.close()
-    assert vacuumed(url)["session"] == vacuumed(url)["buffer"] == 1
+    assert vacuum_counts(url)["session"] == vacuum_counts(url)["buffer"] == 1
 
 
 def test_a_process_vacuums_immediately_but_not_again_within_the_pause(url: str, store: PostgresStore) -> None:
     memory = opened(store)
     memory.observe_many([NewLine(f"Line {n}.") for n in range(20)])
-    store.close()  # when nothing is due nothing is vacuumed, and no pause begins
+    store.close()  # without scheduled tables nothing is vacuumed, and no pause begins
     for seq in range(1, 11):
         memory.forget(seq=seq)
-    assert vacuumed(url)["line"] == 1
+    assert vacuum_counts(url)["line"] == 1
     store.close()
-    assert vacuumed(url)["line"] == 2
+    assert vacuum_counts(url)["line"] == 2
     store.close()
-    assert vacuumed(url)["line"] == 2
+    assert vacuum_counts(url)["line"] == 2
     quick = vacuum.Vacuum(store.database, pause_s=0)
     for _ in range(3):
         quick.schedule(["line"], whole_bank=False)
-    assert vacuumed(url)["line"] == 5
+    assert vacuum_counts(url)["line"] == 5
 
 
 def test_the_indexes_are_cleaned_of_even_a_single_line(url: str, store: PostgresStore) -> None:
-    """Postgres by itself would think one row of so many not worth it."""
+    """By default Postgres would not clean the indexes for one row of 400."""
     memory = opened(store)
     memory.observe_many([NewLine(f"Line {n}. " + "garden " * 200) for n in range(400)])
     memory.forget(seq=200)
@@ -179,8 +179,8 @@ def test_a_server_that_stops_after_the_deletion_is_reported(caplog: pytest.LogCa
 # -------------------------------------------------------------------------------- scrub
 
 
-def holding(folder: Path, words: bytes) -> list[str]:
-    """The files of a server that hold these bytes, but for the write-ahead log."""
+def files_containing(folder: Path, words: bytes) -> list[str]:
+    """Return the files of a server that contain these bytes, except the write-ahead log."""
     files = (path for path in folder.rglob("*") if path.is_file() and "pg_wal" not in path.parts)
     return [str(path.relative_to(folder)) for path in files if words in path.read_bytes()]
 
@@ -190,15 +190,15 @@ def test_a_scrub_leaves_no_forgotten_byte_in_the_servers_files(what: dict[str, A
     with postgres.Own() as own, postgres.database(own.url) as url:
         store = PostgresStore(url)
         alice, bob = opened(store, f"alice {CANARY}" if what == {"everything": True} else "alice"), opened(store, "bob")
-        tell(alice)
+        write_canaries(alice)
         alice.observe("Something else.", speaker="Ann", session="s")
         bob.observe_many([NewLine(f"Line {n} of Bob's.") for n in range(300)])
-        asked(url, "ANALYZE")
-        asked(url, "CHECKPOINT")
+        run_query(url, "ANALYZE")
+        run_query(url, "CHECKPOINT")
         alice.forget(**what)
-        assert holding(own.folder, CANARY.encode()) != []
+        assert files_containing(own.folder, CANARY.encode()) != []
         assert vacuum.scrub(Database(url)) == []
-        assert holding(own.folder, CANARY.encode()) == []
+        assert files_containing(own.folder, CANARY.encode()) == []
         assert store.check("alice") == store.check("bob") == []
         assert bob.recall("line 7 Bob")[0].line.seq == 8
         store.close()
@@ -225,4 +225,4 @@ def test_a_scrub_reports_tables_for_which_the_role_lacks_the_privilege(postgres_
         left = vacuum.scrub(Database(postgres.url(url, user=role, password="zqxsecret")))
         assert [line for line in left if "permission denied" in line and "pg_statistic" in line]
         assert "CHECKPOINT wants a member of pg_checkpoint; the server's own next one will do" in left
-        assert not [line for line in left if '"line"' in line]  # it may maintain our tables
+        assert not [line for line in left if '"line"' in line]  # the role may maintain Everthread's tables

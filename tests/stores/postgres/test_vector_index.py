@@ -1,4 +1,4 @@
-"""Large banks on Postgres: their index finds what comparing one by one finds, and stays in step with their lines."""
+"""Indexes of large banks on Postgres: they find what exhaustive search finds, and follow changes of the lines."""
 
 import logging
 import threading
@@ -43,15 +43,15 @@ def texts(amount: int = MANY) -> list[str]:
 
 
 def filled(store: PostgresStore, bank: str = "alice", dim: int = 64, amount: int = MANY) -> Memory:
-    """A bank that is large, with its index."""
+    """Return a large bank with its index."""
     memory = opened(store, bank, dim)
     memory.observe_many([NewLine(text, "Ann" if n % 10 else "Rare") for n, text in enumerate(texts(amount))])
     store.build_indexes(bank)
     return memory
 
 
-def indexed() -> None:
-    """Wait for the index that is being made."""
+def wait_for_index() -> None:
+    """Wait until the index is built."""
     for thread in threading.enumerate():
         if thread.name == "everthread index":
             thread.join(PATIENCE)
@@ -71,9 +71,9 @@ def near(memory: Memory, text: str, k: int = 40, where: Filter | None = None) ->
 def test_a_bank_that_grows_large_gets_an_index_by_itself(url: str, store: PostgresStore) -> None:
     memory = opened(store)
     memory.observe_many([NewLine(text, "Ann") for text in texts()])
-    indexed()
+    wait_for_index()
     assert len(tables(url)) == 1
-    assert store.build_indexes("alice") == 0  # it is there
+    assert store.build_indexes("alice") == 0  # it exists
 
 
 def test_the_index_finds_what_comparing_codes_one_by_one_finds(store: PostgresStore) -> None:
@@ -91,7 +91,7 @@ def test_all_lines_that_a_filter_allows_are_found_even_if_rare(store: PostgresSt
     rare = {line.seq for line in memory.lines(Filter(speaker="Rare"))}
     assert near(memory, "violin", where=Filter(speaker="Rare")) == rare
     others = {line.seq for line in memory.lines(Filter(speaker="Ann"))}
-    assert len(others) > vector_index.EXACT_SEARCH_LIMIT  # so many that the index is asked
+    assert len(others) > vector_index.EXACT_SEARCH_LIMIT  # enough to use the index
     assert near(memory, "violin", MANY, Filter(speaker="Ann")) == others
 
 
@@ -134,7 +134,7 @@ def test_a_large_bank_may_have_any_id(store: PostgresStore, url: str, bank: str)
     assert len(near(memory, "violin")) == 40
     with psycopg.connect(url) as db:
         shown = db.execute("SELECT tablename || coalesce(indexdef, '') FROM pg_indexes WHERE schemaname = 'everthread'")
-        assert not any(bank in row[0] for row in shown)  # where every role may look
+        assert not any(bank in row[0] for row in shown)  # readable by every role
 
 
 def test_banks_that_grow_large_concurrently_all_get_their_index(store: PostgresStore, url: str) -> None:
@@ -168,15 +168,15 @@ def test_a_role_restricted_to_one_bank_uses_the_index_that_the_owner_builds(
         memory = opened(bound)
         with caplog.at_level(logging.WARNING):
             memory.observe_many([NewLine(text, "Ann") for text in texts()])
-            indexed()
+            wait_for_index()
         assert "everthread db index URL" in caplog.text
-        assert len(near(memory, "violin")) == 40  # one by one
+        assert len(near(memory, "violin")) == 40  # by exhaustive search
         assert owner.build_indexes("alice") == 1
         line = memory.observe("a zebra crossed the bridge", speaker="Ann")
         assert line.seq in near(memory, "zebra bridge crossed", 5)
         memory.forget(everything=True)
-        opened(bound).observe_many([NewLine(text, "Ann") for text in texts()])  # under the same name
-        indexed()
+        opened(bound).observe_many([NewLine(text, "Ann") for text in texts()])  # with the same id
+        wait_for_index()
         owner.build_indexes("alice")
         assert len(near(opened(bound), "violin")) == 40
         bound.close()

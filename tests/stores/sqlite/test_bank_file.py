@@ -235,7 +235,7 @@ def test_a_reader_in_use_while_the_bank_is_forgotten_is_not_used_again(tmp_path:
     say(file, "secret")
     with file.read_transaction() as db:
         file.unlink(lambda db: None)
-        assert db.execute("SELECT word FROM said").fetchall() == [("secret",)]  # it had begun before
+        assert db.execute("SELECT word FROM said").fetchall() == [("secret",)]  # its transaction began before
     assert said(file) == []
     file.close()
 
@@ -257,11 +257,11 @@ def test_a_file_unlinked_by_another_process_is_created_again(tmp_path: Path, fir
 
 
 def test_a_commit_is_on_disk_when_it_returns() -> None:
-    assert SYNCHRONOUS == "FULL"  # as imported: a fixture turns it off for all tests
+    assert SYNCHRONOUS == "FULL"  # imported directly, because a fixture disables it for all tests
 
 
 def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Path) -> None:
-    """After the last forgetting, every word whose writing returned is there."""
+    """After the last deletion, every word whose write has returned is stored."""
     done = threading.Event()
     files = [opened(tmp_path) for _ in range(3)]
 
@@ -283,7 +283,7 @@ def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Pa
         written = [writer.result() for writer in writers]
     kept = said(files[2])
     assert len(set(kept)) == len(kept)
-    for number, words in enumerate(written):  # what is left of each writer is the end of what it wrote, without a gap
+    for number, words in enumerate(written):  # of each writer the last words are left, without a gap
         mine = [word for word in kept if word.startswith(f"{number}-")]
         assert mine == words[len(words) - len(mine) :]
     for file in files:
@@ -302,8 +302,8 @@ def test_a_closed_file_leaves_no_open_file(tmp_path: Path) -> None:
     file = opened(tmp_path)
     say(file, "one")
     file.close()
-    say(file, "two")  # a thread that had the file in its hand when another closed it
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]  # the last to close takes the log away
+    say(file, "two")  # a thread that used the file when another closed it
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]  # the last connection deletes the log
     assert said(opened(tmp_path)) == ["one", "two"]
 
 
@@ -373,7 +373,7 @@ def test_a_writer_waits_for_the_writer_of_another_process(tmp_path: Path) -> Non
     assert held.wait(PATIENCE)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(say, file, "two")
-        assert said(file) == ["one"]  # reading goes on meanwhile
+        assert said(file) == ["one"]  # readers don't wait
         let_go.set()
         waiting.result(PATIENCE)
     other.join()

@@ -1,4 +1,4 @@
-"""What is held in memory is what the file says now, and as little as possible is read for it."""
+"""The cache always matches the file, and reads as little as possible."""
 
 import sqlite3
 import weakref
@@ -18,7 +18,7 @@ DIM = 64
 
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
-    """A bank of a thousand lines with vectors of one model."""
+    """Yield a bank of a thousand lines with vectors of one model."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         schema.migrate(made, "alice", 1)
         say(made, range(1, 1001))
@@ -41,7 +41,7 @@ def some(seed: int, pieces: int = 1) -> Vectors:
 
 
 def statements(db: sqlite3.Connection, pictures: BankCache) -> list[str]:
-    """What is asked of the file when both pictures are looked at."""
+    """Return the statements that run when columns and index are requested."""
     said: list[str] = []
     db.set_trace_callback(said.append)
     pictures.line_columns(db)

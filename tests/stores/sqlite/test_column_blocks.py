@@ -1,4 +1,4 @@
-"""Packed columns against a model of plain Python: whoever reads what is new, however seldom, holds what is there."""
+"""Packed columns compared with plain Python: a reader that reads only changes has all current records."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def stamp(db: sqlite3.Connection) -> int:
 
 
 class Reader:
-    """Holds what it has read, and reads what is new."""
+    """Caches the records, and reads only changes."""
 
     def __init__(self) -> None:
         self.held, self.seen = records([]), 0
@@ -113,7 +113,7 @@ def test_updates_use_the_index_of_stamps_and_first_reads_that_of_numbers(db: sql
         return [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {said[0]}")]
 
     assert plan(9)[0] == "SEARCH block USING INDEX block_stamp (of=? AND stamp>?)"
-    assert plan(0) == ["SEARCH block USING INDEX block_number (of=?)"]  # and nothing is sorted
+    assert plan(0) == ["SEARCH block USING INDEX block_number (of=?)"]  # without sorting
 
 
 def test_records_of_different_kinds_are_separate(db: sqlite3.Connection) -> None:
@@ -127,4 +127,4 @@ def test_a_block_of_codes_fits_in_one_page() -> None:
     assert 1_000_000 / LINES_PER_BLOCK < 15_000
     assert (
         LINES_PER_BLOCK * column_blocks.code_dtype(384).itemsize < 4000
-    )  # what is left of a page of 4,096 holds the row's own numbers
+    )  # the rest of a page of 4,096 bytes is for the row's other columns

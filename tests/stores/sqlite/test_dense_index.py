@@ -80,7 +80,7 @@ def test_an_empty_index_finds_nothing() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 9)), max_size=9))
 def test_a_patched_index_equals_one_built_at_once(changes: list[tuple[int, int, int]]) -> None:
-    """Pieces are cut out and others put in their place; the ids keep their order."""
+    """Pieces are replaced by others, and the ids stay in order."""
     grown, ids = index(np.empty(0, np.int64), np.empty((0, 70), np.float32)), list[int]()
     pictures: list[tuple[DenseIndex, list[int]]] = []
     for at, length, count in changes:
@@ -96,11 +96,11 @@ def test_a_patched_index_equals_one_built_at_once(changes: list[tuple[int, int, 
     assert grown.data is not None
     assert whole.data is not None
     assert (grown.data == whole.data).all()
-    assert all(picture.ids.tolist() == then for picture, then in pictures)  # who looks at an old one sees no change
+    assert all(picture.ids.tolist() == then for picture, then in pictures)  # an old index does not change
 
 
 def made_of(ids: list[int]) -> DenseIndex:
-    """An index in which a line's vectors are told by its number."""
+    """Return an index in which a line's vectors depend on its number."""
     vectors = np.stack([some(1, 70, each)[0] for each in ids]) if ids else np.empty((0, 70), np.float32)
     return index(np.array(ids, np.int64), vectors)
 
@@ -120,7 +120,7 @@ def test_cosines_are_those_of_numpy(pieces: list[int], wanted: set[int]) -> None
 
 
 def test_the_codes_find_what_exact_search_finds() -> None:
-    """Ten thousand lines about a thousand matters: of the ten nearest, 400 candidates by code hold nine in ten."""
+    """Of the ten nearest of 10,000 lines on 1,000 topics, nine are among 400 candidates by code."""
     random = np.random.default_rng(5)
     matters = random.normal(size=(1000, 384))
     vectors = unit(matters[random.integers(0, 1000, 10_000)] + 0.8 * random.normal(size=(10_000, 384)))

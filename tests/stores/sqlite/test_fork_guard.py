@@ -1,4 +1,4 @@
-"""Processes that are forked while they have a bank's file open."""
+"""Processes that fork while a bank's file is open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 
 
 def came_of(way: str, folder: Path) -> str:
-    """What the forked processes of `forked.py` say together."""
+    """Return the output of the forked processes of `forked.py`."""
     command = [sys.executable, "-Wignore::DeprecationWarning", forked.__file__, str(folder), way]
     done = subprocess.run(command, capture_output=True, text=True, timeout=3 * forked.LIMIT, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
@@ -46,7 +46,7 @@ def test_a_signal_handler_that_forks_at_any_moment_does_not_hang(tmp_path: Path)
 
 
 class Closing:
-    """Something that is to let go before a fork."""
+    """An object that must close before a fork."""
 
     def __init__(self) -> None:
         self.let_go_of = 0
@@ -64,7 +64,7 @@ def test_forks_and_calls_of_other_threads_wait_for_each_other() -> None:
         with guard:
             inside.set()
             leave.wait()
-            with guard:  # a call may make another, also while a fork waits for it
+            with guard:  # a call may make another, even while a fork waits for it
                 assert not forking.is_set()
 
     def fork() -> None:

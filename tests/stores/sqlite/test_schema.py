@@ -111,7 +111,10 @@ def test_a_bank_of_an_older_analyser_is_analysed_again(tmp_path: Path) -> None:
         memory.observe_many(lines)
         memory.retract(7)
     path = tmp_path / "alice.bank"
-    with closing(sqlite3.connect(path)) as db, db:  # as if another analyser had dropped the word and cut the lengths
+    with (
+        closing(sqlite3.connect(path)) as db,
+        db,
+    ):  # as if another analyser had dropped the word and shortened the lengths
         db.execute("DELETE FROM posting WHERE term = 'kettl'")
         db.execute("UPDATE session SET terms = 1")
         db.execute("UPDATE bank SET analyser = ?, terms = 1, head_terms = 1", (ANALYZER_VERSION - 1,))

@@ -1,4 +1,4 @@
-"""The embedded store against a model of plain Python: whatever is done, what is there is what a list would hold."""
+"""The embedded store compared with a model in plain Python after any sequence of steps."""
 
 import json
 import re
@@ -33,11 +33,11 @@ SPEAKERS, SESSIONS = ("Ann", "Bob", "Cid"), ("monday", "friday")
 
 @dataclass
 class Model:
-    """What a bank should hold."""
+    """The expected contents of a bank."""
 
     last: int = 0
     lines: dict[int, Line] = field(default_factory=dict)
-    gone: list[str] = field(default_factory=list)  # texts that were forgotten
+    gone: list[str] = field(default_factory=list)  # texts of forgotten lines
 
     def observe(self, new: NewLine) -> Line:
         if new.key is not None and (old := next((line for line in self.lines.values() if line.key == new.key), None)):
@@ -58,7 +58,7 @@ class Model:
 
 
 def new_lines(draws: Sequence[tuple[int, str, str, int | None]], model: Model) -> list[NewLine]:
-    """Lines with a word of their own each, so that it can be looked for in the files afterwards."""
+    """Return lines with a unique word each, which tests search for in the files afterwards."""
     begun = model.last + len(model.gone)
     return [
         NewLine(
@@ -86,7 +86,7 @@ steps = st.lists(
 
 
 def take(memory: Memory, model: Model, step: str, value: Any) -> None:
-    """One step in both worlds, with the same outcome."""
+    """Apply a step to the store and the model, and check that both have the same outcome."""
     if step == "observe":
         offered = new_lines(value, model)
         assert memory.observe_many(offered) == [model.observe(each) for each in offered]
@@ -138,7 +138,7 @@ def test_a_bank_matches_a_plain_list(tmp_path_factory: pytest.TempPathFactory, s
         for step, value in steps:
             take(memory, model, step, value)
         agree(memory, model, folder)
-    with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:  # and so it is on the disk
+    with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:  # also on the disk
         agree(memory, model, folder)
 
 
@@ -146,13 +146,13 @@ def test_a_bank_matches_a_plain_list(tmp_path_factory: pytest.TempPathFactory, s
 
 
 def canaries(folder: Path) -> dict[str, int]:
-    """Where the canary still sings, by file."""
+    """Return the remaining canaries by file."""
     counts = {path.name: path.read_bytes().lower().count(b"zqxcanary") for path in folder.iterdir()}
     return {name: count for name, count in counts.items() if count}
 
 
 def singing(count: int, seed: int) -> list[NewLine]:
-    """Lines in random order and of random words, so that SQLite moves rows from page to page; a third has canaries."""
+    """Return lines in random order, so that SQLite moves rows between pages; a third has canaries."""
     random = np.random.default_rng(seed)
     lines = []
     for n in range(count):
@@ -207,7 +207,7 @@ def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> No
 
 
 def test_an_interrupted_erasure_is_finished_when_the_bank_is_opened(tmp_path: Path) -> None:
-    """The state a process leaves that dies between removing the rows and rewriting the file."""
+    """Simulate a process that was killed between deleting the rows and rewriting the file."""
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many(singing(300, 9))
     with closing(sqlite3.connect(tmp_path / "alice.bank", isolation_level=None)) as db:
@@ -289,7 +289,7 @@ def test_a_damaged_bank_can_be_forgotten(tmp_path: Path, damage: Any) -> None:
     path.write_bytes(damage(path.read_bytes()))
     with closing(SQLiteStore(tmp_path)) as store:
         receipt = store.forget("alice", "bank", None, NOON)
-        assert (receipt.scope, receipt.lines, receipt.seqs) == ("bank", 0, ())  # how many there were can't be known
+        assert (receipt.scope, receipt.lines, receipt.seqs) == ("bank", 0, ())  # their number can't be known
         assert [each.name for each in tmp_path.iterdir()] == ["receipts.jsonl"]
         memory = Memory.open("alice", store=store, embedder=HashEmbedder())
         assert memory.observe("A new beginning.").seq == 1
@@ -322,7 +322,7 @@ def test_forgetting_many_lines_counts_each_session_once(tmp_path: Path) -> None:
 
 
 def test_statistics_within_lines_equal_those_of_a_bank_of_these_lines(tmp_path: Path) -> None:
-    """What was said until a moment: lines, words, speakers and sessions are counted as if nothing had followed."""
+    """Lines, words, speakers and sessions are counted as if there were no later lines."""
     lines = [
         NewLine(f"Word{n % 7} and word{n % 3} again.", SPEAKERS[n % 2 + n // 40], said_at=said, session=str(n // 15))
         for n in range(80)
@@ -401,12 +401,12 @@ def test_exhausted_model_numbers_are_reported_and_the_bank_stays_sound(tmp_path:
 
 
 def test_a_bank_recreated_by_another_store_has_none_of_the_old_vectors(tmp_path: Path) -> None:
-    """Each store holds an index of vectors in memory; line 1 of the new bank must not be judged by the old line 1."""
+    """Both stores cache an index of vectors; line 1 of the new bank must not get the vector of the old line 1."""
     embedder = HashEmbedder(512)
     with closing(SQLiteStore(tmp_path)) as one, closing(SQLiteStore(tmp_path)) as other:
         mine, theirs = (Memory.open("alice", store=store, embedder=embedder) for store in (one, other))
         mine.observe_many([NewLine("The giraffe ate acacia leaves."), NewLine("Owls hunt mice by moonlight.")])
-        for _ in range(3):  # from the second question on the whole vectors are kept
+        for _ in range(3):  # from the second query on whole vectors are cached
             assert theirs.recall("giraffe ate acacia leaves", 1)[0].signals["cosine"] > 0.7
         mine.forget(everything=True)
         mine.observe_many([NewLine("Penguins waddle."), NewLine("Crocodiles bask.")])
@@ -443,7 +443,7 @@ def test_a_store_closed_during_a_call_can_be_used_again(tmp_path: Path) -> None:
     memory.observe("The porridge is hot.")
     held = store._bank("alice")
     store.close()
-    with held.snapshot(BankCache.line_columns) as (_, columns):  # a thread that was about to look
+    with held.snapshot(BankCache.line_columns) as (_, columns):  # a thread that is about to read
         assert columns.seqs.tolist() == [1]
     assert memory.recall("porridge", 1)[0].line.seq == 1
     assert memory.observe("It was too hot.").seq == 2
@@ -499,7 +499,7 @@ def test_a_bank_of_thousands_finds_a_line_by_its_words_and_by_its_vector(tmp_pat
 
 
 def test_no_statement_numbers_its_placeholders_as_python_3_12_deprecates_that_for_sequences() -> None:
-    """3.12.0 to 3.12.3 warn of ?1 with a sequence, and a warning may be an error."""
+    """Python 3.12.0 to 3.12.3 warn about ?1 with a sequence, and warnings may be errors."""
     package = Path(everthread.__file__).parent
     files = [*(package / "stores").glob("*.py"), *(package / "server").glob("*.py")]
     assert [file.name for file in files if re.search(r"\?\d", file.read_text(encoding="utf-8"))] == []

@@ -1,4 +1,4 @@
-"""What is held of units' vectors is what the file has, whoever has written it."""
+"""The cached vectors of units always match the file, even if another store wrote them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def put(store: SQLiteStore, kind: str = "part", seq: int = 1, seed: int = 1, mod
 
 
 def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> None:
-    """Notes in the place of others."""
+    """Replace notes by others."""
     made = [unit("part", 1) for _ in range(new)]
     change = UnitReplacement(
         "part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None
@@ -52,7 +52,7 @@ def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> 
 
 
 def filled(folder: Path) -> SQLiteStore:
-    """A bank of a few lines, with notes and a fact."""
+    """Return a bank of a few lines with notes and a fact."""
     store = SQLiteStore(folder)
     with Memory.open("b", store=store, embedder=HashEmbedder(), recipe="default") as memory:
         memory.observe_many([NewLine(f"Line {n}.", session=f"s{n % 2}", said_at=NOON) for n in range(LINES)])
@@ -63,7 +63,7 @@ def filled(folder: Path) -> SQLiteStore:
 
 
 def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> UnitCosines:
-    """The same, by the rows of the file alone."""
+    """Return the same cosines, computed from the rows of the file."""
     with closing(sqlite3.connect(folder / "b.bank")) as db:
         rows = db.execute(
             """SELECT kind, unit_id, data FROM unit_vector WHERE model = (SELECT number FROM model WHERE name = ?
@@ -84,7 +84,7 @@ def alike(found: UnitCosines, wanted: UnitCosines) -> None:
 
 
 def same(store: SQLiteStore, folder: Path) -> None:
-    """That the store says what the file does."""
+    """Check that the store's answer matches the file."""
     for model in MODELS:
         for kinds in ((), ("part",), KINDS, ("unheard",)):
             found = store.unit_cosines("b", model, QUERY, kinds)
@@ -138,7 +138,7 @@ def do(store: SQLiteStore, what: str, *how: object) -> None:
 
 
 def possible(store: SQLiteStore, what: str, *how: object) -> bool:
-    """Whether the lines are there that a step needs."""
+    """Return whether the lines exist that a step needs."""
     lines = {line.seq for line in store.lines("b")}
     needed = {"put": how[1:2], "retract": how, "forget": how, "rewrite": (1,)}.get(what, ())
     return lines.issuperset(needed)
@@ -163,7 +163,7 @@ def test_two_stores_of_one_file_always_match_the_file(steps: list[tuple[int, tup
 
 
 def reads(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, ask: Callable[[], object]) -> list[int]:
-    """How many rows are read of vectors, each time that some are."""
+    """Record the number of rows of each read of vectors."""
     found: list[int] = []
     frombuffer = np.frombuffer
 
@@ -192,7 +192,7 @@ def test_only_changed_rows_are_read(store: SQLiteStore, monkeypatch: pytest.Monk
     assert reads(store, monkeypatch, ask) == [1]
     rewrite(store, [5], 2)
     assert reads(store, monkeypatch, ask) == [2]
-    rewrite(store, [6], 0)  # one of two that were put together
+    rewrite(store, [6], 0)  # one of two that were written together
     assert reads(store, monkeypatch, ask) == [1]
 
 
@@ -205,7 +205,7 @@ def test_a_restored_older_copy_of_the_file_is_read_again(store: SQLiteStore, tmp
     shutil.copy(tmp_path / "copy", tmp_path / "other")
     (tmp_path / "other").replace(tmp_path / "b.bank")
     same(store, tmp_path)
-    put(store, seq=2, seed=50)  # as many stamps as before, and others
+    put(store, seq=2, seed=50)  # the same number of stamps as before, but different ones
     same(store, tmp_path)
 
 
@@ -222,7 +222,7 @@ def test_vectors_beyond_the_memory_limit_are_read_each_time(
     put(store, seed=3)
     for _ in range(2):
         assert sum(reads(store, monkeypatch, ask)) > rows
-    rewrite(store, [5], 0)  # it is small again
+    rewrite(store, [5], 0)  # within the limit again
     ask()
     assert reads(store, monkeypatch, lambda: store.unit_cosines("b", "m", QUERY, ())) == []
 
