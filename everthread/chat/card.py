@@ -68,34 +68,34 @@ def from_card(value: object) -> Character:
     """Build the character of a card, parsed JSON of any version. Raises BadInput."""
     if not isinstance(value, dict):
         raise BadInput(f"a card is a JSON object, this is {shorten(value)}")
-    outside = {name: each for name, each in value.items() if name not in ("spec", "spec_version", "data")}
+    top_level = {name: each for name, each in value.items() if name not in ("spec", "spec_version", "data")}
     spec = value.get("spec")
     if spec is not None and spec not in [known for known, _ in SPECS.values()]:
         raise BadInput(f'its "spec" is {shorten(spec)}; a card has "chara_card_v2", "chara_card_v3", or none')
     if spec is None and "data" not in value:
-        data = {name: outside.pop(name) for name in V1_FIELDS if name in outside}
+        data = {name: top_level.pop(name) for name in V1_FIELDS if name in top_level}
     else:
         data = dict(_check_type(value.get("data"), dict, "data"))
-        for name in V1_FIELDS:  # often repeated outside, for programs that read V1 only
-            if name in outside and outside[name] == data.get(name):
-                del outside[name]
-    return _build_character(data, outside)
+        for name in V1_FIELDS:  # often repeated at the top level, for programs that read V1 only
+            if name in top_level and top_level[name] == data.get(name):
+                del top_level[name]
+    return _build_character(data, top_level)
 
 
-def _build_character(data: dict[str, Any], outside: dict[str, Any]) -> Character:
-    """Build the character from the fields of "data", which is emptied, and the fields outside it."""
+def _build_character(data: dict[str, Any], top_level: dict[str, Any]) -> Character:
+    """Build the character from the fields of "data", which is emptied, and the fields at the top level."""
     if data.get("name") is None:
         raise BadInput('it has no "name"; a card of a character names it')
     _check_types(data)
     texts = {ours: _pop_text(data, theirs) for theirs, ours in FIELDS.items()}
     description, personality = _pop_text(data, "description"), _pop_text(data, "personality")
     extensions = dict(data.pop("extensions", None) or {})
-    own = dict(_check_type(extensions.pop(EXTENSION_KEY, {}), dict, f"extensions.{EXTENSION_KEY}"))
-    texts |= {name: _pop_text(own, name) for name in EXTENSION_FIELDS if name in own}
-    extensions |= {EXTENSION_KEY: own} if own else {}
+    extension = dict(_check_type(extensions.pop(EXTENSION_KEY, {}), dict, f"extensions.{EXTENSION_KEY}"))
+    texts |= {name: _pop_text(extension, name) for name in EXTENSION_FIELDS if name in extension}
+    extensions |= {EXTENSION_KEY: extension} if extension else {}
     data |= {"extensions": extensions} | ({"personality": personality} if personality else {})
     others = {name: each for name, each in data.items() if name not in DEFAULTS or each != DEFAULTS[name]}
-    rest = {**outside, "data": others} if others else outside
+    rest = {**top_level, "data": others} if others else top_level
     return Character(**texts, description=_join_description(description, personality), card=rest)
 
 
@@ -103,13 +103,13 @@ def to_card(character: Character, version: int = 3) -> dict[str, Any]:
     """Build a card of version 2 or 3, with all fields that the character's card had. Raises BadInput."""
     if version not in SPECS:
         raise BadInput(f"invalid version of a card: got {version!r}, expected 2 or 3")
-    outside = {**character.card}
-    kept: dict[str, Any] = {**_check_type(outside.pop("data", {}), dict, "data")}
-    _check_types(kept)
-    description, personality = _split_description(character.description, _pop_text(kept, "personality"))
-    extensions = {**(kept.pop("extensions", None) or {})}
-    own = {**_check_type(extensions.pop(EXTENSION_KEY, {}), dict, f"extensions.{EXTENSION_KEY}")}
-    own |= {
+    top_level = {**character.card}
+    card_data: dict[str, Any] = {**_check_type(top_level.pop("data", {}), dict, "data")}
+    _check_types(card_data)
+    description, personality = _split_description(character.description, _pop_text(card_data, "personality"))
+    extensions = {**(card_data.pop("extensions", None) or {})}
+    extension = {**_check_type(extensions.pop(EXTENSION_KEY, {}), dict, f"extensions.{EXTENSION_KEY}")}
+    extension |= {
         name: getattr(character, name) for name, empty in EXTENSION_FIELDS.items() if getattr(character, name) != empty
     }
     data: dict[str, Any] = {"name": character.name, "description": description, "personality": personality}
@@ -117,10 +117,10 @@ def to_card(character: Character, version: int = 3) -> dict[str, Any]:
     if not character.nickname:
         del data["nickname"]
     needed = {name: each for name, each in DEFAULTS.items() if version == 3 or name not in V3_ONLY_FIELDS}
-    data = {**data, **needed, **kept, **data}
-    data["extensions"] = {**extensions, EXTENSION_KEY: own} if own else extensions
+    data = {**data, **needed, **card_data, **data}
+    data["extensions"] = {**extensions, EXTENSION_KEY: extension} if extension else extensions
     spec, number = SPECS[version]
-    return {**outside, "spec": spec, "spec_version": number, "data": data}
+    return {**top_level, "spec": spec, "spec_version": number, "data": data}
 
 
 def _check_types(data: Mapping[str, Any]) -> None:

@@ -41,17 +41,17 @@ def list_names() -> list[str]:
 
 
 def open_character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
-    """Open the character that a conversation is led with.
+    """Open the character of a conversation.
 
     Args:
-        spec: a character as it is, the name of one, or the file of a card. Without it, the bank's own. The name of the
-            bank's own means that one, which may have been edited in the bank; `Ever` means the built-in one unless the
-            folder has another of that name.
-        settings: those of the bank.
+        spec: a character, the name of one, or the path of a card; None: the bank's own character. The name of the
+            bank's own character means the version in the bank, which may have been edited; `Ever` means the default
+            character unless the folder has another of that name.
+        settings: the bank's settings.
 
     Raises:
-        NotFound: if there is no such character.
-        BadFile: for a file that is no card.
+        NotFound: there is no such character.
+        BadFile: the card can't be read.
     """
     saved = settings.get(SETTING_CHARACTER)
     own = Character.from_json(saved) if isinstance(saved, Mapping) else None
@@ -77,38 +77,39 @@ def load(name: str | Path) -> Character:
 
 
 def save(character: Character, *, picture: str | Path | None = None, force: bool = False) -> Path:
-    """Keep a character in the folder, under its name; the file. With a picture it is a PNG, else what it was before.
+    """Save a character in the folder under its name, and return its file.
 
-    Raises BadInput if there is one of that name, unless force; and as `card.write`.
+    The file is a PNG if a picture is given; otherwise its type stays, or is JSON for a new character. Raises BadInput
+    if there is a character of that name, unless `force`; and as `card.write`.
     """
-    there = _check_replaceable(character.name, force)
-    kind = card.PNG if picture is not None else card.JSON if there is None else there.suffix
+    existing = _check_replaceable(character.name, force)
+    kind = card.PNG if picture is not None else card.JSON if existing is None else existing.suffix
     file = _target_path(character.name, kind)
     card.write(character, file, picture=picture, force=True)
-    return _remove_previous(file, there)
+    return _remove_previous(file, existing)
 
 
 def add(path: str | Path, *, force: bool = False) -> Character:
-    """Keep the character of a card's file in the folder: a picture as it came, JSON as a V3 card. Raises as `save`,
-    and BadFile."""
+    """Save the character of a card in the folder: a picture unchanged, JSON as a V3 card. Raises as `save`, and
+    BadFile."""
     character, raw = card.read(path), card.read_bytes(Path(path))
-    there = _check_replaceable(character.name, force)
+    existing = _check_replaceable(character.name, force)
     if png_text.is_png(raw):
         file = _target_path(character.name, card.PNG)
         card.write_bytes(file, raw, force=True)
     else:
         file = _target_path(character.name, card.JSON)
         card.write(character, file, force=True)
-    _remove_previous(file, there)
+    _remove_previous(file, existing)
     return character
 
 
 def add_all(paths: Sequence[Path], *, force: bool = False) -> list[Character]:
-    """Add the characters of several cards to the folder; where one of them can't be added, none is.
+    """Add the characters of several cards to the folder: all, or none if one of them can't be added.
 
     Raises:
-        BadInput: if two are of one name, or, unless force, one of that name is there already.
-        BadFile: for a file that is no card.
+        BadInput: two have the same name, or, unless `force`, the folder has one of that name.
+        BadFile: a card can't be read.
     """
     names: dict[str, Path] = {}
     for path in paths:
@@ -149,7 +150,7 @@ def get_file(name: str) -> Path:
     """Return the file of the character of this name in the folder.
 
     Raises:
-        NotFound: if no character has it.
+        NotFound: there is no such character.
     """
     if (file := _find_file(name)) is None:
         raise _not_found(name)
@@ -157,7 +158,7 @@ def get_file(name: str) -> Path:
 
 
 def remove(name: str) -> None:
-    """Take a character out of the folder for good. Its banks stay. Raises NotFound."""
+    """Delete a character from the folder. Its banks remain. Raises NotFound."""
     get_file(name).unlink()
 
 
@@ -225,7 +226,7 @@ def _remove_previous(file: Path, before: Path | None) -> Path:
 
 
 def _not_found(name: str) -> NotFound:
-    there = list_names()
-    more = " …" if len(there) > MAX_LISTED else ""
-    known = f"there are {', '.join(there[:MAX_LISTED])}{more}" if there else "there are none yet"
+    names = list_names()
+    more = " …" if len(names) > MAX_LISTED else ""
+    known = f"there are {', '.join(names[:MAX_LISTED])}{more}" if names else "there are none yet"
     return NotFound(f"there is no character {name!r}; {known}. A card's file is named with its ending, .json or .png")

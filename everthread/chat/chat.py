@@ -174,10 +174,10 @@ class Chat:
         if (closing := self._reply_to_goodbye(text, key)) is not None:
             return closing
         self.responder.check_fits()
-        said = replace(self._build_line(text, self.character.person, "user"), key=key)
-        clean_line(said, self._now())
-        self._save_greeting(said)
-        self._conversation.add(said, defer_embedding=True)
+        new_line = replace(self._build_line(text, self.character.person, "user"), key=key)
+        clean_line(new_line, self._now())
+        self._save_greeting(new_line)
+        self._conversation.add(new_line, defer_embedding=True)
         return self._answer(replaces=None)
 
     def answer(self) -> Reply:
@@ -185,7 +185,7 @@ class Chat:
         character alone is too long for the model."""
         self.refresh()
         if not self._conversation.lines:
-            raise BadQuery("nothing was said yet that could be answered; say something first")
+            raise BadQuery("there is no line to answer yet; say something first")
         return self._answer(replaces=None)
 
     def regenerate(self) -> Reply:
@@ -194,7 +194,7 @@ class Chat:
         self.refresh()
         last = self.lines[-1] if self.lines else None
         if last is None or (len(self.lines) == 1 and is_character_line(last)):
-            raise BadQuery("there is no reply yet that could be given again; say something first")
+            raise BadQuery("there is no reply yet to regenerate; say something first")
         return self._answer(replaces=last if is_character_line(last) else None)
 
     def add_line(self, text: str, speaker: str, *, of_character: bool = False) -> Line:
@@ -228,8 +228,8 @@ class Chat:
     def undo(self) -> list[Line]:
         """Discard the user's last line and all lines after it; return them."""
         self.refresh()
-        said = [position for position, line in enumerate(self.lines) if line.role == "user"]
-        return self.responder.discard_reminders(self._conversation.truncate(said[-1])) if said else []
+        positions = [position for position, line in enumerate(self.lines) if line.role == "user"]
+        return self.responder.discard_reminders(self._conversation.truncate(positions[-1])) if positions else []
 
     def branch(self, seq: int) -> list[Line]:
         """Continue from a line: discard the lines after it, and return them. If the line itself was discarded, it and
@@ -428,8 +428,8 @@ class Chat:
             return build_ending_reply(self.end(step == "remember"))
         if step not in ("ask", "part"):
             return None if step == "go on" else build_consent_question(self.session, None)
-        said = replace(self._build_line(text, self.character.person, "user"), key=key)
-        line = self._conversation.add(said, defer_embedding=True)
+        new_line = replace(self._build_line(text, self.character.person, "user"), key=key)
+        line = self._conversation.add(new_line, defer_embedding=True)
         if step == "part":
             return build_ending_reply(self.end(True), line, "Goodbye!")
         self.memory.set_setting(SETTING_ASKED_AT, line.seq)
@@ -449,11 +449,11 @@ class Chat:
             raise BadInput(f"invalid clock: got {at!r}, expected a time with a UTC offset; return datetime.now(UTC)")
         return at
 
-    def _save_greeting(self, said: NewLine) -> None:
+    def _save_greeting(self, first_line: NewLine) -> None:
         """Save the greeting before the user's first line."""
         if text := self.greeting:
             greeting = self._build_line(text, self.character.name, "assistant", {META_GREETING: True})
-            self._conversation.add(replace(greeting, said_at=said.said_at), defer_embedding=True)
+            self._conversation.add(replace(greeting, said_at=first_line.said_at), defer_embedding=True)
 
     def _build_line(self, text: str, speaker: str, role: Role, metadata: dict[str, JSONValue] | None = None) -> NewLine:
         return self._conversation.new_line(text, speaker, role, self._now(), metadata or {})

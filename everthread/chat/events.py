@@ -1,4 +1,4 @@
-"""Events that users announce, and phrasing of what a character may bring up. Pure: the clock is an argument.
+"""Events that users announce, and phrases for a character to bring them up. Pure: the clock is an argument.
 
 A line announces an event if one of its sentences names a future day and something of the user's own ("My interview is
 tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions announce nothing.
@@ -33,7 +33,7 @@ from everthread.types import Hit, JSONValue, Line
 
 MIN_RELEVANCE = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
 MIN_AGE = timedelta(days=1)  # of a line that is brought up; a newer one is still remembered without help
-MAX_EVENT_AGE = 14 * DAY  # after which one no longer asks how it went
+MAX_EVENT_AGE = 14 * DAY  # an older one is no longer asked about
 MIN_TURNS_BETWEEN = 8  # between two offers; more frequent ones annoy
 MAX_OFFERED_LINES = 200  # saved in the history; an older one may be offered again
 MAX_PHRASE_CHARS = 300  # of a line in a phrase
@@ -46,7 +46,7 @@ class Event:
     line: Line
     first_day: date
     last_day: date
-    sentence: str  # that announced it
+    sentence: str  # in which it is announced
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ def parse_event(line: Line) -> Event | None:
     if line.role != "user" or line.said_at.year not in CALENDAR_YEARS:
         return None
     for sentence in _SENTENCE.split(line.text):
-        what = " ".join(sentence.split())
-        folded = normalize(what)
+        announcement = " ".join(sentence.split())
+        folded = normalize(announcement)
         if _UNCERTAIN.search(folded):
             continue
         for part in (folded, *_CLAUSE.split(folded)):
             if _is_own_plan(part) and (days := _find_days(part, line.said_at.date())):
-                return Event(line, *days, what)
+                return Event(line, *days, announcement)
     return None
 
 
@@ -98,13 +98,13 @@ def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> l
 
     Named occasions come first, then the nearest days.
     """
-    today, spoke = now.date(), last_seen.astimezone(now.tzinfo).date()
+    today, last_day_seen = now.date(), last_seen.astimezone(now.tzinfo).date()
 
     def distance(event: Event) -> timedelta:
         return max(today - event.last_day, event.first_day - today, timedelta(0))
 
     def is_due(event: Event) -> bool:
-        passed = spoke <= event.last_day < today and today - event.last_day <= MAX_EVENT_AGE
+        passed = last_day_seen <= event.last_day < today and today - event.last_day <= MAX_EVENT_AGE
         return passed or (event.last_day >= today and event.first_day <= today + DAY)
 
     return sorted(
@@ -115,7 +115,7 @@ def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> l
 
 def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
     """Return the best hit among the user's lines of at least MIN_AGE and MIN_RELEVANCE; else None."""
-    fit = [
+    candidates = [
         hit
         for hit in hits
         if hit.relevance >= MIN_RELEVANCE
@@ -123,25 +123,25 @@ def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
         and hit.source.role == "user"
         and now - hit.said_at >= MIN_AGE
     ]
-    return max(fit, key=lambda hit: (hit.relevance, hit.score), default=None)
+    return max(candidates, key=lambda hit: (hit.relevance, hit.score), default=None)
 
 
-def phrase(found: Event | Hit, now: datetime) -> str:
-    """Return a row for a prompt: who said what when, and for which day."""
-    line = found.line
-    said = found.sentence if isinstance(found, Event) else " ".join(line.text.split())
-    said = said if len(said) <= MAX_PHRASE_CHARS else f"{said[:MAX_PHRASE_CHARS].rstrip()}…"
+def phrase(source: Event | Hit, now: datetime) -> str:
+    """Return a row for a prompt: a quotation with speaker, date and, for an event, its day."""
+    line = source.line
+    quote = source.sentence if isinstance(source, Event) else " ".join(line.text.split())
+    quote = quote if len(quote) <= MAX_PHRASE_CHARS else f"{quote[:MAX_PHRASE_CHARS].rstrip()}…"
     ago = format_relative_time(line.said_at, now)
-    text = f'On {_format_date(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{said}"'
-    return f"{text} That was for {_format_event_days(found, now)}." if isinstance(found, Event) else text
+    text = f'On {_format_date(line.said_at.date())} ({ago}) {join_rows(line.speaker)} said: "{quote}"'
+    return f"{text} That was for {_format_event_days(source, now)}." if isinstance(source, Event) else text
 
 
 def _format_event_days(event: Event, now: datetime) -> str:
     if event.first_day != event.last_day:
         return f"the days from {_format_date(event.first_day)} to {_format_date(event.last_day)}"
-    away = (event.first_day - now.date()).days
-    if away in _NEAR_DAYS:
-        return _NEAR_DAYS[away]
+    days_away = (event.first_day - now.date()).days
+    if days_away in _NEAR_DAYS:
+        return _NEAR_DAYS[days_away]
     relative = format_relative_time(datetime.combine(event.first_day, now.timetz()), now)
     return f"{_format_date(event.first_day)} ({relative})"
 
@@ -296,7 +296,7 @@ _OWN_ACTION = re.compile(
     rf"|\b(?:i'm|we're|i am|we are) (?:\w+ly )?{_DOING}|\b(?:my|our) (?:\w+ ){{1,3}}?{_OTHERS_DO}"
     r"|我们?[^,.;!]{0,8}(?:要|去|飞|搬|见|回|开始|参加|出发|结婚|上班|陪)"
 )
-_UNCERTAIN = re.compile(  # asks, quotes, or leaves it open whether it will happen
+_UNCERTAIN = re.compile(  # a question, a quotation or an uncertain event
     r"[?\"“”„«»「」『』]|\b(?:if|unless|whether|would|i wish|might|maybe|perhaps|could|dreamt|dreamed)\b"
     r"|[吗呢]|如果|要是|可能|也许|说不定"
 )

@@ -60,18 +60,18 @@ def next_step(
     return "ask again" if question_pending and is_unclear(text) else "go on"
 
 
-def _parse_consent_with_goodbye(said: str, name: str) -> bool | None:
+def _parse_consent_with_goodbye(text: str, name: str) -> bool | None:
     """Return the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
-    if len(said) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(said) or parse_consent(said) is not None:
-        return parse_consent(said)
+    if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text) or parse_consent(text) is not None:
+        return parse_consent(text)
     goodbyes, _ = _load_phrases()
     fillers = _load_neutral_phrases() | _name_phrases(name)
-    rest = [clause for clause in _CLAUSE_MARKS.split(said) if not _has_goodbye(_tokenize(clause), goodbyes, fillers)]
+    rest = [clause for clause in _CLAUSE_MARKS.split(text) if not _has_goodbye(_tokenize(clause), goodbyes, fillers)]
     return parse_consent(", ".join(rest))
 
 
 def is_goodbye(text: str, name: str = "") -> bool:
-    """Return whether a text is a goodbye and nothing else. name is that of the character it is said to."""
+    """Return whether a text is a goodbye and nothing else. `name` is the name of the character."""
     if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text):
         return False
     goodbyes, fillers = _load_phrases()
@@ -112,7 +112,7 @@ def _name_phrases(name: str) -> frozenset[Tokens]:
 
 
 def _tokenize(text: str) -> Tokens:
-    """Split a text into words in small letters; of Chinese and Japanese into single characters."""
+    """Split a text into lower-case words; Chinese and Japanese text into single characters."""
     return tuple(_TOKEN.findall(_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
 
 
@@ -128,7 +128,7 @@ def _load_phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
 
 @cache
 def _load_neutral_phrases() -> frozenset[Tokens]:
-    """Return what may accompany a goodbye and neither agrees nor refuses."""
+    """Return the phrases that may accompany a goodbye and are neither a yes nor a no."""
     return frozenset(phrase for phrase in _load_phrases()[1] if parse_consent(" ".join(phrase)) is None)
 
 

@@ -40,10 +40,12 @@ def add(memory: Memory, seq: int) -> list[Line]:
     if not memory.store.get(memory.bank, [seq]):
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r} that could be pinned")
     settings = memory.store.settings(memory.bank)
-    gone = set(pinned_seqs(settings.get(SETTING_PINNED))).difference(line.seq for line in list_pins(memory, settings))
+    stale_seqs = set(pinned_seqs(settings.get(SETTING_PINNED))).difference(
+        line.seq for line in list_pins(memory, settings)
+    )
 
     def pinned(value: JSONValue | None) -> JSONValue | None:
-        seqs = [each for each in pinned_seqs(value) if each not in gone]
+        seqs = [each for each in pinned_seqs(value) if each not in stale_seqs]
         if seq in seqs:
             return value
         if len(seqs) >= MAX_PINS:

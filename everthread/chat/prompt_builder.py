@@ -29,7 +29,7 @@ from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Context, Line, Message
 
 MESSAGE_OVERHEAD_TOKENS = 5  # of a message in a chat API, in addition to its text
-PROTECTED_LINES = 6  # of the window, cut only after memories: without them the subject is lost
+PROTECTED_LINES = 6  # of the window, cut only after memories: the topic depends on them
 OPENING_MESSAGE = "(The conversation begins.)"  # some models expect the user to speak first
 CACHED_LINES = 2048  # rendered lines, with their tokens; those of a window are needed several times a turn
 MIN_USER_CHARS = 20  # characters of a user's line for which a character must leave room
@@ -86,9 +86,9 @@ class PromptParts:
     now: datetime
     notes: str = ""
     context: Context | None = None
-    offer: str = ""  # one thing that the character could bring up
+    offer: str = ""  # an event or line that the character could bring up
     sample: str = ""  # of the character's style
-    render_memories: RenderMemories | None = None  # how what is remembered is put; None: as `render_lines` does
+    render_memories: RenderMemories | None = None  # renders the memories; None: `render_lines`
     memories_last: bool = False  # place memories after the newest line instead of before it
     pinned: str = ""  # the pinned lines, rendered
     rules: str = RULES  # the instruction that opens the prompt

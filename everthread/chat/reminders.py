@@ -1,7 +1,7 @@
 """Reminders: things that a character may bring up unprompted, and those that it has brought up.
 
-The metadata of a reply hold the number of the line that it was offered, so a reply that never came or was discarded
-counts as none.
+The metadata of a reply contain the number of the line that it was offered, so an offer counts only if its reply was
+saved and not discarded.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Offer = tuple[int, str]  # the number of the line that is brought up, and the te
 
 
 class Reminders:
-    """Chooses what a character may bring up: one thing at a time, and none twice in a bank."""
+    """Chooses a line that a character may bring up: one at a time, and each only once in a bank."""
 
     def __init__(self, memory: Memory) -> None:
         """Load the history from the bank's settings. Raises BadInput if it is invalid."""
         self._memory = memory
-        kept = memory.settings().get(SETTING_OFFERS)
-        self._seqs = (ReminderHistory.from_json(kept) if kept else ReminderHistory()).seqs
+        saved = memory.settings().get(SETTING_OFFERS)
+        self._seqs = (ReminderHistory.from_json(saved) if saved else ReminderHistory()).seqs
 
     def choose(
         self,
@@ -45,7 +45,7 @@ class Reminders:
         now: datetime,
         replaces: Line | None = None,
     ) -> Offer | None:
-        """Return one thing to bring up after these lines; usually None.
+        """Choose one thing to bring up after these lines; usually None.
 
         Args:
             lines: the lines of the conversation.
@@ -69,11 +69,11 @@ class Reminders:
         last = self._memory.store.corpus_stats(self._memory.bank).last_seq
         recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
         events = [event for line in recent if (event := parse_event(line)) is not None]
-        made = self._offered_without(replaces)
+        made = self._list_offered_without(replaces)
         fresh = [event for event in due_events(events, now, last_seen) if event.line.seq not in made]
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
-    def _offered_without(self, *gone: Line | None) -> tuple[int, ...]:
+    def _list_offered_without(self, *gone: Line | None) -> tuple[int, ...]:
         """Return the offered lines, without those offered to these replies."""
         removed = {_offered_seq(line) for line in gone if line is not None}
         return tuple(seq for seq in self._seqs if seq not in removed)
@@ -84,11 +84,11 @@ class Reminders:
             (turns for turns, line in enumerate(reversed(spoken), 1) if _offered_seq(line) is not None),
             MIN_TURNS_BETWEEN,
         )
-        return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._offered_without(replaces))
+        return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._list_offered_without(replaces))
 
     def record(self, added: Sequence[Line], removed: Sequence[Line]) -> None:
         """Save what added replies were offered, and drop what removed ones were."""
-        seqs = list(self._offered_without(*removed))
+        seqs = list(self._list_offered_without(*removed))
         seqs += [seq for line in added if (seq := _offered_seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:
             offers = ReminderHistory(0, tuple(seqs)[-MAX_OFFERED_LINES:])

@@ -72,10 +72,10 @@ class Responder:
         self._settings: Mapping[str, JSONValue] = memory.settings()  # as of the last refresh
         self._character = character_library.open_character(character, self._settings)
         self._saved_character = self._settings.get(SETTING_CHARACTER)
-        self._fitting_character: Character | None = None  # the one that was found to leave room for a conversation
+        self._fitting_character: Character | None = None  # the last one that `check_fits` accepted
 
     def attach(self, conversation: Conversation, scribe_worker: ScribeWorker, last_seen: datetime | None) -> None:
-        """Answer in this conversation from now on. `last_seen` is when the two spoke last before it."""
+        """Answer in this conversation from now on. `last_seen` is the time of the last line before it."""
         self._conversation, self._scribe_worker, self._last_seen = conversation, scribe_worker, last_seen
         self._window = Window(conversation, scribe_worker, self._line_formatter)
 
@@ -155,7 +155,7 @@ class Responder:
             self.last_reply.stop()
 
     def discard_reminders(self, removed: list[Line]) -> list[Line]:
-        """Record which reminders the conversation holds now that lines were discarded or came back."""
+        """Update the recorded offers after lines were discarded or restored; return the removed lines."""
         if removed and not self._conversation.private:
             self._reminders.record(self._conversation.lines, removed)
         return removed
@@ -216,7 +216,7 @@ class Responder:
         budget: int,
         min_relevance: float | None = None,
     ) -> Context:
-        """Recall what bears on the newest line, without lines that the prompt holds anyway."""
+        """Recall memories for the newest line, without lines that are in the prompt already."""
         private, lines = self._conversation.private, [*seen, *([newest] if newest else [])]
         context = self._memory.context(
             newest.text if newest else "",
@@ -229,7 +229,7 @@ class Responder:
             count=self._count,
             banks=multi_bank.list_existing(self._memory.store, self._memory.bank, self.banks),
         )
-        if not private:  # notes must not show what was recalled incognito
+        if not private:  # notes must not contain memories recalled incognito
             self._scribe_worker.background = context.sources
         self._scribe_worker.quotes.add(source.text for each in (context, *context.others) for source in each.sources)
         return context
@@ -266,7 +266,7 @@ class Responder:
             log.warning("a reply is saved, and its notes are postponed: %s", error)
 
     def queue_notes(self) -> None:
-        """Have notes written on lines for which the window has no more room; they leave it once that is done."""
+        """Queue notes on the oldest lines if the window is full; the lines leave it once the notes are written."""
         if not self._conversation.private:
             prefix = self._count(build_prefix(self._character, self.find_sample()))
             self._window.queue_notes(self._tokens, prefix)

@@ -185,7 +185,7 @@ class ScribeWorker:
     def _perform(self, job: ScribeJob) -> None:
         lines = self._read_lines(job)
         about = {line.seq for line in lines}
-        background = self._still_stored([each for each in self.background if _last_seq(each) not in about])
+        background = self._filter_stored([each for each in self.background if _last_seq(each) not in about])
         if job.kind == "summary":
             old = self._find_summary(job.session)
             unit = self._write_summary(job, lines, old)
@@ -195,7 +195,7 @@ class ScribeWorker:
         with self._writing:
             if self._closed:
                 return
-            if len(self._still_stored(background)) < len(background):
+            if len(self._filter_stored(background)) < len(background):
                 raise NotFound("a recalled line was removed meanwhile; the text may quote it")
             if (queued := self._find_queued(job)) is None:
                 return  # another process was quicker
@@ -205,19 +205,19 @@ class ScribeWorker:
             elif done is not None:
                 self.memory.dequeue(done)
 
-    def _still_stored(self, sources: Sequence[Line | FoundUnit]) -> list[Line | FoundUnit]:
+    def _filter_stored(self, sources: Sequence[Line | FoundUnit]) -> list[Line | FoundUnit]:
         """Return the sources that were neither retracted nor forgotten.
 
         Units are compared by text, for the id of a forgotten unit goes to another one. An excerpt of a unit doesn't
         match, and is left out.
         """
         seqs = [each.seq for each in sources if isinstance(each, Line)]
-        there = {line.seq for line in self.memory.store.get(self.memory.bank, seqs)}
+        stored_seqs = {line.seq for line in self.memory.store.get(self.memory.bank, seqs)}
         texts = {(unit.kind, unit.text) for unit in self.memory.units()} if len(seqs) < len(sources) else set()
         return [
             each
             for each in sources
-            if (each.seq in there if isinstance(each, Line) else (each.unit.kind, each.unit.text) in texts)
+            if (each.seq in stored_seqs if isinstance(each, Line) else (each.unit.kind, each.unit.text) in texts)
         ]
 
     def _read_lines(self, job: ScribeJob) -> list[Line]:
@@ -264,15 +264,15 @@ class ScribeWorker:
             return None
         written = self.scribe.update_notes(old.text if old else "", background, lines)
         text = self._drop_quotes(written, [line.text for line in lines] + ([old.text] if old else []))
-        kept = self._redact(text)
-        if kept is None and old is None:
+        redacted = self._redact(text)
+        if redacted is None and old is None:
             return None
         last = lines[-1]
         spans = [(lines[0].seq, last.seq, last.said_at)] + ([(old.first_seq, old.last_seq, old.said_at)] if old else [])
         first_seqs, last_seqs, said = zip(*spans, strict=True)
         return NewUnit(
             kind="note",
-            text=kept or (old.text if old else ""),
+            text=redacted or (old.text if old else ""),
             first_seq=min(first_seqs),
             last_seq=max(last_seqs),
             said_at=max(said),

@@ -347,7 +347,7 @@ def test_a_branch_from_an_unknown_line_changes_nothing(talk: Talk) -> None:
 
 def test_answering_an_empty_conversation_is_rejected(talk: Talk) -> None:
     chat = talk()
-    with pytest.raises(BadQuery, match="nothing was said yet"):
+    with pytest.raises(BadQuery, match="there is no line to answer yet"):
         chat.answer()
     with pytest.raises(BadQuery, match="no reply yet"):
         chat.regenerate()
