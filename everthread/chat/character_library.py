@@ -228,5 +228,5 @@ def _remove_previous(file: Path, before: Path | None) -> Path:
 def _not_found(name: str) -> NotFound:
     names = list_names()
     more = " …" if len(names) > MAX_LISTED else ""
-    known = f"there are {', '.join(names[:MAX_LISTED])}{more}" if names else "there are none yet"
+    known = f"there are {', '.join(names[:MAX_LISTED])}{more}" if names else "there are no characters yet"
     return NotFound(f"there is no character {name!r}; {known}. A card's file is named with its ending, .json or .png")

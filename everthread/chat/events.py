@@ -93,7 +93,7 @@ def parse_event(line: Line) -> Event | None:
     return None
 
 
-def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> list[Event]:
+def find_due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> list[Event]:
     """Return the events that ended since `last_seen`, at most MAX_EVENT_AGE ago, or are today or tomorrow.
 
     Named occasions come first, then the nearest days.
@@ -113,7 +113,7 @@ def due_events(events: Iterable[Event], now: datetime, last_seen: datetime) -> l
     )
 
 
-def best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
+def find_best_old_hit(hits: Sequence[Hit], now: datetime) -> Hit | None:
     """Return the best hit among the user's lines of at least MIN_AGE and MIN_RELEVANCE; else None."""
     candidates = [
         hit

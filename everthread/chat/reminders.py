@@ -13,8 +13,8 @@ from everthread.chat.events import (
     MAX_OFFERED_LINES,
     MIN_TURNS_BETWEEN,
     ReminderHistory,
-    best_old_hit,
-    due_events,
+    find_best_old_hit,
+    find_due_events,
     parse_event,
     phrase,
 )
@@ -57,7 +57,7 @@ class Reminders:
         spoken = [line for line in lines if is_character_line(line)]
         if not spoken and (event := self.find_event(last_seen, now, replaces)) is not None:
             return event
-        hit = best_old_hit(context.hits, now)
+        hit = find_best_old_hit(context.hits, now)
         if hit is None or not self._load_history(spoken, replaces).allows(hit.line.seq):
             return None
         return hit.line.seq, phrase(hit, now)
@@ -70,7 +70,7 @@ class Reminders:
         recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
         events = [event for line in recent if (event := parse_event(line)) is not None]
         made = self._list_offered_without(replaces)
-        fresh = [event for event in due_events(events, now, last_seen) if event.line.seq not in made]
+        fresh = [event for event in find_due_events(events, now, last_seen) if event.line.seq not in made]
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
     def _list_offered_without(self, *gone: Line | None) -> tuple[int, ...]:

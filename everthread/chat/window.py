@@ -62,15 +62,12 @@ class Window:
 
     def lines(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[Line]:
         """Return the lines after the notes: at most as many as the recipe wants, in about `max_tokens` tokens."""
-        recent, wanted = self.lines_since_notes(lines, notes, max_tokens), self._conversation.memory.recipe.window
-        return recent if wanted is None else recent[max(len(recent) - wanted, 0) :]
-
-    def lines_since_notes(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[Line]:
-        """Return the last lines after the notes, in about `max_tokens` tokens, and the recipe's overlap before them."""
-        return list(lines[len(lines) - len(self._costs_since_notes(lines, notes, max_tokens)) :])
+        count, limit = len(self._costs_since_notes(lines, notes, max_tokens)), self._conversation.memory.recipe.window
+        return list(lines[len(lines) - (count if limit is None else min(count, limit)) :])
 
     def _costs_since_notes(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[int]:
-        """Return the tokens of each of `lines_since_notes`."""
+        """Return the tokens of each of the last lines after the notes, in about `max_tokens` tokens in all, and of the
+        recipe's overlap before them."""
         noted, left, costs = self._find_last_noted(notes), max_tokens, list[int]()
         for line in reversed(lines):
             if 0 < line.seq <= noted or left <= 0:

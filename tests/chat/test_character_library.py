@@ -119,7 +119,7 @@ def test_a_character_is_not_replaced_unless_forced() -> None:
 
 
 def test_the_error_for_a_missing_character_lists_the_others() -> None:
-    with pytest.raises(NotFound, match="there is no character 'Nor'; there are none yet"):
+    with pytest.raises(NotFound, match="there is no character 'Nor'; there are no characters yet"):
         character_library.load("Nor")
     character_library.save(NORA)
     with pytest.raises(NotFound, match=r"there is no character 'Nor'; there are Nora\. "):

@@ -15,8 +15,8 @@ from everthread.chat.events import (
     MIN_TURNS_BETWEEN,
     Event,
     ReminderHistory,
-    best_old_hit,
-    due_events,
+    find_best_old_hit,
+    find_due_events,
     parse_event,
     phrase,
 )
@@ -242,22 +242,24 @@ def test_any_text_of_any_time_can_be_parsed(text: str, said_at: datetime) -> Non
     ],
 )
 def test_an_event_is_due_if_it_has_passed_since_the_last_conversation_or_is_near(days: str, is_due: bool) -> None:
-    assert bool(due_events([event(days)], NOW, SAID)) is is_due
+    assert bool(find_due_events([event(days)], NOW, SAID)) is is_due
 
 
 def test_an_event_before_the_last_conversation_or_long_ago_is_not_due() -> None:
     said = line("My interview is soon.")
     old = Event(said, date(2026, 11, 17), date(2026, 11, 17), said.text)
-    assert due_events([old], NOW, SAID) == []
-    assert due_events([old], NOW, SAID - 2 * timedelta(days=1)) == [old]
-    assert due_events([old], datetime(2026, 11, 17, 9, tzinfo=UTC) + MAX_EVENT_AGE, SAID - timedelta(days=3)) == [old]
-    assert due_events([old], datetime(2026, 11, 18, 9, tzinfo=UTC) + MAX_EVENT_AGE, SAID - timedelta(days=3)) == []
+    assert find_due_events([old], NOW, SAID) == []
+    assert find_due_events([old], NOW, SAID - 2 * timedelta(days=1)) == [old]
+    assert find_due_events([old], datetime(2026, 11, 17, 9, tzinfo=UTC) + MAX_EVENT_AGE, SAID - timedelta(days=3)) == [
+        old
+    ]
+    assert find_due_events([old], datetime(2026, 11, 18, 9, tzinfo=UTC) + MAX_EVENT_AGE, SAID - timedelta(days=3)) == []
 
 
 def test_named_occasions_and_near_days_come_first() -> None:
     home = event("11-21", "I fly home on Saturday.", 4)
     exam, party, later = event("11-19", seq=1), event("11-20", "Our party is on Friday.", 2), event("11-20", seq=3)
-    assert due_events([home, exam, party, later], NOW, SAID) == [later, party, exam, home]
+    assert find_due_events([home, exam, party, later], NOW, SAID) == [later, party, exam, home]
 
 
 # ------------------------------------------------------------------- strong
@@ -269,11 +271,11 @@ def hit(relevance: float, hours: float = 48, role: Role = "user", score: float =
 
 
 def test_the_most_relevant_old_hit_of_a_user_is_chosen() -> None:
-    assert best_old_hit([hit(0.4), hit(0.7), hit(0.9), hit(0.6)], NOW) == hit(0.9)
-    assert best_old_hit([hit(0.7, score=1), hit(0.7, score=2)], NOW) == hit(0.7, score=2)
-    assert best_old_hit([hit(MIN_RELEVANCE, 24)], NOW) == hit(MIN_RELEVANCE, 24)
+    assert find_best_old_hit([hit(0.4), hit(0.7), hit(0.9), hit(0.6)], NOW) == hit(0.9)
+    assert find_best_old_hit([hit(0.7, score=1), hit(0.7, score=2)], NOW) == hit(0.7, score=2)
+    assert find_best_old_hit([hit(MIN_RELEVANCE, 24)], NOW) == hit(MIN_RELEVANCE, 24)
     weak = [hit(MIN_RELEVANCE - 0.01), hit(0.9, 23.9), hit(0.9, -5), hit(0.9, role="assistant")]
-    assert best_old_hit(weak, NOW) is best_old_hit([], NOW) is None
+    assert find_best_old_hit(weak, NOW) is find_best_old_hit([], NOW) is None
 
 
 # ------------------------------------------------------------------- offers

@@ -298,7 +298,7 @@ def test_an_empty_reply_is_an_error_once() -> None:
 
 @pytest.mark.parametrize("reads", [0, 1])
 def test_a_garbage_collected_reply_writes_nothing(reads: int) -> None:
-    """The garbage collector may run in any thread at any time, even during another write."""
+    """Garbage is collected in any thread and at any time, even during another write."""
     kept = Kept()
     one = reply(kept, "one two three")
     for _ in range(reads):
