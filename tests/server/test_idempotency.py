@@ -128,7 +128,7 @@ def test_a_copy_of_a_request_in_progress_is_rejected(tmp_path: Path) -> None:
     assert (running.value.status, running.value.name) == (409, "in-progress")
     assert records.begin("a", "r", safe=True) is None
     at[0] += MAX_REQUEST_S
-    assert records.begin("a", "r", safe=False) is None  # whoever began it has ended with its process
+    assert records.begin("a", "r", safe=False) is None  # the process that began it has ended
     records.complete("a", [1])
     assert records.begin("a", "r", safe=False) == ([1],)
     at[0] += RECORD_LIFETIME_S + 1

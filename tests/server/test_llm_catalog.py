@@ -25,7 +25,7 @@ def test_only_models_of_the_configured_server_are_opened_each_once() -> None:
             models.get("http://elsewhere/v1#m")
 
 
-def test_without_a_configured_model_there_are_none_to_choose() -> None:
+def test_without_a_configured_model_no_model_can_be_chosen() -> None:
     assert LLMCatalog(None).list_names() == []
     with pytest.raises(ConfigError, match="leave the model out"):
         LLMCatalog(None).get("m")

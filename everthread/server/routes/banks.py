@@ -76,14 +76,14 @@ def _list_stats(store: Store, banks: Iterable[str], model: str) -> Iterator[Stat
 
 
 @router.put("/{bank}", response_model=StatsView)
-def make(new: WriteLazyMemory, once: Idempotency) -> Stats:
+def make(lazy_memory: WriteLazyMemory, idempotency: Idempotency) -> Stats:
     """Create a bank unless it exists, and count its content."""
-    memory = new(lambda: None)
+    memory = lazy_memory(lambda: None)
 
     def create() -> None:
         memory.store.create(memory.bank)  # again, if the bank was forgotten since
 
-    once.run_once(create, lambda _: True, lambda _: create())
+    idempotency.run_once(create, lambda _: True, lambda _: create())
     return memory.stats()
 
 
@@ -97,13 +97,15 @@ def stats(memory: ReadMemory) -> Stats:
 def forget_everything(
     request: Request,
     services: Annotated[Services, Depends(RequireAnyBankPermission("forget"))],
-    once: Idempotency,
+    idempotency: Idempotency,
     bank: BankId,
     conversations: Conversations,
 ) -> ReceiptView:
     """Forget the whole bank, for good."""
     require(request, "forget", bank)  # not by `ForgetMemory`: a repeated request finds no bank
-    return forget_once(once, conversations, bank, lambda: services.get_memory(bank).forget(everything=True), close=True)
+    return forget_once(
+        idempotency, conversations, bank, lambda: services.get_memory(bank).forget(everything=True), close=True
+    )
 
 
 @router.get("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
@@ -114,7 +116,7 @@ def settings(memory: ReadMemory) -> dict[str, Any]:
 
 @router.patch("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
 def set_settings(
-    memory: WriteMemory, services: SharedServices, once: Idempotency, body: SettingsBody
+    memory: WriteMemory, services: SharedServices, idempotency: Idempotency, body: SettingsBody
 ) -> dict[str, Any]:
     """Change settings of a bank: whether conversations are remembered, and which model writes notes and summaries."""
     services.get_scribe(body.scribe)
@@ -125,7 +127,7 @@ def set_settings(
         if SETTING_SCRIBE in body.model_fields_set:
             memory.set_setting(SETTING_SCRIBE, body.scribe)
 
-    once.run_once(change, lambda _: True, lambda _: None)
+    idempotency.run_once(change, lambda _: True, lambda _: None)
     return _settings(memory.settings())
 
 
@@ -147,16 +149,16 @@ def bank_character(memory: ReadMemory) -> dict[str, Any]:
 
 
 @router.put("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
-def set_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterBody) -> dict[str, Any]:
+def set_bank_character(memory: WriteMemory, idempotency: Idempotency, body: CharacterBody) -> dict[str, Any]:
     """Set the character of the bank."""
-    return _set_once(memory, once, "character", Character(**body.model_dump()).to_json(), _character)
+    return _set_once(memory, idempotency, "character", Character(**body.model_dump()).to_json(), _character)
 
 
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
-def change_bank_character(memory: WriteMemory, once: Idempotency, body: CharacterChanges) -> dict[str, Any]:
+def change_bank_character(memory: WriteMemory, idempotency: Idempotency, body: CharacterChanges) -> dict[str, Any]:
     """Change some fields of the bank's character: its description, where you are, your name."""
     changed = open_character(None, memory.settings()).with_changes(**body.get_changes())
-    return _set_once(memory, once, "character", changed.to_json(), _character)
+    return _set_once(memory, idempotency, "character", changed.to_json(), _character)
 
 
 def _character(kept: Settings) -> dict[str, Any]:
@@ -165,8 +167,12 @@ def _character(kept: Settings) -> dict[str, Any]:
 
 
 def _set_once(
-    memory: Memory, once: IdempotentRequest, name: str, value: JSONValue, shown: Callable[[Settings], dict[str, Any]]
+    memory: Memory,
+    idempotency: IdempotentRequest,
+    name: str,
+    value: JSONValue,
+    shown: Callable[[Settings], dict[str, Any]],
 ) -> dict[str, Any]:
     """Save a setting once, and return its current state."""
-    once.run_once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
+    idempotency.run_once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
     return shown(memory.settings())

@@ -75,7 +75,9 @@ def character(services: ChatAnyServices, name: Name) -> dict[str, Any]:
 
 
 @router.put("/{name}", response_model=CharacterView, response_model_exclude_unset=True)
-def put_character(services: WriteAllServices, once: Idempotency, name: Name, body: CharacterBody) -> dict[str, Any]:
+def put_character(
+    services: WriteAllServices, idempotency: Idempotency, name: Name, body: CharacterBody
+) -> dict[str, Any]:
     """Create or change a character. Missing fields are empty; a picture is not changed."""
     if body.name != name:
         raise BadInput(f"invalid name: got {name!r} in the path and {body.name!r} in the body; expected the same")
@@ -84,14 +86,14 @@ def put_character(services: WriteAllServices, once: Idempotency, name: Name, bod
     def save() -> None:
         character_library.save(made, force=True)
 
-    once.run_once(save, lambda _: True, lambda _: None)
+    idempotency.run_once(save, lambda _: True, lambda _: None)
     return dict(_load(name).to_json())
 
 
 @router.delete("/{name}", status_code=204)
-def remove_character(services: ForgetAllServices, once: Idempotency, name: Name) -> None:
+def remove_character(services: ForgetAllServices, idempotency: Idempotency, name: Name) -> None:
     """Remove a character for good. Its conversations remain in their banks."""
-    once.run_once(lambda: character_library.remove(_check_exists(name)), lambda _: True, lambda _: None)
+    idempotency.run_once(lambda: character_library.remove(_check_exists(name)), lambda _: True, lambda _: None)
 
 
 async def upload(request: Request) -> AsyncIterator[Upload]:
@@ -109,7 +111,7 @@ async def upload(request: Request) -> AsyncIterator[Upload]:
 )
 def import_character(
     services: WriteAllServices,
-    once: StreamedIdempotency,
+    idempotency: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     replace: Annotated[bool, Query(description="Replace the character of that name.")] = False,
 ) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def import_character(
         with name_in_errors(file.path, "the card"):
             return card.read(file.path)
 
-    return dict(once.with_body_digest(file.digest).run_once(add, lambda _: True, again).to_json())
+    return dict(idempotency.with_body_digest(file.digest).run_once(add, lambda _: True, again).to_json())
 
 
 @router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})

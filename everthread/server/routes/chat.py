@@ -62,11 +62,11 @@ def state(memory: ChatMemory, session: Session, conversations: Conversations) ->
 @router.post("/reply", status_code=200, response_class=EventResponse, responses=STREAM)
 async def reply(
     request: Request,
-    new: ChatLazyMemory,
+    lazy_memory: ChatLazyMemory,
     session: Session,
     conversations: Conversations,
     body: ReplyBody,
-    once: Idempotency,
+    idempotency: Idempotency,
 ) -> EventResponse:
     """Say something and get a reply. The line is stored before the response begins.
 
@@ -77,19 +77,19 @@ async def reply(
     _check_permissions(request, body)
 
     def begin() -> ReplyStream:
-        memory = new(lambda: conversations.validate(session, body.text, body.options))
-        may_forget = session == CURRENT or bool(permitted_banks(request, "forget", [new.bank]))
+        memory = lazy_memory(lambda: conversations.validate(session, body.text, body.options))
+        may_forget = session == CURRENT or bool(permitted_banks(request, "forget", [lazy_memory.bank]))
         return conversations.reply(
             memory,
             session,
             text=body.text,
             options=body.options,
-            key=once.line_key(),
+            key=idempotency.line_key(),
             incognito=body.incognito,
             may_forget=may_forget,
         )
 
-    return EventResponse(await conversations.start_limiter.run(new.bank, begin))
+    return EventResponse(await conversations.start_limiter.run(lazy_memory.bank, begin))
 
 
 @router.post("/regenerate", status_code=200, response_class=EventResponse, responses=STREAM)
@@ -98,11 +98,13 @@ def regenerate(
     memory: ChatMemory,
     session: Session,
     conversations: Conversations,
-    once: Idempotency,
+    idempotency: Idempotency,
     body: AskBody | None = None,
 ) -> EventResponse:
     """Generate the last reply again. The earlier one becomes a swipe when the new one is stored."""
-    return _start_once(request, memory, session, conversations, once, lambda chat: chat.regenerate(), body or AskBody())
+    return _start_once(
+        request, memory, session, conversations, idempotency, lambda chat: chat.regenerate(), body or AskBody()
+    )
 
 
 @router.post("/answer", status_code=200, response_class=EventResponse, responses=STREAM)
@@ -111,11 +113,13 @@ def answer(
     memory: ChatMemory,
     session: Session,
     conversations: Conversations,
-    once: Idempotency,
+    idempotency: Idempotency,
     body: AskBody | None = None,
 ) -> EventResponse:
     """Reply to the conversation as it is, if the last line has no reply."""
-    return _start_once(request, memory, session, conversations, once, lambda chat: chat.answer(), body or AskBody())
+    return _start_once(
+        request, memory, session, conversations, idempotency, lambda chat: chat.answer(), body or AskBody()
+    )
 
 
 @router.post("/edit", status_code=200, response_class=EventResponse, responses=STREAM)
@@ -124,7 +128,7 @@ def edit(
     memory: ChatMemory,
     session: Session,
     conversations: Conversations,
-    once: Idempotency,
+    idempotency: Idempotency,
     body: EditBody,
 ) -> EventResponse:
     """Replace the text of a line, and discard the lines after it.
@@ -135,7 +139,7 @@ def edit(
     def act(chat: Chat) -> Reply | None:
         return chat.edit(body.seq, body.text)
 
-    return _start_once(request, memory, session, conversations, once, act, body, echo_user_line=True)
+    return _start_once(request, memory, session, conversations, idempotency, act, body, echo_user_line=True)
 
 
 def _check_permissions(request: Request, body: AskBody) -> None:
@@ -156,7 +160,7 @@ def _start_once(
     memory: Memory,
     session: str,
     conversations: ConversationRegistry,
-    once: IdempotentRequest,
+    idempotency: IdempotentRequest,
     act: Act,
     body: AskBody,
     *,
@@ -164,12 +168,18 @@ def _start_once(
 ) -> EventResponse:
     """Start a reply to the conversation as it is, once."""
     _check_permissions(request, body)
-    reply_stream = once.run_once(
+    reply_stream = idempotency.run_once(
         lambda: conversations.start_reply(
-            memory, session, act, body.options, echo_user_line=echo_user_line, key=once.name, incognito=body.incognito
+            memory,
+            session,
+            act,
+            body.options,
+            echo_user_line=echo_user_line,
+            key=idempotency.name,
+            incognito=body.incognito,
         ),
         lambda _: True,
-        lambda _: conversations.find_reply(memory, session, once.name),
+        lambda _: conversations.find_reply(memory, session, idempotency.name),
     )
     return EventResponse(reply_stream)
 
@@ -185,39 +195,47 @@ def stream(request: Request, memory: ChatMemory, session: Session, conversations
 
 
 @router.post("/stop", response_model=StateView)
-def stop(memory: ChatMemory, session: Session, conversations: Conversations, once: Idempotency) -> StateView:
+def stop(memory: ChatMemory, session: Session, conversations: Conversations, idempotency: Idempotency) -> StateView:
     """Stop the reply in progress. The part that has arrived is stored, marked as partial."""
-    return _change_once(memory, session, conversations, once, lambda: conversations.stop(memory, session))
+    return _change_once(memory, session, conversations, idempotency, lambda: conversations.stop(memory, session))
 
 
 @router.post("/undo", response_model=StateView)
-def undo(memory: ChatMemory, session: Session, conversations: Conversations, once: Idempotency) -> StateView:
+def undo(memory: ChatMemory, session: Session, conversations: Conversations, idempotency: Idempotency) -> StateView:
     """Discard the person's last line and all lines after it."""
     return _change_once(
-        memory, session, conversations, once, lambda: conversations.change(memory, session, lambda chat: chat.undo())
+        memory,
+        session,
+        conversations,
+        idempotency,
+        lambda: conversations.change(memory, session, lambda chat: chat.undo()),
     )
 
 
 @router.post("/branch", response_model=StateView)
 def branch(
-    memory: ChatMemory, session: Session, conversations: Conversations, once: Idempotency, body: BranchBody
+    memory: ChatMemory, session: Session, conversations: Conversations, idempotency: Idempotency, body: BranchBody
 ) -> StateView:
     """Continue from a line, which may be a discarded one, such as a swipe."""
 
     def change() -> StateView:
         return conversations.change(memory, session, lambda chat: chat.branch(body.seq))
 
-    return _change_once(memory, session, conversations, once, change)
+    return _change_once(memory, session, conversations, idempotency, change)
 
 
 @router.post("/incognito", response_model=StateView)
 def incognito(
-    new: ChatLazyMemory, session: Session, conversations: Conversations, once: Idempotency, body: IncognitoBody
+    lazy_memory: ChatLazyMemory,
+    session: Session,
+    conversations: Conversations,
+    idempotency: Idempotency,
+    body: IncognitoBody,
 ) -> StateView:
     """Switch incognito on or off. While it is on nothing is written; switching it off discards what was said."""
-    memory = new(lambda: conversations.validate(session))
+    memory = lazy_memory(lambda: conversations.validate(session))
     return _change_once(
-        memory, session, conversations, once, lambda: conversations.set_incognito(memory, session, body.on)
+        memory, session, conversations, idempotency, lambda: conversations.set_incognito(memory, session, body.on)
     )
 
 
@@ -225,11 +243,11 @@ def _change_once(
     memory: Memory,
     session: str,
     conversations: ConversationRegistry,
-    once: IdempotentRequest,
+    idempotency: IdempotentRequest,
     change: Callable[[], StateView],
 ) -> StateView:
     """Change the conversation once, and return its state."""
-    return once.run_once(change, lambda _: True, lambda _: conversations.get_state(memory, session))
+    return idempotency.run_once(change, lambda _: True, lambda _: conversations.get_state(memory, session))
 
 
 @router.post("/end", response_model=EndingView)
@@ -238,7 +256,7 @@ def end(
     memory: ChatMemory,
     session: Session,
     conversations: Conversations,
-    once: Idempotency,
+    idempotency: Idempotency,
     body: EndBody | None = None,
 ) -> EndingView:
     """End the conversation: it is summarised and remembered, or forgotten. Without `remember` it may ask first.
@@ -257,7 +275,7 @@ def end(
             conversations.drop_events(memory.bank)
         return ending, first
 
-    return once.run_once(act, _ending_outcome, lambda outcome: _restore_ending(memory, session, outcome))[0]
+    return idempotency.run_once(act, _ending_outcome, lambda outcome: _restore_ending(memory, session, outcome))[0]
 
 
 def _ending_outcome(ended: tuple[EndingView, int]) -> dict[str, Any]:

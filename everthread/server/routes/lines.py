@@ -37,31 +37,36 @@ Name = TypeVar("Name", bound=str)
 
 
 @router.post("", status_code=201, response_model=LineView)
-def observe(new: WriteLazyMemory, once: Idempotency, metrics: RequestMetrics, body: LineBody) -> Line:
+def observe(lazy_memory: WriteLazyMemory, idempotency: Idempotency, metrics: RequestMetrics, body: LineBody) -> Line:
     """Store one line. It is on disk when this returns."""
-    return _store_once(new, once, metrics, [body.to_new_line()])[0]
+    return _store_once(lazy_memory, idempotency, metrics, [body.to_new_line()])[0]
 
 
 @router.post("/batch", status_code=201, response_model=ItemList[LineView])
-def observe_many(new: WriteLazyMemory, once: Idempotency, metrics: RequestMetrics, body: LinesBody) -> dict[str, Any]:
+def observe_many(
+    lazy_memory: WriteLazyMemory, idempotency: Idempotency, metrics: RequestMetrics, body: LinesBody
+) -> dict[str, Any]:
     """Store several lines in order. Lines with keys that the bank knows are not stored again."""
-    return {"items": _store_once(new, once, metrics, [line.to_new_line() for line in body.lines])}
+    return {"items": _store_once(lazy_memory, idempotency, metrics, [line.to_new_line() for line in body.lines])}
 
 
-def _store_once(new: LazyMemory, once: IdempotentRequest, metrics: Metrics, lines: Sequence[NewLine]) -> list[Line]:
+def _store_once(
+    lazy_memory: LazyMemory, idempotency: IdempotentRequest, metrics: Metrics, lines: Sequence[NewLine]
+) -> list[Line]:
     """Store lines once: each has a key, so that the store itself prevents copies."""
-    named = [replace(line, key=line.key or once.line_key(number)) for number, line in enumerate(lines)]
+    named = [replace(line, key=line.key or idempotency.line_key(number)) for number, line in enumerate(lines)]
 
     def do() -> list[Line]:
-        kept = new(lambda: _check_lines(named)).observe_many(named)
-        ours = [line for line, new in zip(kept, lines, strict=True) if new.key is None and once.name is not None]
-        said = [new for new in lines if new.key is None and once.name is not None]
-        if any(line.text != replace_unstorable(new.text)[0] for line, new in zip(ours, said, strict=True)):
+        stored = lazy_memory(lambda: _check_lines(named)).observe_many(named)
+        if idempotency.name is not None and any(
+            given.key is None and line.text != replace_unstorable(given.text)[0]
+            for line, given in zip(stored, lines, strict=True)
+        ):
             raise key_conflict()  # for a key whose record is gone
-        metrics.lines.inc(len(kept))
-        return kept
+        metrics.lines.inc(len(stored))
+        return stored
 
-    return once.run_once(do, _seqs, lambda seqs: _get_lines(new.get_existing(), seqs), safe=True)
+    return idempotency.run_once(do, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs), safe=True)
 
 
 def _check_lines(lines: Sequence[NewLine]) -> None:
@@ -139,26 +144,28 @@ def line(memory: ReadMemory, seq: PathSeq) -> Line:
 
 
 @router.patch("/{seq}", response_model=LineView)
-def correct(memory: WriteMemory, once: Idempotency, seq: PathSeq, body: TextBody) -> Line:
+def correct(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq, body: TextBody) -> Line:
     """Replace the text of a line. The old line is retracted; the new one has its own number, and the speaker, session
     and time of the old one."""
 
     def do() -> list[Line]:
-        made = memory.correct(seq, body.text, key=once.line_key())
+        made = memory.correct(seq, body.text, key=idempotency.line_key())
         if made.text != replace_unstorable(body.text)[0]:
             raise key_conflict()
         return [made]
 
-    return once.run_once(do, _seqs, lambda seqs: _get_lines(memory, seqs), safe=True)[0]
+    return idempotency.run_once(do, _seqs, lambda seqs: _get_lines(memory, seqs), safe=True)[0]
 
 
 @router.post("/{seq}/retract", response_model=LineView)
-def retract(memory: WriteMemory, once: Idempotency, seq: PathSeq) -> Line:
+def retract(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq) -> Line:
     """Exclude a line from recall for good. Its text remains in the record."""
-    return once.run_once(lambda: memory.retract(seq), lambda line: line.seq, lambda kept: _get_lines(memory, [kept])[0])
+    return idempotency.run_once(
+        lambda: memory.retract(seq), lambda line: line.seq, lambda kept: _get_lines(memory, [kept])[0]
+    )
 
 
 @router.delete("/{seq}", response_model=ReceiptView)
-def forget(memory: ForgetMemory, once: Idempotency, conversations: Conversations, seq: PathSeq) -> ReceiptView:
+def forget(memory: ForgetMemory, idempotency: Idempotency, conversations: Conversations, seq: PathSeq) -> ReceiptView:
     """Forget a line for good, with its earlier versions."""
-    return forget_once(once, conversations, memory.bank, lambda: memory.forget(seq=seq))
+    return forget_once(idempotency, conversations, memory.bank, lambda: memory.forget(seq=seq))

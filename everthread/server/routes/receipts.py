@@ -11,7 +11,7 @@ from everthread.types import Receipt
 
 
 def forget_once(
-    once: IdempotentRequest,
+    idempotency: IdempotentRequest,
     conversations: ConversationRegistry,
     bank: str,
     forget: Callable[[], Receipt],
@@ -21,7 +21,7 @@ def forget_once(
     """Forget once, and return the receipt.
 
     Args:
-        once: the request.
+        idempotency: the request.
         conversations: of the server.
         bank: its id.
         forget: forgets.
@@ -32,7 +32,7 @@ def forget_once(
         with conversations.pause_bank(bank, close=close):
             return ReceiptView.model_validate(forget())
 
-    return once.run_once(
+    return idempotency.run_once(
         do,
         lambda receipt: receipt.model_dump(mode="json"),
         ReceiptView.model_validate,

@@ -75,23 +75,23 @@ def bank_recipe(services: Reading, bank: BankId) -> dict[str, Any]:
 
 
 @router.put("/banks/{bank}/recipe", response_model=RecipeView)
-def set_recipe(services: Changing, bank: BankId, once: Idempotency, body: RecipeBody) -> dict[str, Any]:
+def set_recipe(services: Changing, bank: BankId, idempotency: Idempotency, body: RecipeBody) -> dict[str, Any]:
     """Set a bank's recipe with these options, the others as the server has them; without a name and options, use the
     server's recipe."""
     _require_bank(services, bank)
     usual = services.get_recipe(body.name or services.recipe.name)
     check_remote(usual, body.options)
     recipe = None if body.name is None and not body.options else with_options(usual, body.options)
-    return _save_once(services, bank, once, recipe)
+    return _save_once(services, bank, idempotency, recipe)
 
 
 @router.patch("/banks/{bank}/recipe", response_model=RecipeView)
-def change_recipe(services: Changing, bank: BankId, once: Idempotency, body: RecipeBody) -> dict[str, Any]:
+def change_recipe(services: Changing, bank: BankId, idempotency: Idempotency, body: RecipeBody) -> dict[str, Any]:
     """Change some options of the bank's recipe, or the recipe."""
     _require_bank(services, bank)
     recipe = services.get_bank_recipe(bank, body.name)
     check_remote(services.get_recipe(recipe.name), body.options)
-    return _save_once(services, bank, once, with_options(recipe, body.options))
+    return _save_once(services, bank, idempotency, with_options(recipe, body.options))
 
 
 def _require_bank(services: Services, bank: str) -> None:
@@ -100,8 +100,8 @@ def _require_bank(services: Services, bank: str) -> None:
         raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
 
 
-def _save_once(services: Services, bank: str, once: IdempotentRequest, recipe: Recipe | None) -> dict[str, Any]:
-    once.run_once(lambda: services.save_recipe(bank, recipe), lambda _: True, lambda _: None)
+def _save_once(services: Services, bank: str, idempotency: IdempotentRequest, recipe: Recipe | None) -> dict[str, Any]:
+    idempotency.run_once(lambda: services.save_recipe(bank, recipe), lambda _: True, lambda _: None)
     return _bank_view(services, bank)
 
 

@@ -69,9 +69,11 @@ def _find_session(memory: Memory, name: str) -> Session:
 
 
 @router.delete("/{session}", response_model=ReceiptView)
-def forget_session(memory: ForgetMemory, once: Idempotency, conversations: Conversations, session: Name) -> ReceiptView:
+def forget_session(
+    memory: ForgetMemory, idempotency: Idempotency, conversations: Conversations, session: Name
+) -> ReceiptView:
     """Forget a conversation, for good."""
-    return forget_once(once, conversations, memory.bank, lambda: memory.forget(session=session))
+    return forget_once(idempotency, conversations, memory.bank, lambda: memory.forget(session=session))
 
 
 @router.get("/{session}/buffer", response_model=ItemList[PassageView])
@@ -88,7 +90,7 @@ def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
 
 
 @router.put("/{session}/buffer", response_model=ItemList[PassageView])
-def set_buffer(memory: WriteMemory, once: Idempotency, session: Name, body: BufferBody) -> dict[str, Any]:
+def set_buffer(memory: WriteMemory, idempotency: Idempotency, session: Name, body: BufferBody) -> dict[str, Any]:
     """Set the passages that stay in view in a conversation."""
     _find_session(memory, session)
     spans = [(first, last) for first, last in body.spans]
@@ -97,5 +99,5 @@ def set_buffer(memory: WriteMemory, once: Idempotency, session: Name, body: Buff
             raise BadQuery(
                 f"invalid span: got {first} to {last}, expected first <= last and at most {MAX_PASSAGE_LINES} lines"
             )
-    once.run_once(lambda: memory.store.set_buffer(memory.bank, session, spans), lambda _: True, lambda _: None)
+    idempotency.run_once(lambda: memory.store.set_buffer(memory.bank, session, spans), lambda _: True, lambda _: None)
     return buffer(memory, session)

@@ -47,8 +47,8 @@ async def upload(request: Request, name: FileName) -> AsyncIterator[Upload]:
     "/import", response_model=ImportView, openapi_extra={"requestBody": {"required": True, "content": RAW_CONTENT}}
 )
 def import_file(
-    new: WriteLazyMemory,
-    once: StreamedIdempotency,
+    lazy_memory: WriteLazyMemory,
+    idempotency: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     name: FileName,
     format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Else by the file.")] = None,
@@ -61,11 +61,11 @@ def import_file(
         with name_in_errors(file.path, name):
             options = {"assistant": assistant or (), "tz": None if tz is None else parse_zone(tz)}
             source = importing.check_file(file.path, format, **options)
-            memory = new(lambda: None)
+            memory = lazy_memory(lambda: None)
             importing.check_compatible(memory, source)
             return importing.import_lines(memory, source)
 
-    return once.with_body_digest(file.digest).run_once(import_all, dict, dict)
+    return idempotency.with_body_digest(file.digest).run_once(import_all, dict, dict)
 
 
 @router.get(

@@ -44,9 +44,9 @@ def _place(unit: Unit) -> list[Any]:
 
 
 @router.patch("/units/{kind}/{id}", response_model=UnitView)
-def edit_unit(memory: WriteMemory, once: Idempotency, kind: Kind, id: Id, body: TextBody) -> Unit:
+def edit_unit(memory: WriteMemory, idempotency: Idempotency, kind: Kind, id: Id, body: TextBody) -> Unit:
     """Replace the text of a current unit, with one that supersedes it."""
-    return once.run_once(
+    return idempotency.run_once(
         lambda: memory.edit_unit(kind, id, body.text),
         lambda unit: unit.id,
         lambda number: _unit(memory, kind, number),
@@ -62,7 +62,7 @@ def _unit(memory: Memory, kind: str, number: int) -> Unit:
 
 @router.delete("/units/{kind}/{id}", response_model=UnitReceiptView)
 def forget_unit(
-    memory: ForgetMemory, once: Idempotency, conversations: Conversations, kind: Kind, id: Id
+    memory: ForgetMemory, idempotency: Idempotency, conversations: Conversations, kind: Kind, id: Id
 ) -> dict[str, Any]:
     """Remove a unit for good, with those that it superseded. The lines remain."""
 
@@ -70,7 +70,7 @@ def forget_unit(
         with conversations.pause_bank(memory.bank):  # replies in progress contain notes
             return memory.forget_unit(kind, id)
 
-    return {"kind": kind, "id": id, "earlier": once.run_once(forget, list[int], list[int])[1:]}
+    return {"kind": kind, "id": id, "earlier": idempotency.run_once(forget, list[int], list[int])[1:]}
 
 
 @router.get("/notes", response_model=NotesView)
@@ -82,7 +82,7 @@ def notes(memory: ReadMemory) -> dict[str, Any]:
 
 @router.put("/notes", response_model=NotesView)
 def set_notes(
-    request: Request, memory: WriteMemory, once: Idempotency, conversations: Conversations, body: NotesBody
+    request: Request, memory: WriteMemory, idempotency: Idempotency, conversations: Conversations, body: NotesBody
 ) -> dict[str, Any]:
     """Replace the notes. A blank text removes them and all earlier ones, which needs a key with `forget`."""
     if blank := not body.text.strip():
@@ -97,7 +97,7 @@ def set_notes(
         unit = memory.set_notes(body.text)
         return {"text": unit.text, "id": unit.id}
 
-    return once.run_once(write, lambda _: True, lambda _: notes(memory))
+    return idempotency.run_once(write, lambda _: True, lambda _: notes(memory))
 
 
 def _emptied(memory: Memory, conversations: ConversationRegistry) -> dict[str, Any]:
