@@ -96,7 +96,7 @@ def measure_calibration(embedder: Embedder, dim: int | None = None) -> CosineCal
             f"{embedder.name} gave {vectors.shape[-1]} dimensions for texts and {dim} for a question; expected the "
             "same number. Correct its `embed` or `embed_query`, or name another embedder"
         )
-    asked, said = (part.reshape(-1, part.shape[-1]) for part in np.split(vectors, [len(QUESTIONS)]))
-    pairs = (asked @ said.T).reshape(len(QUESTIONS), -1, len(STATEMENTS), vectors.shape[1])
+    questions, statements = (part.reshape(-1, part.shape[-1]) for part in np.split(vectors, [len(QUESTIONS)]))
+    pairs = (questions @ statements.T).reshape(len(QUESTIONS), -1, len(STATEMENTS), vectors.shape[1])
     cosines = pairs.max(axis=(1, 3))
     return CosineCalibration(float(cosines.mean()), float(cosines.std()))

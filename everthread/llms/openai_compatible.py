@@ -197,12 +197,12 @@ class OpenAICompatible:
         """Send one request; return the reply, whose body is still to be read."""
         import httpx
 
-        said = [{"role": each.role, "content": make_encodable(each.content)} for each in messages]
+        content = [{"role": each.role, "content": make_encodable(each.content)} for each in messages]
         http = self._client()
         request = http.build_request(
             "POST",
             f"{self._base_url.rstrip('/')}/chat/completions",
-            json={**sent, "model": self.name, "messages": said, "stream": stream},
+            json={**sent, "model": self.name, "messages": content, "stream": stream},
             # A stream has its connection for itself, so that `close` may cut it at any moment.
             headers={"Connection": "close"} if stream else {},
             timeout=httpx.Timeout(self._silence_limit_s(stream), connect=CONNECT_TIMEOUT_S),
@@ -217,8 +217,8 @@ class OpenAICompatible:
         import httpx
 
         with self._lock:
-            if (opened := self._clients.get(os.getpid())) is None:
-                opened = self._clients[os.getpid()] = httpx.AsyncClient(
+            if (client := self._clients.get(os.getpid())) is None:
+                client = self._clients[os.getpid()] = httpx.AsyncClient(
                     follow_redirects=False,
                     headers={
                         "Accept": "application/json",
@@ -228,8 +228,8 @@ class OpenAICompatible:
                     limits=httpx.Limits(max_connections=1000, max_keepalive_connections=100),
                     verify=_tls_context(),
                 )
-                close_with_owner(self, opened.aclose)
-            return opened
+                close_with_owner(self, client.aclose)
+            return client
 
 
 @cache

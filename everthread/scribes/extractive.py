@@ -258,12 +258,12 @@ def _select_newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[
     If none fits and there are no new rows, the newest is shortened.
     """
     left = limit - sum(estimate_tokens(row) + 1 for row in new)
-    kept: list[str] = []
+    selected: list[str] = []
     for row in reversed(rows):
-        cost = estimate_tokens(row) + (1 if kept else 0)
+        cost = estimate_tokens(row) + (1 if selected else 0)
         if cost <= left:
-            kept.append(row)
+            selected.append(row)
             left -= cost
-    if rows and not kept and not new:
-        kept = [cut] if (cut := shorten(rows[-1], limit)) else []
-    return kept[::-1]
+    if rows and not selected and not new:
+        selected = [cut] if (cut := shorten(rows[-1], limit)) else []
+    return selected[::-1]

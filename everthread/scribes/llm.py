@@ -82,12 +82,14 @@ class LLMScribe:
             return ""
         lines = sorted(lines, key=lambda line: (line.said_at, line.seq))
         days = list(dict.fromkeys(line.said_at.date() for line in lines))
-        parts = list(split_lines(lines, self._room(limit)))
+        parts = list(split_lines(lines, self._material_limit(limit)))
         rows: list[str] = []
         for part in parts:
-            rows += self._points(prompts.SUMMARIZE, quote_parts(CONVERSATION=format_lines(part)), person, days, limit)
+            rows += self._ask_for_points(
+                prompts.SUMMARIZE, quote_parts(CONVERSATION=format_lines(part)), person, days, limit
+            )
         if len(parts) > 1:
-            rows = self._merged(_remove_duplicates(rows), person, days, limit)
+            rows = self._merge_points(_remove_duplicates(rows), person, days, limit)
         return truncate("\n".join(rows), limit)
 
     def update_notes(
@@ -99,19 +101,19 @@ class LLMScribe:
             ScribeFailed: also for an answer without notes, or without anything of the old ones, so that these stay.
         """
         check_limit(limit)
-        room = self._room(limit)
+        room = self._material_limit(limit)
         background = select_newest(recalled, room // 4)
         for part in split_lines(leaving, room // 2):
-            old = self._noted(truncate(old, room // 4), background, part, limit)
+            old = self._ask_for_notes(truncate(old, room // 4), background, part, limit)
         return truncate(old, limit)
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
         """Return one of the categories; "other" if the model names none of them."""
         names = tuple(dict.fromkeys((*categories, "other")))
-        asked = prompts.CATEGORIZE.format(categories=", ".join(names))
-        data = quote_parts(TEXT=self._short(text))
+        instruction = prompts.CATEGORIZE.format(categories=", ".join(names))
+        data = quote_parts(TEXT=self._beginning(text))
         return self._ask(
-            "a category", asked, data, category_answer(names), lambda answer: find_name(answer.category, names)
+            "a category", instruction, data, category_answer(names), lambda answer: find_name(answer.category, names)
         )
 
     def redact(self, text: str) -> str | None:
@@ -120,57 +122,59 @@ class LLMScribe:
         The model sees no secret that the rules know, and can only take away: whatever is not in the text, word for
         word, is dropped.
         """
-        return self._copied(redaction.redact_rows(text) or "", "what may be kept", prompts.STRIP)
+        return self._copy_sentences(redaction.redact_rows(text) or "", "what may be kept", prompts.STRIP)
 
     def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
         """Return the parts of a text that are about the target.
 
         The model can only take away: whatever is not in the text, word for word, is dropped. Cosines are not needed.
         """
-        return self._copied(text, "what is about the target", prompts.NARROW, SUBJECT=self._short(target))
+        return self._copy_sentences(text, "what is about the target", prompts.NARROW, SUBJECT=self._beginning(target))
 
     def is_relevant(self, query: str, text: str) -> bool:
         """Return the model's verdict."""
-        data = quote_parts(QUESTION=self._short(query), REMEMBERED=self._short(text))
+        data = quote_parts(QUESTION=self._beginning(query), REMEMBERED=self._beginning(text))
         return self._ask("a verdict", prompts.RELEVANT, data, Verdict, lambda answer: answer.relevant)
 
     def rate_importance(self, text: str) -> int:
         """Return the model's rating, from 1 to 10."""
-        data = quote_parts(TEXT=self._short(text))
+        data = quote_parts(TEXT=self._beginning(text))
         return self._ask("a rating", prompts.IMPORTANCE, data, Importance, lambda answer: answer.importance)
 
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
         """Return the reworded query, at most MAX_ADDED_TOKENS tokens longer; unchanged without lines."""
-        return self._rewritten(prompts.REWRITE_QUERY, "QUESTION", query, lines)
+        return self._reword(prompts.REWRITE_QUERY, "QUESTION", query, lines)
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
         """Return the reworded text, at most MAX_ADDED_TOKENS tokens longer; unchanged without lines."""
-        return self._rewritten(prompts.REWRITE_MEMORY, "TEXT", text, lines)
+        return self._reword(prompts.REWRITE_MEMORY, "TEXT", text, lines)
 
-    def _points(self, asked: str, data: str, person: str, days: Sequence[date], limit: int) -> list[str]:
-        asked = asked.format(
+    def _ask_for_points(self, instruction: str, data: str, person: str, days: Sequence[date], limit: int) -> list[str]:
+        instruction = instruction.format(
             person=join_row(person)[:MAX_NAME_CHARS], words=_word_limit(limit), day=format_day(days[0])
         )
-        points = self._ask("a summary", asked, data, Points, lambda answer: answer.points, limit)
+        points = self._ask("a summary", instruction, data, Points, lambda answer: answer.points, limit)
         rows = [format_dated(parse_day(point.date, days), text) for point in points if (text := join_row(point.point))]
         return _remove_duplicates(rows)
 
-    def _merged(self, rows: list[str], person: str, days: Sequence[date], limit: int) -> list[str]:
+    def _merge_points(self, rows: list[str], person: str, days: Sequence[date], limit: int) -> list[str]:
         """Merge the rows of all parts to at most `limit` tokens, in groups that fit the model's context."""
         while estimate_tokens("\n".join(rows)) > limit:
-            groups = list(group_rows(rows, self._room(limit)))
+            groups = list(group_rows(rows, self._material_limit(limit)))
             fewer: list[str] = []
             for group in groups:
-                fewer += self._points(prompts.MERGE, quote_parts(FACTS="\n".join(group)), person, days, limit)
+                fewer += self._ask_for_points(prompts.MERGE, quote_parts(FACTS="\n".join(group)), person, days, limit)
             fewer = _remove_duplicates(fewer)
             if len(groups) == 1 or estimate_tokens("\n".join(fewer)) >= estimate_tokens("\n".join(rows)):
                 return fewer or rows
             rows = fewer
         return rows
 
-    def _noted(self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int) -> str:
-        own = _sentence_terms([old, *(line.text for line in leaving)])
-        copied = [row for row in _sentence_terms([line.text for line in recalled]) if not _is_repeated(row, own)]
+    def _ask_for_notes(
+        self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int
+    ) -> str:
+        new_rows = _sentence_terms([old, *(line.text for line in leaving)])
+        copied = [row for row in _sentence_terms([line.text for line in recalled]) if not _is_repeated(row, new_rows)]
 
         def usable(answer: Notes) -> str:
             rows = dict.fromkeys(text for row in answer.notes if (text := join_row(row)))
@@ -184,17 +188,19 @@ class LLMScribe:
         data = quote_parts(OLD_NOTES=old, BACKGROUND=format_lines(recalled), NEW_LINES=format_lines(leaving))
         return self._ask("notes", prompts.NOTE.format(words=_word_limit(limit)), data, Notes, usable, limit)
 
-    def _copied(self, text: str, what: str, asked: str, **more: str) -> str | None:
+    def _copy_sentences(self, text: str, what: str, instruction: str, **more: str) -> str | None:
         """Return the sentences of a text that the model copies, word for word; None if it copies none."""
         spans: list[Span] = []
         start = 0
-        for piece in split_by_tokens(text, min(self._room(0) // 2, MAX_COPIED_TOKENS)):
+        for piece in split_by_tokens(text, min(self._material_limit(0) // 2, MAX_COPIED_TOKENS)):
             if piece.strip():
-                spans += [(start + first, start + end) for first, end in self._spans(piece, what, asked, more)]
+                spans += [
+                    (start + first, start + end) for first, end in self._ask_for_spans(piece, what, instruction, more)
+                ]
             start += len(piece)
         return join_spans(text, spans) or None
 
-    def _spans(self, piece: str, what: str, asked: str, more: Mapping[str, str]) -> list[Span]:
+    def _ask_for_spans(self, piece: str, what: str, instruction: str, more: Mapping[str, str]) -> list[Span]:
         """Return the spans of the sentences in a piece of text that the model copies."""
 
         def usable(answer: CopiedSentences) -> list[Span]:
@@ -203,11 +209,13 @@ class LLMScribe:
                 raise Unusable("no row of it stood in the text; copy word for word")
             return spans
 
-        return self._ask(what, asked, quote_parts(**more, TEXT=piece), CopiedSentences, usable, estimate_tokens(piece))
+        return self._ask(
+            what, instruction, quote_parts(**more, TEXT=piece), CopiedSentences, usable, estimate_tokens(piece)
+        )
 
-    def _rewritten(self, asked: str, name: str, text: str, lines: Sequence[Line]) -> str:
+    def _reword(self, instruction: str, name: str, text: str, lines: Sequence[Line]) -> str:
         limit = estimate_tokens(text) + MAX_ADDED_TOKENS
-        room = self._room(limit) - estimate_tokens(text)
+        room = self._material_limit(limit) - estimate_tokens(text)
         if not lines or not text.strip() or room < MIN_MATERIAL_TOKENS:
             return text  # too long to be reworded within the model's context
 
@@ -217,32 +225,38 @@ class LLMScribe:
             return truncate(answer.text, limit)
 
         data = quote_parts(**{"LINES": format_lines(select_newest(lines, room)), name: text})
-        return self._ask("a rewritten text", asked, data, Rewritten, usable, limit)
+        return self._ask("a rewritten text", instruction, data, Rewritten, usable, limit)
 
-    def _room(self, limit: int) -> int:
+    def _material_limit(self, limit: int) -> int:
         """Return the tokens that a prompt's material may have if the answer has about `limit`."""
-        return max(self.llm.context - self._answer(limit) - PROMPT_TOKENS, MIN_MATERIAL_TOKENS)
+        return max(self.llm.context - self._answer_limit(limit) - PROMPT_TOKENS, MIN_MATERIAL_TOKENS)
 
-    def _answer(self, limit: int) -> int:
+    def _answer_limit(self, limit: int) -> int:
         return max(min(self.llm.context // 2, ANSWER_TOKENS + 4 * limit), 1)
 
-    def _short(self, text: str) -> str:
+    def _beginning(self, text: str) -> str:
         """Return the beginning of a text, by which it is judged."""
-        return truncate(text, self._room(0) // 2)
+        return truncate(text, self._material_limit(0) // 2)
 
     def _ask(
-        self, what: str, asked: str, data: str, wanted: type[Wanted], use: Callable[[Wanted], Result], limit: int = 0
+        self,
+        what: str,
+        instruction: str,
+        data: str,
+        form: type[Wanted],
+        use: Callable[[Wanted], Result],
+        limit: int = 0,
     ) -> Result:
         """Return the result of `use` for the model's answer; if it raises Unusable, ask again with the reason."""
-        return ask_for_json(self.llm, what, asked, data, wanted, use, self._answer(limit))
+        return ask_for_json(self.llm, what, instruction, data, form, use, self._answer_limit(limit))
 
 
 def ask_for_json(
     llm: LLM,
     what: str,
-    asked: str,
+    instruction: str,
     data: str,
-    wanted: type[Wanted],
+    form: type[Wanted],
     use: Callable[[Wanted], Result],
     tokens: int,
 ) -> Result:
@@ -251,9 +265,9 @@ def ask_for_json(
     Args:
         llm: the model.
         what: the name of the request in errors.
-        asked: the instruction.
+        instruction: what the model has to do.
         data: the material, between marks.
-        wanted: the form of the answer.
+        form: the form of the answer.
         use: converts the answer to the result, or raises Unusable.
         tokens: the most that the answer may have.
 
@@ -261,15 +275,15 @@ def ask_for_json(
         ScribeFailed: if no answer could be used.
         ModelError: if the model fails.
     """
-    sent = data
+    material = data
     for _ in range(MAX_ATTEMPTS):
-        messages = [Message("system", f"{asked}\n\n{prompts.MATERIAL}"), Message("user", sent)]
-        answer = llm.complete(messages, wanted.model_json_schema(), Sampling(temperature=0.0, max_tokens=tokens))
+        messages = [Message("system", f"{instruction}\n\n{prompts.MATERIAL}"), Message("user", material)]
+        answer = llm.complete(messages, form.model_json_schema(), Sampling(temperature=0.0, max_tokens=tokens))
         try:
-            return use(parse_answer(answer, wanted))
+            return use(parse_answer(answer, form))
         except Unusable as error:
             problem = str(error)
-            sent = f"{data}\n\nYour last answer could not be used: {problem}. Answer with the JSON alone."
+            material = f"{data}\n\nYour last answer could not be used: {problem}. Answer with the JSON alone."
     raise ScribeFailed(
         f"{llm.name} was asked for {what} {MAX_ATTEMPTS} times and its answer could not be used: {problem}; "
         "try again, or choose a model that is better at JSON"
@@ -294,5 +308,7 @@ def _is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
 
 def keeps_old_notes(text: str, old: str) -> bool:
     """Return whether notes have at least MIN_KEPT_SHARE of the old notes' words. Very short ones may change in full."""
-    before = frozenset(terms(old))
-    return len(before) < MIN_COMPARED_TERMS or len(before.intersection(terms(text))) >= MIN_KEPT_SHARE * len(before)
+    old_terms = frozenset(terms(old))
+    return len(old_terms) < MIN_COMPARED_TERMS or len(old_terms.intersection(terms(text))) >= MIN_KEPT_SHARE * len(
+        old_terms
+    )

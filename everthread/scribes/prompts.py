@@ -108,13 +108,13 @@ def _line_tokens(line: Source) -> int:
 
 def select_newest(lines: Sequence[Source], room: int) -> list[Source]:
     """Return the last lines that fit into `room` tokens, in their order."""
-    kept: list[Source] = []
+    selected: list[Source] = []
     for line in reversed(lines):
         room -= _line_tokens(line)
         if room < 0:
             break
-        kept.append(line)
-    return kept[::-1]
+        selected.append(line)
+    return selected[::-1]
 
 
 def group_rows(rows: Sequence[str], room: int) -> Iterator[list[str]]:
@@ -155,10 +155,10 @@ def find_spans(text: str, rows: Sequence[str]) -> list[Span]:
     dense = "".join(text[place] for place in places)
     spans: list[Span] = []
     for row in rows:
-        wanted = "".join(row.split())
-        at = dense.find(wanted) if wanted else -1
-        if at >= 0:
-            spans.append((_row_head_start(text, places[at]), places[at + len(wanted) - 1] + 1))
+        dense_row = "".join(row.split())
+        index = dense.find(dense_row) if dense_row else -1
+        if index >= 0:
+            spans.append((_row_head_start(text, places[index]), places[index + len(dense_row) - 1] + 1))
     return spans
 
 
@@ -182,13 +182,13 @@ def _find_word(name: str, folded: str) -> re.Match[str] | None:
 
 def join_spans(text: str, spans: Sequence[Span]) -> str:
     """Return the text of the spans in their order, with a space or a line break for omitted text."""
-    kept = ""
+    joined = ""
     end = 0
     for start, until in sorted(spans):
         if until > end:
             between = text[end:start]
             if between.strip():
                 between = "\n" if "\n" in between else " "
-            kept += (between if kept else "") + text[max(start, end) : until]
+            joined += (between if joined else "") + text[max(start, end) : until]
             end = until
-    return kept.strip()
+    return joined.strip()

@@ -103,20 +103,20 @@ def save_words(path: Path, words: Mapping[str, float]) -> None:
     write_atomically(path, _format_toml(tables).encode())
 
 
-def _ask_for_words(llm: LLM, asked: str, data: str) -> dict[str, float]:
+def _ask_for_words(llm: LLM, instruction: str, data: str) -> dict[str, float]:
     def usable(answer: RefusingWords) -> dict[str, float]:
-        found = {}
-        for each in answer.words:
-            if not 0 < each.intensity <= MAX_MODEL_INTENSITY:
+        intensities = {}
+        for entry in answer.words:
+            if not 0 < entry.intensity <= MAX_MODEL_INTENSITY:
                 raise Unusable(f"an intensity was not from 1 to {MAX_MODEL_INTENSITY}")
-            word = normalize(each.word).strip(" \t\n.!,\"'")
+            word = normalize(entry.word).strip(" \t\n.!,\"'")
             if _is_usable(word):
-                found[word] = round(each.intensity * MAX_INTENSITY / MAX_MODEL_INTENSITY, 2)
-        if answer.words and not found:
+                intensities[word] = round(entry.intensity * MAX_INTENSITY / MAX_MODEL_INTENSITY, 2)
+        if answer.words and not intensities:
             raise Unusable(f"none of its words was {MIN_WORD_CHARS} to {MAX_WORD_CHARS} characters of plain text")
-        return found
+        return intensities
 
-    return ask_for_json(llm, "refusing words", asked, data, RefusingWords, usable, ANSWER_TOKENS)
+    return ask_for_json(llm, "refusing words", instruction, data, RefusingWords, usable, ANSWER_TOKENS)
 
 
 def _is_usable(word: str) -> bool:

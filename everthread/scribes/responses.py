@@ -130,13 +130,13 @@ class RefusingWords(Answer):
 Wanted = TypeVar("Wanted", bound=Answer)
 
 
-def parse_answer(answer: str, wanted: type[Wanted]) -> Wanted:
+def parse_answer(answer: str, form: type[Wanted]) -> Wanted:
     """Read an answer as JSON, repaired and taken out of the text around it if necessary.
 
     The last row of an answer that was cut off is left out, unless it is the only one.
 
     Raises:
-        Unusable: if the answer doesn't hold the wanted object.
+        Unusable: if the answer has no object of that form.
     """
     text = _THOUGHT.sub("", answer).strip()
     if not text:
@@ -146,29 +146,29 @@ def parse_answer(answer: str, wanted: type[Wanted]) -> Wanted:
     if not re.search(r"[{\[]", text):
         raise Unusable("it held no JSON")
     problem = "it held no JSON object"
-    for value in _candidate_values(text, wanted):
+    for value in _candidate_values(text, form):
         try:
-            found = wanted.model_validate(value)
+            parsed = form.model_validate(value)
         except ValidationError as error:
             problem = _describe_problem(error)
             continue
-        return _drop_cut_row(found) if _was_cut(text) else found
+        return _drop_cut_row(parsed) if _was_cut(text) else parsed
     raise Unusable(problem)
 
 
-def _candidate_values(text: str, wanted: type[Answer]) -> Iterator[object]:
+def _candidate_values(text: str, form: type[Answer]) -> Iterator[object]:
     """Yield the values that may be the object, the likeliest first.
 
     These are the text from the object's first field on, the whole text, the objects inside it, and a bare list.
     """
-    name, field = next(iter(wanted.model_fields.items()))
+    name, field = next(iter(form.model_fields.items()))
     if begins := re.search(rf"\{{\s*[\"'“]?{name}\b", text):
         yield _repair(text[begins.start() :])
-    found = _repair(text)
-    yield found
-    yield from (each for each in (found.values() if isinstance(found, dict) else ()) if isinstance(each, dict))
-    if isinstance(found, list) and get_origin(field.annotation) is list and _BARE_LIST.fullmatch(text):
-        yield {name: found}
+    value = _repair(text)
+    yield value
+    yield from (each for each in (value.values() if isinstance(value, dict) else ()) if isinstance(each, dict))
+    if isinstance(value, list) and get_origin(field.annotation) is list and _BARE_LIST.fullmatch(text):
+        yield {name: value}
 
 
 def _repair(text: str) -> Any:
@@ -186,12 +186,12 @@ def _was_cut(text: str) -> bool:
     return False
 
 
-def _drop_cut_row(found: Wanted) -> Wanted:
-    name = next(iter(type(found).model_fields))
-    rows = getattr(found, name)
+def _drop_cut_row(answer: Wanted) -> Wanted:
+    name = next(iter(type(answer).model_fields))
+    rows = getattr(answer, name)
     if rows == []:
         raise Unusable("it was cut before its first row")
-    return found.model_copy(update={name: rows[:-1]}) if isinstance(rows, list) and len(rows) > 1 else found
+    return answer.model_copy(update={name: rows[:-1]}) if isinstance(rows, list) and len(rows) > 1 else answer
 
 
 def _describe_problem(error: ValidationError) -> str:

@@ -40,12 +40,14 @@ def term_counts(text: str) -> Counter[str]:
     return Counter(_candidate_terms(text))
 
 
-def top_terms(said: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0) -> list[str]:
+def top_terms(
+    frequencies: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0
+) -> list[str]:
     """Return the `keywords` of a text from its `term_counts`, for callers that reuse these."""
     if top < 1:
         raise BadInput(f"top must be at least 1, got {top}; it is how many keywords are wanted")
     df = counts or {}
-    weight = {term: tf * idf(df.get(term, 0), lines) for term, tf in said.items()}
+    weight = {term: tf * idf(df.get(term, 0), lines) for term, tf in frequencies.items()}
     return sorted(weight, key=lambda term: -weight[term])[:top]
 
 

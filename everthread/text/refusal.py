@@ -41,13 +41,13 @@ def reply_score(text: str, words: RefusalWords | None = None) -> float:
     """
     words = words or load()
     folded = normalize(text[:MAX_READ_CHARS])
-    taken = 0.0
-    for phrase, found in words.find_phrases(folded):
-        taken += phrase.intensity * position_weight(folded[: found.start()])
-    if not taken:
+    penalty = 0.0
+    for phrase, match in words.find_phrases(folded):
+        penalty += phrase.intensity * position_weight(folded[: match.start()])
+    if not penalty:
         return 100.0
-    excused = sum(phrase.intensity for phrase in words.excuses if phrase.search(folded))
-    return 100 * (1 - max(taken - min(excused, MAX_EXCUSED), 0.0))
+    bonus = sum(phrase.intensity for phrase in words.excuses if phrase.search(folded))
+    return 100 * (1 - max(penalty - min(bonus, MAX_EXCUSED), 0.0))
 
 
 def position_weight(before: str) -> float:

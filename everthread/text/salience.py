@@ -53,9 +53,9 @@ def is_question_only(sentence: str) -> bool:
     return _is_question_only(sentence, line_flags(sentence))
 
 
-def _is_question_only(sentence: str, found: int) -> bool:
-    asks = found & ENDS_WITH_QUESTION or _CHINESE_QUESTION.search(sentence.rstrip(" \t。.!！"))
-    return bool(found & UNINFORMATIVE or (asks and not _FIRST_CLAUSE.match(sentence)))
+def _is_question_only(sentence: str, flags: int) -> bool:
+    asks = flags & ENDS_WITH_QUESTION or _CHINESE_QUESTION.search(sentence.rstrip(" \t。.!！"))
+    return bool(flags & UNINFORMATIVE or (asks and not _FIRST_CLAUSE.match(sentence)))
 
 
 def is_small_talk(sentence: str) -> bool:
@@ -70,13 +70,13 @@ def informativeness(sentence: str) -> float:
     its informative words.
     """
     word_count = count_words(informative_words(sentence))
-    if not word_count or _SMALL_TALK.fullmatch(sentence) or _is_question_only(sentence, found := line_flags(sentence)):
+    if not word_count or _SMALL_TALK.fullmatch(sentence) or _is_question_only(sentence, flags := line_flags(sentence)):
         return 0.0
     signs = (
         1.0 * bool(_FIRST_PERSON.search(sentence))
         + 0.5 * bool(_NAME.search(sentence))
         + 0.5 * bool(_NUMBER.search(sentence))
-        + 0.5 * bool(found & HAS_TIME)
+        + 0.5 * bool(flags & HAS_TIME)
     )
     if not signs and word_count < MIN_INFORMATIVE_WORDS:
         return 0.0
@@ -96,24 +96,26 @@ def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)
 
     A category without a list of words is recognized by its name.
     """
-    held = frozenset(terms(text))
-    counts = {name: _count_category_words(text, held, name) for name in names if name != "other"}
+    text_terms = frozenset(terms(text))
+    counts = {name: _count_category_words(text, text_terms, name) for name in names if name != "other"}
     best = max(counts, key=lambda name: counts[name], default="other")
     return best if counts.get(best) else "other"
 
 
 def is_about(text: str, subject: str) -> bool:
     """Return whether a text shares an informative word with a subject, or has a word of a category that it names."""
-    held, wanted = frozenset(terms(text)), frozenset(terms(" ".join(informative_words(subject))))
-    named = [name for name in _ENGLISH_CATEGORIES if not wanted.isdisjoint(terms(name))]
-    return not held.isdisjoint(wanted) or any(_count_category_words(text, held, name) for name in named)
+    text_terms, subject_terms = frozenset(terms(text)), frozenset(terms(" ".join(informative_words(subject))))
+    categories = [name for name in _ENGLISH_CATEGORIES if not subject_terms.isdisjoint(terms(name))]
+    return not text_terms.isdisjoint(subject_terms) or any(
+        _count_category_words(text, text_terms, name) for name in categories
+    )
 
 
-def _count_category_words(text: str, held: frozenset[str], name: str) -> int:
+def _count_category_words(text: str, text_terms: frozenset[str], name: str) -> int:
     """Return how many words of a category a text has."""
     if name in _ENGLISH_CATEGORIES:
-        return len(held & _ENGLISH_CATEGORIES[name]) + sum(word in text for word in _CHINESE_CATEGORIES[name])
-    return len(held.intersection(terms(name)))
+        return len(text_terms & _ENGLISH_CATEGORIES[name]) + sum(word in text for word in _CHINESE_CATEGORIES[name])
+    return len(text_terms.intersection(terms(name)))
 
 
 _IMPORTANT = {

@@ -30,13 +30,13 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _split_row(row: str) -> list[str]:
-    found: list[str] = []
+    sentences: list[str] = []
     start = 0
     for end in _END.finditer(row):
         if end["spaced"] is None or _is_sentence_end(row, start, end.start(), end["spaced"], end.end()):
-            found.append(row[start : end.end()])
+            sentences.append(row[start : end.end()])
             start = end.end()
-    return [sentence.strip() for sentence in (*found, row[start:]) if sentence.strip()]
+    return [sentence.strip() for sentence in (*sentences, row[start:]) if sentence.strip()]
 
 
 def _is_sentence_end(row: str, start: int, place: int, mark: str, rest: int) -> bool:
@@ -46,8 +46,8 @@ def _is_sentence_end(row: str, start: int, place: int, mark: str, rest: int) -> 
         return not follows.islower()
     if mark != ".":
         return True
-    found = _LAST_WORD.search(row[max(start, place - LOOK_BACK_CHARS) : place])
-    word = found[0].lower() if found else ""
+    match = _LAST_WORD.search(row[max(start, place - LOOK_BACK_CHARS) : place])
+    word = match[0].lower() if match else ""
     if word in _OFTEN_LAST:
         return not follows.islower()
     numbers_a_list = word.isdigit() and row[start:place].strip() == word

@@ -74,9 +74,9 @@ def find_absolute_times(folded: str) -> tuple[tuple[Time, ...], str]:
     """
     months = _MONTH_RULES if _SURE_MONTH.search(folded) else _SURE_MONTH_RULES
     for rules in (_DAY_RULES, months, _YEAR_RULES):
-        found, rest = _apply_rules(folded, rules)
-        if found:
-            return found, rest
+        times, rest = _apply_rules(folded, rules)
+        if times:
+            return times, rest
     return (), folded
 
 
@@ -91,8 +91,8 @@ def find_relative_times(folded: str, now: datetime) -> tuple[tuple[Time, ...], s
     if now.year not in CALENDAR_YEARS:
         return (), folded
     today = datetime(now.year, now.month, now.day)
-    read = [_read_sentence(sentence, today) for sentence in _SENTENCE.split(folded)]
-    return tuple(time for found, _ in read for time in found), " ".join(rest for _, rest in read)
+    readings = [_read_sentence(sentence, today) for sentence in _SENTENCE.split(folded)]
+    return tuple(time for times, _ in readings for time in times), " ".join(rest for _, rest in readings)
 
 
 def _read_sentence(sentence: str, today: datetime) -> tuple[tuple[Time, ...], str]:
@@ -162,12 +162,12 @@ _Rule = tuple[
 
 def _apply_rules(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
     """Apply each rule to the text that the rules before it have left; return the times and the rest of the text."""
-    found: list[Time] = []
+    times: list[Time] = []
     for pattern, read in rules:
         if matches := list(pattern.finditer(text)):
-            found += [read(match, today) for match in matches]
+            times += [read(match, today) for match in matches]
             text = pattern.sub(" ", text)
-    return tuple(found), text
+    return tuple(times), text
 
 
 def _rule(pattern: str, read: Callable[[re.Match[str], datetime], Time]) -> _Rule:
