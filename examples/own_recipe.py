@@ -27,7 +27,7 @@ class Nearest(Recipe):
     threshold: float = option(0.25, "Cosine that a line must reach.", low=0, high=1)
     neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=10)
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the k nearest lines.
 
         Args:
@@ -35,10 +35,10 @@ class Nearest(Recipe):
             asked: the query, with its filter and the lines that are in the prompt already.
             k: hits at most.
         """
-        near = [(seq, cosine) for seq, cosine in reader.find_nearest(asked, k) if cosine >= self.threshold]
+        near = [(seq, cosine) for seq, cosine in reader.find_nearest(query, k) if cosine >= self.threshold]
         found = [ScoredLine(seq, cosine, cosine, {"cosine": cosine}) for seq, cosine in near]
-        allowed = reader.allowed_seqs(asked)
-        hits = reader.read_hits(found, self.neighbours, allowed, asked.exclude)
+        allowed = reader.allowed_seqs(query)
+        hits = reader.read_hits(found, self.neighbours, allowed, query.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance=best, passes=bool(hits), allowed=allowed)
 

@@ -90,13 +90,13 @@ class Recipe:
             reader: the bank.
         """
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best hits for a query that is not blank.
 
         Args:
             reader: the bank.
-            asked: the query.
-            k: hits at most.
+            query: the query.
+            k: maximum number of hits.
 
         Raises:
             BadQuery: the recipe can't apply the filter.

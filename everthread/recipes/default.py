@@ -153,8 +153,8 @@ class Default(Recipe):
             return self.words
         return self.assistant if found.corpus.has_assistant else self.friends
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        found, signals = reader.find_candidates(asked, k)
+    def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
+        found, signals = reader.find_candidates(query, k)
         profile = self.choose_profile(found)
         if found.query.asks_for_overview:
             scores = time_overview.compute_scores(found, signals)
@@ -177,6 +177,6 @@ class Default(Recipe):
             )
             for at in best
         ]
-        hits = reader.read_hits(ranked, self.neighbours, found.allowed, asked.exclude)
+        hits = reader.read_hits(ranked, self.neighbours, found.allowed, query.exclude)
         passes = query_relevance >= profile.threshold
         return SearchResult(hits, query_relevance, passes, found.query.terms, found.allowed)

@@ -74,11 +74,11 @@ class Emi(Recipe):
     ignored: tuple[str, ...] = option((), "Words that don't count as keywords, in addition to the bot's name.")
     patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best hits; none, with a warning, if the search fails or takes longer than `patience`."""
         pool = ThreadPoolExecutor(1, "everthread emi")
         try:
-            return pool.submit(self._search, reader, asked, k).result(self.patience)
+            return pool.submit(self._search, reader, query, k).result(self.patience)
         except TOLERATED_ERRORS as error:
             log.warning("nothing is recalled this time, for the search failed or took too long: %r", error)
             return SearchResult()
@@ -99,13 +99,13 @@ class Emi(Recipe):
         text = "\n".join(_format_line(line) for line in context.lines)
         return f"[{LABEL_UNSPACED if is_unspaced_script(text) else LABEL}]\n{text}"
 
-    def _search(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
-        past = None if asked.as_of is None else reader.allowed_seqs(Query("", as_of=asked.as_of))
+    def _search(self, reader: BankReader, query: Query, k: int) -> SearchResult:
+        past = None if query.as_of is None else reader.allowed_seqs(Query("", as_of=query.as_of))
         corpus = reader.corpus_stats(past)
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
-        asked = replace(asked, where=restrict_to_roles(asked.where, roles, corpus))
-        hits = list(islice(_candidates(reader, asked, self.candidates * SEARCH_DEPTH_FACTOR), self.candidates))
-        wanted, *theirs = self._keywords(reader, [asked.query, *map(judged_text, hits)], corpus, past)
+        query = replace(query, where=restrict_to_roles(query.where, roles, corpus))
+        hits = list(islice(_candidates(reader, query, self.candidates * SEARCH_DEPTH_FACTOR), self.candidates))
+        wanted, *theirs = self._keywords(reader, [query.query, *map(judged_text, hits)], corpus, past)
         mass = max(len(wanted), 1)
         shared = [len(wanted & each) for each in theirs]
         rated = [
@@ -129,22 +129,22 @@ class Emi(Recipe):
         return [set(top_terms(each, self.top, counts, corpus.lines)) - names for each in counted]
 
 
-def _candidates(reader: BankReader, asked: Query, most: int) -> Iterator[Hit]:
+def _candidates(reader: BankReader, query: Query, most: int) -> Iterator[Hit]:
     """Yield the nearest lines except refusals: by vector, or by words if there is no vector."""
-    near, signal = reader.find_nearest(asked, most), "cosine"
-    if not near:
-        near, signal = _by_words(reader, asked, most), "share"
-    lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in near), None)}
+    nearest, signal = reader.find_nearest(query, most), "cosine"
+    if not nearest:
+        nearest, signal = _by_words(reader, query, most), "share"
+    lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in nearest), None)}
     words = reader.refusal_words
-    for seq, value in near:
+    for seq, value in nearest:
         line = lines.get(seq)  # it may have been forgotten in the meantime
         if line is not None and not (line.role == "assistant" and is_refusal(line.text, words)):
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 
-def _by_words(reader: BankReader, asked: Query, most: int) -> list[tuple[int, float]]:
+def _by_words(reader: BankReader, query: Query, most: int) -> list[tuple[int, float]]:
     """Return the lines with most of the question's words by their rarity, each with its share of the question."""
-    found, signals = reader.find_candidates(asked, most)
+    found, signals = reader.find_candidates(query, most)
     share = signals["share"]
     best = np.lexsort((-signals["bm25_window"], -share))[:most]
     return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]

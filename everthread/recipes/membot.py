@@ -111,35 +111,35 @@ class Membot(Recipe):
     def rules(self) -> str:
         return BARE_RULES if self.bare else super().rules
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> MembotResult:
+    def recall(self, reader: BankReader, query: Query, k: int) -> MembotResult:
         if self.canon:
             return MembotResult()
-        allowed = reader.allowed_seqs(asked)
+        allowed = reader.allowed_seqs(query)
         corpus = reader.corpus_stats()
         searched = (
-            replace(asked, where=restrict_to_roles(asked.where, self.embedded_roles, corpus)) if self.replies else asked
+            replace(query, where=restrict_to_roles(query.where, self.embedded_roles, corpus)) if self.replies else query
         )
-        lines = _count_lines(reader.allowed_seqs(searched), corpus.lines) - len(asked.exclude)
+        lines = _count_lines(reader.allowed_seqs(searched), corpus.lines) - len(query.exclude)
         threshold = calibrate_threshold(lines) if self.threshold is None else self.threshold
-        near = reader.find_nearest(searched, max(k, RECENCY_POOL) if self.recency else k)
+        nearest = reader.find_nearest(searched, max(k, RECENCY_POOL) if self.recency else k)
         ranked = [
             ScoredLine(seq, score, min(max(cosine, 0.0), 1.0), {"cosine": cosine})
-            for seq, cosine, score in self._score_lines(near, corpus.last_seq, threshold)[:k]
+            for seq, cosine, score in self._score_lines(nearest, corpus.last_seq, threshold)[:k]
         ]
-        hits = reader.read_hits(ranked, self.neighbours, allowed, asked.exclude)
+        hits = reader.read_hits(ranked, self.neighbours, allowed, query.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         passes = bool(hits) and best >= threshold
-        return MembotResult(hits, best, passes, tuple(dict.fromkeys(terms(asked.query))), allowed, threshold)
+        return MembotResult(hits, best, passes, tuple(dict.fromkeys(terms(query.query))), allowed, threshold)
 
     def _score_lines(
-        self, near: Sequence[tuple[int, float]], last: int, threshold: float
+        self, nearest: Sequence[tuple[int, float]], last: int, threshold: float
     ) -> list[tuple[int, float, float]]:
         """Score lines, newer ones higher; lines that pass stay before those that don't.
 
         Returns:
             Number, cosine and score of each line, best first.
         """
-        scored = [(seq, cosine, cosine + self.recency * seq / max(last, 1)) for seq, cosine in near]
+        scored = [(seq, cosine, cosine + self.recency * seq / max(last, 1)) for seq, cosine in nearest]
         if not self.recency:
             return scored
         return sorted(scored, key=lambda each: (each[1] < threshold, -each[2]))

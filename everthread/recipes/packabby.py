@@ -119,21 +119,21 @@ class Packabby(Recipe):
     _judges: list[Scribe] = field(default_factory=list, init=False, repr=False, compare=False)
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the k nearest summaries that pass the options.
 
         A filter applies to lines: a summary is found if the filter allows all of the person's lines that it derives
         from, and none of them is in the prompt already.
         """
-        query = asked.query[:MAX_QUERY_CHARS]
-        vector = reader.encoder.try_embed_query(query)
-        found = _find_by_words(reader, asked) if vector is None else self._find_nearest(reader, asked, vector)
-        best = islice(_filter_allowed(reader, asked, found), k)
+        text = query.query[:MAX_QUERY_CHARS]
+        vector = reader.encoder.try_embed_query(text)
+        found = _find_by_words(reader, query) if vector is None else self._find_nearest(reader, query, vector)
+        best = islice(_filter_allowed(reader, query, found), k)
         hits = reader.build_unit_hits(
-            [each for each in map(_to_scored_unit, best) if self._is_relevant(query, each.unit.text)]
+            [each for each in map(_to_scored_unit, best) if self._is_relevant(text, each.unit.text)]
         )
         relevance = max((hit.relevance for hit in hits), default=0.0)
-        return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(query))))
+        return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(text))))
 
     def narrow_summary(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
         """Return the part of a summary that is about the target; all of it without a target."""
@@ -151,9 +151,9 @@ class Packabby(Recipe):
         texts = ["\n  ".join([_heading(each, now), *each.text.splitlines()]) for each in context.units]
         return "\n".join([MEMORIES_HEADING, *texts])
 
-    def _find_nearest(self, reader: BankReader, asked: Query, vector: Vector) -> list[_ScoredSummary]:
+    def _find_nearest(self, reader: BankReader, query: Query, vector: Vector) -> list[_ScoredSummary]:
         """Return the summaries that are near enough, the nearest first, and the later of equals."""
-        if not (units := _read_units(reader, asked)):
+        if not (units := _read_units(reader, query)):
             return []
         cosines, least = reader.unit_cosines(vector, RECALLED), self._min_cosine(reader, vector)
         found = [_ScoredSummary(unit, cosines.get((unit.kind, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
@@ -202,35 +202,35 @@ def _compute_cosines(reader: BankReader, target: str, rows: Sequence[str]) -> li
     return [float(reader.encoder.calibrate(shapes.max_cosines(each[:, None], vector)).max()) for each in made]
 
 
-def _read_units(reader: BankReader, asked: Query) -> list[Unit]:
-    category = None if asked.where is None else asked.where.category
+def _read_units(reader: BankReader, query: Query) -> list[Unit]:
+    category = None if query.where is None else query.where.category
     units = [unit for kind in RECALLED for unit in reader.units(kind)]
-    return unit_search.filter_units(units, Filter(category=category), asked.as_of)
+    return unit_search.filter_units(units, Filter(category=category), query.as_of)
 
 
-def _find_by_words(reader: BankReader, asked: Query) -> list[_ScoredSummary]:
+def _find_by_words(reader: BankReader, query: Query) -> list[_ScoredSummary]:
     """Return the summaries that share words with the question, those that share most first."""
-    wanted = set(terms(asked.query[:MAX_QUERY_CHARS]))
-    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _read_units(reader, asked)]
+    wanted = set(terms(query.query[:MAX_QUERY_CHARS]))
+    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _read_units(reader, query)]
     return sorted(
         (_ScoredSummary(unit, many / len(wanted), "share") for unit, many in shares if many),
         key=_ScoredSummary.sort_key,
     )
 
 
-def _filter_allowed(reader: BankReader, asked: Query, found: Sequence[_ScoredSummary]) -> Iterator[_ScoredSummary]:
+def _filter_allowed(reader: BankReader, query: Query, found: Sequence[_ScoredSummary]) -> Iterator[_ScoredSummary]:
     """Yield the summaries that the filter allows and that derive from no line in the prompt."""
-    where = replace(asked.where or Filter(), category=None)
-    allowed = reader.allowed_seqs(replace(asked, where=where))
+    where = replace(query.where or Filter(), category=None)
+    allowed = reader.allowed_seqs(replace(query, where=where))
     for each in found:
         if each.unit.kind == GENERAL_KIND and where != Filter():
             continue  # it derives from no line, so a filter of lines excludes it
         first, last = each.unit.first_seq, each.unit.last_seq
-        if allowed is None and not any(first <= seq <= last for seq in asked.exclude):
+        if allowed is None and not any(first <= seq <= last for seq in query.exclude):
             yield each  # the usual case: no line has to be read
             continue
         seqs = _source_seqs(reader, each.unit)
-        if seqs.isdisjoint(asked.exclude) and (allowed is None or np.isin(list(seqs), allowed).all()):
+        if seqs.isdisjoint(query.exclude) and (allowed is None or np.isin(list(seqs), allowed).all()):
             yield each
 
 

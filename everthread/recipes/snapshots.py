@@ -90,23 +90,23 @@ class Snapshots(Recipe):
         wanted = max(gone, self.overlap + 1) if gone else 0
         return wanted if wanted < len(costs) else 0
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> SnapshotResult:
-        excluded = _excluded_seqs(reader, asked)
+    def recall(self, reader: BankReader, query: Query, k: int) -> SnapshotResult:
+        excluded = _excluded_seqs(reader, query)
         units = [unit for unit in reader.units(NOTE) if not _derives_from(unit, excluded)]
-        query = asked.query[:MAX_QUERY_CHARS]
-        pool = list(islice(_drop_repeated_texts(_rank_notes(reader, query, units), asked.notes), max(k, self.pool)))
+        text = query.query[:MAX_QUERY_CHARS]
+        pool = list(islice(_drop_repeated_texts(_rank_notes(reader, text, units), query.notes), max(k, self.pool)))
         hits = reader.build_unit_hits(self._select_diverse(pool)[:k])
         relevance = max((hit.relevance for hit in hits), default=0.0)
         current = reader.build_unit_hits(
-            [_to_scored_unit(unit, 0.0, "notes") for unit in units[-1:] if asked.notes is None]
+            [_to_scored_unit(unit, 0.0, "notes") for unit in units[-1:] if query.notes is None]
         )
         notes = current[0] if current else None
-        return SnapshotResult(hits, relevance, True, tuple(dict.fromkeys(terms(query))), notes=notes)
+        return SnapshotResult(hits, relevance, True, tuple(dict.fromkeys(terms(text))), notes=notes)
 
     def _select_diverse(self, found: Sequence[ScoredUnit]) -> list[ScoredUnit]:
         """Order notes by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998)."""
-        near = tfidf_cosines([terms(each.unit.text) for each in found])
-        order = select_by_mmr(np.array([each.score for each in found]), near, lambda _: True, self.balance)
+        similarity = tfidf_cosines([terms(each.unit.text) for each in found])
+        order = select_by_mmr(np.array([each.score for each in found]), similarity, lambda _: True, self.balance)
         return [found[place] for place in order]
 
     def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
@@ -156,10 +156,10 @@ def _drop_repeated_texts(found: Iterable[ScoredUnit], notes: Unit | None) -> Ite
             yield each
 
 
-def _excluded_seqs(reader: BankReader, asked: Query) -> Seqs:
+def _excluded_seqs(reader: BankReader, query: Query) -> Seqs:
     """Return the numbers of lines that may not be shown or are in the prompt already, ascending."""
-    shown = np.array(sorted(asked.exclude), np.int64)
-    if (allowed := reader.allowed_seqs(asked)) is None:
+    shown = np.array(sorted(query.exclude), np.int64)
+    if (allowed := reader.allowed_seqs(query)) is None:
         return shown
     visible = np.asarray(reader.allowed_seqs(Query("", as_of=END_OF_TIME)), np.int64)
     return np.union1d(np.setdiff1d(visible, allowed), shown)

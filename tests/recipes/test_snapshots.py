@@ -307,7 +307,7 @@ def test_states_that_derive_from_excluded_lines_are_not_found(bank: Opened) -> N
     assert "hired" not in memory.context(query, where=Filter(session="spring")).text
     assert "hired" not in memory.context(query, exclude={13}).text
     assert ids(memory, query, where=Filter(kind="note"))
-    with pytest.raises(BadQuery, match="has one"):
+    with pytest.raises(BadQuery, match="applies to lines only"):
         memory.recall(query, where=Filter(kind="note", speaker="Mara"))
 
 

@@ -67,12 +67,12 @@ class TokenRuns(Protocol):
 def expand(queue: TokenRuns, chunk: Chunk | Passage, expansion: Expansion) -> Passage:
     """Grow a chunk to a passage."""
     first, end = queue.bounds(chunk.run)
-    near = max(chunk.start - expansion.least, first), min(chunk.end + expansion.least, end)
-    far = max(chunk.start - expansion.most, first), min(chunk.end + expansion.most, end)
-    before = queue.pieces(chunk.run, far[0], near[0])
-    after = queue.pieces(chunk.run, near[1], far[1])
-    start = far[0] + _after_last(before, expansion.limit)
-    stop = near[1] + _upto_first(after, expansion.limit)
+    inner = max(chunk.start - expansion.least, first), min(chunk.end + expansion.least, end)
+    outer = max(chunk.start - expansion.most, first), min(chunk.end + expansion.most, end)
+    before = queue.pieces(chunk.run, outer[0], inner[0])
+    after = queue.pieces(chunk.run, inner[1], outer[1])
+    start = outer[0] + _after_last(before, expansion.limit)
+    stop = inner[1] + _upto_first(after, expansion.limit)
     return Passage(chunk.run, start, stop, "".join(queue.pieces(chunk.run, start, stop)).strip())
 
 

@@ -32,13 +32,13 @@ class Rewriter:
         self._scribe: Scribe | None = None
         self._retry_at = 0.0  # by time.monotonic()
 
-    def rewrite_question(self, reader: BankReader, asked: Query) -> str:
+    def rewrite_question(self, reader: BankReader, query: Query) -> str:
         """Rewrite a question so that it can be understood without the lines that are in the prompt already."""
-        shown = reader.store.get(reader.bank, sorted(asked.exclude)[-CONTEXT_LINES - 1 :])
-        before = [line for line in shown if line.text.strip() != asked.query.strip()]
+        shown = reader.store.get(reader.bank, sorted(query.exclude)[-CONTEXT_LINES - 1 :])
+        before = [line for line in shown if line.text.strip() != query.query.strip()]
         if not before:
-            return asked.query
-        return self._try(lambda scribe: scribe.rewrite_query(asked.query, before), asked.query)
+            return query.query
+        return self._try(lambda scribe: scribe.rewrite_query(query.query, before), query.query)
 
     def rewrite_chunks(self, reader: BankReader, units: Sequence[NewUnit]) -> list[NewUnit]:
         """Add to chunks the rewritten text from which their vectors are computed; their own text stays."""

@@ -166,14 +166,14 @@ class GoodAI(Recipe):
         rewrite = partial(self._rewriter.rewrite_chunks, reader)
         return ChunkIndex(reader.store, reader.bank, reader.encoder, config, self.capacity, rewrite)
 
-    def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
+    def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         if self.rewrite:
-            asked = replace(asked, query=self._rewriter.rewrite_question(reader, asked))
-        allowed = reader.allowed_seqs(asked)
-        if (vector := reader.encoder.try_embed_query(asked.query)) is None:
-            return _search_words(reader, asked, k)
-        self._chunking(reader).update(shown=asked.exclude)
-        found = self._best(asked, k, self._candidates(reader, asked, vector, allowed))
+            query = replace(query, query=self._rewriter.rewrite_question(reader, query))
+        allowed = reader.allowed_seqs(query)
+        if (vector := reader.encoder.try_embed_query(query.query)) is None:
+            return _search_words(reader, query, k)
+        self._chunking(reader).update(shown=query.exclude)
+        found = self._best(query, k, self._candidates(reader, query, vector, allowed))
         hits = [_to_hit(each) for each in found]
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
@@ -181,10 +181,10 @@ class GoodAI(Recipe):
         return fill_context(found.hits, (), room.budget, room.count, found.relevance, found.terms)
 
     def _candidates(
-        self, reader: BankReader, asked: Query, vector: Vector, allowed: Seqs | None
+        self, reader: BankReader, query: Query, vector: Vector, allowed: Seqs | None
     ) -> Iterator[tuple[Passage, _Candidate]]:
         """Yield passages with their chunks, the nearest first."""
-        around = ChunkContextReader(reader.store, reader.bank, self._tokens, self._growth.most, allowed, asked.exclude)
+        around = ChunkContextReader(reader.store, reader.bank, self._tokens, self._growth.most, allowed, query.exclude)
         nearest = _search_vectors(reader, vector, allowed)
         while some := dict(islice(nearest, PAGE_CHUNKS)):
             units = {unit.id: unit for unit in reader.store.units(reader.bank, (CHUNK,), ids=list(some))}
@@ -195,14 +195,14 @@ class GoodAI(Recipe):
                     if passage.text:
                         yield passage, _build_candidate(units[id], passage, placed[0], distance)
 
-    def _best(self, asked: Query, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
+    def _best(self, query: Query, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
         if self._matching is None and self._weighing is None:
             return [each for _, each in islice(drop_redundant(candidates, self.redundancy), k)]
         wanted = math.ceil(k * self.reranking_k_factor)
-        pool = self._rerank(asked.query, collect_candidates(candidates, wanted, self.redundancy))
+        pool = self._rerank(query.query, collect_candidates(candidates, wanted, self.redundancy))
         best = [each for _, each in islice(drop_redundant(pool, self.redundancy), wanted)]
         if self._weighing is not None:
-            best = _weigh(best, self._weighing, asked.as_of or now())
+            best = _weigh(best, self._weighing, query.as_of or now())
         return best[:k]
 
     def _rerank(self, query: str, pool: list[tuple[Passage, _Candidate]]) -> list[tuple[Passage, _Candidate]]:
@@ -224,16 +224,16 @@ def _open_matcher(name: str) -> Matcher | None:
     return matching.resolve_matcher(name)
 
 
-def _search_words(reader: BankReader, asked: Query, k: int) -> SearchResult:
+def _search_words(reader: BankReader, query: Query, k: int) -> SearchResult:
     """Find the lines that share words with a question, the best by BM25 first."""
-    found, signals = reader.find_candidates(asked, k)
+    found, signals = reader.find_candidates(query, k)
     scores, shares = signals["bm25_window"], signals["share"]
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
     ranked = [
         ScoredLine(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])})
         for at in best
     ]
-    hits = reader.read_hits(ranked, WORD_HIT_NEIGHBOURS, found.allowed, asked.exclude)
+    hits = reader.read_hits(ranked, WORD_HIT_NEIGHBOURS, found.allowed, query.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)
     return SearchResult(hits, relevance, bool(hits), found.query.terms, found.allowed)
 

@@ -93,12 +93,12 @@ class _Candidate:
     chunk: Chunk
     passage: Passage
     distance: float | None
-    near: float  # 0..1: 1 − distance / 4, or the share of the query's words
+    nearness: float  # 0..1: 1 − distance / 4, or the share of the query's words
     confidence: float | None = None
 
     @property
     def relevance(self) -> float:
-        return self.near if self.confidence is None else self.confidence
+        return self.nearness if self.confidence is None else self.confidence
 
 
 class TextMemory:
@@ -432,8 +432,8 @@ class TextMemory:
 
     def _candidates(self, query: str) -> Iterator[tuple[Passage, _Candidate]]:
         """Yield passages with their chunks, the nearest first; by their words if no embedder answers."""
-        near = self._search_vectors(query)
-        for id, distance, share in self._search_words(query) if near is None else near:
+        nearest = self._search_vectors(query)
+        for id, distance, share in self._search_words(query) if nearest is None else nearest:
             chunk = self._queue.chunk(id)
             passage = expand(self._queue, chunk, self._expansion)
             yield passage, _Candidate(chunk, passage, distance, share)
