@@ -21,8 +21,7 @@ from everthread.stores.postgres.bulk_insert import insert, size_of
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postings import group_by_term
-from everthread.stores.shared_rows import SESSION_GAP, new_session_name, next_seq, pack_line, releases_key
-from everthread.stores.shared_rows import parse_line as line_of
+from everthread.stores.shared_rows import SESSION_GAP, new_session_name, next_seq, pack_line, parse_line, releases_key
 from everthread.types import Line
 
 MAX_PIPELINE_BYTES = 2**25  # bytes of lines and vectors; a typical batch has a tenth of that
@@ -63,7 +62,7 @@ class BatchWriter:
                 "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)",
                 (bank, sorted({e.line.parent for e in entries if isinstance(e.line.parent, int)})),
             )
-        self.known = {line.key: line for line in map(line_of, known)}
+        self.known = {line.key: line for line in map(parse_line, known)}
         self.latest = next((_Session(*row) for row in latest), None)
         self.sessions = {row[0]: _Session(*row) for row in sessions}
         if self.latest:
@@ -71,7 +70,7 @@ class BatchWriter:
         self.speakers = {(name, role): int(number) for name, role, number in speakers}
         self.seqs = {int(seq) for (seq,) in parents}
         self.before = self.last  # the bank's last number before this batch
-        self.left: list[int] = []  # lines that pass their keys to new ones
+        self.key_donors: list[int] = []  # lines that pass their keys to new ones
         self.new_speakers: list[tuple[int, str, str]] = []
         self.written: list[tuple[Line, PreparedLine, tuple[int, ...]]] = []
 
@@ -90,14 +89,14 @@ class BatchWriter:
         if new.key is not None and (there := self.known.get(new.key)) is not None:
             if there.seq > self.before or not releases_key(there, new):
                 return there
-            self.left.append(there.seq)
+            self.key_donors.append(there.seq)
         at, away = to_micros(entry.said_at), utc_offset_s(entry.said_at)
-        parent = self._parent(new.parent, moved=entry.seq is not None)
+        parent = self._resolve_parent(new.parent, is_copy=entry.seq is not None)
         seq = next_seq(entry, self.last)
-        session = self._session(new.session, at, seq)
-        speaker = self._speaker(new.speaker, new.role)
+        session = self._get_or_add_session(new.session, at, seq)
+        speaker = self._get_or_add_speaker(new.speaker, new.role)
         self.last = seq
-        session.take(self.last, at, entry.terms.length)
+        session.add_line(self.last, at, entry.terms.length)
         self.latest = session
         line = Line(
             seq=self.last,
@@ -119,17 +118,17 @@ class BatchWriter:
             self.known[new.key] = line
         return line
 
-    def _parent(self, named: int | str | None, moved: bool) -> int | None:
+    def _resolve_parent(self, named: int | str | None, is_copy: bool) -> int | None:
         """Return the seq of a parent. The parent of a line copied from another store may have been forgotten."""
         if named is None:
             return None
         if isinstance(named, str) and named in self.known:
             return self.known[named].seq
-        if isinstance(named, int) and (moved or named in self.seqs):
+        if isinstance(named, int) and (is_copy or named in self.seqs):
             return named
         raise unknown_parent_error(named)
 
-    def _session(self, name: str | None, at: int, first: int) -> _Session:
+    def _get_or_add_session(self, name: str | None, at: int, first: int) -> _Session:
         """Return the session of a name, or the one that a line without a name joins; line `first` starts a new one."""
         if name is None:
             if (
@@ -138,20 +137,20 @@ class BatchWriter:
                 and abs(at - self.latest.last_at) <= SESSION_GAP // timedelta(microseconds=1)
             ):
                 return self.latest
-            name = new_session_name(at, self._like)
+            name = new_session_name(at, self._find_session_names)
         if name not in self.sessions:
             self.session_count += 1
             self.sessions[name] = _Session(name, self.session_count, at, at, first, first)
         return self.sessions[name]
 
-    def _like(self, prefix: str) -> set[str]:
+    def _find_session_names(self, prefix: str) -> set[str]:
         rows = self.db.execute(
             "SELECT session_id FROM everthread.session WHERE bank_id = %s AND starts_with(session_id, %s)",
             (self.bank, prefix),
         )
         return {str(name) for (name,) in rows} | {name for name in self.sessions if name.startswith(prefix)}
 
-    def _speaker(self, name: str, role: str) -> int:
+    def _get_or_add_speaker(self, name: str, role: str) -> int:
         if (name, role) not in self.speakers:
             self.speaker_count += 1
             self.speakers[name, role] = self.speaker_count
@@ -175,7 +174,7 @@ class BatchWriter:
         with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
             self._insert("speaker", _SPEAKERS, self.new_speakers)
-            self._free_keys()
+            self._release_keys()
             self._send_lines()
             postings.add(self.db, self.bank, terms, last)
             if known is not None:
@@ -215,10 +214,11 @@ class BatchWriter:
                terms = session.terms + excluded.terms""",
         )
 
-    def _free_keys(self) -> None:
-        if self.left:
+    def _release_keys(self) -> None:
+        if self.key_donors:
             self.db.execute(
-                "UPDATE everthread.line SET key = NULL WHERE bank_id = %s AND seq = ANY(%s)", (self.bank, self.left)
+                "UPDATE everthread.line SET key = NULL WHERE bank_id = %s AND seq = ANY(%s)",
+                (self.bank, self.key_donors),
             )
 
     def _send_lines(self) -> None:
@@ -311,7 +311,7 @@ class _Session:
     lines: int = 0
     terms: int = 0
 
-    def take(self, seq: int, at: int, terms: int) -> None:
+    def add_line(self, seq: int, at: int, terms: int) -> None:
         self.started_at, self.last_at = min(self.started_at, at), max(self.last_at, at)
         self.last_seq = seq
         self.lines, self.terms = self.lines + 1, self.terms + terms

@@ -40,7 +40,7 @@ HAS_KEY = """line.seq = ANY(ARRAY(SELECT (SELECT seq FROM everthread.line AS key
     WHERE keyed.bank_id = %s AND keyed.key = wanted) FROM unnest(%s::text[]) AS wanted))"""
 
 # Locks by writing: Citus may move a shard during a transaction that has only read from it, even with FOR UPDATE.
-_HOLD = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING"
+_LOCK_BANK = "UPDATE everthread.bank SET last_seq = last_seq WHERE bank_id = %s RETURNING"
 
 
 def lock_existing(db: Connection, bank: str) -> int | None:
@@ -49,7 +49,7 @@ def lock_existing(db: Connection, bank: str) -> int | None:
     Returns:
         The analyser version of its postings; None if the bank does not exist.
     """
-    row = db.execute(f"{_HOLD} analyser", (bank,)).fetchone()
+    row = db.execute(f"{_LOCK_BANK} analyser", (bank,)).fetchone()
     return None if row is None else int(row[0])
 
 
@@ -63,10 +63,9 @@ def lock_bank(db: Connection, bank: str, at: int) -> tuple[int, int, int, int]:
     Raises:
         BankTooNew: a later analyser wrote its postings.
     """
-    query = f"{_HOLD} last_seq, sessions, speakers, models, analyser"
-    while (
-        row := db.execute(query, (bank,)).fetchone()
-    ) is None:  # another client may forget it as soon as it is created
+    query = f"{_LOCK_BANK} last_seq, sessions, speakers, models, analyser"
+    while (row := db.execute(query, (bank,)).fetchone()) is None:
+        # In a loop, because another client may forget the bank as soon as it is created.
         create_bank(db, bank, at)
     if row[4] != ANALYZER_VERSION:
         ensure_analyzed(db, bank)

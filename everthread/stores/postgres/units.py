@@ -38,9 +38,9 @@ from everthread.stores.units import (
 )
 from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vector, Vectors
 
-_OF = "bank_id = %s AND kind = %s AND unit_id = %s"
+_UNIT = "bank_id = %s AND kind = %s AND unit_id = %s"
 _CURRENT = "valid_to IS NULL AND retracted_at IS NULL"
-_THESE = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
+_UNITS = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
 
 
 def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None, last: int) -> Unit:
@@ -56,7 +56,7 @@ def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None
         (bank, list(new.sources)),
     ).fetchall()
     check_unit(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
-    db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_OF}", (at, bank, new.kind, supersedes))
+    db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_UNIT}", (at, bank, new.kind, supersedes))
     row = db.execute(
         "SELECT coalesce(max(unit_id), 0) + 1 FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, new.kind)
     ).fetchone()
@@ -77,7 +77,7 @@ def _current(db: Connection, bank: str, kind: str, supersedes: int | None) -> di
 def restore(db: Connection, bank: str, made: Unit) -> None:
     """Write a unit unchanged, replacing the unit of the same kind and id."""
     values = unit_row(made)
-    db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, made.kind, made.id))
+    db.execute(f"DELETE FROM everthread.unit WHERE {_UNIT}", (bank, made.kind, made.id))
     db.execute(
         f"INSERT INTO everthread.unit (bank_id, {UNIT_COLUMNS}) VALUES (%s, {', '.join(['%s'] * len(values))})",
         (bank, *values),
@@ -196,7 +196,7 @@ def queue_summaries(db: Connection, bank: str, sessions: Collection[str], at: da
 def exists(db: Connection, bank: str, made: Unit) -> bool:
     """Return whether this unit was written, by time and text."""
     found = db.execute(
-        f"SELECT 1 FROM everthread.unit WHERE {_OF} AND valid_from = %s AND text = %s",
+        f"SELECT 1 FROM everthread.unit WHERE {_UNIT} AND valid_from = %s AND text = %s",
         (bank, made.kind, made.id, to_micros(made.valid_from), made.text),
     )
     return found.fetchone() is not None
@@ -234,8 +234,10 @@ def retract(db: Connection, bank: str, seq: int, at: int) -> None:
     gone = find_affected([ref for ref in refs if ref.is_live], [seq])
     _unlink(db, bank, refs, gone)
     for ref in gone:
-        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_OF}", (bank, *ref.key))
-        db.execute(f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_OF}", (at, bank, *ref.key))
+        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_UNIT}", (bank, *ref.key))
+        db.execute(
+            f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_UNIT}", (at, bank, *ref.key)
+        )
 
 
 def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
@@ -245,7 +247,7 @@ def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
     _unlink(db, bank, refs, gone)
     with db.pipeline():
         for ref in gone:
-            db.execute(f"DELETE FROM everthread.unit WHERE {_OF}", (bank, *ref.key))
+            db.execute(f"DELETE FROM everthread.unit WHERE {_UNIT}", (bank, *ref.key))
     return ["unit", "unit_vector"] if gone else []
 
 
@@ -260,23 +262,23 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]
     gone = find_chain(refs, kind, number)
     _unlink(db, bank, refs, gone)
     ids = [ref.id for ref in gone]
-    db.execute(f"DELETE FROM everthread.unit WHERE {_THESE}", (bank, kind, ids))
+    db.execute(f"DELETE FROM everthread.unit WHERE {_UNITS}", (bank, kind, ids))
     return ids
 
 
 def is_gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
     """Return whether none of these units exists, after the bank's current writer has finished."""
     records.lock_existing(db, bank)
-    return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_THESE}", (bank, kind, list(ids))).fetchone() is None
+    return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_UNITS}", (bank, kind, list(ids))).fetchone() is None
 
 
 def _unlink(db: Connection, bank: str, refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
     moved, freed = plan_unlinking(refs, gone)
     with db.pipeline():
         for key, to in moved.items():
-            db.execute(f"UPDATE everthread.unit SET supersedes = %s WHERE {_OF}", (to, bank, *key))
+            db.execute(f"UPDATE everthread.unit SET supersedes = %s WHERE {_UNIT}", (to, bank, *key))
         for key in freed:
-            db.execute(f"UPDATE everthread.unit SET valid_to = NULL WHERE {_OF}", (bank, *key))
+            db.execute(f"UPDATE everthread.unit SET valid_to = NULL WHERE {_UNIT}", (bank, *key))
 
 
 def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, Vectors], models: int) -> None:

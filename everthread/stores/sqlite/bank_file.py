@@ -242,7 +242,7 @@ class BankFile:
         self._writer: _Connection | None = None
         self._idle: list[_Connection] = []
         self._ready: Inode | None = None  # the file whose tables are known to be current
-        self._again = math.inf  # when to retry an unfinished erasure
+        self._next_erasure_at = math.inf  # monotonic time of the next attempt of an unfinished erasure
         self._closed = False
         FORK_GUARD.register(self)
 
@@ -266,7 +266,7 @@ class BankFile:
 
     def _check_not_truncated(self) -> None:
         """Check that the file was not truncated: SQLite would take an empty file for a new one, and delete its log."""
-        if self.is_empty and (log := _size(self._beside("-wal"))):
+        if self.is_empty and (log := _size(self._sibling("-wal"))):
             raise BankDamaged(
                 f"bank {self.bank!r} ({self.path}) is damaged: it has 0 bytes, and its log has {log:,}. Put back a copy"
             )
@@ -320,11 +320,8 @@ class BankFile:
         while True:
             ready, reader = self._ready, None
             if not self._is_current(self._current_inode()):
-                with self._transaction():  # creates the tables
-                    ready, reader = (
-                        self._ready,
-                        self._connect(),
-                    )  # inside the transaction, whose end closes all connections of a closed bank
+                with self._transaction():  # creates the tables; its end closes all connections of a closed bank
+                    ready, reader = self._ready, self._connect()
             reader = reader or self._acquire() or self._connect()
             if reader.inode == ready:
                 return reader
@@ -332,7 +329,7 @@ class BankFile:
 
     def _is_current(self, inode: Inode | None) -> bool:
         """Return whether the file's tables are known to be current, and no unfinished erasure is due."""
-        return inode is not None and inode == self._ready and time.monotonic() < self._again
+        return inode is not None and inode == self._ready and time.monotonic() < self._next_erasure_at
 
     def _acquire(self) -> _Connection | None:
         try:
@@ -390,7 +387,7 @@ class BankFile:
         try:
             self._prepare(writer.db)
             writer.db.execute("COMMIT")
-            self._again = math.inf
+            self._next_erasure_at = math.inf
             if writer.db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 self._finish_erasing(writer.db)
         except BaseException:
@@ -407,7 +404,7 @@ class BankFile:
             with _short_busy_timeout(db):
                 _erase(db, OPEN_TIMEOUT_S)
         except sqlite3.OperationalError:
-            self._again = time.monotonic() + ERASE_RETRY_S
+            self._next_erasure_at = time.monotonic() + ERASE_RETRY_S
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
@@ -451,9 +448,9 @@ class BankFile:
         return sum(map(_size, self._files()))
 
     def _files(self) -> list[Path]:
-        return [self.path, *(self._beside(end) for end in LOG_SUFFIXES)]
+        return [self.path, *(self._sibling(end) for end in LOG_SUFFIXES)]
 
-    def _beside(self, end: str) -> Path:
+    def _sibling(self, end: str) -> Path:
         return self.path.with_name(self.path.name + end)
 
     def close(self) -> None:
@@ -518,7 +515,7 @@ class BankFile:
         end = time.monotonic() + OPEN_TIMEOUT_S
         while True:
             db = self._begin()
-            if not _size(self._beside("-wal")) or time.monotonic() > end:
+            if not _size(self._sibling("-wal")) or time.monotonic() > end:
                 return db
             db.execute("COMMIT")
             with _short_busy_timeout(db):

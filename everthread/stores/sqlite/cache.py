@@ -24,7 +24,7 @@ class _Dense:
 
     index: DenseIndex
     seen: int = 0
-    asked: bool = False
+    exact_requested: bool = False
 
 
 class BankCache:
@@ -42,9 +42,8 @@ class BankCache:
 
     def clear(self) -> None:
         """Drop everything."""
-        self._made = self._stamped = (
-            0  # the bank's time of creation, as a new bank may have its name; its highest stamp seen
-        )
+        self._created_at = 0  # of the bank, because a new bank may have the same name
+        self._highest_stamp = 0
         self._columns, self._seen = LineColumns.from_lines(np.empty(0, LINE_DTYPE)), 0
         self._dense: dict[int, _Dense] = {}
         self._units: dict[int, tuple[UnitVectors | None, int]] = {}  # by model, with the stamp up to which it was read
@@ -72,12 +71,12 @@ class BankCache:
         if number is None:
             return DenseIndex.empty(dim)
         held = self._dense.get(number, _Dense(DenseIndex.empty(dim)))
-        index = _newer(db, number, dim, held) if held.seen < stamp else held.index
+        index = _update_index(db, number, dim, held) if held.seen < stamp else held.index
         if len(index.ids) > dense_index.MAX_RESIDENT_VECTORS:  # it may have grown since it was loaded
             index = replace(index, data=None)
-        elif exact and held.asked and index.data is None:
+        elif exact and held.exact_requested and index.data is None:
             index = replace(index, data=rows.read_vectors(db, number, dim, index.ids)[1])
-        self._dense[number] = _Dense(index, stamp, held.asked or exact)
+        self._dense[number] = _Dense(index, stamp, held.exact_requested or exact)
         return index
 
     def unit_vectors(self, db: sqlite3.Connection, model: str, dim: int) -> UnitVectors | None:
@@ -97,17 +96,19 @@ class BankCache:
         return held
 
     def _stamp(self, db: sqlite3.Connection) -> int:
-        made, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()
-        if made != self._made or stamp < self._stamped:  # a lower stamp: an older copy was written over the file
+        created_at, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()
+        if (
+            created_at != self._created_at or stamp < self._highest_stamp
+        ):  # a lower stamp: an older copy was written over the file
             self.clear()
-            self._made = made
-        self._stamped = stamp
+            self._created_at = created_at
+        self._highest_stamp = stamp
         return int(stamp)
 
 
-def _newer(db: sqlite3.Connection, model: int, dim: int, held: _Dense) -> DenseIndex:
+def _update_index(db: sqlite3.Connection, model: int, dim: int, held: _Dense) -> DenseIndex:
     index = held.index
-    splices, codes = column_blocks.changes_since(db, model, column_blocks.code_dtype(dim), index.ids, held.seen)
+    patch, codes = column_blocks.changes_since(db, model, column_blocks.code_dtype(dim), index.ids, held.seen)
     ids = codes["seq"].astype(np.int64)
     data = None if index.data is None else rows.read_vectors(db, model, dim, ids)[1]
-    return index.apply(splices, DenseIndex(ids, dense_index.transpose_codes(codes["code"]), data))
+    return index.apply(patch, DenseIndex(ids, dense_index.transpose_codes(codes["code"]), data))

@@ -52,10 +52,10 @@ class DenseIndex:
         """Return an index without vectors."""
         return cls(np.empty(0, np.int64), transpose_codes(sign_codes(np.empty((0, dim), np.float32))), None)
 
-    def apply(self, splices: ArrayPatch, more: DenseIndex) -> DenseIndex:
+    def apply(self, patch: ArrayPatch, more: DenseIndex) -> DenseIndex:
         """Return the index with a patch applied. Only the newest index of a bank may be patched."""
-        data = None if self.data is None or more.data is None else splices.apply(self.data, more.data)
-        return DenseIndex(splices.apply(self.ids, more.ids), splices.apply(self.codes, more.codes, 1), data)
+        data = None if self.data is None or more.data is None else patch.apply(self.data, more.data)
+        return DenseIndex(patch.apply(self.ids, more.ids), patch.apply(self.codes, more.codes, 1), data)
 
     def nearest_ids(self, query: Vector, k: int, within: Seqs | None = None) -> Seqs:
         """Return the distinct ids of at least the k nearest vectors by code (more on ties), ascending.

@@ -34,10 +34,10 @@ class LineColumns:
         """Build a snapshot from lines, ascending by seq."""
         return cls(lines["seq"].astype(np.int64), lines)
 
-    def apply(self, splices: ArrayPatch, lines: npt.NDArray[np.void]) -> LineColumns:
+    def apply(self, patch: ArrayPatch, lines: npt.NDArray[np.void]) -> LineColumns:
         """Return the snapshot with a patch applied. Only the newest snapshot may be patched."""
         more = LineColumns.from_lines(lines)
-        return LineColumns(splices.apply(self.seqs, more.seqs), splices.apply(self.lines, more.lines))
+        return LineColumns(patch.apply(self.seqs, more.seqs), patch.apply(self.lines, more.lines))
 
     def select(self, seqs: Seqs) -> npt.NDArray[np.void]:
         """Return (R,) of `LINE_DTYPE` the given lines (ascending) that exist."""

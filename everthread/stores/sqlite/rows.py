@@ -39,11 +39,11 @@ def choose_session(db: sqlite3.Connection, at: int) -> str:
     if last and abs(at - last[1]) <= SESSION_GAP // timedelta(microseconds=1):
         return str(last[0])
 
-    def like(name: str) -> set[str]:
+    def find_names(name: str) -> set[str]:
         rows = db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))
         return {str(found) for (found,) in rows}
 
-    return new_session_name(at, like)
+    return new_session_name(at, find_names)
 
 
 def resolve_parent(db: sqlite3.Connection, named: int | str | None, is_copy: bool) -> int | None:
@@ -118,9 +118,8 @@ def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role]
     sessions, *ends = db.execute("SELECT count(*), min(started_at), max(last_at) FROM session").fetchone()
     first, last = (None if end is None else from_micros(end) for end in ends)
     speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
-    models = db.execute(
-        "SELECT name, lines FROM model ORDER BY number"
-    ).fetchall()  # ordered, so that dict() retains the newest model of a name
+    # In this order dict() retains the newest model of a name.
+    models = db.execute("SELECT name, lines FROM model ORDER BY number").fetchall()
     pending = lines - dict(models).get(model, 0) if {*ROLES} <= {*roles} else _pending(db, model, roles)
     by_model = {name: sum(n for each, n in models if each == name) for name, n in models if n}
     units = dict(
