@@ -277,9 +277,8 @@ class PostgresStore(Store):
 
         def write(db: Connection) -> tuple[Receipt, Collection[str]]:
             if scope != "bank":
-                records.ensure_analyzed(
-                    db, bank
-                )  # otherwise postings could remain; a whole bank is deleted whichever version wrote it
+                # Otherwise postings could remain. A whole bank is deleted even if another version wrote it.
+                records.ensure_analyzed(db, bank)
             seqs, tables = line_removal.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
             line_removal.put_receipt(db, receipt, number)
@@ -493,9 +492,7 @@ class PostgresStore(Store):
         wanted = seqs if within is None else seqs[is_member(seqs, within)]
 
         def read(db: Connection) -> ScoringRows:
-            db.execute(
-                "SET LOCAL enable_sort = off"
-            )  # forces the primary key, which has them in order: see rows.LINES_BY_SEQ
+            db.execute("SET LOCAL enable_sort = off")  # forces the ordered primary key; see rows.LINES_BY_SEQ
             row = db.execute(
                 """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
                    AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL ORDER BY seq) AS found""",

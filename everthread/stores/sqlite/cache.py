@@ -97,9 +97,7 @@ class BankCache:
 
     def _stamp(self, db: sqlite3.Connection) -> int:
         created_at, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()
-        if (
-            created_at != self._created_at or stamp < self._highest_stamp
-        ):  # a lower stamp: an older copy was written over the file
+        if created_at != self._created_at or stamp < self._highest_stamp:  # lower after an older copy was restored
             self.clear()
             self._created_at = created_at
         self._highest_stamp = stamp

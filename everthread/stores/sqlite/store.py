@@ -149,9 +149,8 @@ class SQLiteStore(Store):
                 found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, to_micros(now()))))
                 self._open[bank] = found
             self._open.move_to_end(bank)
-            stale = (
-                self._open.popitem(last=False)[1] if len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS) else None
-            )
+            is_full = len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS)
+            stale = self._open.popitem(last=False)[1] if is_full else None
         if stale is not None:
             stale.file.close()
         return found

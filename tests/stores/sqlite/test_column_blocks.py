@@ -45,8 +45,8 @@ class Reader:
 
     def look(self, db: sqlite3.Connection) -> list[tuple[int, int]]:
         ids: Seqs = self.held["seq"].astype(np.int64)
-        splices, more = column_blocks.changes_since(db, OF, KIND, ids, self.seen)
-        self.held = splices.apply(self.held, more)
+        patch, more = column_blocks.changes_since(db, OF, KIND, ids, self.seen)
+        self.held = patch.apply(self.held, more)
         self.seen = stamp(db)
         return [(int(seq), int(value)) for seq, value in self.held]
 
@@ -89,8 +89,8 @@ def test_after_an_append_only_the_new_line_is_read(db: sqlite3.Connection) -> No
     column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     column_blocks.put(db, OF, records([(1000, 7)]))
-    splices, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
-    assert splices.edits == [(999, 999, 1)]
+    patch, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
+    assert patch.edits == [(999, 999, 1)]
     assert more.tolist() == [(1000, 7)]
 
 
@@ -98,8 +98,8 @@ def test_after_a_removal_only_its_block_is_read_again(db: sqlite3.Connection) ->
     column_blocks.put(db, OF, records([(seq, 0) for seq in range(1, 1000)]))
     before = stamp(db)
     column_blocks.remove(db, OF, KIND, np.array([500]))
-    splices, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
-    ((first, end, count),) = splices.edits
+    patch, more = column_blocks.changes_since(db, OF, KIND, np.arange(1, 1000), before)
+    ((first, end, count),) = patch.edits
     assert end - first == LINES_PER_BLOCK
     assert count == len(more) == LINES_PER_BLOCK - 1
 
