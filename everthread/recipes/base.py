@@ -111,11 +111,13 @@ class Recipe:
             found: the hits and the verdict on the query.
             room: the limits of the text.
         """
-        held = [] if room.session is None or "line" not in self.kinds else self._held(reader, found, room.session)
-        held = [line for line in held if line.seq not in room.exclude]
-        return fill_context(found.hits, held, room.budget, room.count, found.relevance, found.terms)
+        buffered = (
+            [] if room.session is None or "line" not in self.kinds else self._read_buffer(reader, found, room.session)
+        )
+        buffered = [line for line in buffered if line.seq not in room.exclude]
+        return fill_context(found.hits, buffered, room.budget, room.count, found.relevance, found.terms)
 
-    def _held(self, reader: BankReader, found: SearchResult, session: str) -> list[Line]:
+    def _read_buffer(self, reader: BankReader, found: SearchResult, session: str) -> list[Line]:
         """Return the lines in the session's buffer, the newest passage first."""
         new = neighbours.merge_spans(
             span

@@ -104,8 +104,8 @@ class Emi(Recipe):
         corpus = reader.corpus_stats(past)
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
         query = replace(query, where=restrict_to_roles(query.where, roles, corpus))
-        hits = list(islice(_candidates(reader, query, self.candidates * SEARCH_DEPTH_FACTOR), self.candidates))
-        wanted, *theirs = self._keywords(reader, [query.query, *map(judged_text, hits)], corpus, past)
+        hits = list(islice(_find_candidates(reader, query, self.candidates * SEARCH_DEPTH_FACTOR), self.candidates))
+        wanted, *theirs = self._extract_keywords(reader, [query.query, *map(judged_text, hits)], corpus, past)
         mass = max(len(wanted), 1)
         shared = [len(wanted & each) for each in theirs]
         rated = [
@@ -116,7 +116,7 @@ class Emi(Recipe):
         best = sorted(rated, key=lambda hit: -hit.score)[:k]  # of equals the one that came first, which is nearer
         return SearchResult(best, best[0].relevance if best else 0.0, bool(best))
 
-    def _keywords(
+    def _extract_keywords(
         self, reader: BankReader, texts: Sequence[str], corpus: CorpusStats, past: Seqs | None
     ) -> list[set[str]]:
         """Return the keywords of each text, without the bot's own name and the words to ignore."""
@@ -129,11 +129,11 @@ class Emi(Recipe):
         return [set(top_terms(each, self.top, counts, corpus.lines)) - names for each in counted]
 
 
-def _candidates(reader: BankReader, query: Query, most: int) -> Iterator[Hit]:
+def _find_candidates(reader: BankReader, query: Query, most: int) -> Iterator[Hit]:
     """Yield the nearest lines except refusals: by vector, or by words if there is no vector."""
     nearest, signal = reader.find_nearest(query, most), "cosine"
     if not nearest:
-        nearest, signal = _by_words(reader, query, most), "share"
+        nearest, signal = _find_by_words(reader, query, most), "share"
     lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in nearest), None)}
     words = reader.refusal_words
     for seq, value in nearest:
@@ -142,7 +142,7 @@ def _candidates(reader: BankReader, query: Query, most: int) -> Iterator[Hit]:
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 
-def _by_words(reader: BankReader, query: Query, most: int) -> list[tuple[int, float]]:
+def _find_by_words(reader: BankReader, query: Query, most: int) -> list[tuple[int, float]]:
     """Return the lines with most of the question's words by their rarity, each with its share of the question."""
     found, signals = reader.find_candidates(query, most)
     share = signals["share"]

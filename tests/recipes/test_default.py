@@ -16,23 +16,23 @@ from everthread.recipes.default import Default, ScoringProfile
 from everthread.testing import HashEmbedder
 from everthread.types import Role
 
-HEADS = {"friends": Default().friends, "assistant": Default().assistant, "words": Default().words}
+PROFILES = {"friends": Default().friends, "assistant": Default().assistant, "words": Default().words}
 
 
-@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
-def test_a_profile_has_finite_weights_of_known_signals_and_evidence(head: ScoringProfile) -> None:
-    assert set(head.weights) <= set(SIGNALS)
-    assert set(head.query_gate.weights) <= set(EVIDENCE_NAMES)
-    numbers = [*head.weights.values(), *head.query_gate.weights.values(), *head.hit_model.weights.values()]
-    assert all(map(math.isfinite, [*numbers, head.query_gate.bias, head.hit_model.bias]))
-    assert 0 < head.threshold < 1
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: ScoringProfile) -> None:
+    assert set(profile.weights) <= set(SIGNALS)
+    assert set(profile.query_gate.weights) <= set(EVIDENCE_NAMES)
+    numbers = [*profile.weights.values(), *profile.query_gate.weights.values(), *profile.hit_model.weights.values()]
+    assert all(map(math.isfinite, [*numbers, profile.query_gate.bias, profile.hit_model.bias]))
+    assert 0 < profile.threshold < 1
 
 
-@pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
-def test_meaning_and_words_both_raise_a_score(head: ScoringProfile) -> None:
-    assert head.weights["cosine"] > 0
-    assert head.weights["bm25_window"] > 0
-    assert head.query_gate.weights["match"] > 0
+@pytest.mark.parametrize("profile", [Default().friends, Default().assistant], ids=["friends", "assistant"])
+def test_meaning_and_words_both_raise_a_score(profile: ScoringProfile) -> None:
+    assert profile.weights["cosine"] > 0
+    assert profile.weights["bm25_window"] > 0
+    assert profile.query_gate.weights["match"] > 0
 
 
 def test_a_context_considers_more_hits_than_stay_in_view() -> None:
