@@ -96,7 +96,7 @@ def postgres_server() -> Iterator[str]:
     """Yield the URL of a running Postgres server with pgvector."""
     from hardship import postgres
 
-    with postgres.running() as url:
+    with postgres.run_server() as url:
         yield url
 
 

@@ -19,7 +19,7 @@ from everthread.testing import HashEmbedder
 PROCESSES, THREADS, LINES = 8, 4, 20
 
 
-def opened(folder: Path) -> Memory:
+def open_memory(folder: Path) -> Memory:
     return Memory.open("alice", store=folder, embedder=HashEmbedder())
 
 
@@ -63,10 +63,10 @@ def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: P
     crowding += [start(crowd, "read", tmp_path, total) for _ in range(2)]
     assert [process.communicate(timeout=PATIENCE)[0] for process in crowding] == [""] * len(crowding)
     assert [process.returncode for process in crowding] == [0] * len(crowding)
-    with opened(tmp_path) as memory:
+    with open_memory(tmp_path) as memory:
         lines = list(memory.lines())
         assert [line.seq for line in lines] == list(range(1, total + 1))
-        assert all(crowd.whole(line.text) for line in lines)
+        assert all(crowd.is_complete(line.text) for line in lines)
         said = {tuple(line.text.split()[2].split("-")) for line in lines}
         assert said == {
             (str(p), str(t), str(n)) for p in range(PROCESSES) for t in range(THREADS) for n in range(LINES)
@@ -91,7 +91,7 @@ def test_on_a_full_disk_acknowledged_lines_stay_and_the_error_says_so(tmp_path: 
     assert kept == list(range(1, len(kept) + 1))
     assert found["readable"] == min(5, len(kept))  # recall still works
     assert found["after"] == len(kept) + 1
-    with opened(tmp_path) as memory:
+    with open_memory(tmp_path) as memory:
         assert [line.seq for line in memory.lines()] == [*kept, found["after"]]
         assert memory.store.check("alice") == []
 
@@ -139,7 +139,7 @@ def test_a_folder_without_write_permission_is_reported(outside: Path) -> None:
 
 
 def test_a_bank_without_write_permission_is_not_changed(outside: Path) -> None:
-    with opened(outside) as memory:
+    with open_memory(outside) as memory:
         memory.observe("Carved in stone.")
     path = outside / "alice.bank"
     path.chmod(0o444)
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_created_is_reported(outside: Path) -> None:
 
 
 def test_a_forgotten_line_is_gone_for_another_process_that_has_the_bank_open(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory, Other(tmp_path) as other:
+    with open_memory(tmp_path) as memory, Other(tmp_path) as other:
         memory.observe_many(
             [NewLine(f"The zqxcanary sings {n}.", speaker="Zqxcanary", key=f"zqxcanary{n}") for n in range(9)]
         )
@@ -186,13 +186,13 @@ def test_a_bank_forgotten_by_another_process_is_empty_and_stores_the_next_line(t
         for n in range(5):
             assert other.ask("observe", f"The zqxcanary sings {n}.") == n + 1
         assert len(other.ask("recall", "zqxcanary sings")) == 5
-        with opened(tmp_path) as memory:
+        with open_memory(tmp_path) as memory:
             assert memory.forget(everything=True).lines == 5
             assert [path.name for path in tmp_path.iterdir()] == ["receipts.jsonl"]
             assert other.ask("observe", "A new beginning.") == 1
             assert [line.text for line in memory.lines()] == ["A new beginning."]
         assert other.ask("recall", "zqxcanary sings") == other.ask("lines") == ["A new beginning."]
-    with opened(tmp_path) as memory:
+    with open_memory(tmp_path) as memory:
         assert [line.text for line in memory.lines()] == ["A new beginning."]
         assert memory.store.check("alice") == []
     assert not any(b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir())

@@ -67,8 +67,8 @@ def test_concurrent_processes_lose_no_pin(memory: Memory) -> None:
             pins.remove(memory, seq)
             pins.add(memory, seq)
 
-    children = [forked.forked(partial(pin, seqs[first::2])) for first in range(2)]
-    assert [forked.sound(child) for child in children] == [True, True]
+    children = [forked.fork_child(partial(pin, seqs[first::2])) for first in range(2)]
+    assert [forked.exits_cleanly(child) for child in children] == [True, True]
     assert [line.seq for line in pins.list_pins(memory)] == seqs
 
 

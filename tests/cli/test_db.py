@@ -49,7 +49,7 @@ def test_init_creates_the_tables_once(url: str) -> None:
 def test_init_secures_a_role(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         assert told(db("init", url, "--role", role, "--json"))["role"] == role
-        as_role = postgres.url(url, user=role, password="zqxsecret")
+        as_role = postgres.build_url(url, user=role, password="zqxsecret")
         observed(as_role, "Hello.")
         checked = db("check", as_role)
         assert "1 bank, all sound" in checked.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardship.loopback import serving
+from hardship.loopback import serve_app
 
 from everthread import BadFile, BadInput, BadQuery, Character, Client, ConfigError, NotFound
 from everthread.chat import card, character_library, png_text
@@ -43,7 +43,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SQLiteSto
 
 @pytest.fixture
 def url(store: SQLiteStore) -> Iterator[str]:
-    with serving(create_app(Services(store, HashEmbedder(64), None, Default()))) as url:
+    with serve_app(create_app(Services(store, HashEmbedder(64), None, Default()))) as url:
         yield url
 
 

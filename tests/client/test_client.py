@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from hardship import PATIENCE, llm
-from hardship.loopback import Quiet, answering, serving
+from hardship.loopback import Quiet, serve_app, serve_handler
 
 from everthread import (
     BadBankId,
@@ -83,7 +83,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 @pytest.fixture
 def url(store: SQLiteStore) -> Iterator[str]:
-    with serving(create_app(Services(store, HashEmbedder(64), None, Default()))) as url:
+    with serve_app(create_app(Services(store, HashEmbedder(64), None, Default()))) as url:
         yield url
 
 
@@ -360,7 +360,7 @@ def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
 def talking(store: SQLiteStore, *told: llm.Told) -> Iterator[Client]:
     with llm.llm_server(*told) as server:
         engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
-        with serving(create_app(engine)) as url, Client(url, BANK) as client:
+        with serve_app(create_app(engine)) as url, Client(url, BANK) as client:
             yield client
 
 
@@ -384,7 +384,7 @@ def test_a_reply_is_streamed_and_saved(store: SQLiteStore) -> None:
 
 def test_a_url_with_a_wrong_path_is_reported(store: SQLiteStore) -> None:
     app = create_app(Services(store, HashEmbedder(64), None, Default()))
-    with serving(app) as url, Client(f"{url}/nope", bank="alice") as lost, pytest.raises(NotFound) as told:
+    with serve_app(app) as url, Client(f"{url}/nope", bank="alice") as lost, pytest.raises(NotFound) as told:
         lost.stats()
     assert str(told.value).startswith("unknown address; the API is below /api/v1")
 
@@ -486,7 +486,7 @@ def faulty_proxy(target: str, *faults: str) -> Iterator[FaultyProxy]:
             self.end_headers()
             self.wfile.write(data)
 
-    with answering(Handler) as url:
+    with serve_handler(Handler) as url:
         proxy = FaultyProxy(url, target, list(faults))
         yield proxy
 
@@ -578,7 +578,7 @@ def test_a_key_permits_only_its_bank_and_operations(store: SQLiteStore) -> None:
     with closing(KeyStore(server_db.get_path(store))) as keys:
         secret = keys.create("alice's", [BANK], ["read", "write"])
     engine = Services(store, HashEmbedder(64), None, Default())
-    with serving(create_app(engine, Settings(key_required=True))) as url:
+    with serve_app(create_app(engine, Settings(key_required=True))) as url:
         with Client(url, BANK, secret) as client:
             client.observe("Hello.")
             assert client.banks() == [BANK]

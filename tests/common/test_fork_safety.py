@@ -29,7 +29,7 @@ def in_a_child(works: Callable[[], bool]) -> bool:
     def work() -> None:
         assert works()
 
-    return forked.sound(forked.forked(work))
+    return forked.exits_cleanly(forked.fork_child(work))
 
 
 def test_a_lock_that_another_thread_holds_is_free_in_a_forked_child() -> None:
@@ -106,7 +106,7 @@ def test_a_forked_child_uses_its_own_connection_to_a_remote_embedder() -> None:
             self.end_headers()
             self.wfile.write(reply)
 
-    with loopback.answering(Ones) as url:
+    with loopback.serve_handler(Ones) as url:
         embedder = RemoteEmbedder(url, "ones", timeout=forked.LIMIT)
         embedder.embed(["before"])
         assert in_a_child(lambda: len(embedder.embed(["in the child"])) == 1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hardship import PATIENCE
-from hardship.loopback import Quiet, answering
+from hardship.loopback import Quiet, serve_handler
 
 from everthread.embedders.remote import RemoteEmbedder
 from everthread.errors import EmbedderUnavailable
@@ -54,7 +54,7 @@ def serving(*script: Reply, protocol: str = "HTTP/1.0") -> Iterator[Server]:
         def do_POST(self) -> None:
             served.answer(self)
 
-    with answering(Handler) as url:
+    with serve_handler(Handler) as url:
         served.url = f"{url}/v1"
         yield served
 

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 
-from hardship.proxy import Proxy, exactly, messages, statement
+from hardship.proxy import Proxy, get_statement, read_exactly, read_messages
 
 # The functions of Citus that we call. The table `asked` records the commands for all servers.
 FUNCTIONS = """
@@ -33,7 +33,7 @@ _LOCKING = re.compile(r"\A\s*(?:SELECT|WITH)\b.*\bFOR\s+(?:NO\s+KEY\s+)?(?:UPDAT
 _WRITING = re.compile(r"\A\s*(?:INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
 
 
-def refused(text: str, wrote: bool) -> str | None:
+def find_refusal(text: str, wrote: bool) -> str | None:
     """Return the error of Citus for a statement that it refuses, or runs without the wanted lock; else None.
 
     Args:
@@ -57,14 +57,14 @@ class Citus(Proxy):
     def _serve(self, client: socket.socket) -> None:
         server = self._connect()
         threading.Thread(target=self._back, args=(server, client, threading.Event()), daemon=True).start()
-        length = exactly(client, 4)
-        server.sendall(length + exactly(client, int.from_bytes(length) - 4))
+        length = read_exactly(client, 4)
+        server.sendall(length + read_exactly(client, int.from_bytes(length) - 4))
         wrote, prepared = False, dict[bytes, str]()
-        for kind, message in messages(client):
-            done = statement(message, prepared)
+        for kind, message in read_messages(client):
+            done = get_statement(message, prepared)
             wrote = (wrote and not done.startswith(("BEGIN", "COMMIT", "ROLLBACK"))) or bool(_WRITING.search(done))
             text = message[5:].split(b"\0")[kind == b"P"] if kind in (b"Q", b"P") else b""
-            if (why := refused(text.decode(), wrote)) is not None:
+            if (why := find_refusal(text.decode(), wrote)) is not None:
                 message = self._instead(message, text, f'SELECT "{why}"'.encode())
             server.sendall(message)
 

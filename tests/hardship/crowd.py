@@ -17,7 +17,7 @@ from everthread.testing import HashEmbedder
 WHOLE = re.compile(r"whole line (\d+)-(\d+)-(\d+) (x+) (\d+) end")
 
 
-def whole(text: str) -> bool:
+def is_complete(text: str) -> bool:
     """Return whether a text is one that a writer wrote, complete to the last character."""
     found = WHOLE.fullmatch(text)
     return found is not None and len(found[4]) == int(found[5])
@@ -44,7 +44,7 @@ def read(store: Path | str, lines: int) -> None:
     with Memory.open("alice", store=store, embedder=HashEmbedder()) as memory:
         while seen < lines:
             hits = memory.recall("whole line end", 10)
-            assert all(whole(line.text) for hit in hits for line in hit.passage)
+            assert all(is_complete(line.text) for hit in hits for line in hit.passage)
             there = [line.seq for line in memory.lines()]
             assert there == list(range(1, len(there) + 1))
             assert len(there) >= seen

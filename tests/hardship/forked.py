@@ -22,11 +22,11 @@ from everthread.testing import HashEmbedder, ScriptedLLM
 LIMIT = 100.0  # seconds; no child works for longer than a few
 
 
-def opened(store: str) -> Memory:
+def open_memory(store: str) -> Memory:
     return Memory.open("alice", store=store, embedder=HashEmbedder())
 
 
-def forked(work: Callable[[], object]) -> int:
+def fork_child(work: Callable[[], object]) -> int:
     """Fork a child that does the work and exits; return its process ID."""
     if child := os.fork():
         return child
@@ -38,7 +38,7 @@ def forked(work: Callable[[], object]) -> int:
         os._exit(code)
 
 
-def sound(child: int) -> bool:
+def exits_cleanly(child: int) -> bool:
     """Wait for a child; return whether it exited with status 0."""
     end = time.monotonic() + LIMIT
     while not (ended := os.waitpid(child, os.WNOHANG))[0]:
@@ -58,18 +58,18 @@ def beside(store: str) -> None:
             line = memory.observe(f"The {who} says {n}.", session=who)
             assert line.text in [hit.line.text for hit in memory.recall(line.text, 50)]
 
-    with opened(store) as memory:
+    with open_memory(store) as memory:
         memory.sessions()
-        child = forked(lambda: work("child"))
+        child = fork_child(lambda: work("child"))
         work("parent")
-        well = sound(child)
+        well = exits_cleanly(child)
         print(len(list(memory.lines())), memory.store.check("alice"), well)
 
 
 def outlived(store: str) -> None:
     """Write in a child after the parent has closed the bank, and a third process has opened and closed it."""
     closed, told = os.pipe()
-    memory = opened(store)
+    memory = open_memory(store)
     memory.observe("The parent says hello.")
 
     def work() -> None:
@@ -78,13 +78,13 @@ def outlived(store: str) -> None:
         for n in range(10):
             memory.observe(f"The child says {n}.")
 
-    child = forked(work)
+    child = fork_child(work)
     memory.close()
-    other = forked(lambda: opened(store).close())
-    well = sound(other)
+    other = fork_child(lambda: open_memory(store).close())
+    well = exits_cleanly(other)
     os.write(told, b"!")
-    well = sound(child) and well
-    with opened(store) as memory:
+    well = exits_cleanly(child) and well
+    with open_memory(store) as memory:
         print(len(list(memory.lines())), memory.store.check("alice"), well)
 
 
@@ -103,11 +103,11 @@ def crowded(store: str) -> None:
         line = memory.observe("A child says hello.")
         assert memory.recall(line.text, 3)
 
-    with opened(store) as memory:
+    with open_memory(store) as memory:
         threads = [threading.Thread(target=talk, args=(who,)) for who in range(len(written))]
         for thread in threads:
             thread.start()
-        well = [sound(forked(work)) for _ in range(12)]
+        well = [exits_cleanly(fork_child(work)) for _ in range(12)]
         over.set()
         for thread in threads:
             thread.join()
@@ -118,7 +118,7 @@ def crowded(store: str) -> None:
 def talking(store: str) -> None:
     """Fork a child in the middle of a reply, which the parent reads to its end."""
     parent = ScriptedLLM(["Hello from the parent."])
-    with Chat(opened(store), llm=parent, scribe=ExtractiveScribe()) as chat:
+    with Chat(open_memory(store), llm=parent, scribe=ExtractiveScribe()) as chat:
         reply = chat.reply("My sister Mia moved to Lisbon in May.")
         next(reply)
 
@@ -129,7 +129,7 @@ def talking(store: str) -> None:
             chat.end(remember=True)
             assert chat.wait(LIMIT)
 
-        well = sound(forked(work))
+        well = exits_cleanly(fork_child(work))
         assert "".join(reply)
         lines = list(chat.memory.lines())
         said = [line.text for line in lines if line.role == "assistant"]
@@ -144,17 +144,17 @@ def interrupted(store: str) -> None:
         if frame.f_code.co_filename != fork_guard.__file__:
             return None
         if event == "line":
-            children.append(forked(lambda: None))
+            children.append(fork_child(lambda: None))
         return handle
 
-    with opened(store) as memory:
+    with open_memory(store) as memory:
         faulthandler.dump_traceback_later(LIMIT, exit=True)
         sys.settrace(handle)
         memory.observe("The parent says hello.")
-        children.append(forked(lambda: None))
+        children.append(fork_child(lambda: None))
         sys.settrace(None)
         faulthandler.cancel_dump_traceback_later()
-        well = [sound(child) for child in children]
+        well = [exits_cleanly(child) for child in children]
         print(len(list(memory.lines())), memory.store.check("alice"), len(well) > 10 and all(well))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from everthread.errors import EverthreadError
 from everthread.stores.sqlite.store import SQLiteStore
 
-SOURCE = r"""
+LIBRARY_SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ def build_library(folder: Path) -> Path | None:
         return None
     made = folder / "full_once.so"
     command = [compiler, "-shared", "-fPIC", "-o", str(made), "-x", "c", "-", "-ldl"]
-    subprocess.run(command, input=SOURCE, text=True, check=True)
+    subprocess.run(command, input=LIBRARY_SOURCE, text=True, check=True)
     return made
 
 

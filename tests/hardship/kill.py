@@ -28,7 +28,7 @@ MAX_LINES = 6  # acknowledged before the time of MAX_LIFE_S begins
 ROUNDS_PER_BANK = 25  # checking takes longer as a bank grows
 
 
-def opened(folder: Path) -> Memory:
+def open_memory(folder: Path) -> Memory:
     return Memory.open("alice", store=folder, embedder=HashEmbedder())
 
 
@@ -45,7 +45,7 @@ def child(mode: str, folder: Path, number: int) -> None:
     texts = (f"zq{number}x{n}end is what was said, {'blah ' * chance.randrange(60)}indeed" for n in count())
     say("ready")
     sys.stdin.readline()
-    with opened(folder) as memory:
+    with open_memory(folder) as memory:
         while True:
             if mode == "many":
                 batch = [
@@ -73,7 +73,7 @@ class Reported:
     forgetting: dict[int, str] = field(default_factory=dict)
     forgot: dict[int, str] = field(default_factory=dict)
 
-    def hear(self, output: str) -> int:
+    def add_output(self, output: str) -> int:
         """Record the output of one child, without an incomplete last line; return the number of lines it stored."""
         lines = [line for line in output.splitlines(keepends=True) if line.endswith("\n")]
         for line in lines:
@@ -115,7 +115,7 @@ def kill(process: subprocess.Popen[str], lines: int, life: float) -> str:
 
 def compare(folder: Path, reported: Reported, number: int) -> None:
     """Compare the bank with the reports of its children."""
-    with opened(folder) as memory:
+    with open_memory(folder) as memory:
         lines = {line.seq: line.text for line in memory.lines()}
         assert len(set(lines.values())) == len(lines), "a line is there twice"
         missing = {seq: text for seq, text in reported.kept.items() if lines.get(seq) != text}
@@ -145,13 +145,13 @@ def run(rounds: int, folder: Path, seed: int = 0) -> Outcome:
         if number and banks[number] != banks[number - 1]:
             reported = Reported()
         before = len(reported.kept)
-        kept = reported.hear(kill(process, chance.randrange(MAX_LINES), chance.uniform(0, MAX_LIFE_S)))
+        kept = reported.add_output(kill(process, chance.randrange(MAX_LINES), chance.uniform(0, MAX_LIFE_S)))
         compare(banks[number], reported, number)
         assert len(reported.kept) == before + kept
         outcome.rounds += 1
         outcome.acknowledged += kept
         outcome.idle += kept == 0
-        with opened(banks[number]) as memory:  # lines of this round that the child did not report
+        with open_memory(banks[number]) as memory:  # lines of this round that the child did not report
             unsaid = {line.seq: line.text for line in memory.lines() if line.seq not in reported.kept}
         outcome.unacknowledged += len(unsaid)
         reported.kept.update(unsaid)

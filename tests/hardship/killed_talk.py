@@ -25,11 +25,11 @@ CAPTAIN = Character("Captain", person="Nora")
 States = list[list[str]]
 
 
-def opened(folder: Path) -> Memory:
+def open_memory(folder: Path) -> Memory:
     return Memory.open("alice", store=folder, embedder=HashEmbedder(64))
 
 
-def talking(memory: Memory, number: int) -> Chat:
+def open_chat(memory: Memory, number: int) -> Chat:
     replies = (f"zr{number}x{n} is what I say to you." for n in range(10**6))
     return Chat(memory, CAPTAIN, ScriptedLLM(replies, context=2400), scribe=ExtractiveScribe(), session="s")
 
@@ -42,7 +42,7 @@ def child(folder: Path, number: int) -> None:
     chance = random.Random(number)
     print("ready", flush=True)
     sys.stdin.readline()
-    with opened(folder) as memory, talking(memory, number) as chat:
+    with open_memory(folder) as memory, open_chat(memory, number) as chat:
         for step in range(10**6):
             active = [line.text for line in chat.lines]
             said, place = f"zq{number}x{step} is what I say.", chance.randrange(max(len(active), 1))
@@ -89,9 +89,9 @@ def kill(folder: Path, number: int, steps: int, life: float) -> list[States]:
 
 def compare(folder: Path, last: States, number: int) -> None:
     """Compare the bank with the child's last report, and continue the conversation."""
-    with opened(folder) as memory:
+    with open_memory(folder) as memory:
         assert memory.store.check("alice") == []
-        with talking(memory, 10**6 + number) as chat:
+        with open_chat(memory, 10**6 + number) as chat:
             active = [line.text for line in chat.lines]
             assert any(_same(active, state) for state in last), (active, last)
             shown = memory.context("What is it that I say to you?", 20_000, gate=False).text

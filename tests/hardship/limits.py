@@ -16,7 +16,7 @@ from everthread.testing import HashEmbedder
 UNPRIVILEGED_UID = 65_534  # without rights
 
 
-def opened(folder: Path) -> Memory:
+def open_memory(folder: Path) -> Memory:
     return Memory.open("alice", store=folder, embedder=HashEmbedder())
 
 
@@ -25,7 +25,7 @@ def full(folder: Path, batch: int) -> dict[str, object]:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     kept: list[int] = []
-    with opened(folder) as memory:
+    with open_memory(folder) as memory:
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
         try:
             while True:
@@ -45,10 +45,10 @@ def forget(folder: Path) -> dict[str, object]:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     failure = None
-    with opened(folder) as memory:
+    with open_memory(folder) as memory:
         memory.observe_many([NewLine(f"Line {n} {os.urandom(600).hex()}.") for n in range(400)])
         seq = memory.observe("The zqxcanary sings.").seq
-    with opened(folder) as memory:
+    with open_memory(folder) as memory:
         resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))
         try:
             memory.forget(seq=seq)
@@ -57,7 +57,7 @@ def forget(folder: Path) -> dict[str, object]:
         shown = [hit.line.text for hit in memory.recall("zqxcanary sings") if "zqxcanary" in hit.line.text]
         unsound = memory.store.check("alice")
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    with opened(folder) as memory:
+    with open_memory(folder) as memory:
         sound = memory.store.check("alice")
     return {"error": failure, "shown": shown, "unsound": unsound, "sound": sound}
 
@@ -68,7 +68,7 @@ def readonly(folder: Path) -> dict[str, object]:
     if os.geteuid() == 0:
         os.setuid(UNPRIVILEGED_UID)
     try:
-        with opened(folder) as memory:
+        with open_memory(folder) as memory:
             memory.observe("Can't be.")
     except EverthreadError as error:
         return {"error": [type(error).__name__, str(error)]}

@@ -20,7 +20,7 @@ class Quiet(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def answering(handler: type[Quiet]) -> Iterator[str]:
+def serve_handler(handler: type[Quiet]) -> Iterator[str]:
     """Serve a handler, each connection in a thread of its own; yield the URL."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
@@ -35,7 +35,7 @@ def answering(handler: type[Quiet]) -> Iterator[str]:
 
 
 @contextmanager
-def serving(app: ASGIApp) -> Iterator[str]:
+def serve_app(app: ASGIApp) -> Iterator[str]:
     """Serve an app with uvicorn; yield the URL."""
     with socket.create_server(("127.0.0.1", 0)) as taken:  # earlier connections wait
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", lifespan="on"))

@@ -29,7 +29,7 @@ GIVEN = os.environ.get("EVERTHREAD_TEST_POSTGRES", "")
 
 
 @contextmanager
-def running() -> Iterator[str]:
+def run_server() -> Iterator[str]:
     """Yield the URL of a running server."""
     if GIVEN:
         yield GIVEN
@@ -45,7 +45,7 @@ def database(server: str, how: LiteralString = "") -> Iterator[str]:
     with psycopg.connect(server, autocommit=True) as db:
         db.execute(sql.SQL("CREATE DATABASE {} {}").format(sql.Identifier(name), sql.SQL(how)))
     try:
-        yield url(server, dbname=name)
+        yield build_url(server, dbname=name)
     finally:
         with psycopg.connect(server, autocommit=True) as db:
             db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
@@ -67,7 +67,7 @@ def role(server: str) -> Iterator[str]:
             db.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
 
 
-def url(server: str, **changes: str) -> str:
+def build_url(server: str, **changes: str) -> str:
     """Return the server's URL with some parts changed."""
     parts = conninfo_to_dict(make_conninfo(server, **changes))
     user, host = parts.pop("user", "postgres"), str(parts.pop("host", "localhost"))

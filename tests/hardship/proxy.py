@@ -30,7 +30,7 @@ class Proxy:
         self._listening.bind(str(self._folder / f".s.PGSQL.{self._port}"))
         self._listening.listen(64)
         self._open: list[socket.socket] = [self._listening]
-        self.url = postgres.url(server, host=str(self._folder))
+        self.url = postgres.build_url(server, host=str(self._folder))
         self.fault: Callable[[], bool] | None = None
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -80,12 +80,12 @@ class Proxy:
         server = self._connect()
         deaf = threading.Event()
         threading.Thread(target=self._back, args=(server, client, deaf), daemon=True).start()
-        hello = exactly(client, 4)
-        server.sendall(hello + exactly(client, int.from_bytes(hello) - 4))
+        hello = read_exactly(client, 4)
+        server.sendall(hello + read_exactly(client, int.from_bytes(hello) - 4))
         prepared: dict[bytes, str] = {}
         writing = False
-        for _, message in messages(client):
-            done = statement(message, prepared)
+        for _, message in read_messages(client):
+            done = get_statement(message, prepared)
             if done.startswith("BEGIN"):
                 writing = "READ ONLY" not in done
             if done == "COMMIT" and writing and self.fault is not None:
@@ -108,12 +108,12 @@ class Pooler(Proxy):
     """Alternates the transactions of a client between two connections."""
 
     def _serve(self, client: socket.socket) -> None:
-        hello = exactly(client, 4)
-        hello += exactly(client, int.from_bytes(hello) - 4)
+        hello = read_exactly(client, 4)
+        hello += read_exactly(client, int.from_bytes(hello) - 4)
         servers = [self._connect(), self._connect()]
         for server in servers:
             server.sendall(hello)
-            for kind, message in messages(server):
+            for kind, message in read_messages(server):
                 if kind == b"K":  # another number, because the client has no single process
                     message = message[:5] + b"\x00\x00\x00\x01" + message[9:]
                 if server is servers[0]:
@@ -127,7 +127,7 @@ class Pooler(Proxy):
         halves = dict.fromkeys((client, *servers), b"")
         while True:
             for end in select.select([client, servers[0]], [], [])[0]:
-                whole, halves[end] = split(halves[end] + received(end))
+                whole, halves[end] = split_messages(halves[end] + receive(end))
                 for message in whole:
                     if end is client:
                         between = message[:1] in (b"Q", b"S")
@@ -140,7 +140,7 @@ class Pooler(Proxy):
                         servers.reverse()
 
 
-def statement(message: bytes, prepared: dict[bytes, str]) -> str:
+def get_statement(message: bytes, prepared: dict[bytes, str]) -> str:
     """Return the statement that a client's message runs, or an empty text.
 
     Args:
@@ -156,13 +156,13 @@ def statement(message: bytes, prepared: dict[bytes, str]) -> str:
     return prepared.get(body.split(b"\0")[1], "") if kind == b"B" else ""
 
 
-def received(end: socket.socket) -> bytes:
+def receive(end: socket.socket) -> bytes:
     if data := end.recv(65536):
         return data
     raise EOFError
 
 
-def split(data: bytes) -> tuple[list[bytes], bytes]:
+def split_messages(data: bytes) -> tuple[list[bytes], bytes]:
     """Split data into complete messages of the protocol and the rest."""
     whole = []
     while len(data) >= 5 and len(data) > (length := int.from_bytes(data[1:5])):
@@ -171,14 +171,14 @@ def split(data: bytes) -> tuple[list[bytes], bytes]:
     return whole, data
 
 
-def messages(source: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+def read_messages(source: socket.socket) -> Iterator[tuple[bytes, bytes]]:
     """Yield the protocol's messages, each as its kind and its bytes."""
     while True:
-        head = exactly(source, 5)
-        yield head[:1], head + exactly(source, int.from_bytes(head[1:]) - 4)
+        head = read_exactly(source, 5)
+        yield head[:1], head + read_exactly(source, int.from_bytes(head[1:]) - 4)
 
 
-def exactly(source: socket.socket, length: int) -> bytes:
+def read_exactly(source: socket.socket, length: int) -> bytes:
     data = b""
     while len(data) < length:
         more = source.recv(length - len(data))

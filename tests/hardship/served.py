@@ -31,7 +31,7 @@ PIECES = 10
 PATIENCE = 120.0  # seconds; a busy machine is slow
 
 
-def made(folder: str, settings: Settings) -> FastAPI:
+def create_test_app(folder: str, settings: Settings) -> FastAPI:
     """Return the app with routes for tests.
 
     `/slow` streams for a second, `/quiet` begins and waits, `/flood` streams more than any socket buffers, `/sleep`
@@ -104,7 +104,7 @@ class Served:
 
 
 @contextmanager
-def started(*arguments: str) -> Iterator[Served]:
+def start_command(*arguments: str) -> Iterator[Served]:
     """Start a command, and yield its server once it prints its address."""
     process = subprocess.Popen(
         [sys.executable, "-W", "error", *arguments],
@@ -128,9 +128,9 @@ def started(*arguments: str) -> Iterator[Served]:
 
 
 @contextmanager
-def served(folder: Path, limits: dict[str, float] | None = None, **settings: Any) -> Iterator[Served]:
+def serve_folder(folder: Path, limits: dict[str, float] | None = None, **settings: Any) -> Iterator[Served]:
     """Start a server for the banks of a folder, with these limits in seconds and these settings."""
-    with started(__file__, str(folder), json.dumps(limits or {}), json.dumps(settings)) as running:
+    with start_command(__file__, str(folder), json.dumps(limits or {}), json.dumps(settings)) as running:
         yield running
 
 
@@ -147,7 +147,7 @@ def main() -> None:
     logs.install("info")
     with runner.open_socket("127.0.0.1", 0) as taken:
         runner.run(
-            lambda: made(folder, Settings(**settings)),
+            lambda: create_test_app(folder, Settings(**settings)),
             taken,
             limits=ConnectionLimits(**limits),
             on_listening=lambda: print(

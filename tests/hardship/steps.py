@@ -16,7 +16,7 @@ from hardship import forked
 CALLS = ("unlink", "fsync")
 
 
-def taken(work: Callable[[], object], report: Path, last: int | None = None) -> list[str]:
+def record_steps(work: Callable[[], object], report: Path, last: int | None = None) -> list[str]:
     """Run `work` in a forked child; return its steps: "unlink NAME", "fsync NAME" and SQL statements.
 
     Args:
@@ -54,7 +54,7 @@ def taken(work: Callable[[], object], report: Path, last: int | None = None) -> 
         sqlite3.connect = connect  # type: ignore[assignment]
         work()
 
-    ended = forked.sound(forked.forked(child))
+    ended = forked.exits_cleanly(forked.fork_child(child))
     assert ended == (last is None)
     found: list[str] = json.loads(report.read_text())
     return found

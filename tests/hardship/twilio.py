@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import httpx
 
-from hardship.loopback import Quiet, answering
+from hardship.loopback import Quiet, serve_handler
 
 TOKEN, ACCOUNT, URL = "12345", "AC0123456789abcdef0123456789abcdef", "https://bot.example.com/sms"
 ALICE, BOT = "+14158675309", "+18005551212"
@@ -114,6 +114,6 @@ def api() -> Iterator[Api]:
             self.end_headers()
             self.wfile.write(data)
 
-    with answering(Handler) as url:
+    with serve_handler(Handler) as url:
         told = Api(url)
         yield told

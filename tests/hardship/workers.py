@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 from hardship import PATIENCE
-from hardship.served import Served, started, wait_until
+from hardship.served import Served, start_command, wait_until
 
 
 def alive(at: Path) -> bool:
@@ -56,7 +56,7 @@ def two_workers(store: Path, model: str, *more: str) -> Iterator[Workers]:
         os.environ["TMPDIR"] = folder
         try:
             command = ("-m", "everthread", "--embedder", "hash", "--store", str(store), "serve", "--port", "0")
-            with started(*command, "--workers", "2", "--model", f"{model}#m", *more) as served:
+            with start_command(*command, "--workers", "2", "--model", f"{model}#m", *more) as served:
                 workers = Workers(served, Path(folder))
                 wait_until(lambda: sum(map(alive, workers.sockets())) == 2, PATIENCE)
                 for each in workers.sockets():

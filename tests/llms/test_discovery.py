@@ -20,7 +20,7 @@ def answering(body: bytes, status: int = 200) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-    with loopback.answering(Handler) as url:
+    with loopback.serve_handler(Handler) as url:
         yield url
 
 

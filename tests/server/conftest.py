@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fastapi.testclient import TestClient
 from hardship import llm
-from hardship.loopback import serving
+from hardship.loopback import serve_app
 
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
@@ -64,7 +64,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as model_server:
         services = Services(store, HashEmbedder(512), OpenAICompatible(model_server.url, "m"), Default())
-        with serving(create_app(services)) as url:
+        with serve_app(create_app(services)) as url:
             yield url
     store.close()
 
@@ -72,7 +72,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def url_without_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
-    with serving(create_app(Services(store, HashEmbedder(512), None, Default()))) as url:
+    with serve_app(create_app(Services(store, HashEmbedder(512), None, Default()))) as url:
         yield url
     store.close()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from hardship import PATIENCE, web
-from hardship.served import Served, served, wait_until
+from hardship.served import Served, serve_folder, wait_until
 
 LINE = "/api/v1/banks/alice/lines"
 HALF_OPEN = 1000
@@ -21,7 +21,7 @@ HANGS = 10 * PATIENCE  # seconds that a half-open connection may hold on, where 
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Served]:
-    with served(tmp_path, {"head_timeout_s": 1.0, "write_timeout_s": 1.0}, body_timeout_s=1.0) as made:
+    with serve_folder(tmp_path, {"head_timeout_s": 1.0, "write_timeout_s": 1.0}, body_timeout_s=1.0) as made:
         yield made
 
 
@@ -229,7 +229,10 @@ def test_a_thousand_half_open_streams_do_not_block_others(tmp_path: Path, many_f
         b'Content-Length: 100\r\n\r\n{"te',
         "a stream that is not read": b"GET /quiet HTTP/1.1\r\n" + host + b"\r\n",
     }[sent]
-    with served(tmp_path, {"head_timeout_s": HANGS}, body_timeout_s=HANGS) as running, contextlib.ExitStack() as stack:
+    with (
+        serve_folder(tmp_path, {"head_timeout_s": HANGS}, body_timeout_s=HANGS) as running,
+        contextlib.ExitStack() as stack,
+    ):
         for _ in range(many_files):
             raw = stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE))
             raw.sendall(half)
@@ -238,7 +241,10 @@ def test_a_thousand_half_open_streams_do_not_block_others(tmp_path: Path, many_f
 
 
 def test_idle_connections_are_closed_when_there_are_too_many(tmp_path: Path) -> None:
-    with served(tmp_path, {"head_timeout_s": 60.0, "max_connections": 50}) as running, contextlib.ExitStack() as stack:
+    with (
+        serve_folder(tmp_path, {"head_timeout_s": 60.0, "max_connections": 50}) as running,
+        contextlib.ExitStack() as stack,
+    ):
         idle = [
             stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE))
             for _ in range(200)

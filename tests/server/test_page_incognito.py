@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from hardship import llm, web
-from hardship.loopback import serving
+from hardship.loopback import serve_app
 from playwright.sync_api import Browser, Page, Route, expect
 
 from everthread.llms.openai_compatible import OpenAICompatible
@@ -88,7 +88,7 @@ def test_a_restarted_server_accepts_nothing_that_was_typed_in_incognito(
         def started() -> Services:
             return Services(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
 
-        with serving(create_app(started())) as first, serving(create_app(started())) as second:
+        with serve_app(create_app(started())) as first, serve_app(create_app(started())) as second:
             enter_incognito(tab, first, "restarted")
             tab.fill("#message", SECRET)
 

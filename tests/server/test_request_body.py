@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from hardship.served import served
+from hardship.served import serve_folder
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -67,7 +67,7 @@ def test_the_key_is_checked_before_the_body(restricted: tuple[TestClient, KeySto
 @pytest.mark.parametrize("expects", [b"", b"Expect: 100-continue\r\n"])
 def test_without_a_key_a_body_is_rejected_before_it_is_sent(tmp_path: Path, expects: bytes) -> None:
     with (
-        served(tmp_path, key_required=True) as running,
+        serve_folder(tmp_path, key_required=True) as running,
         socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw,
     ):
         raw.sendall(

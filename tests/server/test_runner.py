@@ -21,7 +21,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 from hardship import PATIENCE
-from hardship.served import PIECES, served, started, wait_until
+from hardship.served import PIECES, serve_folder, start_command, wait_until
 from hardship.web import get, post
 from uvicorn.server import ServerState
 
@@ -42,7 +42,7 @@ def run_refused(*arguments: str) -> str:
 
 
 def test_the_server_runs_without_key_and_model_and_stops_on_a_signal(tmp_path: Path) -> None:
-    with started(*COMMAND, str(tmp_path), "serve", "--port", "0") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         assert post(line, json={"text": "My sister Mia moved to Lisbon."}).status_code == 201
         assert get(f"{line}/1").json()["text"] == "My sister Mia moved to Lisbon."
@@ -58,7 +58,7 @@ def test_the_server_runs_without_key_and_model_and_stops_on_a_signal(tmp_path: P
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_response_in_progress_is_finished_at_shutdown(tmp_path: Path, number: signal.Signals) -> None:
-    with served(tmp_path) as running:
+    with serve_folder(tmp_path) as running:
         with httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer:
             pieces = answer.iter_lines()
             assert next(pieces) == "data: 0"
@@ -81,7 +81,7 @@ def is_reachable(port: int) -> bool:
 
 def test_shutdown_waits_only_for_its_timeout(tmp_path: Path) -> None:
     with (
-        served(tmp_path, {"shutdown_timeout_s": 0}) as running,
+        serve_folder(tmp_path, {"shutdown_timeout_s": 0}) as running,
         httpx.stream("GET", f"{running.url}/slow", timeout=PATIENCE) as answer,
     ):
         pieces = answer.iter_lines()
@@ -109,7 +109,7 @@ def test_a_public_address_without_a_key_is_refused(tmp_path: Path, host: str) ->
 
 def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path) -> None:
     secret = KeyStore(tmp_path / "server.sqlite").create("phone")
-    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", "0.0.0.0") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         assert post(line, json={"text": "hello"}).status_code == 401
         key = {"Authorization": f"Bearer {secret}"}
@@ -118,7 +118,7 @@ def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path
 
 
 def test_a_key_can_be_required_on_this_machine_too(tmp_path: Path) -> None:
-    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--require-key") as running:
         assert get(f"{running.url}/api/v1/models").status_code == 401
         assert get(f"{running.url}/api/v1/about").json()["key_required"] is True
         assert running.stop() == 0
@@ -127,14 +127,14 @@ def test_a_key_can_be_required_on_this_machine_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wait", [0.0, 0.05, 0.3])
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_startup_stops_the_server_cleanly(tmp_path: Path, signal_number: int, wait: float) -> None:
-    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--model", "none") as running:
         time.sleep(wait)
         assert running.stop(signal_number) == 0
     assert all(line["level"] == "info" for line in running.log)
 
 
 def test_several_workers_answer_and_see_each_others_lines(tmp_path: Path) -> None:
-    with started(*COMMAND, str(tmp_path), "serve", "--port", "0", "--workers", "2") as running:
+    with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--workers", "2") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         for number in range(1, 21):
             with httpx.Client(timeout=PATIENCE) as client:  # a connection of its own, which either may take up
@@ -211,7 +211,7 @@ def test_the_browser_is_opened_at_the_page(tmp_path: Path) -> None:
     before = os.environ.get("BROWSER")
     os.environ["BROWSER"] = str(browser)
     try:
-        with started(*COMMAND, str(tmp_path / "store"), "serve", "--port", "0", "--open") as running:
+        with start_command(*COMMAND, str(tmp_path / "store"), "serve", "--port", "0", "--open") as running:
             wait_until(lambda: opened.exists() and opened.read_text(encoding="utf-8"))
             assert opened.read_text(encoding="utf-8").strip() == running.url
             assert running.stop() == 0
@@ -223,7 +223,7 @@ def test_the_browser_is_opened_at_the_page(tmp_path: Path) -> None:
 
 
 def test_the_number_of_threads_follows_the_setting(tmp_path: Path) -> None:
-    with served(tmp_path, max_threads=3) as running:
+    with serve_folder(tmp_path, max_threads=3) as running:
         busy = [threading.Thread(target=get, args=(f"{running.url}/sleep",)) for _ in range(6)]
         for thread in busy:
             thread.start()

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 import httpx
 import pytest
 from hardship import PATIENCE
-from hardship.served import Served, served, wait_until
+from hardship.served import Served, serve_folder, wait_until
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -62,17 +62,17 @@ def begin_upload(server: Served, temporary_folder: Path) -> socket.socket:
 
 
 def test_an_upload_of_a_killed_server_is_removed_by_the_next_server(tmp_path: Path, temporary_folder: Path) -> None:
-    with served(tmp_path / "banks") as killed, begin_upload(killed, temporary_folder):
+    with serve_folder(tmp_path / "banks") as killed, begin_upload(killed, temporary_folder):
         killed.process.kill()
         killed.process.wait()
     assert list(temporary_folder.glob(f"{FOLDER_PREFIX}*"))
-    with served(tmp_path / "banks"):
+    with serve_folder(tmp_path / "banks"):
         wait_until(lambda: not list(temporary_folder.glob(f"{FOLDER_PREFIX}*")))
 
 
 def test_an_upload_in_progress_is_not_removed_by_another_server(tmp_path: Path, temporary_folder: Path) -> None:
-    with served(tmp_path / "banks") as running, begin_upload(running, temporary_folder) as raw:
-        with served(tmp_path / "other") as other:
+    with serve_folder(tmp_path / "banks") as running, begin_upload(running, temporary_folder) as raw:
+        with serve_folder(tmp_path / "other") as other:
             assert other.stop() == 0  # which it does once it has begun, and swept
         raw.sendall(b"Bob: Hi, Ann.\n")
         answer = b"".join(iter(lambda: raw.recv(65_536), b""))
@@ -85,7 +85,7 @@ def test_an_upload_in_progress_is_not_removed_by_another_server(tmp_path: Path, 
 def test_a_client_that_disconnects_during_an_upload_causes_no_server_error(
     tmp_path: Path, temporary_folder: Path, path: str
 ) -> None:
-    with served(tmp_path / "banks") as running:
+    with serve_folder(tmp_path / "banks") as running:
         with socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw:
             raw.sendall(
                 f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"

@@ -183,7 +183,7 @@ def test_a_process_killed_at_any_step_has_applied_all_consequences_or_none(tmp_p
 
         with Memory.open("alice", store=folder, embedder=HashEmbedder(), recipe="default") as memory:
             fill(memory)
-        found = steps.taken(work, folder.with_suffix(".steps"), last)
+        found = steps.record_steps(work, folder.with_suffix(".steps"), last)
         with Memory.open("alice", store=folder, embedder=HashEmbedder(), recipe="default") as memory:
             assert memory.store.check("alice") == []
             return found, ([line.seq for line in memory.lines()], queue_and_pins(memory))

@@ -318,7 +318,7 @@ def test_a_missing_bank_is_reported_before_anything_is_moved(tmp_path: Path, url
     assert words in json.loads(result.stdout)["error"]
     assert not (tmp_path / "new").exists()
     assert "there is no folder" in cli("move", tmp_path / "nowhere", url).stderr
-    with_password = postgres.url(url, password="zqxsecret")
+    with_password = postgres.build_url(url, password="zqxsecret")
     result = cli("move", with_password, tmp_path / "new", "-b", "nobody")
     assert f"there is no bank 'nobody' in {url}" in result.stderr
     assert "zqxsecret" not in result.output

@@ -39,7 +39,7 @@ def texts(memory: Memory) -> list[str]:
 
 
 def url_of(store: PostgresStore) -> str:
-    return postgres.url(store.database.conninfo)
+    return postgres.build_url(store.database.conninfo)
 
 
 @pytest.fixture(scope="module")
@@ -360,7 +360,7 @@ def test_many_processes_and_threads_write_shared_and_separate_banks(store: Postg
     for bank, whose in (("alice", range(PROCESSES)), *((f"bank {who}", [who]) for who in range(PROCESSES))):
         lines = list(opened(store, bank).lines())
         assert [line.seq for line in lines] == list(range(1, len(whose) * THREADS * LINES + 1))
-        assert all(crowd.whole(line.text) for line in lines)
+        assert all(crowd.is_complete(line.text) for line in lines)
         said = {tuple(map(int, line.text.split()[2].split("-"))) for line in lines}
         assert said == {(p, t, n) for p in whose for t in range(THREADS) for n in range(LINES)}
         assert store.check(bank) == []

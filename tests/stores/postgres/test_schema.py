@@ -78,7 +78,7 @@ def test_pgvector_may_be_in_its_own_schema(postgres_server: str) -> None:
         run(url, 'CREATE SCHEMA "ex tensions"', 'CREATE EXTENSION vector SCHEMA "ex tensions"')
         schema.migrate(Database(url))
         schema.secure(Database(url), role)
-        for each in (url, postgres.url(url, user=role, password=SECRET)):
+        for each in (url, postgres.build_url(url, user=role, password=SECRET)):
             with opened(each, each) as memory:
                 memory.observe("The kettle sings.")
                 (hit,) = memory.recall("the kettle sings")
@@ -157,7 +157,7 @@ def test_a_secured_role_has_the_same_access_to_tables_of_later_migrations(
         add_migration(monkeypatch)
         schema.migrate(Database(url))
         run(url, "INSERT INTO everthread.more VALUES ('alice'), ('bob')")
-        store = PostgresStore(postgres.url(url, user=role, password=SECRET))
+        store = PostgresStore(postgres.build_url(url, user=role, password=SECRET))
         with store.database.read_transaction("alice") as db:
             assert db.execute("SELECT bank_id FROM everthread.more").fetchall() == [("alice",)]
         store.close()
@@ -187,7 +187,7 @@ def test_tables_of_the_first_version_are_migrated_with_their_rows(
             opened(url)
         assert schema.migrate(Database(url)) == 1
         assert schema.migrate(Database(url)) == 0
-        for each in (url, postgres.url(url, user=role, password=SECRET)):
+        for each in (url, postgres.build_url(url, user=role, password=SECRET)):
             with opened(each) as memory:
                 assert memory.store.buffer("alice", "before") == [(1, 2)]
                 line = memory.observe("The kettle sings.", session="s")

@@ -81,20 +81,26 @@ def test_a_wrong_password_is_a_configuration_error() -> None:
         rules.write_text(f"local all ann scram-sha-256\nlocal all bob reject\n{rules.read_text()}")
         run(own.url, "CREATE ROLE ann LOGIN PASSWORD 'right'", "CREATE ROLE bob LOGIN")
         run(own.url, "SELECT pg_reload_conf()")
-        while accepts_login(postgres.url(own.url, user="bob")):
+        while accepts_login(postgres.build_url(own.url, user="bob")):
             time.sleep(0.02)
         for password in (SECRET, ""):
-            wrong = postgres.url(own.url, user="ann", password=password)
+            wrong = postgres.build_url(own.url, user="ann", password=password)
             assert_refused(wrong, ConfigError, r"postgresql://ann@.*pass.*; check the user and the password of the URL")
             with closing(PostgresStore(wrong, timeout_s=2 * PATIENCE)) as store:  # a retry would not help
                 assert_refused(store, ConfigError, "check the user and the password of the URL")
-        assert_refused(postgres.url(own.url, user="bob"), ConfigError, "let this user in, in the server's pg_hba.conf")
-        assert_refused(postgres.url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user')
+        assert_refused(
+            postgres.build_url(own.url, user="bob"), ConfigError, "let this user in, in the server's pg_hba.conf"
+        )
+        assert_refused(
+            postgres.build_url(own.url, user="carl"), ConfigError, 'role "carl" does not exist; check the user'
+        )
 
 
 def test_a_missing_database_is_reported_with_the_command_that_creates_it(postgres_server: str) -> None:
     assert_refused(
-        postgres.url(postgres_server, dbname="nowhere"), ConfigError, '"nowhere" does not exist; create it with: c'
+        postgres.build_url(postgres_server, dbname="nowhere"),
+        ConfigError,
+        '"nowhere" does not exist; create it with: c',
     )
 
 
@@ -155,7 +161,7 @@ def test_no_tables_are_created_on_a_read_only_server(url: str) -> None:
 
 def test_missing_privileges_are_reported_with_a_remedy(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        as_role = postgres.url(url, user=role, password=SECRET)
+        as_role = postgres.build_url(url, user=role, password=SECRET)
         assert_refused(
             as_role, StoreUnavailable, "permission denied .*; give this user the right, or use the one that ran"
         )
@@ -216,7 +222,7 @@ def secured(postgres_server: str) -> Iterator[tuple[str, str]]:
         schema.migrate(Database(url))
         schema.secure(Database(url), role)
         schema.secure(Database(url), role)  # a second call changes nothing
-        yield url, postgres.url(url, user=role, password=SECRET)
+        yield url, postgres.build_url(url, user=role, password=SECRET)
 
 
 def test_a_secured_role_can_use_every_method_of_a_memory(secured: tuple[str, str]) -> None:

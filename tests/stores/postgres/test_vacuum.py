@@ -222,7 +222,7 @@ def test_a_scrub_reports_tables_for_which_the_role_lacks_the_privilege(postgres_
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
         schema.migrate(Database(url))
         schema.secure(Database(url), role)
-        left = vacuum.scrub(Database(postgres.url(url, user=role, password="zqxsecret")))
+        left = vacuum.scrub(Database(postgres.build_url(url, user=role, password="zqxsecret")))
         assert [line for line in left if "permission denied" in line and "pg_statistic" in line]
         assert "CHECKPOINT wants a member of pg_checkpoint; the server's own next one will do" in left
         assert not [line for line in left if '"line"' in line]  # the role may maintain Everthread's tables

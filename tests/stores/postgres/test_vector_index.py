@@ -164,7 +164,7 @@ def test_a_role_restricted_to_one_bank_uses_the_index_that_the_owner_builds(
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as owned:
         schema.migrate(Database(owned))
         schema.secure(Database(owned), role)
-        bound, owner = PostgresStore(postgres.url(owned, user=role, password="zqxsecret")), PostgresStore(owned)
+        bound, owner = PostgresStore(postgres.build_url(owned, user=role, password="zqxsecret")), PostgresStore(owned)
         memory = opened(bound)
         with caplog.at_level(logging.WARNING):
             memory.observe_many([NewLine(text, "Ann") for text in texts()])

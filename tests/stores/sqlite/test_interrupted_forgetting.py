@@ -37,7 +37,7 @@ def write_to_log(folder: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     folder.mkdir(parents=True)
-    assert not forked.sound(forked.forked(write))
+    assert not forked.exits_cleanly(forked.fork_child(write))
     assert b"zqxcanary" in (folder / "alice.bank-wal").read_bytes()
 
 
@@ -48,7 +48,7 @@ def forget_in_steps(folder: Path, last: int | None = None) -> list[str]:
         with open_memory(folder) as memory:
             memory.forget(everything=True)
 
-    return steps.taken(work, folder.with_suffix(".steps"), last)
+    return steps.record_steps(work, folder.with_suffix(".steps"), last)
 
 
 def files_with_text(folder: Path) -> list[str]:
