@@ -256,8 +256,10 @@ def test_a_file_unlinked_by_another_process_is_created_again(tmp_path: Path, fir
     other.close()
 
 
-def test_a_commit_is_on_disk_when_it_returns() -> None:
-    assert SYNCHRONOUS == "FULL"  # imported directly, because a fixture disables it for all tests
+def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SYNCHRONOUS", SYNCHRONOUS)  # as imported: a fixture turns it off for all tests
+    with closing(opened(tmp_path)) as file, file.write_transaction() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: the log is synced at each commit
 
 
 def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Path) -> None:
