@@ -69,7 +69,7 @@ def filled(folder: Path) -> Services:
     from everthread.memory import Memory
     from everthread.recipes.default import Default
     from everthread.server.services import Services
-    from everthread.testing import ScriptedLLM, words
+    from everthread.testing import ScriptedLLM, split_words
     from everthread.types import NewLine
 
     keeper = Character(
@@ -96,7 +96,7 @@ def filled(folder: Path) -> Services:
             memory.end(f"talk-{days}", at + timedelta(minutes=20))
 
     def slowly(text: str) -> Iterator[str]:
-        for piece in words(text):
+        for piece in split_words(text):
             time.sleep(0.01)
             yield piece
 

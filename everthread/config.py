@@ -203,14 +203,14 @@ def _number(value: object, least: int, called: str) -> int:
 PRICE_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.ASCII)
 
 
-def parse_prices(said: str) -> tuple[float, float] | None:
+def parse_prices(text: str) -> tuple[float, float] | None:
     """Parse the prices of a million tokens, read and written; None for blank text.
 
     Raises:
         ValueError: the text is invalid.
     """
-    if not said.strip():
+    if not text.strip():
         return None
-    if not (found := PRICE_PATTERN.fullmatch(said)):
+    if not (found := PRICE_PATTERN.fullmatch(text)):
         raise ValueError("two prices, of a million tokens read and written: 0.15/0.60")
     return float(found[1]), float(found[2])

@@ -72,7 +72,7 @@ def open_counter(spec: TokenCounter | str | None = None) -> TokenCounter:
 
 
 def open_recipe(
-    spec: Recipe | str | None = None, kept: SavedRecipe | None = None, options: Mapping[str, object] | None = None
+    spec: Recipe | str | None = None, saved: SavedRecipe | None = None, options: Mapping[str, object] | None = None
 ) -> Recipe:
     """Open a recipe by name, with its options as far as they are set.
 
@@ -90,16 +90,16 @@ def open_recipe(
     """
     if isinstance(spec, Recipe):
         return with_options(spec, options or {})
-    if spec is None and kept is not None and kept.name not in RECIPES:
+    if spec is None and saved is not None and saved.name not in RECIPES:
         raise ConfigError(
-            f"the bank keeps the recipe {kept.name!r}, which isn't part of Everthread; give the recipe as an object "
+            f"the bank keeps the recipe {saved.name!r}, which isn't part of Everthread; give the recipe as an object "
             f"(recipe=…), or name one of {', '.join(RECIPES)}"
         )
-    name = spec or (kept.name if kept else config.load().recipe)
+    name = spec or (saved.name if saved else config.load().recipe)
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
     usual = configured_recipes()[name]
-    return with_options(kept.apply(usual) if kept and kept.name == name else usual, options or {})
+    return with_options(saved.apply(usual) if saved and saved.name == name else usual, options or {})
 
 
 def configured_recipes() -> dict[str, Recipe]:

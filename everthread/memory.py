@@ -80,7 +80,7 @@ from everthread.types import (
 
 log = logging.getLogger("everthread")
 
-BATCH = 512  # lines embedded and written together by observe_many: one fsync each
+BATCH_LINES = 512  # lines embedded and written together by observe_many: one fsync each
 
 Progress = Callable[[int], None]
 
@@ -210,7 +210,7 @@ class Memory:
         present = now().astimezone()  # on the speaker's own clock, as far as this machine knows it
         cleaned = iter([clean_line(line, present) for line in lines])
         kept: list[Line] = []
-        while batch := list(islice(cleaned, BATCH)):
+        while batch := list(islice(cleaned, BATCH_LINES)):
             kept += self._write_batch(batch)
             if progress is not None:
                 progress(len(kept))
@@ -378,7 +378,7 @@ class Memory:
     # ------------------------------------------------------- what is remembered
 
     def lines(
-        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
+        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, include_retracted: bool = False
     ) -> Iterator[Line]:
         """Iterate over the lines by number.
 
@@ -396,7 +396,7 @@ class Memory:
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
         behind = min(max(after, 0), MAX_SEQ)
-        return self.store.lines(self.bank, where, after=behind, limit=limit, include_retracted=retracted)
+        return self.store.lines(self.bank, where, after=behind, limit=limit, include_retracted=include_retracted)
 
     def sessions(self) -> list[Session]:
         """Return the conversations, in the order in which they began."""
@@ -472,7 +472,7 @@ class Memory:
 
     # -------------------------------------------------------- what is written of it
 
-    def add_unit(self, unit: NewUnit, *, supersedes: int | None = None, done: ScribeJob | None = None) -> Unit:
+    def add_unit(self, unit: NewUnit, *, supersedes: int | None = None, finished_job: ScribeJob | None = None) -> Unit:
         """Store a unit: a text written about lines.
 
         Args:
@@ -489,12 +489,12 @@ class Memory:
         unit = validation.check_unit(unit)
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= MAX_SEQ):
             raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
-        done = done and validation.check_job(done)
+        finished_job = finished_job and validation.check_job(finished_job)
         vectors = self._encoder.try_embed([unit.text])
         return self.store.put_unit(
             *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
             supersedes=supersedes,
-            finished_job=done,
+            finished_job=finished_job,
         )
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
@@ -516,7 +516,7 @@ class Memory:
             self.bank, validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
         )
 
-    def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
+    def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
         """Return the units that are not retracted, by kind and id.
 
         Args:
@@ -528,25 +528,25 @@ class Memory:
             BadInput: for an invalid kind.
         """
         found = self.store.units(
-            self.bank, () if kind is None else (validation.check_name(kind, "kind"),), only_current=current
+            self.bank, () if kind is None else (validation.check_name(kind, "kind"),), only_current=only_current
         )
         return [unit for unit in found if category in (None, unit.category)]
 
-    def enqueue(self, work: ScribeJob) -> None:
+    def enqueue(self, job: ScribeJob) -> None:
         """Queue a job for a scribe, or update one that failed.
 
         With `jobs`, `add_unit` and `dequeue`, it serves programs that run a scribe of their own. Raises BadInput;
         NotFound if its session doesn't exist.
         """
-        self.store.enqueue(self.bank, validation.check_job(work))
+        self.store.enqueue(self.bank, validation.check_job(job))
 
     def jobs(self) -> list[ScribeJob]:
         """Return the queued jobs, oldest first."""
         return self.store.jobs(self.bank)
 
-    def dequeue(self, work: ScribeJob) -> None:
+    def dequeue(self, job: ScribeJob) -> None:
         """Remove a job from the queue, if it is queued. Raises BadInput."""
-        self.store.dequeue(self.bank, validation.check_job(work))
+        self.store.dequeue(self.bank, validation.check_job(job))
 
     def settings(self) -> dict[str, JSONValue]:
         """Return the bank's settings by name."""
@@ -577,7 +577,7 @@ class Memory:
         """
         self._encoder.resume()
         roles = self.recipe.embedded_roles
-        return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH, progress, roles)
+        return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH_LINES, progress, roles)
 
     def close(self) -> None:
         """Close the files, unless the store was given open, and the reranker's model. A later call opens them again."""

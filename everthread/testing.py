@@ -19,8 +19,8 @@ from everthread.errors import ConfigError, ModelError
 from everthread.llms.streaming import estimate_usage
 from everthread.types import JSONValue, Message, Sampling, Usage, Vector, Vectors
 
-WORD = re.compile(r"\w+")
-PIECE = re.compile(r"\s*\S+|\s+")
+WORD_PATTERN = re.compile(r"\w+")
+PIECE_PATTERN = re.compile(r"\s*\S+|\s+")
 
 
 class HashEmbedder:
@@ -45,7 +45,7 @@ class HashEmbedder:
         return vector
 
     def _fill(self, vector: Vector, text: str) -> None:
-        for word in WORD.findall(text.casefold()):
+        for word in WORD_PATTERN.findall(text.casefold()):
             # Not hash(), which Python salts differently in each process.
             code = int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
             vector[(code >> 1) % self.dim] += 1.0 if code & 1 else -1.0
@@ -63,12 +63,12 @@ class StreamCut:
     error: Exception
 
 
-Scripted = str | Exception | StreamCut | Callable[[Sequence[Message]], str]
+ScriptedReply = str | Exception | StreamCut | Callable[[Sequence[Message]], str]
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split a text into words, each with the space before it."""
-    return PIECE.findall(text)
+    return PIECE_PATTERN.findall(text)
 
 
 class ScriptedLLM:
@@ -81,10 +81,10 @@ class ScriptedLLM:
 
     def __init__(
         self,
-        replies: Iterable[Scripted],
+        replies: Iterable[ScriptedReply],
         *,
         context: int = 8192,
-        pieces: Callable[[str], Iterable[str]] = words,
+        pieces: Callable[[str], Iterable[str]] = split_words,
     ) -> None:
         self.name = "scripted"
         self.context = context
@@ -101,9 +101,9 @@ class ScriptedLLM:
             return self._usage
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> ScriptedStream:
-        reply = self._next(messages)
+        reply = self._next_reply(messages)
         pieces = filter(None, self._pieces(reply.text))
-        return ScriptedStream(tuple(messages), pieces, reply.error, self._used)
+        return ScriptedStream(tuple(messages), pieces, reply.error, self._add_usage)
 
     def complete(
         self,
@@ -111,13 +111,13 @@ class ScriptedLLM:
         schema: Mapping[str, JSONValue] | None = None,
         sampling: Sampling | None = None,
     ) -> str:
-        reply = self._next(messages)
-        self._used(estimate_usage(messages, reply.text))
+        reply = self._next_reply(messages)
+        self._add_usage(estimate_usage(messages, reply.text))
         if reply.error is not None:
             raise reply.error
         return reply.text
 
-    def _next(self, messages: Sequence[Message]) -> _Reply:
+    def _next_reply(self, messages: Sequence[Message]) -> _Reply:
         with self._lock:
             self.prompts.append(tuple(messages))
             reply = next(self._replies, None)
@@ -130,7 +130,7 @@ class ScriptedLLM:
             return _Reply(reply.text, reply.error)
         return _Reply(reply if isinstance(reply, str) else reply(messages))
 
-    def _used(self, usage: Usage) -> None:
+    def _add_usage(self, usage: Usage) -> None:
         with self._lock:
             self._usage += usage
 

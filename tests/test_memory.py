@@ -27,7 +27,7 @@ from everthread.errors import (
     NotFound,
     StoreUnavailable,
 )
-from everthread.memory import BATCH
+from everthread.memory import BATCH_LINES
 from everthread.recall.types import Query
 from everthread.stores.shared_rows import REQUEST_KEY_PREFIX
 from everthread.stores.sqlite.store import MAX_OPEN_BANKS, SQLiteStore
@@ -264,10 +264,12 @@ def test_a_parent_is_named_by_number_or_by_key(memory: Memory) -> None:
 
 def test_an_iterable_is_read_once_and_progress_is_told(memory: Memory) -> None:
     told: list[int] = []
-    kept = memory.observe_many((NewLine(f"Line number {n}.") for n in range(2 * BATCH + 88)), progress=told.append)
-    assert [line.seq for line in kept] == list(range(1, 2 * BATCH + 89))
-    assert told == [BATCH, 2 * BATCH, 2 * BATCH + 88]
-    assert texts(memory.lines(after=2 * BATCH + 86)) == [f"Line number {2 * BATCH + n}." for n in (86, 87)]
+    kept = memory.observe_many(
+        (NewLine(f"Line number {n}.") for n in range(2 * BATCH_LINES + 88)), progress=told.append
+    )
+    assert [line.seq for line in kept] == list(range(1, 2 * BATCH_LINES + 89))
+    assert told == [BATCH_LINES, 2 * BATCH_LINES, 2 * BATCH_LINES + 88]
+    assert texts(memory.lines(after=2 * BATCH_LINES + 86)) == [f"Line number {2 * BATCH_LINES + n}." for n in (86, 87)]
 
 
 def test_no_lines_are_no_lines(memory: Memory) -> None:
@@ -324,7 +326,7 @@ def test_a_corrected_line_inherits_the_key(memory: Memory) -> None:
     memory.observe("Mia lives in Porto.", key="k")
     line = memory.correct(1, "Mia lives in Lisbon.")
     assert (line.seq, line.key) == (2, "k")
-    assert [each.key for each in memory.lines(retracted=True)] == [None, "k"]
+    assert [each.key for each in memory.lines(include_retracted=True)] == [None, "k"]
     assert memory.observe("Mia lives in Porto.", key="k") == line
     again = memory.correct(2, "Mia lives in Lagos.")
     assert memory.observe("Mia lives in Porto.", key="k") == again
@@ -352,7 +354,7 @@ def test_lines_are_replaced_by_one_of_the_same_key(memory: Memory) -> None:
     memory.observe_many([NewLine("First.", key="a"), NewLine("Second.", key="b")])
     (line,) = memory.replace_lines([1, 2], [NewLine("Both.", key="b")])
     assert (line.text, line.key, line.retracted_at) == ("Both.", "b", None)
-    assert [(each.text, each.key) for each in memory.lines(retracted=True)] == [
+    assert [(each.text, each.key) for each in memory.lines(include_retracted=True)] == [
         ("First.", "a"),
         ("Second.", None),
         ("Both.", "b"),
@@ -681,7 +683,7 @@ def test_a_retracted_line_is_never_recalled_again_but_stays_in_the_record(zoo: M
         assert all(line.seq != 2 for hit in zoo.recall(query, 10) for line in (hit.line, *hit.passage))
         assert "penguin" not in zoo.context(query, session="friday", gate=False).text
     assert 2 not in {line.seq for line in zoo.lines()}
-    assert [line for line in zoo.lines(retracted=True) if line.retracted_at] == [gone]
+    assert [line for line in zoo.lines(include_retracted=True) if line.retracted_at] == [gone]
     assert (zoo.stats().lines, zoo.stats().retracted, zoo.stats().pending) == (5, 1, 0)
     assert zoo.store.check("alice") == []
 
@@ -697,7 +699,7 @@ def test_a_line_that_comes_retracted_is_only_kept(zoo: Memory) -> None:
     (gone,) = zoo.observe_many([NewLine("A zebra grazed.", "Ann", session="friday", retracted_at=after(90))])
     assert (gone.seq, gone.retracted_at) == (7, after(90))
     assert list(zoo.lines(after=6)) == []
-    assert list(zoo.lines(after=6, retracted=True)) == [gone]
+    assert list(zoo.lines(after=6, include_retracted=True)) == [gone]
     assert zoo.recall("zebra grazed", 10, where=Filter(session="friday"))
     for hit in zoo.recall("zebra grazed", 10):
         assert gone not in hit.passage
@@ -715,7 +717,7 @@ def test_what_is_not_there_cannot_be_retracted(zoo: Memory, seq: int) -> None:
 def test_a_retracted_line_can_still_be_forgotten(zoo: Memory) -> None:
     zoo.retract(2)
     zoo.forget(seq=2)
-    assert 2 not in {line.seq for line in zoo.lines(retracted=True)}
+    assert 2 not in {line.seq for line in zoo.lines(include_retracted=True)}
     assert (zoo.stats().lines, zoo.stats().retracted) == (5, 0)
     assert zoo.store.check("alice") == []
 
@@ -735,7 +737,7 @@ def test_what_is_forgotten_is_gone_and_the_rest_is_there(zoo: Memory, what: Any,
     receipt = zoo.forget(**what)
     assert (receipt.seqs, receipt.lines) == (ranges, len(gone))
     left = {1, 2, 3, 4, 5, 6} - gone
-    assert {line.seq for line in zoo.lines(retracted=True)} == left == seqs(zoo.recall("giraffe penguin", 10))
+    assert {line.seq for line in zoo.lines(include_retracted=True)} == left == seqs(zoo.recall("giraffe penguin", 10))
     assert zoo.stats().vectors == {"hash-512": len(left)}
     assert zoo.store.check("alice") == []
     assert zoo.observe("Next.").seq == 7  # a number is never used again
@@ -852,19 +854,19 @@ def test_reindex_says_when_the_embedder_is_still_down(tmp_path: Path, moody: Moo
 
 def test_a_reindex_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        memory.observe_many([NewLine(f"Line number {n}.") for n in range(2 * BATCH + 88)])
+        memory.observe_many([NewLine(f"Line number {n}.") for n in range(2 * BATCH_LINES + 88)])
     told: list[int] = []
     with opened(tmp_path, embedder=Moody(calls=2)) as memory:
         with pytest.raises(EmbedderUnavailable):
             memory.reindex(told.append)
-        assert told == [BATCH, 2 * BATCH]
+        assert told == [BATCH_LINES, 2 * BATCH_LINES]
         assert (memory.stats().pending, memory.stats().vectors) == (
             88,
-            {"hash-512": 2 * BATCH + 88, "moody": 2 * BATCH},
+            {"hash-512": 2 * BATCH_LINES + 88, "moody": 2 * BATCH_LINES},
         )
     with opened(tmp_path, embedder=Moody()) as memory:
         assert memory.reindex() == 88
-        assert (memory.stats().pending, memory.stats().vectors) == (0, {"moody": 2 * BATCH + 88})
+        assert (memory.stats().pending, memory.stats().vectors) == (0, {"moody": 2 * BATCH_LINES + 88})
         assert memory.store.check("alice") == []
 
 

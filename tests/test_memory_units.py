@@ -43,7 +43,7 @@ def note(last: int, text: str = "A note.", first: int = 1, kind: str = "note", s
 
 
 def current(memory: Memory, kind: str = "note") -> list[int]:
-    return [unit.id for unit in memory.units(kind, current=True)]
+    return [unit.id for unit in memory.units(kind, only_current=True)]
 
 
 # ---------------------------------------------------------------------------- units
@@ -75,7 +75,7 @@ def test_a_unit_takes_the_place_of_the_one_that_it_supersedes(memory: Memory) ->
     second = memory.add_unit(note(4), supersedes=first.id)
     before, after = memory.units("note")
     assert (before.valid_to, after.valid_to, after.supersedes) == (second.valid_from, None, 1)
-    assert memory.units("note", current=True) == [second]
+    assert memory.units("note", only_current=True) == [second]
     assert memory.stats().units == {"note": 2}
 
 
@@ -94,7 +94,7 @@ def test_what_is_not_current_is_not_superseded_and_nothing_is_kept(memory: Memor
         memory.forget(seq=2)
     before = memory.units()
     with pytest.raises(NotFound, match=r"no current note 1 .* Read the current one and write again"):
-        memory.add_unit(note(6), supersedes=1, done=work)
+        memory.add_unit(note(6), supersedes=1, finished_job=work)
     assert memory.units() == before
     assert memory.jobs() == [work]
 
@@ -109,10 +109,10 @@ def test_a_unit_whose_sources_are_gone_meanwhile_is_not_kept(memory: Memory, how
     else:
         memory.forget(seq=3)
     with pytest.raises(NotFound, match="no line 3 any more, of which a summary was written"):
-        memory.add_unit(note(6, kind="summary", sources=(1, 2, 3)), done=work)
+        memory.add_unit(note(6, kind="summary", sources=(1, 2, 3)), finished_job=work)
     assert memory.units() == []
     assert memory.jobs() == [work]
-    memory.add_unit(note(6, kind="summary", sources=(1, 2, 4)), done=work)
+    memory.add_unit(note(6, kind="summary", sources=(1, 2, 4)), finished_job=work)
     assert memory.jobs() == []
 
 
@@ -188,7 +188,7 @@ def test_no_unit_outlives_a_line_it_was_written_of_and_one_note_at_most_is_curre
                 retracted.add(one)
             else:
                 word = f"zqu{number:03d}"
-                before = memory.units("note", current=True) if step == "note" else []
+                before = memory.units("note", only_current=True) if step == "note" else []
                 unit = note(last, f"{word} it is.", 1 if step == "note" else first, step)
                 memory.add_unit(unit, supersedes=before[0].id if before else None)
                 spans[word] = range(unit.first_seq, last + 1)
@@ -296,7 +296,7 @@ def test_work_is_queued_once_and_done_with_its_unit(memory: Memory) -> None:
     assert memory.stats().queued == 2
     memory.dequeue(first)
     memory.dequeue(first)
-    memory.add_unit(note(6), done=later)
+    memory.add_unit(note(6), finished_job=later)
     assert memory.jobs() == []
 
 

@@ -12,7 +12,7 @@ from everthread.embedders.base import Embedder
 from everthread.errors import ConfigError, LLMUnavailable, ModelError
 from everthread.llms.base import LLM
 from everthread.llms.streaming import estimate_usage
-from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut, words
+from everthread.testing import HashEmbedder, ScriptedLLM, StreamCut, split_words
 from everthread.types import Message, Usage
 
 ASKED = [Message("system", "You are Nemo."), Message("user", "Where are we?")]
@@ -81,8 +81,8 @@ def test_replies_come_in_the_order_of_the_script() -> None:
 
 @given(st.text())
 def test_the_words_of_a_text_are_the_text(text: str) -> None:
-    assert "".join(words(text)) == text
-    assert list(ScriptedLLM([text]).stream(ASKED)) == words(text)
+    assert "".join(split_words(text)) == text
+    assert list(ScriptedLLM([text]).stream(ASKED)) == split_words(text)
 
 
 def test_what_was_asked_is_kept() -> None:

@@ -41,7 +41,7 @@ def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str 
     return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, source_key(old) or key)
 
 
-def in_position_order(lines: Sequence[Line]) -> list[Line]:
+def sort_by_position(lines: Sequence[Line]) -> list[Line]:
     """Order the lines of a session (ascending by seq) by position: a correction takes the corrected line's place."""
     found = [line for line in lines if META_CORRECTS not in line.metadata]
     for line in lines:

@@ -18,7 +18,7 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
 
-MAX_BACKFILL = 32  # lines of earlier processes; more mean another model, or a long outage
+MAX_BACKFILL_LINES = 32  # lines of earlier processes; more mean another model, or a long outage
 
 
 class EmbeddingBacklog:
@@ -70,16 +70,16 @@ class EmbeddingBacklog:
             with self._lock:
                 seqs = self._seqs.difference(exclude)
             lines = self._store.get(self._bank, sorted(seqs)) if seqs and self._store.exists(self._bank) else []
-            dim = self._keep(lines)
+            dim = self._embed_and_store(lines)
             with self._lock:
                 self._seqs -= seqs
             if (
                 dim and not self._looked and self._store.exists(self._bank)
             ):  # checked, because a write would create a forgotten bank again
-                self._keep(self._left(dim))
+                self._embed_and_store(self._read_leftovers(dim))
                 self._looked = True
 
-    def _keep(self, lines: list[Line]) -> int:
+    def _embed_and_store(self, lines: list[Line]) -> int:
         """Embed lines and store their vectors; return the dimension, 0 without vectors."""
         vectors = self._embed([remove_quotes(line.text, line.metadata) for line in lines]) if lines else None
         if not vectors:
@@ -88,11 +88,11 @@ class EmbeddingBacklog:
         self._store.put_vectors(self._bank, self._model, by_seq, lines)  # a line may be forgotten since
         return int(vectors[0].shape[1])
 
-    def _left(self, dim: int) -> list[Line]:
+    def _read_leftovers(self, dim: int) -> list[Line]:
         """Return the lines of earlier processes without a vector, if they are few."""
-        if not 0 < self._store.stats(self._bank, self._model, self._roles).pending <= MAX_BACKFILL:
+        if not 0 < self._store.stats(self._bank, self._model, self._roles).pending <= MAX_BACKFILL_LINES:
             return []
-        left = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL, roles=self._roles)
+        left = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL_LINES, roles=self._roles)
         return [line for line in left if line.seq not in self._seqs]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from everthread.bank.corrections import in_position_order
+from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_validation import clean_line
 from everthread.chat.prompt_builder import is_character_line
 from everthread.common.keys import META_NEEDS_CONSENT, META_REPEATS
@@ -37,7 +37,7 @@ class Conversation:
         self.lines: list[Line] = self._load()
 
     def _load(self) -> list[Line]:
-        return in_position_order(list(self.memory.lines(Filter(session=self.session))))
+        return sort_by_position(list(self.memory.lines(Filter(session=self.session))))
 
     # ------------------------------------------------------------------- adding
 
@@ -137,7 +137,7 @@ class Conversation:
         self.lines = [line for line in self.lines if line.seq < 0 or line.seq in current]
         if not self.private and (new := sorted(current.difference(known))):
             added = self.memory.store.get(self.memory.bank, new)
-            self.lines = in_position_order(sorted([*self.lines, *added], key=lambda line: line.seq))
+            self.lines = sort_by_position(sorted([*self.lines, *added], key=lambda line: line.seq))
 
     def index(self, seq: int) -> int:
         """Return the position of a line. Raises NotFound if the conversation has no such line."""
@@ -158,7 +158,7 @@ class Conversation:
             return [last]
         found: dict[int, Line] = {}  # by the number under which each was said first
         first_seqs: dict[int, int] = {}
-        for line in self.memory.lines(Filter(session=self.session), after=last.parent, retracted=True):
+        for line in self.memory.lines(Filter(session=self.session), after=last.parent, include_retracted=True):
             if line.parent == last.parent and is_character_line(line) and not line.metadata.get("refused"):
                 repeated = line.metadata.get(META_REPEATS)  # which an import may have set to anything
                 first = first_seqs.get(repeated, line.seq) if isinstance(repeated, int) else line.seq
@@ -190,7 +190,7 @@ class Conversation:
 
     def _find_branch(self, seq: int) -> tuple[list[Line], int]:
         """Return the discarded lines up to this one, and the position at which they branch off the current lines."""
-        record = {line.seq: line for line in self.memory.lines(Filter(session=self.session), retracted=True)}
+        record = {line.seq: line for line in self.memory.lines(Filter(session=self.session), include_retracted=True)}
         if seq not in record:
             raise NotFound(f"there is no line {seq!r} in the session {self.session!r}")
         positions = {line.seq: position for position, line in enumerate(self.lines)}

@@ -37,7 +37,7 @@ def end_conversation(
     receipt = None
     if settings.get(SETTING_ASKED_AT) is not None:
         memory.set_setting(SETTING_ASKED_AT, None)
-    if next(memory.lines(Filter(session=session), limit=1, retracted=True), None) is not None:
+    if next(memory.lines(Filter(session=session), limit=1, include_retracted=True), None) is not None:
         if remember is False:
             receipt = memory.forget(session=session)
         else:

@@ -113,7 +113,7 @@ class ScribeWorker:
 
     def notes(self) -> Unit | None:
         """Return the current notes; else None."""
-        found = self.memory.units("note", current=True)
+        found = self.memory.units("note", only_current=True)
         return found[-1] if found else None
 
     # ------------------------------------------------------------------ working
@@ -201,7 +201,7 @@ class ScribeWorker:
                 return  # another process was quicker
             done = job if queued.last_seq == job.last_seq else None
             if unit is not None:
-                self.memory.add_unit(unit, supersedes=old.id if old else None, done=done)
+                self.memory.add_unit(unit, supersedes=old.id if old else None, finished_job=done)
             elif done is not None:
                 self.memory.dequeue(done)
 
@@ -233,7 +233,9 @@ class ScribeWorker:
 
     def _find_summary(self, session: str) -> Unit | None:
         """Return the current summary of a session; else None."""
-        found = [unit for unit in self.memory.units("summary", current=True) if unit.metadata.get("session") == session]
+        found = [
+            unit for unit in self.memory.units("summary", only_current=True) if unit.metadata.get("session") == session
+        ]
         return found[-1] if found else None
 
     def _write_summary(self, job: ScribeJob, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:

@@ -331,7 +331,7 @@ def lines(
     """List the lines of a bank, in order."""
     chosen = build_filter(values)
     with open_memory(ctx, bank) as memory:
-        found = memory.lines(chosen, after=after, limit=limit, retracted=retracted)
+        found = memory.lines(chosen, after=after, limit=limit, include_retracted=retracted)
         if as_json:
             show_json(list(found))
             return
@@ -356,7 +356,7 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
         raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
     with open_memory(ctx, bank, create=True) as memory:
         new = general_knowledge.add_knowledge(memory, texts)
-        held = len(memory.units(general_knowledge.KIND, current=True))
+        held = len(memory.units(general_knowledge.KIND, only_current=True))
     if as_json:
         show_json({"read": len(texts), "added": len(new), "texts": held})
         return
@@ -396,7 +396,7 @@ def units(
 ) -> None:
     """Show the units of a bank: notes, summaries and other texts derived from lines. KIND: note, summary …"""
     with open_memory(ctx, bank) as memory:
-        found = memory.units(kind, current=current, category=category)
+        found = memory.units(kind, only_current=current, category=category)
         known = list_categories(memory)
     if as_json:
         show_json(found)
@@ -563,7 +563,7 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
     """Write a bank as JSON Lines, which `import` can read."""
     with open_memory(ctx, bank) as memory:
-        found = memory.lines(retracted=retracted)
+        found = memory.lines(include_retracted=retracted)
         if output is None:
             jsonl.write(found, sys.stdout)
             return

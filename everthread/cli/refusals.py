@@ -114,7 +114,7 @@ def _read_bank_replies(ctx: click.Context, /, bank: str) -> list[str]:
         if not store.exists(bank):
             raise NotFound(f"there is no bank {bank!r}; `everthread banks` lists them")
         with Memory.open(bank, store=store, embedder="hash", recipe="default") as memory:
-            lines = list(memory.lines(Filter(role="assistant"), retracted=True))[-MAX_REPLIES:]
+            lines = list(memory.lines(Filter(role="assistant"), include_retracted=True))[-MAX_REPLIES:]
     texts = [line.text for line in sorted(lines, key=lambda line: not line.metadata.get("refused"))]
     if not texts:
         raise BadInput(f"bank {bank!r} has no replies to learn from; talk with it first, or leave --bank away")

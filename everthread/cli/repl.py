@@ -171,7 +171,7 @@ class ChatRepl:
 
     def show_lines(self, argument: str) -> str:
         if argument == "all":
-            every = self.chat.memory.lines(Filter(session=self.chat.session), retracted=True)
+            every = self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True)
             return "\n".join(map(format_line, every)) or "Nothing was said in this conversation yet."
         many = parse_seq(argument) if argument else DEFAULT_LINES
         if many < 1:
@@ -260,7 +260,7 @@ class ChatRepl:
             gone = chat.lines[_last_user_position(chat) :]
         else:
             seq = parse_seq(what)
-            found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, retracted=True)
+            found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, include_retracted=True)
             gone = [line for line in found if line.seq == seq]
         if not gone and what == "last":
             raise BadQuery("nothing was said yet in this conversation that could be forgotten")

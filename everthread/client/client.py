@@ -209,7 +209,7 @@ class Client:
     # -------------------------------------------------------------------- reading
 
     def lines(
-        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, retracted: bool = False
+        self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, include_retracted: bool = False
     ) -> Iterator[Line]:
         """Yield lines by seq, fetched as they are read. Raises as `Memory.lines`.
 
@@ -223,7 +223,11 @@ class Client:
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
-        query = {**decode.encode_list_filter(where), "retracted": retracted, "after_seq": min(max(after, 0), MAX_SEQ)}
+        query = {
+            **decode.encode_list_filter(where),
+            "retracted": include_retracted,
+            "after_seq": min(max(after, 0), MAX_SEQ),
+        }
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
 
     def sessions(self) -> list[Session]:
@@ -299,9 +303,9 @@ class Client:
 
     # ----------------------------------------------------------------------- units
 
-    def units(self, kind: str | None = None, *, current: bool = False, category: str | None = None) -> list[Unit]:
+    def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
         """Return the units that are not retracted, by kind and id. As `Memory.units`."""
-        found = map(decode.unit, self._list_items("units", kind=kind, current=current, category=category))
+        found = map(decode.unit, self._list_items("units", kind=kind, current=only_current, category=category))
         return sorted(found, key=lambda unit: (unit.kind, unit.id))
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:

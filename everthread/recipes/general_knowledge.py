@@ -16,7 +16,7 @@ _BLANK_ROWS = re.compile(r"\n[^\S\n]*\n")
 class UnitBank(Protocol):
     """A bank whose units can be listed and added."""
 
-    def units(self, kind: str | None = None, *, current: bool = False) -> list[Unit]: ...
+    def units(self, kind: str | None = None, *, only_current: bool = False) -> list[Unit]: ...
 
     def add_unit(self, unit: NewUnit) -> Unit: ...
 
@@ -41,6 +41,6 @@ def add_knowledge(bank: UnitBank, texts: Iterable[str], at: datetime | None = No
         BadInput: a text is blank or too long.
         StoreUnavailable: the store can't be written. Calling again with the same texts completes the work.
     """
-    known = {unit.text for unit in bank.units(KIND, current=True)}
+    known = {unit.text for unit in bank.units(KIND, only_current=True)}
     fresh = [text for text in dict.fromkeys(texts) if text not in known]
     return [bank.add_unit(NewUnit(KIND, text, 0, 0, at or now())) for text in fresh]

@@ -16,7 +16,7 @@ from everthread.bank.embedding_backlog import embedding_text
 from everthread.bank.line_preparation import prepare_lines
 from everthread.common.keys import SETTING_CHUNKS
 from everthread.errors import StoreError
-from everthread.memory import BATCH, Memory
+from everthread.memory import BATCH_LINES, Memory
 from everthread.recipes.goodai.token_stream import CHUNK, get_position
 from everthread.stores.base import Scope
 from everthread.stores.shared_rows import to_new_line
@@ -44,8 +44,8 @@ def copy_bank(source: Memory, target: Memory, progress: Callable[[int], None] | 
     for scope, name in _find_forgotten(source, target, last, copied):
         target.store.forget(target.bank, scope, name, now())
     _copy_retractions(source, target)  # first, because new lines may take their keys
-    lines = source.lines(after=copied, retracted=True)
-    while batch := list(islice(lines, BATCH)):
+    lines = source.lines(after=copied, include_retracted=True)
+    while batch := list(islice(lines, BATCH_LINES)):
         _write_lines(target, batch)
         if progress is not None:
             progress(len(batch))
@@ -74,8 +74,8 @@ def _find_forgotten(source: Memory, target: Memory, last: int, copied: int) -> l
     """
     forgotten: list[Line] = []
     any_equal = False
-    ours = takewhile(lambda line: line.seq <= copied, source.lines(retracted=True))
-    for line, other in _pair_by_seq(ours, target.lines(retracted=True)):
+    ours = takewhile(lambda line: line.seq <= copied, source.lines(include_retracted=True))
+    for line, other in _pair_by_seq(ours, target.lines(include_retracted=True)):
         if line is None and other is not None and other.seq <= last:
             forgotten.append(replace(other, text=""))
             continue
@@ -124,7 +124,7 @@ _DIFFERS = (
 
 def _copy_retractions(source: Memory, target: Memory) -> None:
     """Retract the target's copies of retracted lines, with the same times."""
-    for line, other in _pair_by_seq(source.lines(retracted=True), target.lines(retracted=True)):
+    for line, other in _pair_by_seq(source.lines(include_retracted=True), target.lines(include_retracted=True)):
         if line and other and line.retracted_at is not None and other.retracted_at is None:
             target.store.retract(target.bank, line.seq, line.retracted_at)
 
@@ -201,7 +201,7 @@ def _verify(source: Memory, target: Memory, last: int) -> tuple[int, str]:
         StoreError: something differs.
     """
     count, digest = 0, sha256()
-    for line, other in _pair_by_seq(source.lines(retracted=True), target.lines(retracted=True)):
+    for line, other in _pair_by_seq(source.lines(include_retracted=True), target.lines(include_retracted=True)):
         _check_same(source.bank, line, other)
         count += 1
         digest.update(repr(line).encode())

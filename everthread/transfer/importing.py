@@ -19,7 +19,7 @@ from everthread.bank.line_keys import key_history
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.common.keys import META_KEY_FROM
 from everthread.errors import BadFile
-from everthread.memory import BATCH, Memory
+from everthread.memory import BATCH_LINES, Memory
 from everthread.transfer import formats
 from everthread.transfer.files import PLACEHOLDER_TIME, file_error, shorten
 from everthread.transfer.formats import Reader
@@ -82,7 +82,7 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
         The counts of lines read and added, of the bank's lines, and of skipped entries.
     """
     before, own_sessions, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
-    while batch := list(islice(lines, BATCH)):
+    while batch := list(islice(lines, BATCH_LINES)):
         store_lines(memory, batch)
         if progress is not None:
             progress(len(batch))
@@ -137,7 +137,7 @@ def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Map
         BadFile: it has; the line would be lost.
     """
     remaining = iter(lines)
-    while batch := list(islice(remaining, BATCH)):
+    while batch := list(islice(remaining, BATCH_LINES)):
         stored = _find_by_key(memory, batch)
         for line in batch:
             there = stored.get(_stored_key(line))
@@ -182,5 +182,5 @@ def _find_exported(memory: Memory, key: int | str | None) -> Line | None:
     seq = exported_seq(key) if isinstance(key, str) else None
     if seq is None:
         return None
-    line = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
+    line = next(memory.lines(after=seq - 1, limit=1, include_retracted=True), None)
     return line if line is not None and export_key(line) == key else None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread import Filter, Memory
-from everthread.bank.corrections import in_position_order
+from everthread.bank.corrections import sort_by_position
 from everthread.chat.conversation import Conversation
 from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadInput, BadLine, NotFound
@@ -151,13 +151,13 @@ def test_who_forgets_a_corrected_line_forgets_what_it_said_before(bank: Memory) 
     said(bank)
     last = bank.correct(bank.correct(1, "Mia lives in Lissabon.").seq, "Mia lives in Lisbon.")
     assert bank.forget(seq=last.seq).lines == 3
-    assert [line.seq for line in bank.lines(retracted=True)] == [2, 3]
+    assert [line.seq for line in bank.lines(include_retracted=True)] == [2, 3]
 
 
 def test_a_correction_with_a_key_is_made_once(bank: Memory) -> None:
     said(bank)
     assert bank.correct(1, "In Lisbon.", key="k") == bank.correct(1, "In Lisbon.", key="k")
-    assert len(list(bank.lines(Filter(session="one"), retracted=True))) == 4
+    assert len(list(bank.lines(Filter(session="one"), include_retracted=True))) == 4
 
 
 def test_what_does_not_stand_or_says_nothing_is_not_corrected(bank: Memory) -> None:
@@ -175,7 +175,7 @@ def test_an_edited_unit_takes_the_place_of_the_one_before(bank: Memory) -> None:
     bank.add_unit(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT, importance=7, metadata={"a": 1}))
     edited = bank.edit_unit("fact", 1, "Mia lives in Lisbon.")
     assert (edited.supersedes, edited.importance, edited.metadata["a"]) == (1, 7, 1)
-    assert [unit.text for unit in bank.units("fact", current=True)] == ["Mia lives in Lisbon."]
+    assert [unit.text for unit in bank.units("fact", only_current=True)] == ["Mia lives in Lisbon."]
     for number in (1, 9):
         with pytest.raises(NotFound, match=f"no current fact {number}"):
             bank.edit_unit("fact", number, "Nothing of the kind.")
@@ -188,13 +188,13 @@ def test_notes_are_written_by_hand_with_and_without_earlier_ones(bank: Memory) -
     first = bank.set_notes("She likes tea.")
     assert (first.first_seq, first.last_seq) == (3, 3)
     assert bank.set_notes("She likes coffee.").supersedes == first.id
-    assert [unit.text for unit in bank.units("note", current=True)] == ["She likes coffee."]
+    assert [unit.text for unit in bank.units("note", only_current=True)] == ["She likes coffee."]
 
 
 def test_a_forgotten_unit_goes_with_its_history_and_nothing_else(bank: Memory) -> None:
     said(bank)
     for text in ("Mia lives in Porto.", "Mia lives in Lisbon.", "Mia lives in Faro."):
-        before = [unit.id for unit in bank.units("fact", current=True)]
+        before = [unit.id for unit in bank.units("fact", only_current=True)]
         bank.add_unit(NewUnit("fact", text, 1, 3, AT), supersedes=before[0] if before else None)
     bank.add_unit(NewUnit("note", "Mia has a dog.", 1, 3, AT))
     assert bank.forget_unit("fact", 2) == [2, 1]
@@ -223,5 +223,5 @@ def test_corrected_lines_stand_in_the_places_of_those_they_correct(minutes: list
     chosen = data.draw(st.lists(st.sampled_from(lines), unique_by=lambda line: line.seq))
     new = [replace(line, seq=100 + n, metadata={META_CORRECTS: line.seq}) for n, line in enumerate(chosen)]
     gone = {line.seq for line in chosen}
-    found = in_position_order([line for line in lines if line.seq not in gone] + new)
+    found = sort_by_position([line for line in lines if line.seq not in gone] + new)
     assert [line.text for line in found] == [line.text for line in lines]

@@ -55,7 +55,7 @@ ALL: tuple[Callable[[Memory], object], ...] = (
     lambda memory: memory.recall("a fern", where=Filter(speaker="Ann")),
     lambda memory: memory.recall("What does Mia like?", where=Filter(kind="fact")),
     lambda memory: memory.context("the ferry to the lighthouse", session="1"),
-    lambda memory: list(memory.lines(retracted=True)),
+    lambda memory: list(memory.lines(include_retracted=True)),
     lambda memory: (memory.sessions(), memory.stats(), memory.units(), memory.settings(), memory.jobs()),
     lambda memory: memory.observe("There is a new fern."),
     lambda memory: memory.correct(11, "There is a fern."),

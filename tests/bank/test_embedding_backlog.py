@@ -8,7 +8,7 @@ import pytest
 from hardship import PATIENCE
 
 from everthread import Line, Memory, NewLine
-from everthread.bank.embedding_backlog import MAX_BACKFILL
+from everthread.bank.embedding_backlog import MAX_BACKFILL_LINES
 from everthread.chat.chat import Chat
 from everthread.errors import EmbedderUnavailable, StoreUnavailable
 from everthread.stores.postgres.store import PostgresStore
@@ -143,11 +143,11 @@ def test_lines_that_a_process_left_behind_come_along_with_the_next(tmp_path: Pat
 
 def test_many_lines_without_a_vector_are_left_to_reindex(tmp_path: Path, embedder: Embedder) -> None:
     with opened(tmp_path, embedder) as memory:
-        late(memory, *(f"line {number}" for number in range(MAX_BACKFILL + 1)))
+        late(memory, *(f"line {number}" for number in range(MAX_BACKFILL_LINES + 1)))
     with opened(tmp_path, embedder) as memory:
         late(memory, "said now")
         memory.backlog.embed_pending()
-        assert (embedder.texts, memory.stats().pending) == (["said now"], MAX_BACKFILL + 1)
+        assert (embedder.texts, memory.stats().pending) == (["said now"], MAX_BACKFILL_LINES + 1)
 
 
 def test_without_an_embedder_late_lines_stay_without_a_vector_and_are_found_by_their_words(

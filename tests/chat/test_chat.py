@@ -75,7 +75,7 @@ def standing(chat: Chat) -> list[str]:
 
 
 def recorded(memory: Memory, retracted: bool = False) -> list[str]:
-    return [f"{line.speaker}: {line.text}" for line in memory.lines(retracted=retracted)]
+    return [f"{line.speaker}: {line.text}" for line in memory.lines(include_retracted=retracted)]
 
 
 def prompts(chat: Chat) -> list[tuple[Message, ...]]:
@@ -719,7 +719,7 @@ def test_notes_include_facts_that_were_recalled_from_the_noted_lines(memory: Mem
             said(chat, text)
         chat.end(remember=True)
         chat.wait(120)
-    assert "Mia moved to Lisbon" in memory.units("note", current=True)[0].text
+    assert "Mia moved to Lisbon" in memory.units("note", only_current=True)[0].text
 
 
 def test_a_summary_is_rewritten_after_one_of_its_lines_is_forgotten(talk: Talk, memory: Memory) -> None:
@@ -936,7 +936,7 @@ def test_a_session_continued_after_its_end_is_summarised_again(talk: Talk, clock
     said(talk(session="voyage"), "My brother Tom works in Oslo.")
     clock.pass_by(hours=3)
     assert talk().wait(120)
-    (current,) = memory.units("summary", current=True)
+    (current,) = memory.units("summary", only_current=True)
     assert "Mia" in current.text
     assert "Tom" in current.text
 
@@ -1072,11 +1072,11 @@ def test_the_cost_of_a_turn_does_not_grow_with_the_conversation(talk: Talk, memo
 def test_removed_notes_are_rewritten_from_the_lines_that_left_the_window(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 40)
-    noted = memory.units("note", current=True)[0]
+    noted = memory.units("note", only_current=True)[0]
     chat.forget(chat.lines[1].seq)
     assert memory.units("note") == []
     long_talk(chat, 1, first=40)
-    (again,) = memory.units("note", current=True)
+    (again,) = memory.units("note", only_current=True)
     assert (again.first_seq <= 4, again.last_seq >= noted.last_seq) == (True, True)
 
 

@@ -37,7 +37,7 @@ def said(chat: Chat, text: str) -> str:
 
 
 def texts(memory: Memory) -> list[str]:
-    return [line.text for line in memory.lines(retracted=True)]
+    return [line.text for line in memory.lines(include_retracted=True)]
 
 
 def test_a_goodbye_is_saved_and_answered_with_the_question(asking: Memory) -> None:

@@ -217,7 +217,7 @@ def test_concurrent_first_notes_are_merged_into_one_current_note(memory: Memory,
     memory.add_unit(new, supersedes=before)
     scribe.go.set()
     assert slow.join(30)
-    (current,) = memory.units("note", current=True)
+    (current,) = memory.units("note", only_current=True)
     assert "Tom works in Oslo." in current.text
     assert "Lisbon" in current.text
     assert memory.jobs() == []
@@ -232,7 +232,7 @@ def test_lines_added_to_a_running_job_are_processed_too(memory: Memory, desk: Op
     memory.enqueue(make_job("summary", [*first, *said(memory, "s", TOM)]))
     scribe.go.set()
     assert busy.join(PATIENCE)
-    (current,) = memory.units("summary", current=True)
+    (current,) = memory.units("summary", only_current=True)
     assert "Lisbon" in current.text
     assert "Oslo" in current.text
     assert memory.jobs() == []
@@ -246,7 +246,7 @@ def test_a_continued_session_has_one_current_summary(memory: Memory, desk: Opene
     writing.submit(make_job("summary", [*first, *said(memory, "s", TOM)]))
     assert writing.join(PATIENCE)
     assert len(memory.units("summary")) == 2
-    (current,) = memory.units("summary", current=True)
+    (current,) = memory.units("summary", only_current=True)
     assert "Oslo" in current.text
 
 

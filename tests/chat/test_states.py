@@ -186,7 +186,7 @@ class Talking(RuleBasedStateMachine):
     def branch_to_what_was_discarded(self, data: st.DataObject) -> None:
         back = data.draw(st.sampled_from(self.discarded))
         before = self.stands
-        record = {line.seq: line for line in self.memory.lines(retracted=True)}
+        record = {line.seq: line for line in self.memory.lines(include_retracted=True)}
         at: int | None = back.seq
         while at in record and at not in {said.seq for said in before}:
             at = record[at].parent
@@ -228,7 +228,7 @@ class Talking(RuleBasedStateMachine):
     def end(self, remember: bool | None) -> None:
         stands = self.stands if self.public is None else self.public
         before = self.chat.session
-        record = {line.text for line in self.memory.lines(Filter(session=before), retracted=True)}
+        record = {line.text for line in self.memory.lines(Filter(session=before), include_retracted=True)}
         ending = self.chat.end(remember)
         if remember is None and stands:
             assert ending.remembered is None
@@ -291,7 +291,7 @@ class Talking(RuleBasedStateMachine):
         stands = self.stands if self.public is None else self.public
         standing = sorted((said.seq, said.text) for said in [*stands, *self.elsewhere])
         assert sorted((line.seq, line.text) for line in self.memory.lines()) == standing
-        every = {line.text for line in self.memory.lines(retracted=True)}
+        every = {line.text for line in self.memory.lines(include_retracted=True)}
         assert {said.text for said in [*stands, *self.elsewhere, *self.discarded, *self.retracted]} == every
 
     @invariant()

@@ -54,7 +54,8 @@ def conversation(memory: Memory) -> dict[str, Any]:
         chat.end(remember=False)
     return {
         "lines": [
-            (replace(line, retracted_at=None), line.retracted_at is not None) for line in memory.lines(retracted=True)
+            (replace(line, retracted_at=None), line.retracted_at is not None)
+            for line in memory.lines(include_retracted=True)
         ],
         "units": [(u.kind, u.text, u.first_seq, u.last_seq, u.valid_to is None, u.category) for u in memory.units()],
         "found": [hit.source.text for hit in memory.recall("yellow boat", where=Filter(kind=("note", "summary")))],

@@ -144,7 +144,9 @@ def scenario(bank: Any) -> Results:
     results["nothing"] = bank.context("", 50)
     results["corrected"] = replace(bank.correct(5, "Mia has a cat."), metadata={}, key=None)
     results["retracted"] = replace(bank.retract(4), retracted_at=None)
-    results["all"] = [replace(line, retracted_at=None, metadata={}, key=None) for line in bank.lines(retracted=True)]
+    results["all"] = [
+        replace(line, retracted_at=None, metadata={}, key=None) for line in bank.lines(include_retracted=True)
+    ]
     bank.set_setting("remember", "always")
     results["settings"] = bank.settings()
     results["forgot"] = [
@@ -206,7 +208,7 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
     edited = client.edit_unit("fact", 1, "Mia lives in Porto.")
     assert edited == memory.units("fact")[1]
     assert client.units() == memory.units()
-    assert client.units("fact", current=True) == [edited]
+    assert client.units("fact", only_current=True) == [edited]
     assert (client.units(category="family"), client.units(category="food")) == (memory.units("fact"), [])
     kin = Filter(kind="fact", category="family")
     assert [hit.text for hit in client.recall("Where is Mia?", where=kin)] == ["Mia lives in Porto."]

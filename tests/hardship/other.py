@@ -47,7 +47,7 @@ def answer(memory: Memory, what: str, text: str) -> object:
         return memory.observe(text).seq
     if what == "recall":
         return [hit.line.text for hit in memory.recall(text, 50)]
-    return [line.text for line in memory.lines(retracted=True)]
+    return [line.text for line in memory.lines(include_retracted=True)]
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def test_every_signal_is_what_its_definition_says(
             memory.forget(seq=seq)
         for seq in (retracted - forgotten) & set(range(1, len(lines) + 1)):
             memory.retract(seq)
-        numbers = {int(line.session[1:]) for line in memory.lines(retracted=True)}
+        numbers = {int(line.session[1:]) for line in memory.lines(include_retracted=True)}
         query = f"{asked} {date}"
         found, got = memory.reader.find_candidates(Query(query))
         corpus = memory.store.corpus_stats("bank")

@@ -61,7 +61,7 @@ def seen(memory: Memory) -> dict[str, Any]:
     """Return the statistics of a bank and its answers to queries."""
     contexts = [memory.context(query, 400) for query in QUESTIONS]
     return {
-        "lines": [(line.seq, line.text, line.retracted_at is None) for line in memory.lines(retracted=True)],
+        "lines": [(line.seq, line.text, line.retracted_at is None) for line in memory.lines(include_retracted=True)],
         "units": units(memory),
         "hits": [memory.recall(query, 20) for query in QUESTIONS],
         "contexts": [(context.text, context.tokens) for context in contexts],

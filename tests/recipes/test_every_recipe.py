@@ -210,7 +210,7 @@ def test_lines_are_stored_while_the_embedder_is_down(recipe: Recipe, tmp_path: P
     with opened(tmp_path, recipe, embedder) as memory:
         talk(memory)
         assert embedder.down
-        assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
+        assert [line.text for line in memory.lines(include_retracted=True)] == [line.text for line in TWENTY]
         for query in (*ODD, *QUESTIONS):
             hits = memory.recall(query, 5, exclude={17})
             context = memory.context(query, 200, exclude={17}, gate=False)
@@ -269,7 +269,7 @@ def test_a_scribe_that_fails_once_loses_nothing(recipe: Recipe, nth: int, tmp_pa
     with opened(tmp_path / "troubled", recipe) as memory, opened(tmp_path / "calm", recipe) as calm:
         prompts = talk(memory, scribe=scribe, after=lambda _: waiting.append(memory.stats().queued))
         talk(calm)
-        assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
+        assert [line.text for line in memory.lines(include_retracted=True)] == [line.text for line in TWENTY]
         assert [line.text for line in memory.lines()] == [line.text for line in calm.lines()]
         for at, prompt in enumerate(prompts):
             assert TWENTY[2 * at].text in prompt
@@ -290,7 +290,7 @@ def test_a_scribe_that_fails_once_loses_nothing(recipe: Recipe, nth: int, tmp_pa
 
 
 def told(memory: Memory, kind: str) -> list[tuple[Any, ...]]:
-    units = memory.units(kind, current=True)
+    units = memory.units(kind, only_current=True)
     return sorted((unit.text, unit.first_seq, unit.last_seq, unit.category, unit.importance) for unit in units)
 
 
@@ -312,4 +312,4 @@ def test_pending_work_is_retried_until_it_is_written(recipe: Recipe, nth: int, t
         assert left == (before if nth == 1 else [])
         if nth == 1:
             assert all(work.tries >= 3 for work in memory.jobs())
-        assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
+        assert [line.text for line in memory.lines(include_retracted=True)] == [line.text for line in TWENTY]

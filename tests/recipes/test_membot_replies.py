@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from everthread.bank.embedding_backlog import MAX_BACKFILL
+from everthread.bank.embedding_backlog import MAX_BACKFILL_LINES
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.cli.main import main
@@ -163,7 +163,7 @@ def test_replies_left_pending_by_a_process_are_embedded_with_the_next_one(
 
 def test_another_recipe_embeds_the_persons_few_lines_with_the_next_pending_one(replies: Memory) -> None:
     other = under(Default(), replies)
-    assert 0 < other.stats().pending <= MAX_BACKFILL
+    assert 0 < other.stats().pending <= MAX_BACKFILL_LINES
     other.replace_lines((), [NewLine("Is it warm there?", PERSON)], defer_embedding=True)
     other.backlog.embed_pending()
     assert embedded(replies) == [*range(1, 22)]

@@ -205,14 +205,14 @@ def test_no_summary_is_written_until_the_person_agrees(bank: Memory) -> None:
 
 def test_a_refusal_leaves_neither_line_nor_summary(bank: Memory) -> None:
     talk(bank, "spring", remember=True).close()
-    kept = list(bank.lines(retracted=True))
+    kept = list(bank.lines(include_retracted=True))
     chat = talk(bank, "summer")
     receipt = chat.end(remember=False).receipt
     assert receipt
     assert receipt.lines == 10
     assert chat.wait(120)
     assert [unit.text for unit in bank.units()] == [SPRING]
-    assert (list(bank.lines(retracted=True)), bank.jobs()) == (kept, [])
+    assert (list(bank.lines(include_retracted=True)), bank.jobs()) == (kept, [])
     chat.close()
 
 
@@ -670,7 +670,7 @@ def test_a_no_inside_another_word_is_not_an_answer(alone: Memory, ending: str) -
 @pytest.mark.parametrize("ending", ["/end", "/quit"])
 def test_answering_no_leaves_nothing(alone: Memory, ending: str) -> None:
     screen = said_at_the_end(alone, "Not now", "No", ending=ending)
-    assert (alone.units(), list(alone.lines(retracted=True)), alone.jobs()) == ([], [], [])
+    assert (alone.units(), list(alone.lines(include_retracted=True)), alone.jobs()) == ([], [], [])
     assert "Nothing of it is left." in "".join(screen)
     assert "all kept" not in screen[-1] or ending == "/end"
 

@@ -68,7 +68,7 @@ def spans(memory: Memory) -> list[tuple[int, int]]:
 
 
 def current(memory: Memory) -> Unit:
-    (unit,) = memory.units("note", current=True)
+    (unit,) = memory.units("note", only_current=True)
     return unit
 
 
@@ -106,7 +106,7 @@ def test_the_twenty_lines_give_the_expected_notes(bank: Opened, place: str, requ
     def after(seq: int) -> None:
         found = spans(memory)
         told.append((seq, found[-1] if found else None, len(found)))
-        assert len(memory.units("note", current=True)) == bool(found)
+        assert len(memory.units("note", only_current=True)) == bool(found)
 
     talk(memory, after=after)
     assert told == [
@@ -207,7 +207,7 @@ def test_lines_stay_in_the_window_if_noting_fails(bank: Opened, times: int) -> N
     assert 1 in waiting
     for prompt, line in zip(prompts[3:5], (6, 8), strict=True):  # before it is tried again, half a minute later
         assert all(f"{each.speaker}: {each.text}" in prompt for each in TWENTY[:line] if "sorry" not in each.text)
-    assert [line.text for line in memory.lines(retracted=True)] == [line.text for line in TWENTY]
+    assert [line.text for line in memory.lines(include_retracted=True)] == [line.text for line in TWENTY]
     left = [work for work in memory.jobs() if work.kind == "notes"]
     assert all((work.tries, work.error) == (1, "ScribeFailed") for work in left)
     covered = {seq for first, last in spans(memory) for seq in range(first, last + 1)}

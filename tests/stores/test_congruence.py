@@ -104,7 +104,7 @@ def timeless(line: Line) -> Line:
 def read_all(memory: Memory) -> object:
     """Return lines, sessions and counts of a bank."""
     stats = replace(memory.stats(), bytes=0)
-    every = [timeless(line) for line in memory.lines(retracted=True)]
+    every = [timeless(line) for line in memory.lines(include_retracted=True)]
     corpus = memory.store.corpus_stats(memory.bank)
     return stats, memory.sessions(), every, list(memory.lines()), corpus.last_seq, memory.store.check(memory.bank)
 
@@ -533,7 +533,7 @@ def test_the_newest_line_has_the_key_in_either_store(either: Store) -> None:
         (5, "Two."),
     ]
     assert (again[1], again[2].parent) == (corrected, 5)
-    keys = {line.seq: line.key for line in memory.lines(retracted=True)}
+    keys = {line.seq: line.key for line in memory.lines(include_retracted=True)}
     assert keys == {1: None, 2: None, 3: "c", 4: "a", 5: "b", 6: "d"}
     assert either.check("keys") == []
     memory.forget(everything=True)

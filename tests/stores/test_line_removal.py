@@ -144,7 +144,7 @@ def test_a_second_note_without_supersedes_is_rejected(memory: Memory) -> None:
     with pytest.raises(NotFound, match=f"has a current note {first.id} already"):
         memory.add_unit(note("Ann has a cat."))
     second = memory.add_unit(note("Ann has a cat."), supersedes=first.id)
-    assert memory.units("note", current=True) == [second]
+    assert memory.units("note", only_current=True) == [second]
     memory.forget_unit("note", second.id)
     memory.add_unit(note("Ann is away."))
     assert current_notes(memory) == ["Ann is away."]
@@ -155,11 +155,11 @@ def test_a_session_has_one_current_summary_but_many_facts(memory: Memory) -> Non
         memory.add_unit(summary("b", 4, 5))
     for fact in ("Ann likes ferns.", "Ann has a cat."):
         memory.add_unit(NewUnit("fact", fact, 1, 1, NOON))
-    assert len(memory.units("fact", current=True)) == 2
+    assert len(memory.units("fact", only_current=True)) == 2
 
 
 def current_notes(memory: Memory) -> list[str]:
-    return [unit.text for unit in memory.units("note", current=True)]
+    return [unit.text for unit in memory.units("note", only_current=True)]
 
 
 # ---------------------------------------------------------------------- processes

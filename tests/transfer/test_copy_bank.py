@@ -17,7 +17,7 @@ from everthread import Filter, Memory, NewLine
 from everthread.cli.main import main
 from everthread.embedders import names
 from everthread.errors import StoreError
-from everthread.memory import BATCH
+from everthread.memory import BATCH_LINES
 from everthread.recipes.goodai.recipe import GoodAI
 from everthread.testing import HashEmbedder
 from everthread.transfer.copy_bank import copy_bank
@@ -62,7 +62,7 @@ def known(memory: Memory) -> tuple[Any, ...]:
     """Return all contents of a bank, with the offsets of its times."""
     stats = memory.stats()
     return (
-        [repr(line) for line in memory.lines(retracted=True)],
+        [repr(line) for line in memory.lines(include_retracted=True)],
         [repr(session) for session in memory.sessions()],
         (stats.lines, stats.retracted, stats.sessions, stats.speakers, stats.first_said_at, stats.pending),
         [(hit.line, pytest.approx(hit.score, abs=2e-3)) for hit in memory.recall("lighthouse and sea", 5)],
@@ -79,7 +79,7 @@ def test_a_bank_moved_to_postgres_and_back_is_unchanged(tmp_path: Path, url: str
         assert gone == came
         assert gone[0] == 10
         assert known(there) == known(new) == known(old) == before
-        lines = {line.seq: line for line in there.lines(retracted=True)}
+        lines = {line.seq: line for line in there.lines(include_retracted=True)}
         assert list(lines) == [1, 2, 3, 4, 6, 7, 8, 10, 11, 12]
         assert lines[6].parent == 5
         assert lines[8].parent == 6
@@ -92,7 +92,7 @@ def test_a_bank_moved_to_postgres_and_back_is_unchanged(tmp_path: Path, url: str
 
 def test_an_interrupted_move_is_continued(tmp_path: Path, url: str) -> None:
     with opened(tmp_path) as old, opened(url) as there:
-        filled(old, BATCH + 100)
+        filled(old, BATCH_LINES + 100)
         done: list[int] = []
 
         def stop(count: int) -> None:
@@ -101,13 +101,13 @@ def test_an_interrupted_move_is_continued(tmp_path: Path, url: str) -> None:
 
         with pytest.raises(KeyboardInterrupt):
             copy_bank(old, there, stop)
-        assert done == [BATCH]
-        assert there.stats().lines == BATCH
+        assert done == [BATCH_LINES]
+        assert there.stats().lines == BATCH_LINES
         done.clear()
-        assert copy_bank(old, there, done.append)[0] == BATCH + 98
+        assert copy_bank(old, there, done.append)[0] == BATCH_LINES + 98
         assert done == [98]
         assert known(there) == known(old)
-        assert copy_bank(old, there, done.append)[0] == BATCH + 98
+        assert copy_bank(old, there, done.append)[0] == BATCH_LINES + 98
         assert done == [98]
 
 
@@ -144,7 +144,7 @@ def test_the_number_of_a_forgotten_line_is_not_assigned_again_in_the_target(
 def test_lines_forgotten_in_the_source_are_forgotten_in_the_target(tmp_path: Path, url: str, back: bool) -> None:
     places = (url, tmp_path) if back else (tmp_path, url)
     with opened(places[0]) as old, opened(places[1]) as there:
-        filled(old, BATCH + 100)
+        filled(old, BATCH_LINES + 100)
 
         def stop(count: int) -> None:
             raise KeyboardInterrupt
@@ -153,15 +153,15 @@ def test_lines_forgotten_in_the_source_are_forgotten_in_the_target(tmp_path: Pat
             copy_bank(old, there, stop)
         old.forget(session="session 3")
         old.forget(seq=2)
-        old.forget(seq=BATCH + 50)
+        old.forget(seq=BATCH_LINES + 50)
         assert there.stats().lines > 0
         copy_bank(old, there)
         assert known(there) == known(old)
-        old.forget(seq=BATCH + 100)
+        old.forget(seq=BATCH_LINES + 100)
         old.forget(speaker="Bob")
         copy_bank(old, there)
         assert known(there) == known(old)
-        assert there.observe("Next.").seq == BATCH + 101
+        assert there.observe("Next.").seq == BATCH_LINES + 101
 
 
 def test_nothing_is_forgotten_in_a_target_that_shares_no_line_with_the_source(tmp_path: Path, url: str) -> None:
@@ -392,4 +392,4 @@ def test_a_key_released_between_two_moves_is_moved_too(tmp_path: Path, url: str)
         old.retract(2)
         old.observe("Two, again.", key="b")
         assert copy_bank(old, there)[0] == 4
-        assert list(there.lines(retracted=True)) == list(old.lines(retracted=True))
+        assert list(there.lines(include_retracted=True)) == list(old.lines(include_retracted=True))

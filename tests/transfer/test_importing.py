@@ -86,7 +86,7 @@ def test_a_retracted_line_is_imported_as_retracted(tmp_path: Path) -> None:
         store_lines(memory, [NewLine("One."), NewLine("Two.", key="k", retracted_at=NOON), NewLine("Three.")])
         for _ in range(2):
             assert [line.text for line in memory.lines()] == ["One.", "Three."]
-            assert [line.retracted_at for line in memory.lines(retracted=True)] == [None, NOON, None]
+            assert [line.retracted_at for line in memory.lines(include_retracted=True)] == [None, NOON, None]
             store_lines(memory, [NewLine("Two.", key="k", retracted_at=NOON)])
 
 
@@ -94,7 +94,7 @@ def test_lines_retracted_since_the_last_import_are_retracted(memory: Memory) -> 
     first, second = memory.observe("One.", key="k"), memory.observe("Two.")
     store_lines(memory, [replace(exported(line), retracted_at=NOON) for line in (first, second)])
     assert list(memory.lines()) == []
-    assert [line.retracted_at for line in memory.lines(retracted=True)] == [NOON, NOON]
+    assert [line.retracted_at for line in memory.lines(include_retracted=True)] == [NOON, NOON]
 
 
 def test_lines_that_the_bank_retracted_stay_retracted(memory: Memory) -> None:
@@ -102,7 +102,7 @@ def test_lines_that_the_bank_retracted_stay_retracted(memory: Memory) -> None:
     gone = [memory.retract(line.seq) for line in lines]
     store_lines(memory, [exported(line) for line in lines])
     store_lines(memory, [replace(exported(line), retracted_at=NOON) for line in lines])
-    assert list(memory.lines(retracted=True)) == gone
+    assert list(memory.lines(include_retracted=True)) == gone
 
 
 def test_lines_with_new_keys_and_without_keys_are_accepted(memory: Memory) -> None:
@@ -147,10 +147,10 @@ def test_a_file_adds_nothing_after_its_lines_were_corrected_and_retracted(memory
     memory.retract(2)
     memory.retract(3)
     memory.observe("Another line.", speaker="Ann", key="C")
-    before = list(memory.lines(retracted=True))
+    before = list(memory.lines(include_retracted=True))
     check_compatible(memory, check_file(file))
     assert import_lines(memory, check_file(file))["added"] == 0
-    assert list(memory.lines(retracted=True)) == before
+    assert list(memory.lines(include_retracted=True)) == before
 
 
 def test_a_file_adds_nothing_after_a_line_was_edited_in_a_conversation(memory: Memory, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_correction_of_another_bank_is_imported(memory: Memory, tmp_path: Path
         )
         file = tmp_path / "export.jsonl"
         for retracted in (False, True):
-            lines = list(other.lines(retracted=retracted))
+            lines = list(other.lines(include_retracted=retracted))
             file.write_text("".join(map(format_line, lines)), encoding="utf-8")
             check_compatible(memory, check_file(file))
             import_lines(memory, check_file(file))

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
-from everthread.bank.corrections import in_position_order
+from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_validation import clean_line, replace_unstorable
 from everthread.errors import NotFound
 from everthread.memory import Memory
@@ -86,7 +86,7 @@ def _seqs(lines: Sequence[Line]) -> list[int]:
 def _get_lines(memory: Memory, seqs: Sequence[int]) -> list[Line]:
     """Return lines by their numbers, in this order, including retracted ones."""
     found: dict[int, Line] = {}
-    for line in memory.lines(after=min(seqs) - 1, limit=max(seqs) - min(seqs) + 1, retracted=True):
+    for line in memory.lines(after=min(seqs) - 1, limit=max(seqs) - min(seqs) + 1, include_retracted=True):
         if line.seq > max(seqs):
             break
         found[line.seq] = line
@@ -114,7 +114,7 @@ def lines(
         return {"items": _lines_around(memory, around, limit, retracted), "next": None}
     where = Filter(_as_tuple(session), _as_tuple(speaker), _as_tuple(role), since=since, until=until)
     previous = decode_cursor(after, (int,)) or [0]
-    found = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, retracted=retracted)
+    found = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, include_retracted=retracted)
     return build_page(found, limit, lambda line: [line.seq])
 
 
@@ -124,11 +124,11 @@ def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:
 
 def _lines_around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]:
     """Return the lines around one, which is in the middle if there are enough on either side."""
-    middle = next(memory.lines(after=seq - 1, limit=1, retracted=True), None)
+    middle = next(memory.lines(after=seq - 1, limit=1, include_retracted=True), None)
     if middle is None or middle.seq != seq:
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
-    every = list(memory.lines(Filter(session=middle.session), retracted=retracted))
-    every = in_position_order(every if middle in every else sorted([*every, middle], key=lambda line: line.seq))
+    every = list(memory.lines(Filter(session=middle.session), include_retracted=retracted))
+    every = sort_by_position(every if middle in every else sorted([*every, middle], key=lambda line: line.seq))
     at = every.index(middle)
     first = max(0, min(at - limit // 2, len(every) - limit))
     return every[first : first + limit]

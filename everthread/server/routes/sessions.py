@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from everthread.bank.corrections import in_position_order
+from everthread.bank.corrections import sort_by_position
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadQuery, NotFound
 from everthread.memory import Memory
@@ -48,7 +48,7 @@ def _cursor(item: dict[str, Any]) -> list[Any]:
 
 def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
     """Yield sessions with their opening and summary."""
-    summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", current=True)}
+    summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", only_current=True)}
     for each in sessions:
         said = memory.lines(Filter(session=each.id, role="user"), limit=1)
         opening = next((line.text[:MAX_OPENING_CHARS] for line in said), None)
@@ -86,7 +86,7 @@ def buffer(memory: ReadMemory, session: Name) -> dict[str, Any]:
 
 def _passage(memory: Memory, first: int, last: int) -> dict[str, Any]:
     lines = memory.store.get(memory.bank, range(first, last + 1))
-    return {"first_seq": first, "last_seq": last, "lines": in_position_order(lines)}
+    return {"first_seq": first, "last_seq": last, "lines": sort_by_position(lines)}
 
 
 @router.put("/{session}/buffer", response_model=ItemList[PassageView])

@@ -35,7 +35,7 @@ def units(
 ) -> dict[str, Any]:
     """List units by kind and number."""
     behind = decode_cursor(after, (str, int))
-    found = sorted(memory.units(kind, current=current, category=category), key=_place)
+    found = sorted(memory.units(kind, only_current=current, category=category), key=_place)
     return build_page((unit for unit in found if behind is None or _place(unit) > behind), limit, _place)
 
 
@@ -76,7 +76,7 @@ def forget_unit(
 @router.get("/notes", response_model=NotesView)
 def notes(memory: ReadMemory) -> dict[str, Any]:
     """Get the current notes."""
-    found = memory.units("note", current=True)
+    found = memory.units("note", only_current=True)
     return {"text": found[-1].text, "id": found[-1].id} if found else {"text": "", "id": None}
 
 

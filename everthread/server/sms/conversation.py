@@ -273,7 +273,7 @@ class SmsConversation:
 
     def _find_reply(self, memory: Memory, line: Line) -> Line | None:
         """Return the reply to a line, or None."""
-        following = memory.lines(Filter(session=line.session), after=line.seq, retracted=True)
+        following = memory.lines(Filter(session=line.session), after=line.seq, include_retracted=True)
         return next((each for each in following if each.parent == line.seq and each.role == "assistant"), None)
 
     def _with_due_question(self, memory: Memory, state: PersonState, last: Session | None) -> PersonState:
@@ -320,7 +320,7 @@ class SmsConversation:
         if kind != LINE_PART:
             return keywords.render_text(kind, number)
         memory = self._memory(person)
-        found = memory.lines(after=number - 1, limit=1, retracted=True) if memory else ()
+        found = memory.lines(after=number - 1, limit=1, include_retracted=True) if memory else ()
         return next((line.text for line in found if line.seq == number), "")
 
     def _hold(self, memory: Memory, text: str) -> int:

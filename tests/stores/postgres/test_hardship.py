@@ -191,7 +191,9 @@ def test_a_superseding_unit_whose_acknowledgement_is_lost_is_stored_once(
     work = ScribeJob("notes", line.session, 1, 1, line.said_at)
     memory.enqueue(work)
     proxy.set(lambda: heard)
-    second = memory.add_unit(NewUnit("note", "Somebody said hello.", 1, 1, line.said_at), supersedes=1, done=work)
+    second = memory.add_unit(
+        NewUnit("note", "Somebody said hello.", 1, 1, line.said_at), supersedes=1, finished_job=work
+    )
     assert proxy.fault is None
     assert memory.units() == [replace(first, valid_to=second.valid_from), second]
     assert memory.jobs() == []

@@ -106,7 +106,7 @@ def take(memory: Memory, model: Model, step: str, value: Any) -> None:
 
 
 def agree(memory: Memory, model: Model, folder: Path) -> None:
-    assert list(memory.lines(retracted=True)) == list(model.lines.values())
+    assert list(memory.lines(include_retracted=True)) == list(model.lines.values())
     assert list(memory.lines()) == model.live
     stats = memory.stats()
     assert (stats.lines, stats.retracted) == (len(model.live), len(model.lines) - len(model.live))
