@@ -20,8 +20,9 @@ A question comes in (recall, context)
     recall.candidates        find_candidates                   finds the lines near to it in meaning or in words
     recall.features          compute_signals                   measures each of them
     recall.features          weighted_sum                      weighs the signals
-    recall.relevance         estimate_relevance                turns scores into chances
-    recall.neighbours        build_hits                        reads the best, each among its neighbours
+    recall.relevance         estimate_relevance                turns scores into probabilities
+    recall.neighbours        build_hits                        reads the best, each with its neighbours
+    recall.rerank.names      rerank_hits                       puts them in the reranker's order, if there is one
     recall.relevance_buffer  push_spans                        adds the passages that stay in view (context)
     recall.context_packing   fill_context                      fills the budget (context)
 """
