@@ -53,6 +53,6 @@ def build_consent_question(session: str, goodbye: Line | None) -> Reply:
 
 def build_ending_reply(ending: EndResult, goodbye: Line | None = None, text: str = "") -> Reply:
     """Build a reply that reports how the conversation ended. It is never saved as a line."""
-    reply = build_static_reply(text or ("I will remember it." if ending.remembered else "Nothing of it is left."))
+    reply = build_static_reply(text or ("I will remember it." if ending.remembered else "It is forgotten."))
     reply.ending, reply.goodbye = ending, goodbye
     return reply

@@ -18,7 +18,7 @@ from everthread.cli.repl_text import (
 )
 from everthread.errors import BadQuery, EverthreadError
 
-HELP = "/next NAME lets someone speak, /leave NAME and /enter NAME say who is there, /quit ends it."
+HELP = "/next NAME makes a character speak, /leave NAME removes one, /enter NAME brings it back, /quit quits."
 
 
 class GroupChatRepl:
@@ -31,8 +31,8 @@ class GroupChatRepl:
 
     def run(self) -> None:
         """Read and answer until the user quits."""
-        private = " Incognito: nothing you say is written." if self.incognito else ""
-        self.write(f"You talk with {' and '.join(self.group.names)}.{private} {HELP}\n")
+        notice = " Incognito: nothing you say is stored." if self.incognito else ""
+        self.write(f"You are talking with {' and '.join(self.group.names)}.{notice} {HELP}\n")
         while True:
             try:
                 text = self.read("> ").strip()
@@ -55,17 +55,17 @@ class GroupChatRepl:
         if name == "/leave":
             chat = self.group.leave(argument)
             self.absent[chat.character.name.casefold()] = chat
-            self.write(f"{chat.character.name} goes, and hears nothing more.\n")
+            self.write(f"{chat.character.name} has left and hears nothing more.\n")
         elif name == "/enter":
             if argument.casefold() not in self.absent:
-                there = ", ".join(self.absent) or "none"
-                raise BadQuery(f"no character called {argument!r} has left; gone are {there}")
+                absent = ", ".join(self.absent) or "none"
+                raise BadQuery(f"no character named {argument!r} has left; absent: {absent}")
             self.group.enter(self.absent.pop(argument.casefold()))
             self.write(f"{self.group.names[-1]} is back.\n")
         elif name == "/next":
             self.stream(argument or self.group.find_addressee(""))
         elif is_command(text):
-            unknown = "" if name in ("/help", "/") else f"{shorten(name)} is no command of a group. "
+            unknown = "" if name in ("/help", "/") else f"Unknown command {shorten(name)!r}. "
             self.write(f"{unknown}{HELP}\n")
         elif text:
             addressee = self.group.find_addressee(text)
@@ -81,7 +81,7 @@ class GroupChatRepl:
             for piece in reply:
                 self.write(piece)
         except KeyboardInterrupt:
-            self.write("\n(stopped; what had come is kept)")
+            self.write("\n(stopped; the reply so far is saved)")
         else:
             notice = reply_notice(chat.last_reply) if chat.last_reply else ""
             self.write(f"\n{notice}" if notice else "")

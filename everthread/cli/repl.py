@@ -20,27 +20,27 @@ from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
 from everthread.types import EndResult, Filter
 
 HELP = """\
-Whatever you type is said, and remembered; to say a text that begins with a slash, type two. Commands:
+Type a message to send it; it is remembered. Type // to begin a message with a slash. Commands:
   /why              what was recalled for the last reply, how relevant each line is, and by which signals
   /notes            the character's notes
   /lines [N|all]    the last N lines, with their numbers; all: every line, discarded ones included
-  /again            another reply in place of the last
-  /edit [N] TEXT    replace what you said last, or line N, by TEXT, and continue from there; asks first if that
-                    discards later lines of yours
-  /correct N TEXT   replace line N, of any conversation, by TEXT, and change nothing else
-  /undo             take back what you said last
+  /again            replace the last reply with another
+  /edit [N] TEXT    replace your last message, or line N, with TEXT, and continue from there; asks first if that
+                    discards later messages of yours
+  /correct N TEXT   replace line N, of any conversation, with TEXT, and change nothing else
+  /undo             take back your last message
   /branch N         continue from line N; the lines after it are discarded
-  /forget N         remove line N permanently (or: last, session; /forget N yes without a question)
-  /set [WHAT TEXT]  change the character from now on: location, person, description …; and whether conversations are
+  /forget N         remove line N permanently (or: last, session); asks first, except with yes: /forget N yes
+  /set [FIELD TEXT] change a field of the character: location, person, description …; or whether conversations are
                     remembered: /set remember always, ask or never
-  /incognito        from now on nothing is written, until you say it again
-  /end [yes|no]     end the conversation, and remember it or not; without yes or no, you are asked (a goodbye does the
-                    same if the recipe or /set remember ask asks)
+  /incognito        store nothing from now on, until you enter /incognito again
+  /end [yes|no]     end the conversation, and remember it or not; asks without yes or no, as a goodbye does if the
+                    recipe or /set remember ask requires it
   /stats            what this memory holds, and what the model has used
   /help             this text
-  /quit             leave; you can go on later (so do quit, exit, Ctrl-D; Ctrl-C stops a reply)"""
-POLICY_UNSET = "not set: /end asks, and a goodbye where the recipe asks"
-NO_MODEL_HINT = ". To talk without it, leave --model away or say --model none: you are shown what is remembered"
+  /quit             quit; you can continue later (or: quit, exit, Ctrl-D). Ctrl-C stops a reply"""
+POLICY_UNSET = "not set: /end asks, and so does a goodbye if the recipe requires consent"
+NO_MODEL_HINT = ". To talk without a model, leave out --model or give --model none: you are shown what is remembered"
 MAX_HISTORY_LINES = 200  # of the user, that the arrow keys bring back
 DEFAULT_LINES = 10  # that /lines shows
 
@@ -126,7 +126,9 @@ class ChatRepl:
         """Run a slash command, and return its answer; a reply that it streams is written before."""
         name, _, argument = said.replace("\t", " ").partition(" ")
         if name.lower() not in self.commands:
-            raise BadQuery(f"{shorten(name)!r} is no command; /help lists them, and what begins with // is said")
+            raise BadQuery(
+                f"unknown command {shorten(name)!r}; /help lists the commands, and // begins a message with a slash"
+            )
         return self.commands[name.lower()](argument.strip())
 
     def say(self, text: str) -> None:
@@ -146,13 +148,13 @@ class ChatRepl:
                 self.write(piece)
         except KeyboardInterrupt:
             reply.stop()
-            kept = "what had come is kept" if reply.line else "nothing had come"
-            self.say(f"\n(stopped; {kept}. /again asks for another)")
+            outcome = "the reply so far is saved" if reply.line else "there was no reply yet"
+            self.say(f"\n(stopped; {outcome}. /again asks for another)")
             return
         except EverthreadError as error:
-            kept = " What had come is kept." if reply.line else ""
-            without = NO_MODEL_HINT if isinstance(error, LLMUnavailable) and not reply.line else ""
-            self.say(f"\n({error}.{kept} What you said is kept; /again asks for a reply{without})")
+            saved = "Your message and the reply so far are saved" if reply.line else "Your message is saved"
+            hint = NO_MODEL_HINT if isinstance(error, LLMUnavailable) and not reply.line else ""
+            self.say(f"\n({error}. {saved}; /again asks for a reply{hint})")
             return
         self.write("\n")
         self.say(repl_text.reply_notice(reply))
@@ -165,7 +167,7 @@ class ChatRepl:
         """Record that a conversation has ended, and return the text that says so."""
         self.ended_session = ending.session if ending.remembered else ""
         self.ending_shown = True
-        return f"{repl_text.ending_message(ending)} What you say now begins another conversation; /quit leaves."
+        return f"{repl_text.ending_message(ending)} Your next message begins another conversation; /quit leaves."
 
     # ------------------------------------------------------------------ commands
 
@@ -188,15 +190,13 @@ class ChatRepl:
         if repl_text.is_seq(first):
             seq, text = parse_seq(first), rest.strip()
             if not text:
-                raise BadQuery(f"edit line {seq} to what? Write /edit {seq} and the text")
+                raise BadQuery(f"edit line {seq} to what? Write /edit {seq} TEXT")
         else:
             mine = [line for line in self.chat.lines if line.role == "user"]
             if not argument:
-                raise BadQuery(
-                    "edit to what? Write /edit and what you meant to say, or /edit, a line's number, the text"
-                )
+                raise BadQuery("edit to what? Write /edit TEXT, or /edit N TEXT for line N")
             if not mine:
-                raise BadQuery("you have said nothing yet that could be edited")
+                raise BadQuery("there is no message of yours to edit yet")
             seq, text = mine[-1].seq, argument
         before = self.chat.lines
         if self.interactive and not self.confirm_discarding(seq):
@@ -217,16 +217,16 @@ class ChatRepl:
             return True
         lines = f"{pluralize(len(later), 'line')} after line {seq} would be discarded"
         return self.ask_yes_no(
-            f"{lines}; /correct {seq} TEXT changes only line {seq}.\nDiscard them and go on from there?"
+            f"{lines}; /correct {seq} TEXT changes only line {seq}.\nDiscard them and continue from there?"
         )
 
     def correct(self, argument: str) -> str:
         """Replace the text of a line, of this conversation or an earlier one: /correct 12 TEXT."""
         first, _, text = argument.partition(" ")
         if not text.strip():
-            raise BadQuery("correct which line, and to what? Write /correct, a line's number and the text")
+            raise BadQuery("correct which line, and to what? Write /correct N TEXT")
         if self.chat.incognito:
-            raise BadQuery("incognito writes nothing; say /incognito to end it, then correct the line")
+            raise BadQuery("nothing can be corrected incognito; enter /incognito to end it, then correct the line")
         line = self.chat.memory.correct(parse_seq(first), text.strip())
         self.chat.refresh()
         return f"corrected:\n{format_line(line)}"
@@ -237,12 +237,12 @@ class ChatRepl:
 
     def branch(self, argument: str) -> str:
         if not argument:
-            raise BadQuery("go on from which line? Write /branch and a number that /lines all shows")
+            raise BadQuery("continue from which line? Write /branch N, with a number that /lines all shows")
         before = [line.seq for line in self.chat.lines]
         gone = self.chat.branch(parse_seq(argument))
         if [line.seq for line in self.chat.lines] == before:
-            return "nothing changed"
-        rows = ["we go on from:", format_line(self.chat.lines[-1])]  # under a new number, if it was a discarded one
+            return "nothing was changed"
+        rows = ["continuing from:", format_line(self.chat.lines[-1])]  # under a new number, if it was a discarded one
         rows += ["discarded:", *map(format_line, gone)] if gone else []
         return "\n".join([*rows, UNANSWERED] if self.chat.is_unanswered and self.chat.llm else rows)
 
@@ -251,9 +251,11 @@ class ChatRepl:
         chat = self.chat
         what, _, answer = argument.partition(" ")
         if answer and parse_yes_no(answer) is None:
-            raise BadQuery(f"{shorten(answer)!r} is neither yes nor no; write /forget {what}, and you are asked")
+            raise BadQuery(f"invalid answer {shorten(answer)!r}: expected yes or no; /forget {what} alone asks first")
         if not what:
-            raise BadQuery("forget what? Write /forget and a number that /lines or /why shows, or last, or session")
+            raise BadQuery(
+                "forget what? Write /forget N, with a number that /lines or /why shows, /forget last or /forget session"
+            )
         if what == "session":
             return self.forget_session(answer)
         if what == "last":
@@ -263,9 +265,9 @@ class ChatRepl:
             found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, include_retracted=True)
             gone = [line for line in found if line.seq == seq]
         if not gone and what == "last":
-            raise BadQuery("nothing was said yet in this conversation that could be forgotten")
+            raise BadQuery("there is nothing to forget in this conversation yet")
         if not gone:
-            raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show their numbers")
+            raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show the numbers")
         shown = "\n".join(map(format_line, gone))
         if not self.confirm(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?", answer):
             return "nothing was forgotten"
@@ -276,16 +278,14 @@ class ChatRepl:
     def forget_session(self, answer: str) -> str:
         """Forget this conversation, or the one that has just ended if nothing was said since."""
         if not self.chat.lines and self.ended_session:
-            if not self.confirm("Forget all of the conversation that has just ended, for good?", answer):
+            if not self.confirm("Forget the whole conversation that has just ended, for good?", answer):
                 return "nothing was forgotten"
             receipt = self.chat.memory.forget(session=self.ended_session)
             self.ended_session = ""
             return f"forgotten: {pluralize(receipt.lines, 'line')}"
         if not self.chat.lines:
-            raise BadQuery(
-                "nothing was said yet in this conversation; everthread forget --session removes an older one"
-            )
-        if not self.confirm("Forget all of this conversation, for good?", answer):
+            raise BadQuery("this conversation is empty; everthread forget --session removes an older one")
+        if not self.confirm("Forget this whole conversation, for good?", answer):
             return "nothing was forgotten"
         removed = self.chat.end(remember=False).receipt
         count = f": {pluralize(removed.lines, 'line')}" if removed else ""
@@ -296,7 +296,7 @@ class ChatRepl:
         return bool(parse_yes_no(answer)) if answer else self.ask_yes_no(question)
 
     def change_setting(self, argument: str) -> str:
-        """Change a field of the character: /set location the harbour. Alone, list the fields."""
+        """Change a field of the character: /set location the harbour. Without an argument, list the fields."""
         what, _, text = argument.partition(" ")
         if not argument:
             shown = ((name, shorten(getattr(self.chat.character, name))) for name in EDITABLE_FIELDS)
@@ -310,7 +310,7 @@ class ChatRepl:
             raise BadQuery(f"a character has no {shorten(what)!r}; it has {', '.join(EDITABLE_FIELDS)}")
         if not text.strip():
             value = getattr(self.chat.character, what)
-            return f"{what}: {value} (to empty it: /set {what} -)" if value else f"{what}: nothing"
+            return f"{what}: {value} (/set {what} - clears it)" if value else f"{what}: nothing"
         self.chat.edit_character(**{what: "" if text.strip() == "-" else text.strip()})
         return f"{what}: {'nothing' if text.strip() == '-' else text.strip()}, from now on"
 
@@ -321,13 +321,15 @@ class ChatRepl:
             policy = memory.settings().get(SETTING_REMEMBER, POLICY_UNSET)
             return f"{SETTING_REMEMBER}: {policy} (one of {', '.join(REMEMBER_POLICIES)})"
         if not self.can_save:
-            raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
+            raise BadQuery(
+                "this bank does not exist yet, and incognito does not create it; begin again without --incognito"
+            )
         memory.set_setting(SETTING_REMEMBER, value)
         if REMEMBER_POLICIES[value] is False:
             self.chat.incognito = True
-            before = " Of what was said before, /end asks." if any(line.seq > 0 for line in self.chat.lines) else ""
-            return f"{SETTING_REMEMBER}: never. From now on nothing is written.{before}"
-        private = " This one is in private; /incognito ends that." if self.chat.incognito else ""
+            before = " /end asks about what was said before." if any(line.seq > 0 for line in self.chat.lines) else ""
+            return f"{SETTING_REMEMBER}: never. From now on nothing is stored.{before}"
+        private = " This one is incognito; /incognito ends that." if self.chat.incognito else ""
         return f"{SETTING_REMEMBER}: {value}, when a conversation ends.{private}"
 
     def leave(self) -> str:
@@ -346,16 +348,20 @@ class ChatRepl:
 
     def toggle_incognito(self, argument: str) -> str:
         if not self.can_save:
-            raise BadQuery("this bank is not there yet and none is made in private; begin again without --incognito")
+            raise BadQuery(
+                "this bank does not exist yet, and incognito does not create it; begin again without --incognito"
+            )
         self.chat.incognito = not self.chat.incognito
         if self.chat.incognito:
-            return "From now on nothing is written, and this part of the talk is gone when you say /incognito again."
-        return "What was said in private is gone. From now on it is remembered again."
+            return (
+                "From now on nothing is stored, and this part of the talk is deleted when you enter /incognito again."
+            )
+        return "What was said incognito is deleted. From now on the conversation is remembered again."
 
     def end(self, argument: str) -> str:
         """End the conversation by the answer in "/end no", else ask."""
         if argument and parse_consent(argument) is None:
-            raise BadQuery(f"{shorten(argument)!r} is neither yes nor no; say /end yes, /end no, or /end to be asked")
+            raise BadQuery(f"invalid answer {shorten(argument)!r}: expected /end yes, /end no, or /end to be asked")
         said = bool(self.chat.lines)
         ending = self.end_conversation(parse_consent(argument))
         if not said and not ending.remembered and ending.receipt is None:
@@ -380,7 +386,7 @@ class ChatRepl:
             if said.strip().lower() in repl_text.QUIT_WORDS:
                 raise _QuitRequested
             if is_command(said.strip()):
-                raise BadQuery("that was no answer; nothing was changed. Say it again, now that nothing is asked")
+                raise BadQuery("a command is no answer; nothing was changed. Enter the command again")
             answer = parse(said)
         return answer
 

@@ -17,12 +17,12 @@ Read = Callable[[str], str]  # shows a prompt and returns a typed line, without 
 Write = Callable[[str], None]  # shows text, without adding a line end
 
 LEGEND = """\
-(percent: the probability that the line bears on what was said; for a text about lines, and with recipes other than
-default, how near it is by that recipe's measure. Then the signals that made up the score, without those at 0: cosine is
-similarity of meaning; bm25 and share, words in common; near, window and session, the neighbouring lines; the others,
-who said it, when, and how.)"""
+(The percentage is the probability that the line is relevant to the message; for units, and with recipes other than
+default, it is a similarity by the recipe's own measure. The signals that make up the score follow, except those at 0:
+cosine is similarity of meaning; bm25 and share, words in common; near, window and session, the neighbouring lines; the
+others, the speaker, the time and the form.)"""
 QUIT_WORDS = ("/quit", "quit", "exit")
-UNANSWERED = "(what you said last got no reply; /again asks for one)"
+UNANSWERED = "(your last message got no reply; /again asks for one)"
 SHORT_GOODBYE = "Until next time."  # after an end that was reported already
 MAX_ROW_CHARS = 70  # of a line in a list
 
@@ -49,7 +49,7 @@ def is_command(text: str) -> bool:
 
 
 def unescape(text: str) -> str:
-    """Remove the first of two leading slashes, which mark a text that is no command."""
+    """Remove the first of two leading slashes, which mark a text that is not a command."""
     return text[1:] if text.startswith("//") else text
 
 
@@ -61,7 +61,7 @@ def is_seq(text: str) -> bool:
 def parse_seq(text: str) -> int:
     """Parse the number of a line. Raises BadQuery."""
     if (found := _SEQ.fullmatch(text)) is None:
-        raise BadQuery(f"{shorten(text)!r} is no number of a line; /lines and /why show them")
+        raise BadQuery(f"invalid line number {shorten(text)!r}; /lines and /why show the numbers")
     return int(found[1])
 
 
@@ -76,12 +76,12 @@ def greeting_text(chat: Chat) -> str:
     contents = f"{pluralize(stats.lines, 'line')}{since}" if stats.lines else "nothing yet"
     name = chat.character.name
     partner = (
-        f"You talk with {name} ({chat.llm.name})."
+        f"You are talking with {name} ({chat.llm.name})."
         if chat.llm
         else "No language model is configured: instead of a reply you are shown what is remembered.\n"
         "(A running Ollama is found automatically; another server: --model http://host/v1#name)"
     )
-    private = "\nIncognito: nothing you say is written." if chat.incognito else ""
+    private = "\nIncognito: nothing you say is stored." if chat.incognito else ""
     rows = [
         f"Everthread. Bank {chat.memory.bank!r} remembers {contents}.",
         f"{partner}{private}",
@@ -98,22 +98,22 @@ def greeting_text(chat: Chat) -> str:
     return "\n".join(rows)
 
 
-def goodbye_text(private: bool) -> str:
+def goodbye_text(incognito: bool) -> str:
     """Return what is shown when the user quits."""
-    return f"Until next time; {'nothing that was said in private is kept' if private else 'it is all kept'}."
+    return f"Until next time; {'nothing that was said incognito is stored' if incognito else 'everything is saved'}."
 
 
 def ending_message(ending: EndResult) -> str:
     """Return how a conversation ended."""
-    return "It is remembered." if ending.remembered else "Nothing of it is left."
+    return "It is remembered." if ending.remembered else "It is forgotten."
 
 
 def reply_notice(reply: Reply) -> str:
     """Return a notice about a reply that was refused or cut short; else empty."""
     if reply.refused:
-        return "(the model would not answer that. This is not remembered; /again asks for another reply)"
+        return "(the model refused to answer. The refusal is not remembered; /again asks for another reply)"
     if reply.partial:
-        return "(the reply was cut short; what had come is kept)"
+        return "(the reply was cut short; the part received is saved)"
     return ""
 
 
@@ -122,7 +122,7 @@ def explain_reply(reply: Reply | None) -> str:
     if reply is None:
         return "Nothing has been recalled yet, or nothing since a line was forgotten."
     context = reply.context
-    rows = [f"relevance of the whole {context.relevance:.0%}{'' if context.hits else '; nothing bore on it'}"]
+    rows = [f"relevance of the whole {context.relevance:.0%}{'' if context.hits else '; nothing is relevant'}"]
     for hit in context.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
         said = f"{hit.source.speaker}: {shorten(hit.source.text)}"
@@ -143,7 +143,7 @@ def format_stats(chat: Chat) -> str:
     contents += f" by {', '.join(stats.speakers)}, {stats.bytes / 1e6:.1f} MB"
     rows = [contents if stats.speakers else "nothing yet"]
     if stats.queued:
-        rows.append(f"{pluralize(stats.queued, 'piece')} of a scribe's work still to be done")
+        rows.append(f"{pluralize(stats.queued, 'job')} queued for the scribe")
     if chat.llm is not None:
         usage = chat.llm.usage
         cost = f", {usage.cost:.4f} at your prices" if usage.cost is not None else ""
@@ -155,10 +155,10 @@ def format_stats(chat: Chat) -> str:
 def format_notes(chat: Chat) -> str:
     """Return the current notes, and how many jobs for the scribe are queued."""
     if not chat.memory.recipe.notes:
-        return f"With the recipe {chat.memory.recipe.name} no notes are kept."
+        return f"The recipe {chat.memory.recipe.name} writes no notes."
     jobs = chat.memory.jobs()
-    failure = next((f"; the last try failed: {job.error}" for job in jobs if job.error), "")
-    pending = f"({pluralize(len(jobs), 'piece')} still to be written{failure})" if jobs else ""
+    failure = next((f"; the last attempt failed: {job.error}" for job in jobs if job.error), "")
+    pending = f"({pluralize(len(jobs), 'job')} queued{failure})" if jobs else ""
     return "\n".join(filter(None, [chat.notes or "There are no notes yet.", pending]))
 
 

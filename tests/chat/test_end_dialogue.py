@@ -67,7 +67,7 @@ def test_a_no_leaves_no_line_and_no_setting(asking: Memory) -> None:
     with begun(asking) as chat:
         said(chat, "bye")
         reply = chat.reply("No, thanks")
-        assert "".join(reply) == "Nothing of it is left."
+        assert "".join(reply) == "It is forgotten."
         assert reply.ending is not None
         assert reply.ending.receipt is not None
         assert reply.ending.receipt.lines == 3
@@ -99,7 +99,7 @@ def test_the_question_is_still_pending_in_another_process(asking: Memory) -> Non
     with Chat(asking, NORA, ScriptedLLM([])) as again:
         assert again.question == QUESTION
         assert "".join(again.answer()) == f"Goodbye! {QUESTION}"
-        assert said(again, "no") == "Nothing of it is left."
+        assert said(again, "no") == "It is forgotten."
     assert texts(asking) == []
 
 
@@ -176,14 +176,14 @@ def test_the_terminal_asks_after_a_goodbye_and_reads_the_next_line_as_the_answer
     shown = screen(asking, MOVED, "gotta go, see you tomorrow", "Not now", "yes")
     assert shown[1] == f"Goodbye! {QUESTION}"
     assert shown[2] == f"Please answer yes or no, or go on talking. {QUESTION}"
-    assert shown[3] == "It is remembered. What you say now begins another conversation; /quit leaves."
+    assert shown[3] == "It is remembered. Your next message begins another conversation; /quit leaves."
     assert shown[4] == "Until next time."
     assert texts(asking) == [MOVED, "Aye.", "gotta go, see you tomorrow"]
 
 
 def test_a_no_in_the_terminal_forgets_the_conversation(asking: Memory) -> None:
     shown = screen(asking, MOVED, "bye", "no")
-    assert shown[2] == "Nothing of it is left. What you say now begins another conversation; /quit leaves."
+    assert shown[2] == "It is forgotten. Your next message begins another conversation; /quit leaves."
     assert texts(asking) == []
 
 

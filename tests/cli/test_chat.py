@@ -72,8 +72,8 @@ def kept(folder: Path, bank: str) -> list[tuple[str, str]]:
 def test_an_incognito_chat_with_a_new_bank_leaves_no_file(run: Run, tmp_path: Path) -> None:
     with llm_server("Aye.") as server:
         said = run("-b", "new", "--incognito", "-m", f"{server.url}#m", stdin="The password is swordfish.\n/end yes\n")
-    assert "Incognito: nothing you say is written." in said.stdout
-    assert "nothing that was said in private is kept" in said.stdout
+    assert "Incognito: nothing you say is stored." in said.stdout
+    assert "nothing that was said incognito is stored" in said.stdout
     assert files(tmp_path) == []
 
 
@@ -102,16 +102,16 @@ def test_an_incognito_group_chat_leaves_no_file_and_says_so(run: Run, tmp_path: 
     before = files(tmp_path)
     with llm_server("Aye.") as server:
         said = run("-c", "Captain", "-c", "Cook", "--incognito", "-m", f"{server.url}#m", stdin="Cook, a secret.\n")
-    assert "Incognito: nothing you say is written." in said.stdout
+    assert "Incognito: nothing you say is stored." in said.stdout
     assert "Cook: Aye." in said.stdout
-    assert "nothing that was said in private is kept" in said.stdout
+    assert "nothing that was said incognito is stored" in said.stdout
     assert files(tmp_path) == before
 
 
 def test_an_incognito_chat_creates_no_bank_in_a_database(run: Run, tmp_path: Path, database: str) -> None:
     said = run("-b", "new", "--incognito", "-m", "none", stdin="Hello.\n", store=database)
     assert said.exit_code == 0, said.stderr
-    assert "nothing that was said in private is kept" in said.stdout
+    assert "nothing that was said incognito is stored" in said.stdout
     with Memory.open("other", store=database, embedder=HashEmbedder(512)) as memory:
         assert not memory.store.exists("new")
 
@@ -125,7 +125,7 @@ def test_a_chosen_character_is_saved_with_the_bank(run: Run, tmp_path: Path) -> 
         first = run("-b", "alice", "-c", "Nora", "-m", f"{server.url}#m", stdin="Hello.\n")
         second = run("-b", "alice", "-m", f"{server.url}#m", stdin="And now?\n")
     assert "Nora: The lamp is lit." in first.stdout
-    assert "You talk with Nora (m)." in second.stdout
+    assert "You are talking with Nora (m)." in second.stdout
     assert "got no reply" not in second.stdout
 
 
@@ -182,7 +182,7 @@ def test_without_a_model_the_chat_remembers(run: Run, tmp_path: Path) -> None:
 
 def test_a_url_without_a_name_selects_the_servers_only_model(run: Run, tmp_path: Path) -> None:
     with llm_server("Aye.", models=["one"]) as server:
-        assert "You talk with Ever (one)." in run("-m", server.url, stdin="Hello.\n").stdout
+        assert "You are talking with Ever (one)." in run("-m", server.url, stdin="Hello.\n").stdout
         assert server.bodies[0]["model"] == "one"
     with llm_server("Aye.", models=["one", "two"]) as server:
         said = complaint(run("-b", "other", "-m", server.url, stdin="Hello.\n"))
@@ -219,7 +219,7 @@ def test_in_json_a_goodbye_asks_for_consent_and_the_next_line_answers(run: Run) 
         typed = "I planted ferns.\nbye\nno\n"
         _, asked, ended = answers(run("--recipe", "packabby", "--json", "-m", f"{server.url}#m", stdin=typed))
     assert asked == {"reply": f"Goodbye! {QUESTION}", "question": QUESTION, "remembered": None}
-    assert ended == {"reply": "Nothing of it is left.", "question": None, "remembered": False}
+    assert ended == {"reply": "It is forgotten.", "question": None, "remembered": False}
 
 
 def test_in_json_an_error_is_reported_and_the_chat_continues(run: Run, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_in_json_an_error_is_reported_and_the_chat_continues(run: Run, tmp_path:
     assert "the model gave an empty reply" in empty["error"]
     assert refused["refused"] is True
     assert [set(each) for each in commands] == [{"error"}] * 6
-    assert "'/nonsense' is no command" in commands[1]["error"]
+    assert "unknown command '/nonsense'" in commands[1]["error"]
     assert last["reply"] == "Aye."
     said = [text for _, text in kept(tmp_path, "default")]
     assert said[1:] == ["One.", "Two.", "I saw a", "Three.", "Four.", "Five.", "Aye."]
@@ -293,8 +293,8 @@ def test_an_invalid_session_name_is_refused_before_anything_is_created(
 
 def test_an_incognito_chat_without_a_bank_stays_incognito_and_says_so(run: Run, tmp_path: Path) -> None:
     shown = run("-b", "new", "--incognito", stdin="A secret.\n/incognito\nAnother.\n/quit\n").stdout
-    assert "this bank is not there yet and none is made in private; begin again without --incognito" in shown
-    assert "nothing that was said in private is kept" in shown
+    assert "this bank does not exist yet, and incognito does not create it; begin again without --incognito" in shown
+    assert "nothing that was said incognito is stored" in shown
     assert not (tmp_path / "store").exists()
 
 
@@ -308,7 +308,7 @@ def test_with_remember_never_an_earlier_conversation_is_not_summarized(run: Run,
 
 def test_the_remember_policy_is_set_before_the_first_line(run: Run, tmp_path: Path) -> None:
     screen = run("-b", "nora", "-m", "none", "--remember", "never", stdin="I moved to Lisbon.\n/end\n").stdout
-    assert "Incognito: nothing you say is written." in screen
+    assert "Incognito: nothing you say is stored." in screen
     assert "(yes or no)" not in screen
     run("-b", "nora", "-m", "none", "--remember", "never", "-c", "Ever", "--speaker", "Nora", stdin="Hello.\n")
     with Memory.open("nora", store=tmp_path / "store", embedder="hash") as memory:

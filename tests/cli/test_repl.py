@@ -26,8 +26,8 @@ from everthread.testing import ScriptedLLM, StreamCut
 from everthread.types import NewLine
 
 Screen = list[str]
-KEPT = "It is remembered. What you say now begins another conversation; /quit leaves.\n"
-LEFT = "Nothing of it is left. What you say now begins another conversation; /quit leaves.\n"
+KEPT = "It is remembered. Your next message begins another conversation; /quit leaves.\n"
+LEFT = "It is forgotten. Your next message begins another conversation; /quit leaves.\n"
 ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
 
 
@@ -145,14 +145,14 @@ def test_why_shows_nothing_of_a_line_that_was_forgotten(memory: Memory) -> None:
 
 def test_a_recipe_without_notes_does_not_wait_for_them(memory: Memory) -> None:
     memory.recipe = Membot()
-    assert converse(memory, "/notes")[1] == "With the recipe membot no notes are kept.\n"
+    assert converse(memory, "/notes")[1] == "The recipe membot writes no notes.\n"
 
 
 def test_why_shows_what_is_still_in_view_of_what_was_recalled_earlier(memory: Memory) -> None:
     memory.recipe = Membot()
     remember(memory)
     screen = converse(memory, "My sister Mia moved to Lisbon.", "Zzz qqq xxx", "/why", llm=ScriptedLLM(["Aye."] * 2))
-    assert "; nothing bore on it\nstill in view from earlier turns:\n" in screen[3]
+    assert "; nothing is relevant\nstill in view from earlier turns:\n" in screen[3]
     assert "\n     1  Alice: My sister Mia moved to Lisbon.\n" in screen[3]
 
 
@@ -171,7 +171,7 @@ def test_the_help_command_ignores_case(memory: Memory, command: str) -> None:
 @pytest.mark.parametrize("command", ["/nonsense now", "/", "/whyever", "/me waves", "/" + "x" * 100_000])
 def test_a_mistyped_command_is_reported_in_one_line(memory: Memory, command: str) -> None:
     shown = converse(memory, command)[1]
-    assert "is no command; /help lists them, and what begins with // is said" in shown
+    assert "; /help lists the commands, and // begins a message with a slash" in shown
     assert (shown.count("\n"), len(shown) < 200) == (1, True)
     assert memory.stats().lines == 0
 
@@ -188,7 +188,7 @@ def test_an_empty_message_is_ignored(memory: Memory) -> None:
 
 @pytest.mark.parametrize("ending", [EOFError, KeyboardInterrupt])
 def test_the_chat_ends_at_the_end_of_input_or_an_interrupt(memory: Memory, ending: type[BaseException]) -> None:
-    assert "it is all kept" in converse(memory, "Hello.", ending=ending)[-1]
+    assert "everything is saved" in converse(memory, "Hello.", ending=ending)[-1]
     assert memory.stats().lines == 1
 
 
@@ -196,7 +196,7 @@ def test_the_chat_ends_at_the_end_of_input_or_an_interrupt(memory: Memory, endin
 def test_the_chat_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, ending: str) -> None:
     screen = converse(memory, ending, "never read")
     assert len(screen) == 2
-    assert "it is all kept" in screen[-1]
+    assert "everything is saved" in screen[-1]
     assert memory.stats().lines == 0
 
 
@@ -204,13 +204,13 @@ def test_the_chat_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, endi
 def test_quitting_after_the_end_does_not_repeat_the_outcome(memory: Memory, answer: str, outcome: str) -> None:
     *_, end, goodbye = converse(memory, "Hello.", f"/end {answer}", "/quit")
     assert (end, goodbye) == (outcome, "\nUntil next time.\n")
-    assert "it is all kept" in converse(memory, "Hello.", "/end yes", "And one thing more.", "/quit")[-1]
+    assert "everything is saved" in converse(memory, "Hello.", "/end yes", "And one thing more.", "/quit")[-1]
 
 
 @pytest.mark.parametrize("word", ["/quit", "quit", " Exit "])
 def test_quitting_instead_of_an_answer_keeps_all_lines(memory: Memory, word: str) -> None:
     screen = converse(memory, "Hello.", "/end", word, "Never read.")
-    assert screen[2:] == ["Shall I remember this conversation? (yes or no) \nUntil next time; it is all kept.\n"]
+    assert screen[2:] == ["Shall I remember this conversation? (yes or no) \nUntil next time; everything is saved.\n"]
     assert texts(memory) == ["Hello."]
 
 
@@ -234,7 +234,7 @@ def texts(memory: Memory) -> list[str]:
 
 def test_a_character_greets_and_answers_in_its_name(memory: Memory) -> None:
     screen = converse(memory, "Hello.", llm=ScriptedLLM(["Fair winds."]))
-    assert "You talk with Captain (scripted)." in screen[0]
+    assert "You are talking with Captain (scripted)." in screen[0]
     assert screen[0].endswith("\n\nCaptain: Ahoy!\n")
     assert screen[1] == "Captain: Fair winds.\n"
     assert texts(memory) == ["Ahoy!", "Hello.", "Fair winds."]
@@ -245,11 +245,11 @@ def test_an_unreachable_server_is_reported_with_a_remedy_and_the_chat_continues(
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     screen = converse(memory, "Hello.", "Who are you?", "/lines", llm=OpenAICompatible(url, "m", retries=0))
-    for told in screen[1:3]:
-        assert f"language model 'm' at {url} can't be reached" in told
-        assert "start its server" in told
-        assert "leave --model away" in told
-        assert "What you said is kept" in told
+    for row in screen[1:3]:
+        assert f"language model 'm' at {url} can't be reached" in row
+        assert "start its server" in row
+        assert "leave out --model" in row
+        assert "Your message is saved" in row
     assert "Alice: Who are you?" in screen[3]
     assert texts(memory)[-2:] == ["Hello.", "Who are you?"]
 
@@ -269,10 +269,10 @@ def test_a_line_is_edited_and_branched_from_by_its_number(memory: Memory) -> Non
     said = ["First.", "Second.", "/edit 2 Begin.", "yes", "/branch 2", "/branch 8", "/branch x", "/edit 99 x"]
     screen = converse(memory, *said, llm=model)
     assert screen[3].endswith("Captain: three\n(4 lines discarded; /branch 5 goes back to them)\n")
-    assert screen[4].startswith("we go on from:\n     8  Alice: First.\ndiscarded:\n     6  Alice: Begin.\n     7  ")
-    assert screen[4].endswith("(what you said last got no reply; /again asks for one)\n")
-    assert screen[5] == "nothing changed\n"
-    assert "'x' is no number of a line" in screen[6]
+    assert screen[4].startswith("continuing from:\n     8  Alice: First.\ndiscarded:\n     6  Alice: Begin.\n     7  ")
+    assert screen[4].endswith("(your last message got no reply; /again asks for one)\n")
+    assert screen[5] == "nothing was changed\n"
+    assert "invalid line number 'x'" in screen[6]
     assert "no line 99" in screen[7]
 
 
@@ -281,7 +281,7 @@ def test_an_edit_asks_before_it_discards_later_lines(memory: Memory) -> None:
     screen = converse(memory, *said, llm=ScriptedLLM(["one", "two", "three"]))
     assert screen[3] == (
         "3 lines after line 2 would be discarded; /correct 2 TEXT changes only line 2.\n"
-        "Discard them and go on from there? (yes or no) nothing was changed\n"
+        "Discard them and continue from there? (yes or no) nothing was changed\n"
     )
     assert screen[4].startswith("2 lines after line 3 would be discarded")
     assert screen[5] == "Captain: three\n", "of the last line only its reply is discarded"
@@ -313,27 +313,27 @@ def test_a_line_of_an_earlier_conversation_is_corrected_by_its_number(memory: Me
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ("/correct", "correct which line, and to what?"),
         ("/correct 1", "correct which line, and to what?"),
-        ("/correct one Hello.", "'one' is no number of a line"),
+        ("/correct one Hello.", "invalid line number 'one'"),
         ("/correct 99 Hello.", "99"),
         ("/correct -1 Hello.", "-1"),
     ],
 )
-def test_a_correction_without_a_line_or_a_text_changes_nothing(memory: Memory, typed: str, told: str) -> None:
+def test_a_correction_without_a_line_or_a_text_changes_nothing(memory: Memory, typed: str, message: str) -> None:
     remember(memory)
     before = texts(memory)
     answer = converse(memory, typed)[1]
     assert answer.startswith("That could not be done: ")
-    assert told in answer
+    assert message in answer
     assert texts(memory) == before
 
 
 def test_an_incognito_chat_corrects_no_line(memory: Memory) -> None:
     remember(memory)
-    assert "incognito writes nothing" in converse(memory, "/correct 1 Not so.", incognito=True)[1]
+    assert "nothing can be corrected incognito" in converse(memory, "/correct 1 Not so.", incognito=True)[1]
     assert "My sister Mia moved to Lisbon." in texts(memory)
 
 
@@ -389,16 +389,17 @@ def test_the_remember_policy_can_be_set_in_the_chat(memory: Memory) -> None:
         *("/end", "no", "/set remember always", "/incognito", "/set", "/set remember"),
         llm=model,
     )
-    assert (
-        screen[2] == "remember: not set: /end asks, and a goodbye where the recipe asks (one of always, ask, never)\n"
+    assert screen[2] == (
+        "remember: not set: /end asks, and so does a goodbye if the recipe requires consent "
+        "(one of always, ask, never)\n"
     )
     assert "must be one of always, ask, never, got 'sometimes'" in screen[3]
-    assert screen[4] == "remember: never. From now on nothing is written. Of what was said before, /end asks.\n"
+    assert screen[4] == "remember: never. From now on nothing is stored. /end asks about what was said before.\n"
     assert "is set to remember never" in screen[6]
     assert screen[7].endswith(LEFT)
     assert texts(memory) == []
-    assert screen[8] == "remember: always, when a conversation ends. This one is in private; /incognito ends that.\n"
-    assert "now on it is remembered again" in screen[9]
+    assert screen[8] == "remember: always, when a conversation ends. This one is incognito; /incognito ends that.\n"
+    assert "now on the conversation is remembered again" in screen[9]
     assert "remember  always" in screen[10]
     assert screen[11].startswith("remember: always (")
 
@@ -411,11 +412,11 @@ def test_a_bank_that_always_remembers_is_not_asked_at_the_end(memory: Memory) ->
 
 def test_an_incognito_chat_stores_nothing_and_says_so(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/incognito", "Hello.", llm=ScriptedLLM(["one", "two"]), incognito=True)
-    assert "Incognito: nothing you say is written." in screen[0]
-    assert "What was said in private is gone." in screen[2]
+    assert "Incognito: nothing you say is stored." in screen[0]
+    assert "What was said incognito is deleted." in screen[2]
     assert texts(memory) == ["Ahoy!", "Hello.", "two"]
     screen = converse(memory, "/incognito", "Another secret.", llm=ScriptedLLM(["one"]))
-    assert "nothing that was said in private is kept" in screen[-1]
+    assert "nothing that was said incognito is stored" in screen[-1]
 
 
 def test_the_notes_and_the_token_usage_are_shown(memory: Memory) -> None:
@@ -425,20 +426,23 @@ def test_the_notes_and_the_token_usage_are_shown(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "message"),
     [
         (
             LLMUnavailable("it is down"),
-            "(it is down. What you said is kept; /again asks for a reply. To talk without it, ",
+            "(it is down. Your message is saved; /again asks for a reply. To talk without a model, ",
         ),
-        (StreamCut("I saw", LLMUnavailable("it went away")), "(it went away. What had come is kept."),
+        (
+            StreamCut("I saw", LLMUnavailable("it went away")),
+            "(it went away. Your message and the reply so far are saved;",
+        ),
         ("", "(the model gave an empty reply; ask again."),
-        ("I'm sorry, but I can't help with that.", "(the model would not answer that. This is not remembered;"),
+        ("I'm sorry, but I can't help with that.", "(the model refused to answer. The refusal is not remembered;"),
     ],
 )
-def test_an_error_is_shown_in_one_line_and_the_chat_continues(memory: Memory, reply: object, told: str) -> None:
+def test_an_error_is_shown_in_one_line_and_the_chat_continues(memory: Memory, reply: object, message: str) -> None:
     screen = converse(memory, "Hello.", "And now?", llm=ScriptedLLM([reply, "Aye."]))  # type: ignore[list-item]
-    assert told in screen[1]
+    assert message in screen[1]
     assert screen[2] == "Captain: Aye.\n"
     assert "Hello." in texts(memory)
 
@@ -454,7 +458,7 @@ def test_an_interrupt_stops_a_reply_and_saves_the_part_received(memory: Memory) 
     waiting = iter(["Count.", "/quit"])
     with Chat(memory, ALICE, ScriptedLLM(["one two three four"]), scribe=ExtractiveScribe()) as chat:
         ChatRepl(chat, lambda _: next(waiting), write).run()
-    assert "(stopped; what had come is kept. /again asks for another)" in screen[0]
+    assert "(stopped; the reply so far is saved. /again asks for another)" in screen[0]
     assert (texts(memory)[-1], list(memory.lines())[-1].metadata["partial"]) == ("one two", True)
 
 
@@ -478,9 +482,9 @@ def test_in_a_group_chat_the_named_character_answers_and_absent_ones_hear_nothin
         screen: Screen = []
         GroupChatRepl(GroupChat(chats), lambda _: next(waiting), screen.append).run()
         shown = "".join(screen)
-        assert shown.startswith("You talk with Captain and Cook.")
+        assert shown.startswith("You are talking with Captain and Cook.")
         assert (
-            "Cook: Cook here.\nCook goes, and hears nothing more.\nCaptain: Captain here.\nCook is back.\nCook: "
+            "Cook: Cook here.\nCook has left and hears nothing more.\nCaptain: Captain here.\nCook is back.\nCook: "
             in shown
         )
         assert "A secret." in texts(memory)
@@ -523,15 +527,15 @@ def test_an_invalid_argument_is_reported_in_one_line_and_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
-        ("/edit", "edit to what? Write /edit and what you meant to say"),
-        ("/edit 2", "edit line 2 to what? Write /edit 2 and the text"),
+        ("/edit", "edit to what? Write /edit TEXT"),
+        ("/edit 2", "edit line 2 to what? Write /edit 2 TEXT"),
         ("/edit 99 x", "this conversation has no line 99; its lines are 1 to 3"),
         ("/edit 99 x", "(`correct` changes a line of any conversation)"),
         ("/edit -1 x", "this conversation has no line -1"),
         ("/set name -", "name must be text that is not blank"),
-        ("/set name", "name: Captain (to empty it: /set name -)"),
+        ("/set name", "name: Captain (/set name - clears it)"),
         ("/set name alice", "is the user's name too"),
         ("/set person -", "person must be text that is not blank"),
         ("/set person captain", "is the user's name too"),
@@ -543,10 +547,10 @@ def test_an_invalid_argument_is_reported_in_one_line_and_changes_nothing(
     ],
 )
 def test_an_impossible_edit_or_setting_is_reported_in_one_line_and_changes_nothing(
-    memory: Memory, typed: str, told: str
+    memory: Memory, typed: str, message: str
 ) -> None:
     screen = converse(memory, "First.", typed, "/set", llm=ScriptedLLM(["one"]))
-    assert told in screen[2]
+    assert message in screen[2]
     assert (screen[2].count("\n"), len(screen[2]) < 400) == (1, True)
     assert "name  Captain\n" in screen[3]
     assert texts(memory) == ["Ahoy!", "First.", "one"]
@@ -592,7 +596,7 @@ def test_after_undo_and_branch_the_chat_continues_from_the_active_lines(memory: 
     screen = converse(memory, "First.", "Second.", "/undo", "/again", "/branch 4", "/again", "/lines", llm=model)
     assert screen[4] == "Captain: three\n"
     assert "Alice: Second.\n" in screen[5]
-    assert screen[5].endswith("(what you said last got no reply; /again asks for one)\n")
+    assert screen[5].endswith("(your last message got no reply; /again asks for one)\n")
     assert screen[6] == "Captain: four\n"
     assert [row.split("  ")[-1] for row in screen[7].splitlines()][-2:] == ["Alice: Second.", "Captain: four"]
 
@@ -601,7 +605,7 @@ def test_an_incognito_end_leaves_nothing_and_stays_incognito(memory: Memory) -> 
     screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
     assert (screen[2], screen[4]) == (LEFT, LEFT)
     assert texts(memory) == []
-    assert "nothing that was said in private is kept" in screen[-1]
+    assert "nothing that was said incognito is stored" in screen[-1]
 
 
 # ------------------------------------------------------------------ what is shown
@@ -637,7 +641,7 @@ def test_a_very_long_line_is_shortened_in_lists(memory: Memory) -> None:
 def test_a_resumed_chat_reports_a_missing_reply_and_does_not_greet_again(memory: Memory) -> None:
     converse(memory, "Hello.", llm=ScriptedLLM([LLMUnavailable("it is down")]))
     screen = converse(memory, "/again", llm=ScriptedLLM(["Aye."]))
-    assert "(what you said last got no reply; /again asks for one)" in screen[0]
+    assert "(your last message got no reply; /again asks for one)" in screen[0]
     assert "Ahoy!" not in screen[0]
     assert screen[1] == "Captain: Aye.\n"
 
@@ -658,9 +662,9 @@ def test_in_a_scene_commands_take_any_argument(memory: Memory) -> None:
         waiting = iter(typed)
         screen: Screen = []
         GroupChatRepl(GroupChat([chat]), lambda _: next(waiting), screen.append).run()
-    told = "".join(screen).splitlines()[1:-2]
-    assert [row.partition(":")[0] for row in told] == [
-        *["That could not be done"] * 5, "Captain", "Captain goes, and hears nothing more.", "That could not be done"
+    shown = "".join(screen).splitlines()[1:-2]
+    assert [row.partition(":")[0] for row in shown] == [
+        *["That could not be done"] * 5, "Captain", "Captain has left and hears nothing more.", "That could not be done"
     ]  # fmt: skip
     assert texts(memory)[-2:] == ["/me waves", "Aye."]
 
@@ -674,7 +678,7 @@ def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> N
     first.type("My sister Mia moved to Lisbon, 猫.\n".encode())
     assert "this is the first thing you have told me" in first.wait_for("Alice> ")
     first.type(b"\x04")
-    first.wait_for("it is all kept")
+    first.wait_for("everything is saved")
     assert first.close() == 0
 
     second = Terminal(tmp_path)
@@ -683,7 +687,7 @@ def test_a_chat_in_a_terminal_remembers_across_two_evenings(tmp_path: Path) -> N
     second.wait_for("Alice> ")
     second.type(b"My sister Mia moved to Lisbon?\n")
     assert "  Alice: My sister Mia moved to Lisbon, 猫." in second.wait_for("Alice> ")
-    second.wait_for("it is all kept", interrupting=True)
+    second.wait_for("everything is saved", interrupting=True)
     assert second.close() == 0
 
 
@@ -695,7 +699,7 @@ def test_a_reply_is_shown_as_it_comes_and_stopped_by_an_interrupt_and_the_talk_g
         terminal.type("Tell me a long story, 猫.\n".encode())
         assert "Ever: " in terminal.wait_for("piece3 ")
         assert "piece150" not in terminal.seen
-        assert "(stopped; what had come is kept" in terminal.wait_for("Alice> ", interrupting=True)
+        assert "(stopped; the reply so far is saved" in terminal.wait_for("Alice> ", interrupting=True)
         terminal.type(b"And now?\n")
         assert "Ever: Fair ␛[2J winds, 猫." in terminal.wait_for("Alice> ")
         terminal.type(b"/end\n")
@@ -725,7 +729,7 @@ def test_the_arrow_keys_bring_back_what_was_said_in_earlier_conversations(tmp_pa
     terminal.type(b"!\n")
     terminal.wait_for("Alice> ")
     terminal.type(b"\x04")
-    terminal.wait_for("it is all kept")
+    terminal.wait_for("everything is saved")
     assert terminal.close() == 0
     with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
         assert texts(memory)[-1] == "Old words, 猫é.!"
@@ -739,7 +743,7 @@ def test_a_terminal_that_knows_ascii_alone_is_talked_with_all_the_same(tmp_path:
     terminal.type(b"cats are?\n")
     assert "\\u732b are cats." in terminal.wait_for("Alice> ")
     terminal.type(b"\x04")
-    terminal.wait_for("it is all kept")
+    terminal.wait_for("everything is saved")
     assert terminal.close() == 0
 
 
@@ -750,7 +754,7 @@ def test_leaving_without_an_answer_does_not_end_the_conversation_and_says_so(
     with Memory.open("alice", store=tmp_path, embedder="hash", recipe="packabby") as memory:
         screen = converse(memory, "I sail.", "/quit", ending=ending, llm=ScriptedLLM(["Aye."]))
         assert "\nThe conversation was not ended: there was no answer; nothing was changed\n" in screen[-1]
-        assert screen[-1].endswith("it is all kept.\n")
+        assert screen[-1].endswith("everything is saved.\n")
         assert "I sail." in texts(memory)
 
 
@@ -763,7 +767,7 @@ def test_an_interrupt_at_a_question_changes_nothing_and_at_the_prompt_ends_the_t
     terminal.wait_for("(yes or no) ")
     terminal.wait_for("there was no answer; nothing was changed", interrupting=True)
     terminal.wait_for("Alice> ")
-    terminal.wait_for("it is all kept", interrupting=True)
+    terminal.wait_for("everything is saved", interrupting=True)
     assert terminal.close() == 0
     with Memory.open("alice", store=tmp_path, embedder="hash") as memory:
         assert texts(memory) == ["I hid gold."]

@@ -263,7 +263,7 @@ def test_a_goodbye_is_answered_with_the_question_and_a_no_with_a_receipt(client:
     assert (asked.ending.remembered, asked.ending.question) == (None, "Shall I remember this conversation?")
     assert asked.user_line is not None
     answered = client.reply("no", recipe="packabby")
-    assert "".join(answered) == "Nothing of it is left."
+    assert "".join(answered) == "It is forgotten."
     assert answered.ending is not None
     assert answered.ending.receipt is not None
     assert answered.ending.session == asked.user_line.session

@@ -671,7 +671,7 @@ def test_a_no_inside_another_word_is_not_an_answer(alone: Memory, ending: str) -
 def test_answering_no_leaves_nothing(alone: Memory, ending: str) -> None:
     screen = said_at_the_end(alone, "Not now", "No", ending=ending)
     assert (alone.units(), list(alone.lines(include_retracted=True)), alone.jobs()) == ([], [], [])
-    assert "Nothing of it is left." in "".join(screen)
+    assert "It is forgotten." in "".join(screen)
     assert "all kept" not in screen[-1] or ending == "/end"
 
 
@@ -680,7 +680,7 @@ def test_leaving_without_an_answer_changes_nothing(alone: Memory) -> None:
     assert len(list(alone.lines())) == 2
     assert alone.units() == []
     assert [session.ended_at for session in alone.sessions()] == [None]
-    assert screen[-1].endswith("it is all kept.\n")
+    assert screen[-1].endswith("everything is saved.\n")
 
 
 def test_the_configured_scribe_judges_what_is_recalled(alone: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
