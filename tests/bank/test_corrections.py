@@ -1,4 +1,4 @@
-"""What a person sets right by hand, in both stores."""
+"""Manual corrections of lines and units, in both stores."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -36,14 +36,14 @@ def bank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     store.close()
 
 
-def said(bank: Memory) -> None:
+def fill(bank: Memory) -> None:
     for n, text in enumerate(("My sister Mia lives in Porto.", "How nice!", "She has a dog.")):
         role = "assistant" if n == 1 else "user"
         bank.observe(text, role=role, session="one", said_at=AT + timedelta(minutes=n), metadata={"n": n})  # type: ignore[arg-type]
 
 
-def test_a_corrected_line_is_found_by_its_new_words_alone(bank: Memory) -> None:
-    said(bank)
+def test_a_corrected_line_is_found_only_by_its_new_words(bank: Memory) -> None:
+    fill(bank)
     line = bank.correct(1, "My sister Mia lives in Lisbon.")
     assert (line.speaker, line.role, line.session, line.said_at, line.parent) == ("user", "user", "one", AT, None)
     assert line.metadata == {"n": 0, META_CORRECTS: 1}
@@ -52,17 +52,17 @@ def test_a_corrected_line_is_found_by_its_new_words_alone(bank: Memory) -> None:
     assert bank.store.check(bank.bank) == []
 
 
-def test_a_corrected_line_stands_where_the_other_stood(bank: Memory) -> None:
-    said(bank)
-    talk = Conversation(bank, "one")
+def test_a_corrected_line_takes_the_place_of_the_original(bank: Memory) -> None:
+    fill(bank)
+    conversation = Conversation(bank, "one")
     bank.correct(bank.correct(1, "My sister Mia lives in Lissabon.").seq, "My sister Mia lives in Lisbon.")
-    talk.refresh()
-    for lines in (talk.lines, Conversation(bank, "one").lines):
+    conversation.refresh()
+    for lines in (conversation.lines, Conversation(bank, "one").lines):
         assert [line.text for line in lines] == ["My sister Mia lives in Lisbon.", "How nice!", "She has a dog."]
 
 
-def talked(bank: Memory) -> None:
-    """Five lines, of which the second names the piano, and another conversation behind them."""
+def fill_with_piano(bank: Memory) -> None:
+    """Store a session of five lines, of which the second names the piano, and a later session."""
     texts = [
         "Guess what I bought.",
         "A piano it is.",
@@ -75,8 +75,8 @@ def talked(bank: Memory) -> None:
     bank.observe("What else is new?", session="two", said_at=AT + timedelta(days=1))
 
 
-def test_a_corrected_line_is_recalled_among_the_neighbours_of_the_line_that_it_corrects(bank: Memory) -> None:
-    talked(bank)
+def test_a_corrected_line_is_recalled_with_the_neighbours_of_the_original(bank: Memory) -> None:
+    fill_with_piano(bank)
     bank.correct(bank.correct(2, "A harp it is.").seq, "A harpsichord it is.")
     (hit,) = (hit for hit in bank.recall("harpsichord") if "harpsichord" in hit.line.text)
     assert [line.text for line in hit.passage] == [
@@ -86,13 +86,13 @@ def test_a_corrected_line_is_recalled_among_the_neighbours_of_the_line_that_it_c
     ]
     (before,) = (hit for hit in bank.recall("harpsichord", 20) if hit.line.seq == 3)
     assert before.passage[0].text == "A harpsichord it is."
-    told = bank.context("harpsichord", gate=False).text.splitlines()
-    assert [row.partition(": ")[2] for row in told[1:4]] == [line.text for line in hit.passage]
-    assert "…" not in told
+    rows = bank.context("harpsichord", gate=False).text.splitlines()
+    assert [row.partition(": ")[2] for row in rows[1:4]] == [line.text for line in hit.passage]
+    assert "…" not in rows
 
 
-def test_lines_that_follow_one_another_and_are_both_corrected_stand_together(bank: Memory) -> None:
-    talked(bank)
+def test_adjacent_corrected_lines_are_neighbours(bank: Memory) -> None:
+    fill_with_piano(bank)
     bank.correct(3, "The harpsichord stands in the attic.")
     bank.correct(2, "A harpsichord it is.")
     hits = {hit.line.text: [line.text for line in hit.passage] for hit in bank.recall("harpsichord", 2)}
@@ -110,36 +110,36 @@ def test_lines_that_follow_one_another_and_are_both_corrected_stand_together(ban
     }
 
 
-def test_a_corrected_line_stays_in_view_in_its_place(bank: Memory) -> None:
-    talked(bank)
+def test_the_relevance_buffer_shows_a_corrected_line_in_its_place(bank: Memory) -> None:
+    fill_with_piano(bank)
     bank.correct(2, "A harpsichord it is.")
     shown = bank.context("harpsichord", session="now", gate=False).text
     assert "harpsichord" in shown
-    later = bank.context(" ", session="now", gate=False)  # what is in view of itself
+    later = bank.context(" ", session="now", gate=False)  # only the relevance buffer
     texts = [line.text for line in later.lines]
     assert texts[:3] == ["Guess what I bought.", "A harpsichord it is.", "It stands in the hall."]
 
 
-def test_with_blocks_of_lines_a_corrected_line_stands_in_its_place(bank: Memory) -> None:
-    talked(bank)
+def test_a_block_of_lines_shows_a_corrected_line_in_its_place(bank: Memory) -> None:
+    fill_with_piano(bank)
     bank.correct(2, "A harpsichord it is.")
     bank.recipe = Membot(threshold=0.0, neighbours=1)
     for query in ("A harpsichord it is.", " "):
-        told = bank.context(query, session="now").text.splitlines()
-        at = next(n for n, row in enumerate(told) if "harpsichord" in row)
-        assert "Guess what I bought." in told[at - 1]
-        assert "It stands in the hall." in told[at + 1]
+        rows = bank.context(query, session="now").text.splitlines()
+        index = next(n for n, row in enumerate(rows) if "harpsichord" in row)
+        assert "Guess what I bought." in rows[index - 1]
+        assert "It stands in the hall." in rows[index + 1]
 
 
-def test_lines_of_another_bank_that_name_a_place_here_stand_where_they_are(bank: Memory) -> None:
-    talked(bank)
+def test_a_line_is_not_moved_by_a_corrects_number_of_another_bank(bank: Memory) -> None:
+    fill_with_piano(bank)
     bank.observe("A harpsichord it is.", session="one", said_at=AT + timedelta(minutes=9), metadata={META_CORRECTS: 2})
     (hit,) = bank.recall("harpsichord", 1)
     assert hit.passage == (hit.line,)
 
 
-def test_what_a_filter_hides_is_not_shown_around_a_corrected_line(bank: Memory) -> None:
-    talked(bank)
+def test_filtered_lines_are_not_shown_around_a_corrected_line(bank: Memory) -> None:
+    fill_with_piano(bank)
     line = bank.correct(2, "A harpsichord it is.")
     (hit,) = bank.recall("harpsichord", 1, as_of=AT + timedelta(minutes=1))
     assert [each.seq for each in hit.passage] == [1, line.seq]
@@ -147,21 +147,21 @@ def test_what_a_filter_hides_is_not_shown_around_a_corrected_line(bank: Memory) 
     assert [each.seq for each in hit.passage] == [line.seq, 3]
 
 
-def test_who_forgets_a_corrected_line_forgets_what_it_said_before(bank: Memory) -> None:
-    said(bank)
+def test_forgetting_a_corrected_line_forgets_its_earlier_versions(bank: Memory) -> None:
+    fill(bank)
     last = bank.correct(bank.correct(1, "Mia lives in Lissabon.").seq, "Mia lives in Lisbon.")
     assert bank.forget(seq=last.seq).lines == 3
     assert [line.seq for line in bank.lines(include_retracted=True)] == [2, 3]
 
 
-def test_a_correction_with_a_key_is_made_once(bank: Memory) -> None:
-    said(bank)
+def test_a_repeated_correction_with_a_key_stores_one_line(bank: Memory) -> None:
+    fill(bank)
     assert bank.correct(1, "In Lisbon.", key="k") == bank.correct(1, "In Lisbon.", key="k")
     assert len(list(bank.lines(Filter(session="one"), include_retracted=True))) == 4
 
 
-def test_what_does_not_stand_or_says_nothing_is_not_corrected(bank: Memory) -> None:
-    said(bank)
+def test_correcting_a_retracted_line_or_to_empty_text_is_rejected(bank: Memory) -> None:
+    fill(bank)
     bank.retract(2)
     with pytest.raises(NotFound, match="no line 2 in bank"):
         bank.correct(2, "How sad!")
@@ -170,8 +170,8 @@ def test_what_does_not_stand_or_says_nothing_is_not_corrected(bank: Memory) -> N
     assert bank.stats().retracted == 1
 
 
-def test_an_edited_unit_takes_the_place_of_the_one_before(bank: Memory) -> None:
-    said(bank)
+def test_an_edited_unit_supersedes_the_original(bank: Memory) -> None:
+    fill(bank)
     bank.add_unit(NewUnit("fact", "Mia lives in Porto.", 1, 3, AT, importance=7, metadata={"a": 1}))
     edited = bank.edit_unit("fact", 1, "Mia lives in Lisbon.")
     assert (edited.supersedes, edited.importance, edited.metadata["a"]) == (1, 7, 1)
@@ -181,18 +181,18 @@ def test_an_edited_unit_takes_the_place_of_the_one_before(bank: Memory) -> None:
             bank.edit_unit("fact", number, "Nothing of the kind.")
 
 
-def test_notes_are_written_by_hand_with_and_without_earlier_ones(bank: Memory) -> None:
+def test_set_notes_works_with_and_without_earlier_notes(bank: Memory) -> None:
     with pytest.raises(BadInput, match="no line yet"):
         bank.set_notes("She likes tea.")
-    said(bank)
+    fill(bank)
     first = bank.set_notes("She likes tea.")
     assert (first.first_seq, first.last_seq) == (3, 3)
     assert bank.set_notes("She likes coffee.").supersedes == first.id
     assert [unit.text for unit in bank.units("note", only_current=True)] == ["She likes coffee."]
 
 
-def test_a_forgotten_unit_goes_with_its_history_and_nothing_else(bank: Memory) -> None:
-    said(bank)
+def test_forgetting_a_unit_deletes_only_it_and_its_superseded_versions(bank: Memory) -> None:
+    fill(bank)
     for text in ("Mia lives in Porto.", "Mia lives in Lisbon.", "Mia lives in Faro."):
         before = [unit.id for unit in bank.units("fact", only_current=True)]
         bank.add_unit(NewUnit("fact", text, 1, 3, AT), supersedes=before[0] if before else None)
@@ -210,18 +210,20 @@ def test_a_forgotten_unit_goes_with_its_history_and_nothing_else(bank: Memory) -
 
 def test_no_byte_of_a_forgotten_unit_is_left_in_a_folder(tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as bank:
-        said(bank)
+        fill(bank)
         bank.add_unit(NewUnit("fact", "Mia keeps an okapi.", 1, 3, AT))
         bank.forget_unit("fact", 1)
         assert not any(b"okapi" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.data())
-def test_corrected_lines_stand_in_the_places_of_those_they_correct(minutes: list[int], data: st.DataObject) -> None:
+def test_sort_by_position_puts_corrected_lines_in_their_original_places(
+    minutes: list[int], data: st.DataObject
+) -> None:
     minutes.sort()
     lines = [Line(n, "one", "user", "Ann", f"{n}", AT + timedelta(minutes=at)) for n, at in enumerate(minutes, 1)]
     chosen = data.draw(st.lists(st.sampled_from(lines), unique_by=lambda line: line.seq))
     new = [replace(line, seq=100 + n, metadata={META_CORRECTS: line.seq}) for n, line in enumerate(chosen)]
-    gone = {line.seq for line in chosen}
-    found = sort_by_position([line for line in lines if line.seq not in gone] + new)
-    assert [line.text for line in found] == [line.text for line in lines]
+    corrected = {line.seq for line in chosen}
+    ordered = sort_by_position([line for line in lines if line.seq not in corrected] + new)
+    assert [line.text for line in ordered] == [line.text for line in lines]

@@ -1,4 +1,4 @@
-"""Banks whose files were damaged: what fails says so, and nothing else is taken for damage."""
+"""Banks with damaged files: methods that fail report the damage, and other errors are not reported as damage."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ MAY = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = "fern garden lighthouse ferry yesterday harbour Mia Lisbon knife bread running cat".split()
 
 
-def opened(folder: Path) -> Memory:
+def open_bank(folder: Path) -> Memory:
     return Memory.open("alice", store=folder, embedder=HashEmbedder(64))
 
 
-def filled(folder: Path) -> None:
-    """A bank of 300 lines in 15 sessions, and ten facts."""
-    chance = random.Random(1)
-    with opened(folder) as memory:
+def fill(folder: Path) -> None:
+    """Store 300 lines in 15 sessions, and ten facts."""
+    rng = random.Random(1)
+    with open_bank(folder) as memory:
         memory.observe_many(
-            NewLine(" ".join(chance.choices(WORDS, k=8)), "Ann", said_at=MAY + timedelta(hours=n), session=f"{n // 20}")
+            NewLine(" ".join(rng.choices(WORDS, k=8)), "Ann", said_at=MAY + timedelta(hours=n), session=f"{n // 20}")
             for n in range(300)
         )
         for n in range(10):
@@ -42,14 +42,14 @@ def ask(memory: Memory) -> None:
     memory.recall("Where is the garden with the fern?", 5)
 
 
-def ask_again_and_again(memory: Memory) -> None:
-    """From the second question on, more of the bank is in memory."""
+def ask_repeatedly(memory: Memory) -> None:
+    """Ask several times, because caches are fill after the first query."""
     for _ in range(3):
         ask(memory)
     assert list(memory.lines())
 
 
-ALL: tuple[Callable[[Memory], object], ...] = (
+CALLS: tuple[Callable[[Memory], object], ...] = (
     ask,
     lambda memory: memory.recall("What did we talk about last week?", as_of=MAY + timedelta(days=9)),
     lambda memory: memory.recall("a fern", where=Filter(speaker="Ann")),
@@ -64,21 +64,21 @@ ALL: tuple[Callable[[Memory], object], ...] = (
 )
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that are none
-def test_wherever_bytes_were_overwritten_only_our_own_errors_come_of_it(tmp_path: Path) -> None:
-    filled(tmp_path)
-    path, chance = tmp_path / "alice.bank", random.Random(1)
-    whole, failed = path.read_bytes(), 0
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of invalid numbers
+def test_overwritten_bytes_cause_only_everthread_errors(tmp_path: Path) -> None:
+    fill(tmp_path)
+    path, rng = tmp_path / "alice.bank", random.Random(1)
+    intact, failed = path.read_bytes(), 0
     for _ in range(30):
-        data = bytearray(whole)
-        for _ in range(chance.choice([1, 4, 16])):
-            at, length = chance.randrange(100, len(data) - 300), chance.choice([1, 4, 30, 300])
-            data[at : at + length] = chance.choice([bytes(length), chance.randbytes(length)])
+        data = bytearray(intact)
+        for _ in range(rng.choice([1, 4, 16])):
+            at, length = rng.randrange(100, len(data) - 300), rng.choice([1, 4, 30, 300])
+            data[at : at + length] = rng.choice([bytes(length), rng.randbytes(length)])
         path.write_bytes(data)
-        with suppress(EverthreadError), opened(tmp_path) as memory:
-            for each in ALL:
+        with suppress(EverthreadError), open_bank(tmp_path) as memory:
+            for call in CALLS:
                 try:
-                    each(memory)
+                    call(memory)
                 except EverthreadError:
                     failed += 1
         for log in tmp_path.glob("alice.bank-*"):
@@ -94,35 +94,33 @@ def test_wherever_bytes_were_overwritten_only_our_own_errors_come_of_it(tmp_path
         "UPDATE line SET said_at = 'noon'",
     ],
 )
-def test_a_question_to_a_bank_of_which_a_table_makes_no_sense_says_that_it_is_damaged(
-    tmp_path: Path, damage: str
-) -> None:
-    filled(tmp_path)
+def test_a_query_to_a_bank_with_invalid_column_values_raises_bank_damaged(tmp_path: Path, damage: str) -> None:
+    fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
         db.execute(damage)
-    with opened(tmp_path) as memory:
+    with open_bank(tmp_path) as memory:
         with pytest.raises(BankDamaged, match=r"bank .alice. .*is damaged: "):
-            ask_again_and_again(memory)
+            ask_repeatedly(memory)
         assert memory.store.check("alice") != []
 
 
-def test_lines_that_can_not_be_read_are_damage_while_they_are_iterated(tmp_path: Path) -> None:
-    filled(tmp_path)
+def test_an_unreadable_line_raises_bank_damaged_during_iteration(tmp_path: Path) -> None:
+    fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
         db.execute("UPDATE line SET metadata = '{\"n\": ' WHERE seq = 7")
-    with opened(tmp_path) as memory:
+    with open_bank(tmp_path) as memory:
         lines = memory.lines()
         with pytest.raises(BankDamaged):
             list(lines)
 
 
-def test_a_fault_of_the_caller_is_not_taken_for_damage(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory, pytest.raises(TypeError, match="not iterable"):
+def test_an_error_of_the_caller_is_not_reported_as_damage(tmp_path: Path) -> None:
+    with open_bank(tmp_path) as memory, pytest.raises(TypeError, match="not iterable"):
         memory.observe_many(5)  # type: ignore[arg-type]
 
 
-def test_a_fault_of_the_caller_is_not_taken_for_damage_while_an_erasing_waits_to_be_finished(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_an_error_of_the_caller_is_not_reported_as_damage_while_an_erasure_is_unfinished(tmp_path: Path) -> None:
+    with open_bank(tmp_path) as memory:
         with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
             db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         assert memory.store.check("alice") == [ERASURE_UNFINISHED]
@@ -130,11 +128,11 @@ def test_a_fault_of_the_caller_is_not_taken_for_damage_while_an_erasing_waits_to
             memory.observe_many(5)  # type: ignore[arg-type]
 
 
-def test_wrong_arguments_are_refused_without_a_look_at_the_bank(tmp_path: Path) -> None:
-    filled(tmp_path)
+def test_wrong_arguments_are_rejected_without_checking_the_bank(tmp_path: Path) -> None:
+    fill(tmp_path)
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
         db.execute("UPDATE line SET metadata = '[]' WHERE seq = 7")
-    with opened(tmp_path) as memory:
+    with open_bank(tmp_path) as memory:
         assert memory.store.check("alice") != []
         with pytest.raises(TypeError, match="unexpected keyword argument 'limit'"):
             memory.recall("a fern", limit=3)  # type: ignore[call-arg]

@@ -18,7 +18,7 @@ from everthread.types import Vector, Vectors
 
 
 class Embedder(HashEmbedder):
-    """Remembers what it was given to keep; down while it is told to be, and waiting until it is let go."""
+    """Records the texts that it embeds. Fails while `down` is set, and waits until `go` is set."""
 
     def __init__(self) -> None:
         super().__init__(512)
@@ -45,27 +45,25 @@ def embedder() -> Embedder:
     return Embedder()
 
 
-def opened(folder: Path, embedder: Embedder) -> Memory:
-    return seen(Memory.open("alice", store=folder, embedder=embedder), embedder)
+def open_calibrated(folder: Path, embedder: Embedder) -> Memory:
+    return calibrate(Memory.open("alice", store=folder, embedder=embedder), embedder)
 
 
-def seen(memory: Memory, embedder: Embedder) -> Memory:
-    """The memory once it knows how the embedder's cosines lie, for which it has some sentences embedded."""
+def calibrate(memory: Memory, embedder: Embedder) -> Memory:
+    """Let a memory calibrate the embedder's cosines, and clear the record of the texts embedded for that."""
     memory.reader.encoder.try_embed_query("hello")
     embedder.texts.clear()
     embedder.begun.clear()
     return memory
 
 
-def late(memory: Memory, *texts: str) -> list[Line]:
+def defer(memory: Memory, *texts: str) -> list[Line]:
     return memory.replace_lines((), [NewLine(text, "Nora") for text in texts], defer_embedding=True)
 
 
-def test_a_line_that_is_late_is_kept_at_once_and_embedded_when_it_is_caught_up_with(
-    tmp_path: Path, embedder: Embedder
-) -> None:
-    with opened(tmp_path, embedder) as memory:
-        late(memory, "Mia moved to Lisbon.")
+def test_a_deferred_line_is_stored_at_once_and_embedded_by_embed_pending(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        defer(memory, "Mia moved to Lisbon.")
         assert [line.text for line in memory.lines()] == ["Mia moved to Lisbon."]
         assert (embedder.texts, memory.stats().pending, bool(memory.backlog)) == ([], 1, True)
         memory.backlog.embed_pending()
@@ -74,9 +72,12 @@ def test_a_line_that_is_late_is_kept_at_once_and_embedded_when_it_is_caught_up_w
         assert len(embedder.texts) == 1
 
 
-def test_whoever_recalls_finds_a_late_line_as_any_other(tmp_path: Path, embedder: Embedder) -> None:
-    with opened(tmp_path / "late", embedder) as one, opened(tmp_path / "soon", Embedder()) as two:
-        late(one, "Mia moved to Lisbon.", "The boat is painted green.")
+def test_recall_finds_a_deferred_line_like_any_other(tmp_path: Path, embedder: Embedder) -> None:
+    with (
+        open_calibrated(tmp_path / "deferred", embedder) as one,
+        open_calibrated(tmp_path / "at_once", Embedder()) as two,
+    ):
+        defer(one, "Mia moved to Lisbon.", "The boat is painted green.")
         for text in ("Mia moved to Lisbon.", "The boat is painted green."):
             two.observe(text, speaker="Nora")
         found, wanted = one.recall("Where does Mia live?"), two.recall("Where does Mia live?")
@@ -84,84 +85,82 @@ def test_whoever_recalls_finds_a_late_line_as_any_other(tmp_path: Path, embedder
         assert one.stats().pending == 0
 
 
-def test_lines_that_are_in_the_prompt_stay_late_when_others_are_recalled(tmp_path: Path, embedder: Embedder) -> None:
-    with opened(tmp_path, embedder) as memory:
-        first, second = late(memory, "Mia moved to Lisbon.", "Where does Mia live?")
+def test_excluded_lines_stay_pending_when_others_are_recalled(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        first, second = defer(memory, "Mia moved to Lisbon.", "Where does Mia live?")
         memory.recall("Where does Mia live?", exclude=[first.seq, second.seq])
         assert embedder.texts == []
         memory.context("Where does Mia live?", exclude=[second.seq])
         assert embedder.texts == ["Mia moved to Lisbon."]
 
 
-def test_who_recalls_while_lines_are_being_embedded_waits_for_them(tmp_path: Path, embedder: Embedder) -> None:
-    with opened(tmp_path, embedder) as memory:
-        late(memory, "Mia moved to Lisbon.")
+def test_recall_waits_for_lines_that_are_being_embedded(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        defer(memory, "Mia moved to Lisbon.")
         embedder.go.clear()
-        behind = threading.Thread(target=memory.backlog.embed_pending)
-        behind.start()
+        embedding = threading.Thread(target=memory.backlog.embed_pending)
+        embedding.start()
         assert embedder.begun.wait(PATIENCE)
         found: list[bool] = []
-        asking = threading.Thread(
+        recalling = threading.Thread(
             target=lambda: found.append(memory.stats().pending == 1 and bool(memory.recall("Mia")))
         )
-        asking.start()
-        asking.join(0.1)
+        recalling.start()
+        recalling.join(0.1)
         assert found == []
         embedder.go.set()
-        behind.join(PATIENCE)
-        asking.join(PATIENCE)
+        embedding.join(PATIENCE)
+        recalling.join(PATIENCE)
         assert (found, len(embedder.texts), memory.stats().pending) == ([True], 1, 0)
 
 
-def test_what_is_forgotten_or_taken_back_is_not_embedded(tmp_path: Path, embedder: Embedder) -> None:
-    with opened(tmp_path, embedder) as memory:
-        gone, back, stays = late(memory, "a secret", "a mistake", "Mia moved to Lisbon.")
-        memory.forget(seq=gone.seq)
-        memory.retract(back.seq)
+def test_forgotten_and_retracted_lines_are_not_embedded(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        forgotten, retracted, remaining = defer(memory, "a secret", "a mistake", "Mia moved to Lisbon.")
+        memory.forget(seq=forgotten.seq)
+        memory.retract(retracted.seq)
         memory.backlog.embed_pending()
-        assert embedder.texts == [stays.text]
+        assert embedder.texts == [remaining.text]
 
 
-def test_a_bank_that_is_forgotten_does_not_come_back(tmp_path: Path, embedder: Embedder) -> None:
-    with opened(tmp_path, embedder) as memory:
-        late(memory, "a secret")
+def test_embed_pending_does_not_recreate_a_forgotten_bank(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        defer(memory, "a secret")
         memory.forget(everything=True)
         memory.backlog.embed_pending()
         assert not memory.store.exists("alice")
         assert (embedder.texts, bool(memory.backlog)) == ([], False)
 
 
-def test_lines_that_a_process_left_behind_come_along_with_the_next(tmp_path: Path, embedder: Embedder) -> None:
-    with opened(tmp_path, embedder) as memory:
-        late(memory, "left", "behind")  # the process ends here
-    with opened(tmp_path, embedder) as memory:
-        late(memory, "said now")
+def test_pending_lines_of_an_earlier_process_are_embedded_by_the_next(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        defer(memory, "first", "second")  # the process ends here
+    with open_calibrated(tmp_path, embedder) as memory:
+        defer(memory, "said now")
         memory.backlog.embed_pending()
-        assert embedder.texts == ["said now", "left", "behind"]
+        assert embedder.texts == ["said now", "first", "second"]
         assert memory.stats().pending == 0
 
 
-def test_many_lines_without_a_vector_are_left_to_reindex(tmp_path: Path, embedder: Embedder) -> None:
-    with opened(tmp_path, embedder) as memory:
-        late(memory, *(f"line {number}" for number in range(MAX_BACKFILL_LINES + 1)))
-    with opened(tmp_path, embedder) as memory:
-        late(memory, "said now")
+def test_many_lines_without_vectors_are_left_to_reindex(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
+        defer(memory, *(f"line {number}" for number in range(MAX_BACKFILL_LINES + 1)))
+    with open_calibrated(tmp_path, embedder) as memory:
+        defer(memory, "said now")
         memory.backlog.embed_pending()
         assert (embedder.texts, memory.stats().pending) == (["said now"], MAX_BACKFILL_LINES + 1)
 
 
-def test_without_an_embedder_late_lines_stay_without_a_vector_and_are_found_by_their_words(
-    tmp_path: Path, embedder: Embedder
-) -> None:
-    with opened(tmp_path, embedder) as memory:
+def test_deferred_lines_without_an_embedder_are_found_by_keyword(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
         embedder.down = True
-        late(memory, "Mia moved to Lisbon.")
+        defer(memory, "Mia moved to Lisbon.")
         assert [hit.line.text for hit in memory.recall("Lisbon")] == ["Mia moved to Lisbon."]
         assert (bool(memory.backlog), memory.stats().pending) == (False, 1)
 
 
-def test_where_the_vectors_cannot_be_kept_the_lines_are_late_still(tmp_path: Path, embedder: Embedder) -> None:
-    class Full(SQLiteStore):
+def test_lines_stay_pending_if_their_vectors_can_not_be_stored(tmp_path: Path, embedder: Embedder) -> None:
+    class FullStore(SQLiteStore):
         full = True
 
         def put_vectors(self, *given: object, **named: object) -> None:
@@ -169,9 +168,9 @@ def test_where_the_vectors_cannot_be_kept_the_lines_are_late_still(tmp_path: Pat
                 raise StoreUnavailable("no room")
             super().put_vectors(*given, **named)  # type: ignore[arg-type]
 
-    store = Full(tmp_path)
+    store = FullStore(tmp_path)
     memory = Memory.open("alice", store=store, embedder=embedder)
-    late(memory, "Mia moved to Lisbon.")
+    defer(memory, "Mia moved to Lisbon.")
     with pytest.raises(StoreUnavailable):
         memory.backlog.embed_pending()
     assert memory.backlog
@@ -181,10 +180,8 @@ def test_where_the_vectors_cannot_be_kept_the_lines_are_late_still(tmp_path: Pat
     store.close()
 
 
-def test_in_a_chat_nobody_waits_for_vectors_and_when_it_is_closed_all_have_theirs(
-    tmp_path: Path, embedder: Embedder
-) -> None:
-    with opened(tmp_path, embedder) as memory:
+def test_a_chat_does_not_wait_for_vectors_and_closing_it_embeds_all_lines(tmp_path: Path, embedder: Embedder) -> None:
+    with open_calibrated(tmp_path, embedder) as memory:
         embedder.go.clear()
         with Chat(memory, llm=ScriptedLLM(["Lisbon is far.", "In Lisbon."])) as chat:
             assert "".join(chat.reply("Mia moved to Lisbon.")) == "Lisbon is far."
@@ -195,14 +192,14 @@ def test_in_a_chat_nobody_waits_for_vectors_and_when_it_is_closed_all_have_their
         assert memory.stats().pending == 0
 
 
-def test_late_lines_in_postgres_are_caught_up_with_as_well(database: str, embedder: Embedder) -> None:
+def test_deferred_lines_in_postgres_are_embedded_by_recall(database: str, embedder: Embedder) -> None:
     store = PostgresStore(database)
-    memory = seen(Memory.open("late", store=store, embedder=embedder), embedder)
-    gone, stays = late(memory, "a secret", "Mia moved to Lisbon.")
-    memory.forget(seq=gone.seq)
-    assert [hit.line.seq for hit in memory.recall("Where does Mia live?")] == [stays.seq]
-    assert (embedder.texts, memory.stats().pending) == ([stays.text], 0)
-    late(memory, "another secret")
+    memory = calibrate(Memory.open("late", store=store, embedder=embedder), embedder)
+    forgotten, remaining = defer(memory, "a secret", "Mia moved to Lisbon.")
+    memory.forget(seq=forgotten.seq)
+    assert [hit.line.seq for hit in memory.recall("Where does Mia live?")] == [remaining.seq]
+    assert (embedder.texts, memory.stats().pending) == ([remaining.text], 0)
+    defer(memory, "another secret")
     memory.forget(everything=True)
     memory.backlog.embed_pending()
     assert not store.exists("late")

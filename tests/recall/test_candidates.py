@@ -21,16 +21,16 @@ from everthread.recall.types import Query
 from everthread.recipes.default import Default
 from everthread.testing import HashEmbedder
 from everthread.types import Filter, NewLine, Seqs
-from recall.made import BEGUN, remembered
+from recall.builders import BEGUN, open_filled
 
 LINES = 3000
-WANTED = (17, 600, 1501, 2222, 2990)  # lines that a filter leaves
+WANTED = (17, 600, 1501, 2222, 2990)  # lines that match the filter
 MARKED = {"wanted": True}
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """A bank of 3,000 lines of made-up talk, five of them marked."""
+    """Open a bank of 3,000 synthetic lines, five of them marked."""
     lines = [
         NewLine(line.text, line.speaker, said_at=line.said_at, session=line.session, metadata=MARKED)
         if number in WANTED
@@ -44,15 +44,15 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 @pytest.fixture(scope="module")
 def questions(large: Memory) -> list[str]:
-    """Questions in the words of lines in the bank, and of lines that are not."""
-    words = np.random.default_rng(1)
+    """Build queries from words of lines in the bank, and of lines that are not in it."""
+    rng = np.random.default_rng(1)
     texts = [line.text.rstrip(".").split() for line in large.lines() if line.seq % 60 == 0]
-    inside = [" ".join(words.permutation(text)[:6].tolist()) for text in texts]
+    inside = [" ".join(rng.permutation(text)[:6].tolist()) for text in texts]
     return [*inside, *synthetic.queries(30, LINES)]
 
 
-def whole(memory: Memory, found: Candidates) -> Candidates:
-    """The same question with every line for a candidate."""
+def all_as_candidates(memory: Memory, found: Candidates) -> Candidates:
+    """Return the candidates of the same query with every line of the bank as a candidate."""
     seqs = np.arange(1, LINES + 1)
     vector = memory.embedder.embed_query(found.query.embedding_text)
     rows = memory.store.scoring_rows(memory.bank, seqs)
@@ -61,8 +61,8 @@ def whole(memory: Memory, found: Candidates) -> Candidates:
     return Candidates(seqs, np.arange(LINES), rows, cosine, found.postings, found.corpus, found.query, None)
 
 
-def weighed(memory: Memory, found: Candidates) -> Seqs:
-    """(C,) the candidates by score, best first."""
+def rank_candidates(memory: Memory, found: Candidates) -> Seqs:
+    """Return (C,) the candidates by score, best first."""
     scores = features.weighted_sum(
         features.compute_signals(found.query, found), Default().choose_profile(found).weights
     )
@@ -70,14 +70,14 @@ def weighed(memory: Memory, found: Candidates) -> Seqs:
 
 
 def test_in_a_small_bank_every_line_is_a_candidate(tmp_path: Path) -> None:
-    with remembered(tmp_path, [f"Line number {n}." for n in range(40)]) as memory:
+    with open_filled(tmp_path, [f"Line number {n}." for n in range(40)]) as memory:
         memory.retract(7)
         memory.forget(seq=9)
         found, _ = memory.reader.find_candidates(Query("something else entirely"))
         assert found.seqs.tolist() == [seq for seq in range(1, 41) if seq not in (7, 9)]
 
 
-def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
+def test_a_large_bank_is_not_scored_exhaustively(large: Memory) -> None:
     found, _ = large.reader.find_candidates(Query(next(large.lines(after=99)).text))
     assert MAX_EXHAUSTIVE_LINES < LINES
     assert len(found.seqs) < LINES / 2
@@ -85,40 +85,40 @@ def test_a_large_bank_is_not_scored_whole(large: Memory) -> None:
     assert (found.rows.seq[found.row_indexes] == found.seqs).all()
 
 
-def test_the_best_by_every_signal_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:
+def test_the_best_line_by_score_or_cosine_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:
     by_score, by_cosine, first_ten = [], [], []
     for question in questions:
         found, _ = large.reader.find_candidates(Query(question))
-        every = whole(large, found)
-        exact = weighed(large, every)
+        every = all_as_candidates(large, found)
+        exact = rank_candidates(large, every)
         by_score.append(exact[0] in found.seqs)
         by_cosine.append(int(np.nanargmax(every.cosine)) + 1 in found.seqs)
-        first_ten.append(np.isin(exact[:10], weighed(large, found)[:10]).mean())
+        first_ten.append(np.isin(exact[:10], rank_candidates(large, found)[:10]).mean())
     assert np.mean(by_score) >= 0.97
     assert np.mean(by_cosine) >= 0.97
     assert np.mean(first_ten) >= 0.9
 
 
-def test_a_line_is_found_again_by_its_own_words(large: Memory) -> None:
+def test_a_line_is_found_by_its_own_words(large: Memory) -> None:
     for line in [line for line in large.lines() if line.seq % 250 == 0]:
         assert line.seq in [hit.line.seq for hit in large.recall(line.text, k=3)]
 
 
 def test_the_scores_of_candidates_are_those_of_an_exact_search(large: Memory, questions: list[str]) -> None:
     for question in questions[::10]:
-        found, got = large.reader.find_candidates(Query(question))
-        every = features.compute_signals(found.query, whole(large, found))
-        for name in set(got) - {"cosine_session"}:  # which is of the candidates in the session
-            np.testing.assert_allclose(got[name], every[name][found.seqs - 1], rtol=1e-3, atol=1e-3, err_msg=name)
+        found, signals = large.reader.find_candidates(Query(question))
+        every = features.compute_signals(found.query, all_as_candidates(large, found))
+        for name in set(signals) - {"cosine_session"}:  # this one depends on the candidates in the session
+            np.testing.assert_allclose(signals[name], every[name][found.seqs - 1], rtol=1e-3, atol=1e-3, err_msg=name)
 
 
-def test_a_filter_that_leaves_five_lines_of_thousands_finds_those_five(large: Memory) -> None:
+def test_a_filter_that_matches_five_of_thousands_of_lines_finds_those_five(large: Memory) -> None:
     for question in ("zebra", "?", next(large.lines(after=300)).text):
         hits = large.recall(question, k=10, where=Filter(metadata=MARKED))
         assert sorted(hit.line.seq for hit in hits) == list(WANTED)
 
 
-def test_a_filter_holds_inside_the_index_whatever_is_nearer(large: Memory) -> None:
+def test_filtered_recall_returns_only_matching_lines_even_if_others_are_nearer(large: Memory) -> None:
     line = next(large.lines(after=1000))
     for where in (
         Filter(speaker="Mara"),
@@ -134,20 +134,20 @@ def test_a_filter_holds_inside_the_index_whatever_is_nearer(large: Memory) -> No
 
 
 @pytest.mark.parametrize("number", [1, 250, 2999])
-def test_what_was_said_later_is_not_found(large: Memory, number: int) -> None:
+def test_lines_later_than_as_of_are_not_found(large: Memory, number: int) -> None:
     as_of = next(large.lines(after=number - 1)).said_at
     hits = large.recall("the ferry", k=50, as_of=as_of)
     assert len(hits) == min(50, number)
     assert all(hit.line.said_at <= as_of for hit in hits)
 
 
-def test_before_the_first_word_nothing_is_known(large: Memory) -> None:
+def test_recall_as_of_a_time_before_the_first_line_finds_nothing(large: Memory) -> None:
     assert large.recall("the", as_of=datetime(1999, 1, 1, tzinfo=BEGUN.tzinfo)) == []
     assert large.context("the", as_of=datetime(1999, 1, 1, tzinfo=BEGUN.tzinfo), gate=False).text == ""
 
 
 @pytest.mark.parametrize("k", [1, 7, 400])
-def test_hits_come_best_first_and_as_many_as_were_asked_for(large: Memory, k: int) -> None:
+def test_recall_returns_k_hits_best_first(large: Memory, k: int) -> None:
     hits = large.recall("What did Mara say about the ferry?", k=k)
     assert len(hits) == k
     assert len({hit.line.seq for hit in hits}) == k
@@ -155,19 +155,19 @@ def test_hits_come_best_first_and_as_many_as_were_asked_for(large: Memory, k: in
 
 
 @pytest.mark.parametrize("question", ["the of and", "?", "😀", "x" * 50_000, "那只猫", "\x00", "\ud800"])
-def test_any_question_gets_an_answer(large: Memory, question: str) -> None:
+def test_any_text_can_be_recalled(large: Memory, question: str) -> None:
     assert len(large.recall(question, k=5)) == 5
     large.context(question)
 
 
 @pytest.mark.parametrize("question", [None, 3, b"kite"])
-def test_what_is_no_text_is_no_question(large: Memory, question: object) -> None:
+def test_a_query_that_is_not_a_str_is_rejected(large: Memory, question: object) -> None:
     with pytest.raises(BadQuery, match=f"query must be a str, got {type(question).__name__}"):
         large.recall(question)  # type: ignore[arg-type]
 
 
 @given(st.sets(st.integers(1, 80), max_size=30), st.integers(0, 20))
-def test_windows_hold_each_line_with_two_before_and_one_behind(seqs: set[int], more: int) -> None:
+def test_windows_contain_each_line_with_two_before_and_one_after(seqs: set[int], more: int) -> None:
     last = max(seqs, default=1) + more
     found = add_windows(np.array(sorted(seqs), np.int64), last)
     wanted = {seq + step for seq in seqs for step in (-2, -1, 0, 1)}
@@ -175,17 +175,17 @@ def test_windows_hold_each_line_with_two_before_and_one_behind(seqs: set[int], m
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 50))
-def test_the_best_are_those_of_the_greatest_weight(weights: list[int], most: int) -> None:
+def test_top_k_returns_those_of_the_greatest_weight(weights: list[int], most: int) -> None:
     weight = np.array(weights, np.float32)
-    kept = top_k(np.arange(len(weights)), weight, most)
-    assert len(set(kept.tolist())) == min(most, len(weights))
-    left = set(range(len(weights))) - set(kept.tolist())
-    assert all(weight[seq] <= weight[kept].min() for seq in left)
+    top = top_k(np.arange(len(weights)), weight, most)
+    assert len(set(top.tolist())) == min(most, len(weights))
+    rest = set(range(len(weights))) - set(top.tolist())
+    assert all(weight[seq] <= weight[top].min() for seq in rest)
 
 
-def test_of_a_long_question_in_a_script_without_spaces_as_many_words_count(tmp_path: Path) -> None:
+def test_a_long_query_in_an_unspaced_script_uses_as_many_words_as_others(tmp_path: Path) -> None:
     words = [f"{chr(0x7000 + 2 * n)}{chr(0x7001 + 2 * n)}" for n in range(24)]  # 24 words of two characters
-    with remembered(tmp_path, words) as memory:
+    with open_filled(tmp_path, words) as memory:
         found, signals = memory.reader.find_candidates(Query("，".join(words)))
         assert len(found.postings) == 72
         assert (signals["share"] > 0).all()

@@ -11,9 +11,9 @@ from everthread.recall.context_packing import fill_context
 from everthread.text.formatting import format_line, format_lines
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import Hit, Line
-from recall.made import hit, line
+from recall.builders import hit, line
 
-# Counters as they come: by the piece, by the letter, with a mark at either end, out of all proportion, by no rule.
+# Realistic counters and pathological ones: not additive, not monotonic, or not zero for an empty text.
 COUNTERS: dict[str, TokenCounter] = {
     "estimate": estimate_tokens,
     "letters": len,
@@ -30,7 +30,7 @@ TEXTS = st.sampled_from(["Yes.", "No, not at all!", "The fern has a new leaf. " 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> tuple[list[Hit], list[Line]]:
-    """Hits with passages, and held lines, out of a conversation of a few sessions over a few days."""
+    """Draw hits with passages, and buffer lines, from a few sessions over a few days."""
     sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
     lines: list[Line] = []
     for number, size in enumerate(sizes):
@@ -42,23 +42,23 @@ def conversations(draw: st.DrawFn) -> tuple[list[Hit], list[Line]]:
     return hits, draw(st.lists(st.sampled_from(lines), max_size=8))
 
 
-def by_line(text: str) -> int:
-    """A token a line of speech; headings and gaps cost nothing."""
+def count_lines(text: str) -> int:
+    """Count one token per stored line, and none for headings and gaps."""
     return sum(": " in part for part in text.split("\n"))
 
 
 @pytest.mark.parametrize("count", COUNTERS.values(), ids=COUNTERS)
-@given(made=conversations(), budget=st.integers(1, 300))
-def test_a_context_never_passes_its_budget_and_accounts_for_everything(
-    count: TokenCounter, made: tuple[list[Hit], list[Line]], budget: int
+@given(drawn=conversations(), budget=st.integers(1, 300))
+def test_a_context_never_exceeds_its_budget_and_accounts_for_all_hits(
+    count: TokenCounter, drawn: tuple[list[Hit], list[Line]], budget: int
 ) -> None:
-    hits, held = made
-    found = fill_context(hits, held, budget, count, 0.25)
+    hits, buffer = drawn
+    found = fill_context(hits, buffer, budget, count, 0.25)
     assert found.tokens <= budget
     assert found.tokens == (count(found.text) if found.text else 0)
     assert found.text == format_lines(found.lines)
     assert list(found.lines) == sorted(found.lines, key=lambda each: (each.said_at, each.seq))
-    offered = [each for one in hits for each in (one.line, *one.passage)] + held
+    offered = [each for one in hits for each in (one.line, *one.passage)] + buffer
     assert len({each.seq for each in found.lines}) == len(found.lines)
     assert set(found_seqs := [each.seq for each in found.lines]) <= {each.seq for each in offered}
     assert list(found.hits) == [one for one in hits if one.line.seq in found_seqs]
@@ -67,43 +67,43 @@ def test_a_context_never_passes_its_budget_and_accounts_for_everything(
     assert found.relevance == 0.25
 
 
-@given(made=conversations())
-def test_with_room_enough_everything_comes_in(made: tuple[list[Hit], list[Line]]) -> None:
-    hits, held = made
-    found = fill_context(hits, held, 100_000, estimate_tokens, 0.5)
+@given(drawn=conversations())
+def test_with_a_sufficient_budget_all_lines_are_included(drawn: tuple[list[Hit], list[Line]]) -> None:
+    hits, buffer = drawn
+    found = fill_context(hits, buffer, 100_000, estimate_tokens, 0.5)
     assert {each.seq for each in found.lines} == {each.seq for one in hits for each in (one.line, *one.passage)} | {
-        each.seq for each in held
+        each.seq for each in buffer
     }
     assert found.cut == ()
 
 
-@given(made=conversations(), budget=st.integers(1, 20))
-def test_hits_come_before_their_neighbours_and_neighbours_before_the_buffer(
-    made: tuple[list[Hit], list[Line]], budget: int
+@given(drawn=conversations(), budget=st.integers(1, 20))
+def test_hits_take_precedence_over_neighbours_and_neighbours_over_the_buffer(
+    drawn: tuple[list[Hit], list[Line]], budget: int
 ) -> None:
-    hits, held = made
-    wanted = [one.line.seq for one in hits] + [each.seq for one in hits for each in one.passage]
-    wanted += [each.seq for each in held]
-    found = fill_context(hits, held, budget, by_line, 0.5)
-    assert {each.seq for each in found.lines} == set(list(dict.fromkeys(wanted))[:budget])
+    hits, buffer = drawn
+    expected = [one.line.seq for one in hits] + [each.seq for one in hits for each in one.passage]
+    expected += [each.seq for each in buffer]
+    found = fill_context(hits, buffer, budget, count_lines, 0.5)
+    assert {each.seq for each in found.lines} == set(list(dict.fromkeys(expected))[:budget])
 
 
-@given(made=conversations(), budget=st.integers(1, 200), more=st.integers(0, 200))
-def test_by_lines_of_one_size_a_greater_budget_never_loses_a_line(
-    made: tuple[list[Hit], list[Line]], budget: int, more: int
+@given(drawn=conversations(), budget=st.integers(1, 200), more=st.integers(0, 200))
+def test_with_lines_of_equal_size_a_greater_budget_never_loses_a_line(
+    drawn: tuple[list[Hit], list[Line]], budget: int, more: int
 ) -> None:
-    small, large = (fill_context(*made, size, by_line, 0.5) for size in (budget, budget + more))
+    small, large = (fill_context(*drawn, size, count_lines, 0.5) for size in (budget, budget + more))
     assert {each.seq for each in small.lines} <= {each.seq for each in large.lines}
 
 
-def test_a_line_too_long_is_passed_over_and_shorter_ones_behind_it_still_come_in() -> None:
+def test_a_line_that_is_too_long_is_skipped_and_later_shorter_lines_are_included() -> None:
     hits = [hit(line(1, "Best.")), hit(line(2, "word " * 200)), hit(line(3, "Short."))]
     found = fill_context(hits, [], 50, estimate_tokens, 0.5)
     assert [each.seq for each in found.lines] == [1, 3]
     assert [one.line.seq for one in found.cut] == [2]
 
 
-def test_of_nothing_comes_nothing() -> None:
+def test_a_context_without_lines_is_empty() -> None:
     found = fill_context([], [], 10, estimate_tokens, 0.1)
     assert (found.text, found.tokens, found.lines, found.hits, found.cut) == ("", 0, (), (), ())
 
@@ -115,7 +115,7 @@ def test_a_counter_that_counts_even_the_empty_text_leaves_the_context_empty(fram
     assert len(found.cut) == 1
 
 
-def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is_shown() -> None:
+def test_a_line_longer_than_the_budget_is_shown_as_its_relevant_excerpt() -> None:
     article = "The harvest was poor. " * 200 + "Our heron has a broken wing. " + "It rained again. " * 200
     hits = [hit(line(1, article, "s", "Ann")), hit(line(2, "It rains.", "s", "Bob"))]
     found = fill_context(hits, [], 100, estimate_tokens, 0.5, ["heron", "wing"])
@@ -127,7 +127,7 @@ def test_of_a_line_longer_than_the_budget_the_part_that_bears_on_the_question_is
     assert found.cut == ()
 
 
-def test_where_the_best_hit_finds_no_room_nothing_comes_in_its_place() -> None:
+def test_if_the_best_hit_does_not_fit_no_other_takes_its_place() -> None:
     hits = [hit(line(1, "supercalifragilistic " * 20, "s", "Ann")), hit(line(2, "Yes.", "s", "Bob"))]
     found = fill_context(hits, [], 30, estimate_tokens, 0.5)
     assert (found.text, found.lines, found.hits) == ("", (), ())

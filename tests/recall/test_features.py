@@ -1,4 +1,4 @@
-"""The signals beside naive ones, each written from its definition alone, a line and a term at a time."""
+"""Compares the signals with naive ones, computed from their definitions one line and one term at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from everthread.text.analyzer import HEAD_CHARS
 from everthread.text.line_features import ENDS_WITH_QUESTION, HAS_TIME, UNINFORMATIVE, line_flags, split_for_embedding
 from everthread.text.time_expressions import Span
 from everthread.types import Line, NewLine
-from recall.made import BEGUN, remembered
+from recall.builders import BEGUN, open_filled
 
 WORDS = "where is fern garden the ferry yesterday we 蕨类植物 May kite? running ran Ann's bread-knife".split()
 NAMES = {"Ann": "user", "Bob": "user", "Bot": "assistant"}
@@ -37,7 +37,7 @@ DATES = ("", "on 6 May", "on May 7th, 2024", "in May 2023", "in June", "2024-05-
 
 
 class Polyglot(HashEmbedder):
-    """Questions in any script are asked of it."""
+    """An embedder for queries in any script."""
 
     multilingual = True
 
@@ -119,7 +119,7 @@ class Naive:
         return total / math.sqrt(self.mass()) if self.query.terms else 0.0
 
     def window(self, line: Line) -> Counter[str]:
-        """The line's terms, and those of its neighbours' heads at the weight of their distance."""
+        """Count the line's terms, and those of its neighbours' beginnings, weighted by distance."""
         counts: Counter[str] = Counter(terms(line.text))
         for step, weight in ((-2, 0.5), (-1, 0.8), (1, 0.5)):
             if (near := self.neighbour(line, step)) and not self.echo(near):
@@ -167,7 +167,7 @@ class Naive:
 
 @st.composite
 def banks(draw: st.DrawFn) -> list[NewLine]:
-    """A few sessions, one after the other."""
+    """Draw the lines of a few consecutive sessions."""
     lines: list[NewLine] = []
     at = datetime(2024, 5, 6, 20, tzinfo=timezone(timedelta(hours=draw(st.sampled_from([-7, 0, 9])))))
     for session in range(draw(st.integers(1, 4))):
@@ -190,10 +190,10 @@ def banks(draw: st.DrawFn) -> list[NewLine]:
     retracted=st.sets(st.integers(1, 24), max_size=3),
     forgotten=st.sets(st.integers(1, 24), max_size=3),
 )
-def test_every_signal_is_what_its_definition_says(
+def test_every_signal_matches_its_definition(
     lines: list[NewLine], asked: str, date: str, retracted: set[int], forgotten: set[int]
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
+    with tempfile.TemporaryDirectory() as folder, open_filled(folder, lines) as memory:
         memory.reader.encoder.embedder = Polyglot()
         for seq in forgotten & set(range(1, len(lines) + 1)):
             memory.forget(seq=seq)
@@ -209,7 +209,7 @@ def test_every_signal_is_what_its_definition_says(
         assert [line.seq for line in naive.lines] == found.seqs.tolist()
         wanted = [naive.signals(line) for line in naive.lines]
         for name, values in got.items():
-            # Vectors are kept in half precision: a cosine is right to the third place.
+            # Vectors are stored in half precision, so that cosines are exact to three decimal places.
             np.testing.assert_allclose(values, [each[name] for each in wanted], rtol=2e-4, atol=1e-3, err_msg=name)
 
 
@@ -218,14 +218,14 @@ def measured(memory: Memory, query: str) -> tuple[Candidates, dict[str, list[flo
     return found, {name: values.tolist() for name, values in signals.items()}
 
 
-def test_the_signals_are_those_that_are_named(tmp_path: Path) -> None:
-    with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
+def test_compute_signals_returns_exactly_the_named_signals(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I built a kite.", "Well done!"]) as memory:
         assert tuple(memory.reader.find_candidates(Query("kite"))[1]) == features.SIGNALS
         assert tuple(memory.reader.find_candidates(Query(""))[1]) == features.SIGNALS
 
 
 def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
-    with remembered(tmp_path, []) as memory:
+    with open_filled(tmp_path, []) as memory:
         found, signals = memory.reader.find_candidates(Query("kite"))
         assert len(found.seqs) == 0
         assert set(signals) == set(features.SIGNALS)
@@ -233,8 +233,8 @@ def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
         assert features.weighted_sum(signals, dict.fromkeys(signals, 1.0)).shape == (0,)
 
 
-def test_a_line_without_a_vector_counts_as_neither_near_nor_far(tmp_path: Path) -> None:
-    with remembered(tmp_path, ["I built a kite.", "Well done!"]) as memory:
+def test_a_line_without_a_vector_gets_a_neutral_cosine(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I built a kite.", "Well done!"]) as memory:
         found, _ = memory.reader.find_candidates(Query("kite"))
         bare = replace(found, cosine=np.full(len(found.cosine), np.nan, np.float32))
         signals = features.compute_signals(found.query, bare)
@@ -242,24 +242,24 @@ def test_a_line_without_a_vector_counts_as_neither_near_nor_far(tmp_path: Path) 
         assert all(np.isfinite(values).all() for values in signals.values())
 
 
-def test_the_speaker_counts_only_where_one_of_them_is_named(tmp_path: Path) -> None:
+def test_the_speaker_signal_is_zero_unless_one_speaker_is_named(tmp_path: Path) -> None:
     lines = [NewLine("I built a kite.", "Ann"), NewLine("I fed the hens.", "Bob")]
-    with remembered(tmp_path, lines) as memory:
+    with open_filled(tmp_path, lines) as memory:
         assert measured(memory, "What did Bob do?")[1]["speaker"] == [-1, 1]
         assert measured(memory, "What did Ann and Bob do?")[1]["speaker"] == [0, 0]
         assert measured(memory, "What happened?")[1]["speaker"] == [0, 0]
 
 
-def test_a_day_is_that_of_the_speakers_own_clock(tmp_path: Path) -> None:
+def test_the_day_signal_uses_the_time_zone_of_the_speaker(tmp_path: Path) -> None:
     late = datetime(2024, 5, 7, 1, tzinfo=timezone(timedelta(hours=9)))  # still the 6th in UTC
     lines = [NewLine("I built a kite.", said_at=late), NewLine("Hm.", said_at=late.astimezone(UTC))]
-    with remembered(tmp_path, lines) as memory:
+    with open_filled(tmp_path, lines) as memory:
         assert measured(memory, "What was on 7 May?")[1]["day"] == [1, 0]
         assert measured(memory, "What was in May?")[1]["month"] == [1, 1]
 
 
 @pytest.mark.parametrize(
-    ("told", "day", "month"),
+    ("when", "day", "month"),
     [
         ("yesterday", [0, 0, 0, 1], [0, 0, 1, 1]),
         ("last night", [0, 0, 0, 1], [0, 0, 1, 1]),
@@ -271,31 +271,31 @@ def test_a_day_is_that_of_the_speakers_own_clock(tmp_path: Path) -> None:
         ("in 2024", [0, 0, 0, 0], [0, 1, 1, 1]),
     ],
 )
-def test_a_few_days_told_from_now_count_as_a_day_and_a_longer_time_as_a_month(
-    tmp_path: Path, told: str, day: list[int], month: list[int]
+def test_short_relative_times_set_the_day_signal_and_longer_ones_the_month_signal(
+    tmp_path: Path, when: str, day: list[int], month: list[int]
 ) -> None:
     now = datetime(2024, 5, 15, 9, tzinfo=UTC)  # a Wednesday
     ago = (400, 20, 6, 0.5)
     lines = [NewLine("I flew a kite.", said_at=now - timedelta(days=days), session=f"s{days}") for days in ago]
-    with remembered(tmp_path, lines) as memory:
-        signals = memory.reader.find_candidates(Query(f"Where did I fly the kite {told}?", as_of=now))[1]
+    with open_filled(tmp_path, lines) as memory:
+        signals = memory.reader.find_candidates(Query(f"Where did I fly the kite {when}?", as_of=now))[1]
         assert signals["day"].tolist() == day
         assert signals["month"].tolist() == month
 
 
 @given(st.lists(st.floats(-5, 5, width=32), min_size=2, max_size=2), st.floats(-5, 5))
-def test_the_score_is_the_weighted_sum_of_the_signals_that_have_a_weight(values: list[float], weight: float) -> None:
+def test_the_score_is_the_weighted_sum_of_the_weighted_signals(values: list[float], weight: float) -> None:
     signals = {name: np.array(values, np.float32) for name in ("cosine", "share", "asks")}
     scored = features.weighted_sum(signals, {"cosine": weight, "asks": 1.0, "unknown": 9.0})
     assert scored == pytest.approx([(weight + 1) * value for value in values], rel=1e-4, abs=1e-4)
 
 
-def test_neighbours_in_another_session_count_for_nothing(tmp_path: Path) -> None:
+def test_neighbours_in_another_session_do_not_affect_signals(tmp_path: Path) -> None:
     lines = [
         NewLine("Did the ferry leave?", "Ann", said_at=BEGUN, session="s0"),
         NewLine("At nine.", "Bob", said_at=BEGUN, session="s1"),
     ]
-    with remembered(tmp_path, lines) as memory:
+    with open_filled(tmp_path, lines) as memory:
         signals = measured(memory, "ferry")[1]
         assert signals["answers"] == [0, 0]
         assert signals["share_window"] == pytest.approx([1, 0])

@@ -1,4 +1,4 @@
-"""A bank too large to be scored whole: what is allowed, retracted or known must not depend on who else speaks."""
+"""Banks too large to be scored exhaustively: filters, retractions and `as_of` work as in small ones."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from everthread.testing import HashEmbedder
 from everthread.types import Filter, NewLine, Vector, Vectors
 
 
-class Deaf(HashEmbedder):
-    """An embedder that keeps lines, and is down when a question comes."""
+class NoQueryEmbedder(HashEmbedder):
+    """An embedder that embeds lines, but fails on queries."""
 
     def embed_query(self, text: str) -> Vector:
         raise EmbedderUnavailable("down")
@@ -26,9 +26,9 @@ class Deaf(HashEmbedder):
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """Ann says the word again and again; Bob says it once."""
+    """Open a large bank where Ann repeats a word in every line, and Bob says it once."""
     folder: Path = tmp_path_factory.mktemp("crowded")
-    with Memory.open("crowd", store=folder, embedder=Deaf()) as memory:
+    with Memory.open("crowd", store=folder, embedder=NoQueryEmbedder()) as memory:
         lines = [
             NewLine(f"Pizza number {n} in Lisbon.", "Ann", session=f"s{n}") for n in range(MAX_EXHAUSTIVE_LINES + 300)
         ]
@@ -37,18 +37,18 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
-def test_the_only_allowed_line_with_the_word_is_found_by_the_word_alone(crowded: Memory) -> None:
+def test_the_only_allowed_line_with_a_keyword_is_found_without_an_embedder(crowded: Memory) -> None:
     assert [hit.line.seq for hit in crowded.recall("pizza", where=Filter(speaker="Bob"))] == [701]
 
 
-def test_a_name_that_stands_everywhere_is_no_stranger_in_a_long_question(crowded: Memory) -> None:
+def test_a_frequent_name_is_not_unknown_in_a_long_query(crowded: Memory) -> None:
     rare = " ".join(f"number {n} of" for n in range(40))
     found, _ = crowded.reader.find_candidates(Query(f"tell me of {rare} the pizza that I had in Lisbon"))
     assert not mentions_unknown_name(found)
     assert mentions_unknown_name(crowded.reader.find_candidates(Query("tell me of the pizza in Reykjavik"))[0])
 
 
-def test_a_bank_that_was_small_then_is_scored_whole_as_it_was_then(tmp_path: Path) -> None:
+def test_recall_as_of_an_earlier_time_scores_like_the_bank_at_that_time(tmp_path: Path) -> None:
     begun = datetime(2024, 1, 1, tzinfo=UTC)
     lines = [
         NewLine(f"kite {n % 7} word{n} other{n % 90} thing", said_at=begun + timedelta(minutes=n))
@@ -67,11 +67,11 @@ def test_a_bank_that_was_small_then_is_scored_whole_as_it_was_then(tmp_path: Pat
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-4)
 
 
-def test_as_many_come_as_are_asked_for(crowded: Memory) -> None:
+def test_recall_returns_as_many_hits_as_requested(crowded: Memory) -> None:
     assert len(crowded.recall("pizza", MAX_EXHAUSTIVE_LINES + 200)) == MAX_EXHAUSTIVE_LINES + 200
 
 
-def test_what_is_retracted_makes_room_for_what_is_not(tmp_path: Path) -> None:
+def test_retracted_lines_do_not_displace_other_candidates(tmp_path: Path) -> None:
     with Memory.open("b", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         lines = [NewLine("kite festival on the beach", session=f"k{n}") for n in range(450)]
         lines += [NewLine(f"kite {n} word{n} other{n} thing{n}", session=f"w{n}") for n in range(MAX_EXHAUSTIVE_LINES)]
@@ -83,13 +83,13 @@ def test_what_is_retracted_makes_room_for_what_is_not(tmp_path: Path) -> None:
 
 
 class Exhausted(HashEmbedder):
-    """Fails as torch does."""
+    """An embedder that raises an error of torch."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         raise RuntimeError("CUDA out of memory")
 
 
-def test_a_line_is_kept_however_the_embedder_fails(tmp_path: Path) -> None:
+def test_a_line_is_stored_even_if_the_embedder_raises_a_foreign_error(tmp_path: Path) -> None:
     with Memory.open("b", store=tmp_path, embedder=Exhausted()) as memory:
         memory.observe("The kettle is on the third shelf.")
         assert memory.stats().pending == 1

@@ -14,52 +14,52 @@ from everthread.common.keys import META_CORRECTS
 from everthread.recall.neighbours import Span, build_passage, list_spans, map_by_position, merge_spans, neighbour_seqs
 from everthread.recipes.default import Default
 from everthread.types import Line, NewLine
-from recall.made import BEGUN, line, remembered
+from recall.builders import BEGUN, line, open_filled
 
 PARTY = ["I plan a surprise.", "The surprise is a piano.", "Done."]
 SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 8)).map(lambda pair: (pair[0], sum(pair))), max_size=12)
 
 
-def corrected(seq: int, at: int) -> Line:
-    """A line that corrects another."""
-    return replace(line(seq), metadata={META_CORRECTS: at})
+def correction(seq: int, original: int) -> Line:
+    """Build a line that corrects another."""
+    return replace(line(seq), metadata={META_CORRECTS: original})
 
 
-def covered(spans: list[Span]) -> set[int]:
+def covered_seqs(spans: list[Span]) -> set[int]:
     return {seq for first, last in spans for seq in range(first, last + 1)}
 
 
 @given(st.lists(st.integers(1, 100), max_size=8), st.integers(0, 5))
-def test_neighbours_are_all_numbers_within_the_width_once_and_ascending(seqs: list[int], width: int) -> None:
+def test_neighbour_seqs_are_unique_ascending_and_within_the_width(seqs: list[int], width: int) -> None:
     assert neighbour_seqs(seqs, width) == [
         near for near in range(1, 110) if any(abs(near - seq) <= width for seq in seqs)
     ]  # fmt: skip
 
 
 @given(SPANS)
-def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_touch(spans: list[Span]) -> None:
+def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_adjoin(spans: list[Span]) -> None:
     merged = merge_spans(spans)
-    assert covered(merged) == covered(spans)
+    assert covered_seqs(merged) == covered_seqs(spans)
     assert all(before[1] + 1 < after[0] for before, after in pairwise(merged))
     assert merge_spans(merged) == merged
     assert merge_spans(reversed(spans)) == merged
 
 
-def test_a_span_reaches_from_the_first_line_to_the_last_and_a_corrected_one_has_its_own() -> None:
+def test_a_span_extends_from_first_to_last_line_and_corrections_have_their_own() -> None:
     assert list_spans([line(4), line(5), line(9)]) == [(4, 9)]
-    assert list_spans([line(4), corrected(90, 5), line(6)]) == [(4, 6), (90, 90)]
-    assert list_spans([corrected(90, 5), corrected(91, 6)]) == [(90, 90), (91, 91)]
+    assert list_spans([line(4), correction(90, 5), line(6)]) == [(4, 6), (90, 90)]
+    assert list_spans([correction(90, 5), correction(91, 6)]) == [(90, 90), (91, 91)]
 
 
-def test_a_corrected_line_stands_in_its_old_place_unless_another_line_stands_there() -> None:
-    assert map_by_position([line(4), corrected(90, 5)]) == {4: line(4), 5: corrected(90, 5)}
-    assert map_by_position([line(5), corrected(90, 5)]) == {5: line(5), 90: corrected(90, 5)}
-    assert map_by_position([corrected(90, 5), corrected(91, 5)]) == {5: corrected(90, 5), 91: corrected(91, 5)}
-    assert map_by_position([corrected(90, 99)]) == {90: corrected(90, 99)}  # no line can correct a later one
+def test_a_correction_takes_the_original_position_unless_it_is_occupied() -> None:
+    assert map_by_position([line(4), correction(90, 5)]) == {4: line(4), 5: correction(90, 5)}
+    assert map_by_position([line(5), correction(90, 5)]) == {5: line(5), 90: correction(90, 5)}
+    assert map_by_position([correction(90, 5), correction(91, 5)]) == {5: correction(90, 5), 91: correction(91, 5)}
+    assert map_by_position([correction(90, 99)]) == {90: correction(90, 99)}  # no line can correct a later one
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=20), st.sets(st.integers(1, 20)), st.integers(0, 4))
-def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
+def test_a_passage_contains_the_existing_neighbours_in_the_session(
     sessions: list[str], missing: set[int], width: int
 ) -> None:
     lines = [line(seq, session=name) for seq, name in enumerate(sessions, 1)]
@@ -73,7 +73,7 @@ def test_a_passage_is_the_line_among_those_of_its_session_that_are_there(
 
 
 @pytest.mark.parametrize("width", [0, 1, 3])
-def test_a_width_of_nothing_is_the_line_alone(width: int) -> None:
+def test_a_passage_without_neighbours_is_the_line_alone(width: int) -> None:
     alone = line(7)
     assert build_passage(alone, 7, {7: alone}, width) == (alone,)
 
@@ -85,11 +85,11 @@ def test_a_width_of_nothing_is_the_line_alone(width: int) -> None:
     forgotten=st.sets(st.integers(1, 10), max_size=3),
     width=st.integers(1, 4),
 )
-def test_recalled_passages_stay_in_their_session_without_what_was_retracted_or_forgotten(
+def test_recalled_passages_stay_in_their_session_without_removed_lines(
     sessions: list[str], retracted: set[int], forgotten: set[int], width: int
 ) -> None:
     lines = [NewLine(f"The garden gate number {n}", "Ann", session=name) for n, name in enumerate(sessions, 1)]
-    with tempfile.TemporaryDirectory() as folder, remembered(folder, lines) as memory:
+    with tempfile.TemporaryDirectory() as folder, open_filled(folder, lines) as memory:
         memory.recipe = replace(Default(), neighbours=width)
         gone = {seq for seq in retracted | forgotten if seq <= len(lines)}
         for seq in gone:
@@ -108,11 +108,11 @@ def test_recalled_passages_stay_in_their_session_without_what_was_retracted_or_f
             assert all(abs(number - found.line.seq) <= width for number in numbers)
 
 
-def test_a_neighbour_said_later_is_not_told(tmp_path: Path) -> None:
+def test_a_neighbour_later_than_as_of_is_not_shown(tmp_path: Path) -> None:
     lines = [NewLine(text, "Ann", said_at=BEGUN + timedelta(days=n), session="s") for n, text in enumerate(PARTY)]
-    with remembered(tmp_path, lines) as memory:
+    with open_filled(tmp_path, lines) as memory:
         (found,) = memory.recall("surprise", as_of=BEGUN)
         assert found.passage == (found.line,)
         assert len(memory.context("surprise", session="s", gate=False).lines) == 3
-        held = memory.context("surprise", session="s", gate=False, as_of=BEGUN)  # the buffer holds them all
-        assert [line.text for line in held.lines] == ["I plan a surprise."]
+        context = memory.context("surprise", session="s", gate=False, as_of=BEGUN)  # the buffer has all three
+        assert [line.text for line in context.lines] == ["I plan a surprise."]

@@ -25,12 +25,12 @@ NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
 FRIENDS = ("Ann", "Bob Miller", "Jean-Luc", "Siobhán O'Brien", "小明")
 
 
-def asked(text: str, speakers: Sequence[str]) -> ParsedQuery:
+def parse(text: str, speakers: Sequence[str]) -> ParsedQuery:
     return parse_query(text, speakers, NOW)
 
 
 @pytest.mark.parametrize(
-    ("question", "matter", "gone"),
+    ("question", "expected", "removed"),
     [
         ("What did Ann plant in the garden?", "plant garden", "What did Ann"),
         ("Ann's garden", "garden", "Ann Ann's"),
@@ -42,15 +42,15 @@ def asked(text: str, speakers: Sequence[str]) -> ParsedQuery:
         ("why 明天 we leave", "明天 leave", "why"),
     ],
 )
-def test_names_and_words_that_only_ask_are_not_embedded(question: str, matter: str, gone: str) -> None:
+def test_names_and_question_words_are_not_embedded(question: str, expected: str, removed: str) -> None:
     words = build_embedding_text(question, FRIENDS).split()
-    assert set(matter.split()) <= set(words)
-    assert not set(gone.split()) & set(words)
+    assert set(expected.split()) <= set(words)
+    assert not set(removed.split()) & set(words)
     assert words == [word for word in re.findall(r"[^\s?]+", question) if word in words]
 
 
 @pytest.mark.parametrize("question", ["Who is?", "Ann", "Who is Bob?", "What did Ann do?", "", "?", "   "])
-def test_a_question_of_nothing_but_names_and_question_words_is_kept_whole(question: str) -> None:
+def test_a_query_of_only_names_and_question_words_is_embedded_in_full(question: str) -> None:
     assert build_embedding_text(question, FRIENDS) == question
 
 
@@ -72,11 +72,11 @@ def test_a_question_of_nothing_but_names_and_question_words_is_kept_whole(questi
         ("", set()),
     ],
 )
-def test_a_speaker_is_named_by_the_first_name_as_a_word_of_its_own(question: str, expected: set[str]) -> None:
+def test_a_speaker_is_mentioned_by_the_first_name_as_a_separate_word(question: str, expected: set[str]) -> None:
     assert find_mentioned_speakers(normalize(question), FRIENDS) == expected
 
 
-def test_a_blank_speaker_is_never_named() -> None:
+def test_a_blank_speaker_is_never_mentioned() -> None:
     assert find_mentioned_speakers("anything", ("", " ")) == frozenset()
     assert build_embedding_text("anything else", ("", " ")) == "anything else"
 
@@ -93,37 +93,37 @@ def test_a_blank_speaker_is_never_named() -> None:
         ("", False),
     ],
 )
-def test_a_question_about_time_is_known_as_one(question: str, wants: bool) -> None:
-    assert asked(question, ()).asks_for_time == wants
+def test_a_question_about_time_is_recognised(question: str, wants: bool) -> None:
+    assert parse(question, ()).asks_for_time == wants
 
 
-def test_terms_come_once_and_in_order() -> None:
-    assert asked("Ferries and the ferry left the ferries' harbour", ()).terms == asked("ferry left harbour", ()).terms
+def test_terms_are_unique_and_in_order() -> None:
+    assert parse("Ferries and the ferry left the ferries' harbour", ()).terms == parse("ferry left harbour", ()).terms
 
 
 @pytest.mark.parametrize("question", ["", " \n", "?!…", "the of and", "what was it"])
-def test_a_question_without_a_word_that_counts_has_no_terms(question: str) -> None:
-    assert asked(question, FRIENDS).terms == ()
+def test_a_query_of_only_stop_words_has_no_terms(question: str) -> None:
+    assert parse(question, FRIENDS).terms == ()
 
 
-def test_chinese_gives_characters_and_pairs() -> None:
-    assert set(asked("蕨类", ()).terms) == {"蕨", "类", "蕨类"}
+def test_chinese_text_yields_characters_and_pairs_as_terms() -> None:
+    assert set(parse("蕨类", ()).terms) == {"蕨", "类", "蕨类"}
 
 
-def test_names_are_capitals_inside_the_sentence_speakers_or_not() -> None:
-    query = asked("Did Ann and Zelda visit Lisbon?", ("Ann",))
-    assert query.name_terms == tuple((asked(name, ()).terms) for name in ("Ann", "Zelda", "Lisbon"))
-    assert query.speaker_terms == set(asked("Ann", ()).terms)
+def test_capitalised_words_inside_a_sentence_are_names() -> None:
+    query = parse("Did Ann and Zelda visit Lisbon?", ("Ann",))
+    assert query.name_terms == tuple((parse(name, ()).terms) for name in ("Ann", "Zelda", "Lisbon"))
+    assert query.speaker_terms == set(parse("Ann", ()).terms)
 
 
-def test_of_a_very_long_question_only_the_beginning_is_read() -> None:
+def test_only_the_beginning_of_a_very_long_query_is_read() -> None:
     beginning = ("fern " * MAX_QUERY_CHARS)[:MAX_QUERY_CHARS]
-    assert asked(beginning + " lighthouse", ()) == asked(beginning, ())
+    assert parse(beginning + " lighthouse", ()) == parse(beginning, ())
 
 
 @given(st.text(max_size=80), st.lists(st.text(max_size=8), max_size=4))
-def test_any_text_is_understood_somehow(text: str, speakers: list[str]) -> None:
-    query = asked(text, speakers)
+def test_any_text_can_be_parsed(text: str, speakers: list[str]) -> None:
+    query = parse(text, speakers)
     assert query.text == text
     assert query.mentioned_speakers <= set(speakers)
     assert len(set(query.terms)) == len(query.terms)
@@ -136,21 +136,21 @@ def test_any_text_is_understood_somehow(text: str, speakers: list[str]) -> None:
 # -------------------------------------------------------------------------- times
 
 
-def test_the_words_of_a_time_told_from_now_are_no_matter_of_the_question() -> None:
-    query = asked("What did Ann cook last week?", FRIENDS)
+def test_words_of_a_relative_time_are_not_embedded() -> None:
+    query = parse("What did Ann cook last week?", FRIENDS)
     assert query.times == (Span(datetime(2026, 11, 9), datetime(2026, 11, 16)),)
     assert query.embedding_text == "cook"
-    assert set(query.terms) == set(asked("Ann cook", FRIENDS).terms)
+    assert set(query.terms) == set(parse("Ann cook", FRIENDS).terms)
 
 
-def test_the_words_of_a_date_stay() -> None:
-    query = asked("What did Ann cook on 8 May?", FRIENDS)
+def test_words_of_a_date_are_embedded() -> None:
+    query = parse("What did Ann cook on 8 May?", FRIENDS)
     assert query.times == (Date(5, None, 8),)
     assert query.embedding_text == "cook on 8 May"
 
 
-def test_beside_a_date_last_friday_is_not_told_from_now() -> None:
-    query = asked("What did Ann finish last Friday on 23 January, 2022?", FRIENDS)
+def test_a_relative_time_next_to_a_date_is_not_parsed() -> None:
+    query = parse("What did Ann finish last Friday on 23 January, 2022?", FRIENDS)
     assert query.times == (Date(1, 2022, 23),)
     assert "last Friday" in query.embedding_text
 
@@ -174,8 +174,8 @@ def test_beside_a_date_last_friday_is_not_told_from_now() -> None:
         "What else did we do last night, and what happened this morning?",
     ],
 )
-def test_a_question_of_a_time_and_nothing_else_calls_for_what_was_said_then(question: str) -> None:
-    assert asked(question, FRIENDS).asks_for_overview
+def test_a_query_about_only_a_time_asks_for_an_overview(question: str) -> None:
+    assert parse(question, FRIENDS).asks_for_overview
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_a_question_of_a_time_and_nothing_else_calls_for_what_was_said_then(ques
         "",
     ],
 )
-def test_a_question_with_any_other_matter_does_not(question: str) -> None:
-    assert not asked(question, FRIENDS).asks_for_overview
+def test_a_query_with_another_topic_does_not_ask_for_an_overview(question: str) -> None:
+    assert not parse(question, FRIENDS).asks_for_overview
 
 
 @pytest.mark.parametrize(
@@ -220,59 +220,59 @@ def test_a_question_with_any_other_matter_does_not(question: str) -> None:
         ("what did ann's sister say", False),
     ],
 )
-def test_who_is_to_have_said_it_stands_before_the_verb(rest: str, expected: bool) -> None:
+def test_a_speaker_is_quoted_only_as_the_subject_of_the_verb(rest: str, expected: bool) -> None:
     assert is_quoted("Ann", rest) == expected
 
 
-def test_a_name_that_looks_like_a_pattern_is_a_name() -> None:
+def test_a_name_with_regex_characters_is_matched_literally() -> None:
     assert is_topicless("what did a.b* (cat) say", ["A.B* (cat)"])
     assert not is_topicless("what did axb say", ["A.B* (cat)"])
 
 
 # ---------------------------------------------------------------------- dialogues
 
-SAID = ("When I was little, Hugo's kite flew away.", "Hello Ann! Was it red?", "Yes, and it hung in a tree.")
-DIALOGUE = f"Ann: {SAID[0]}\nAssistant: {SAID[1]}\nAnn: {SAID[2]}"
+MESSAGES = ("When I was little, Hugo's kite flew away.", "Hello Ann! Was it red?", "Yes, and it hung in a tree.")
+DIALOGUE = f"Ann: {MESSAGES[0]}\nAssistant: {MESSAGES[1]}\nAnn: {MESSAGES[2]}"
 
 
-def test_of_a_dialogue_what_was_said_is_embedded_without_who_said_it() -> None:
-    assert split_messages(DIALOGUE, FRIENDS) == SAID
-    found = asked(DIALOGUE, FRIENDS)
+def test_a_dialogue_is_embedded_without_its_speakers() -> None:
+    assert split_messages(DIALOGUE, FRIENDS) == MESSAGES
+    found = parse(DIALOGUE, FRIENDS)
     assert found.text == DIALOGUE
     assert "Assistant" not in found.embedding_text
     assert {"kite", "red", "tree"} <= set(found.terms)
     assert "assist" not in found.terms
 
 
-def test_names_before_the_messages_name_nobody() -> None:
-    found = asked(DIALOGUE, FRIENDS)
+def test_speaker_labels_of_a_dialogue_are_not_mentions() -> None:
+    found = parse(DIALOGUE, FRIENDS)
     assert found.mentioned_speakers == frozenset()
     assert ("hugo",) in found.name_terms
     assert not {("hello",), ("yes",)} & set(found.name_terms)
 
 
-def test_a_dialogue_asks_what_its_last_message_asks() -> None:
-    assert not asked(DIALOGUE, FRIENDS).asks_for_time
-    found = asked(f"{DIALOGUE}\nAnn: When did Bob find it? In May?", FRIENDS)
+def test_the_last_message_of_a_dialogue_is_its_question() -> None:
+    assert not parse(DIALOGUE, FRIENDS).asks_for_time
+    found = parse(f"{DIALOGUE}\nAnn: When did Bob find it? In May?", FRIENDS)
     assert found.asks_for_time
     assert found.mentioned_speakers == {"Bob Miller"}
     assert found.times == (Date(5),)
     before = "Ann: We met on 3 May.\nAssistant: Lovely!"
-    assert asked(before, FRIENDS).times == ()
-    then = asked(f"{before}\nAnn: What did we talk about yesterday?", FRIENDS)
+    assert parse(before, FRIENDS).times == ()
+    then = parse(f"{before}\nAnn: What did we talk about yesterday?", FRIENDS)
     assert then.asks_for_overview
     assert "yesterday" not in then.embedding_text
 
 
-def test_a_dialogue_of_greetings_calls_for_nothing() -> None:
-    assert asked("Ann: Good morning!\nAssistant: hello, thanks", FRIENDS).is_small_talk
+def test_a_dialogue_of_greetings_is_small_talk() -> None:
+    assert parse("Ann: Good morning!\nAssistant: hello, thanks", FRIENDS).is_small_talk
 
 
-def test_a_chinese_dialogue_is_one_too() -> None:
+def test_a_chinese_dialogue_is_split() -> None:
     assert split_messages("小明：我的帽子丢了。\n助手：是红色的吗？", FRIENDS) == ("我的帽子丢了。", "是红色的吗？")
 
 
-def test_a_message_of_several_lines_is_one() -> None:
+def test_a_message_of_several_lines_stays_one_message() -> None:
     assert split_messages("Ann: First,\nthen second.\nBob: Third.", FRIENDS) == ("First,\nthen second.", "Third.")
 
 
@@ -287,14 +287,14 @@ def test_a_message_of_several_lines_is_one() -> None:
         "",
     ],
 )
-def test_what_is_no_dialogue_of_speakers_is_a_question(text: str) -> None:
+def test_a_text_that_is_not_a_dialogue_of_speakers_is_not_split(text: str) -> None:
     assert split_messages(text, FRIENDS) == (text,)
 
 
 @given(st.lists(st.text("ab :：\n小", max_size=12), max_size=5), st.sampled_from(["Ann", "小明"]))
-def test_the_messages_of_a_text_are_parts_of_it_in_order(said: list[str], name: str) -> None:
-    text, at = "\n".join(f"{name}: {each}" for each in said), 0
+def test_the_messages_are_substrings_of_the_text_in_order(messages: list[str], name: str) -> None:
+    text, at = "\n".join(f"{name}: {each}" for each in messages), 0
     found = split_messages(text, FRIENDS)
     assert all(found) or found == (text,)
     for message in found:
-        at = text.index(message, at) + len(message)  # raises ValueError where there is none
+        at = text.index(message, at) + len(message)  # raises ValueError if it is missing

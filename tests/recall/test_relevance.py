@@ -24,14 +24,14 @@ from everthread.recall.types import Query
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default, ScoringProfile
 from everthread.types import NewLine
-from recall.made import BEGUN, remembered
+from recall.builders import BEGUN, open_filled
 
 SCORES = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=30)
 CURVES = st.builds(lambda bias, slope: LogisticModel(bias, {"share": slope}), st.floats(-20, 20), st.floats(0, 20))
 
 
 @given(SCORES, CURVES, st.floats(0, 1))
-def test_chances_rise_with_the_score_and_stay_between_0_and_that_of_the_whole(
+def test_relevance_rises_with_the_score_and_does_not_exceed_that_of_the_query(
     scores: list[float], curve: LogisticModel, whole: float
 ) -> None:
     found = estimate_relevance(curve, np.sort(np.array(scores, np.float32)), whole)
@@ -41,46 +41,48 @@ def test_chances_rise_with_the_score_and_stay_between_0_and_that_of_the_whole(
     assert (found <= np.float32(whole)).all()
 
 
-def test_of_no_candidates_there_are_no_chances() -> None:
+def test_no_candidates_yield_no_relevance() -> None:
     assert estimate_relevance(LogisticModel(0, {"share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
 
 
 @given(SCORES)
-def test_shares_are_those_of_a_softmax(scores: list[float]) -> None:
+def test_log_softmax_yields_the_shares_of_a_softmax(scores: list[float]) -> None:
     found = log_softmax(np.array(scores, np.float64))
     assert (found <= 1e-12).all()
     assert np.exp(found).sum() == pytest.approx(1)
-    assert found[np.argmax(scores)] == found.max()  # scores nearer than a float can tell share the first place
+    assert found[np.argmax(scores)] == found.max()  # scores that are equal as floats share the first place
 
 
 @pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
-def test_the_default_curves_rise_with_the_score(head: ScoringProfile) -> None:
+def test_the_default_hit_models_rise_with_the_score(head: ScoringProfile) -> None:
     found = estimate_relevance(head.hit_model, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
     assert (np.diff(found) >= 0).all()
     assert found[0] < found[-1]
 
 
 @given(st.floats(-20, 20), st.dictionaries(st.sampled_from(EVIDENCE_NAMES), st.floats(-10, 10), min_size=1))
-def test_a_curve_is_the_logistic_of_its_weighted_evidence(bias: float, weights: dict[str, float]) -> None:
+def test_a_logistic_model_predicts_the_logistic_of_the_weighted_evidence(
+    bias: float, weights: dict[str, float]
+) -> None:
     values = {name: 0.1 * place for place, name in enumerate(EVIDENCE_NAMES)}
     x = bias + sum(weight * values[name] for name, weight in weights.items())
     assert LogisticModel(bias, weights).predict(values) == pytest.approx(1 / (1 + np.exp(-x)), rel=1e-9)
 
 
-def test_a_curve_does_not_overflow() -> None:
+def test_a_logistic_model_does_not_overflow() -> None:
     assert LogisticModel(0, {"top": 1}).predict({"top": 1e9}) == pytest.approx(1)
     assert LogisticModel(0, {"top": 1}).predict({"top": -1e9}) == pytest.approx(0)
 
 
-def test_evidence_is_absolute_and_of_an_empty_bank_it_is_there_too(tmp_path: Path) -> None:
-    with remembered(tmp_path, []) as memory:
+def test_an_empty_bank_yields_all_evidence(tmp_path: Path) -> None:
+    with open_filled(tmp_path, []) as memory:
         found, signals = memory.reader.find_candidates(Query("Where is the kite?"))
         assert set(collect_evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE_NAMES)
         assert memory.context("Where is the kite?").text == ""
 
 
-def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) -> None:
-    with remembered(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
+def test_a_query_similar_in_meaning_and_words_has_more_match_evidence(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
         near, far = (
             collect_evidence(*memory.reader.find_candidates(Query(query)), np.zeros(2, np.float32))["match"]
             for query in ("kite of red paper", "tax declaration of the landlord")
@@ -89,7 +91,7 @@ def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("question", "strange"),
+    ("question", "unknown"),
     [
         ("Did Ann ever go to Lisbon?", False),  # Ann speaks, and Lisbon was spoken of
         ("Did Ann ever meet Zelda?", True),
@@ -99,13 +101,13 @@ def test_a_question_near_in_meaning_and_in_words_matches_more(tmp_path: Path) ->
         ("", False),
     ],
 )
-def test_a_stranger_is_a_name_never_heard(tmp_path: Path, question: str, strange: bool) -> None:
-    with remembered(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
-        assert mentions_unknown_name(memory.reader.find_candidates(Query(question))[0]) is strange
+def test_a_name_without_an_occurrence_in_the_bank_is_unknown(tmp_path: Path, question: str, unknown: bool) -> None:
+    with open_filled(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
+        assert mentions_unknown_name(memory.reader.find_candidates(Query(question))[0]) is unknown
 
 
-def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
-    with remembered(
+def test_a_line_that_only_asks_is_not_evidence(tmp_path: Path) -> None:
+    with open_filled(
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
         found, signals = memory.reader.find_candidates(Query("where is my kite"))
@@ -116,8 +118,8 @@ def test_a_line_that_only_asks_is_no_evidence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (SATURATED_LINES, 0.0), (2 * SATURATED_LINES, 0.0)])
-def test_a_bank_of_one_line_is_small_and_a_full_one_is_not(tmp_path: Path, lines: int, small: float) -> None:
-    with remembered(tmp_path, ["I built a kite."]) as memory:
+def test_the_small_evidence_falls_with_the_size_of_the_bank(tmp_path: Path, lines: int, small: float) -> None:
+    with open_filled(tmp_path, ["I built a kite."]) as memory:
         found, signals = memory.reader.find_candidates(Query("kite"))
         found = replace(found, corpus=replace(found.corpus, lines=lines))
         seen = collect_evidence(found, signals, np.ones(1, np.float32))
@@ -136,8 +138,8 @@ def thresholded(threshold: float) -> Recipe:
 
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.floats(0, 1.01), min_size=4, max_size=4).map(sorted))
-def test_a_stricter_threshold_never_lets_more_in(thresholds: list[float]) -> None:
-    with tempfile.TemporaryDirectory() as folder, remembered(folder, ["I built a kite.", "It rains."]) as memory:
+def test_a_stricter_threshold_never_adds_lines(thresholds: list[float]) -> None:
+    with tempfile.TemporaryDirectory() as folder, open_filled(folder, ["I built a kite.", "It rains."]) as memory:
         for question in ("Who built a kite?", "What is the weather like, does it rain?", "invoices"):
             passed = []
             for threshold in thresholds:
@@ -146,28 +148,28 @@ def test_a_stricter_threshold_never_lets_more_in(thresholds: list[float]) -> Non
             assert passed == sorted(passed, reverse=True)
 
 
-def test_without_the_gate_everything_comes_in_whatever_the_threshold(tmp_path: Path) -> None:
-    with remembered(tmp_path, ["I built a kite.", "It rains."]) as memory:
+def test_without_the_gate_the_threshold_has_no_effect(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I built a kite.", "It rains."]) as memory:
         memory.recipe = thresholded(1.01)
         assert memory.context("kite").text == ""
         assert len(memory.context("kite", gate=False, min_relevance=0.0).lines) == 2
 
 
-def test_relevance_is_told_whether_or_not_it_passes(tmp_path: Path) -> None:
-    with remembered(tmp_path, ["I built a kite.", "It rains."]) as memory:
-        told = set()
+def test_relevance_is_returned_whether_or_not_it_passes_the_gate(tmp_path: Path) -> None:
+    with open_filled(tmp_path, ["I built a kite.", "It rains."]) as memory:
+        relevances = set()
         for threshold in (0.0, 1.01):
             memory.recipe = thresholded(threshold)
-            told.add(memory.context("kite").relevance)
-        assert len(told) == 1
-        assert 0 <= told.pop() <= 1
+            relevances.add(memory.context("kite").relevance)
+        assert len(relevances) == 1
+        assert 0 <= relevances.pop() <= 1
 
 
 @pytest.mark.parametrize(
     ("question", "trusts"),
     [("What did Ann cook on 8 May?", True), ("What did Ann cook last week?", False), ("What did Ann cook?", True)],
 )
-def test_that_a_line_is_of_a_time_told_from_now_is_no_evidence(question: str, trusts: bool) -> None:
+def test_a_matching_relative_time_is_not_evidence(question: str, trusts: bool) -> None:
     weights = {"cosine": 1.0, "day": 4.0, "month": 3.0}
     asked = parse_query(question, ("Ann",), BEGUN)
     assert evidence_weights(asked, weights) == (weights if trusts else {"cosine": 1.0})

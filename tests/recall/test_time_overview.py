@@ -1,4 +1,4 @@
-"""Questions of nothing but a time, put to small banks and to one too large to be scored whole."""
+"""Queries about a time only, in small banks and in one too large to be scored exhaustively."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from everthread.recall.candidates import MAX_EXHAUSTIVE_LINES
 from everthread.recall.time_overview import LINES_PER_STRETCH, OVERVIEW_RELEVANCE
 from everthread.testing import HashEmbedder
 from everthread.types import Filter, Hit, NewLine
-from recall.made import remembered
+from recall.builders import open_filled
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)  # a Saturday
 TOKYO = timezone(timedelta(hours=9))
 
 
-def said(text: str, days: float, speaker: str = "Nora", at: datetime = NOW) -> NewLine:
-    """A line said so many days ago."""
+def line_before(text: str, days: float, speaker: str = "Nora", at: datetime = NOW) -> NewLine:
+    """Build a line said some days before `at`."""
     role = "assistant" if speaker == "Bot" else "user"
     return NewLine(text, speaker, role, at - timedelta(days=days))  # type: ignore[arg-type]
 
@@ -31,18 +31,18 @@ def texts(hits: Sequence[Hit]) -> list[str]:
 
 @pytest.fixture
 def week(tmp_path: Path) -> Iterator[Memory]:
-    """A few lines of two people and a bot, over some weeks."""
+    """Open a bank with lines of two people and a bot, over some weeks."""
     lines = [
-        said("The dentist pulled my tooth.", 40),
-        said("Mia baked a cake with figs.", 10, "Sam"),
-        said("I planted beans behind the house.", 9.9),
-        said("I bought a red bicycle.", 1),
-        said("Ride it with care, and wear a helmet.", 0.999, "Bot"),
-        said("Thanks!", 0.998),
-        said("My cousin lost his keys.", 0.997, "Sam"),
-        said("It rains.", 0.1),
+        line_before("The dentist pulled my tooth.", 40),
+        line_before("Mia baked a cake with figs.", 10, "Sam"),
+        line_before("I planted beans in the garden.", 9.9),
+        line_before("I bought a red bicycle.", 1),
+        line_before("Ride it with care, and wear a helmet.", 0.999, "Bot"),
+        line_before("Thanks!", 0.998),
+        line_before("My cousin lost his keys.", 0.997, "Sam"),
+        line_before("It rains.", 0.1),
     ]
-    with remembered(tmp_path, lines) as memory:
+    with open_filled(tmp_path, lines) as memory:
         yield memory
 
 
@@ -57,17 +57,15 @@ def week(tmp_path: Path) -> Iterator[Memory]:
             {"I bought a red bicycle.", "Ride it with care, and wear a helmet.", "Thanks!", "My cousin lost his keys."},
         ),
         ("What did we talk about today?", {"It rains."}),
-        ("What did we talk about last week?", {"Mia baked a cake with figs.", "I planted beans behind the house."}),
+        ("What did we talk about last week?", {"Mia baked a cake with figs.", "I planted beans in the garden."}),
         ("What did Sam tell me last week?", {"Mia baked a cake with figs."}),
-        ("What did I tell Sam last week?", {"Mia baked a cake with figs.", "I planted beans behind the house."}),
+        ("What did I tell Sam last week?", {"Mia baked a cake with figs.", "I planted beans in the garden."}),
         ("What did Nora say on 12 October?", {"The dentist pulled my tooth."}),
         ("What happened in October 2026?", {"The dentist pulled my tooth."}),
         ("what did we discuss 40 days ago", {"The dentist pulled my tooth."}),
     ],
 )
-def test_a_question_of_a_time_is_answered_by_the_lines_of_that_time(
-    week: Memory, question: str, expected: set[str]
-) -> None:
+def test_a_query_about_a_time_finds_the_lines_of_that_time(week: Memory, question: str, expected: set[str]) -> None:
     hits = week.recall(question, as_of=NOW)
     assert set(texts(hits)) == expected
     assert {hit.relevance for hit in hits} == {OVERVIEW_RELEVANCE}
@@ -86,25 +84,27 @@ def test_a_question_of_a_time_is_answered_by_the_lines_of_that_time(
         "What did we discuss in July?",
     ],
 )
-def test_when_nothing_was_said_then_nothing_comes(week: Memory, question: str) -> None:
+def test_a_query_about_a_time_without_lines_finds_nothing(week: Memory, question: str) -> None:
     assert week.recall(question, as_of=NOW) == []
     assert not week.context(question, as_of=NOW)
     assert week.context(question, as_of=NOW).relevance == 0
 
 
-def test_an_empty_bank_has_said_nothing(tmp_path: Path) -> None:
-    with remembered(tmp_path, []) as memory:
+def test_a_query_about_a_time_in_an_empty_bank_finds_nothing(tmp_path: Path) -> None:
+    with open_filled(tmp_path, []) as memory:
         assert memory.recall("What did we talk about yesterday?") == []
 
 
-def test_without_as_of_the_time_is_told_from_now(tmp_path: Path) -> None:
+def test_without_as_of_times_are_relative_to_now(tmp_path: Path) -> None:
     now = datetime.now().astimezone()
     noon = now.replace(hour=12)
-    with remembered(tmp_path, [said("I bought a kite.", 1, at=noon), said("It flew.", 3, at=noon)]) as memory:
+    with open_filled(
+        tmp_path, [line_before("I bought a kite.", 1, at=noon), line_before("It flew.", 3, at=noon)]
+    ) as memory:
         assert texts(memory.recall("What did I say yesterday?")) == ["I bought a kite."]
 
 
-def test_what_was_said_after_as_of_is_not_told(week: Memory) -> None:
+def test_an_overview_leaves_out_lines_later_than_as_of(week: Memory) -> None:
     then = NOW - timedelta(days=0.9985)
     assert set(texts(week.recall("What did we talk about today?", as_of=then))) == {
         "I bought a red bicycle.",
@@ -112,82 +112,88 @@ def test_what_was_said_after_as_of_is_not_told(week: Memory) -> None:
     }
 
 
-def test_small_talk_comes_last_and_the_person_before_the_bot(week: Memory) -> None:
+def test_an_overview_ranks_users_before_bots_and_small_talk_last(week: Memory) -> None:
     found = texts(week.recall("What did we talk about yesterday?", as_of=NOW))
     assert found[-1] == "Thanks!"
     assert found.index("I bought a red bicycle.") < found.index("Ride it with care, and wear a helmet.")
 
 
-def test_no_more_than_k_come(week: Memory) -> None:
+def test_an_overview_has_at_most_k_hits(week: Memory) -> None:
     assert len(week.recall("What did we talk about yesterday?", 2, as_of=NOW)) == 2
 
 
-def test_a_filter_holds_for_a_time_too(week: Memory) -> None:
+def test_an_overview_respects_the_filter(week: Memory) -> None:
     question = "What did we talk about yesterday?"
     assert texts(week.recall(question, as_of=NOW, where=Filter(speaker="Sam"))) == ["My cousin lost his keys."]
     assert week.recall(question, as_of=NOW, where=Filter(until=NOW - timedelta(days=2))) == []
     assert texts(week.recall("What did Nora say yesterday?", as_of=NOW, where=Filter(speaker="Sam"))) == []
 
 
-def test_a_neighbour_said_at_another_time_is_shown_around_a_line(week: Memory) -> None:
+def test_passages_of_an_overview_show_neighbours_of_other_times(week: Memory) -> None:
     (hit,) = week.recall("What did we talk about today?", as_of=NOW, where=Filter(role="user"))
     assert [line.text for line in hit.passage] == ["It rains."]  # another conversation
     hits = week.recall("What did Sam say yesterday?", as_of=NOW)
     assert [line.text for line in hits[0].passage] == ["Thanks!", "My cousin lost his keys."]
 
 
-def test_a_retracted_line_was_not_said(week: Memory) -> None:
+def test_an_overview_leaves_out_retracted_lines(week: Memory) -> None:
     week.retract(8)
     assert week.recall("What did we talk about today?", as_of=NOW) == []
 
 
-def test_a_day_is_that_of_whoever_said_it(tmp_path: Path) -> None:
-    midnight = datetime(2026, 11, 21, tzinfo=TOKYO)  # in UTC it is three in the afternoon of the day before
+def test_days_are_those_of_the_speakers_time_zone(tmp_path: Path) -> None:
+    midnight = datetime(2026, 11, 21, tzinfo=TOKYO)  # in UTC: 15:00 on the day before
     lines = [
         NewLine("Late.", "Ken", said_at=midnight - timedelta(minutes=30)),
         NewLine("Early.", "Ken", said_at=midnight + timedelta(minutes=30)),
     ]
-    with remembered(tmp_path, lines) as memory:
+    with open_filled(tmp_path, lines) as memory:
         for clock in (TOKYO, UTC):
             asked = datetime(2026, 11, 21, 20, tzinfo=clock)
             assert texts(memory.recall("What did Ken say today?", as_of=asked)) == ["Early."]
             assert texts(memory.recall("What did Ken say yesterday?", as_of=asked)) == ["Late."]
 
 
-def test_of_a_date_without_a_year_the_latest_is_meant_at_which_something_was_said(tmp_path: Path) -> None:
+def test_a_date_without_a_year_means_the_latest_year_with_lines(tmp_path: Path) -> None:
     lines = [NewLine(f"May of {year}.", "Nora", said_at=datetime(year, 5, 8, 12, tzinfo=UTC)) for year in (2021, 2023)]
-    with remembered(tmp_path, lines) as memory:
+    with open_filled(tmp_path, lines) as memory:
         assert texts(memory.recall("What did we talk about on 8 May?", as_of=NOW)) == ["May of 2023."]
         assert texts(memory.recall("What did we talk about in May 2021?", as_of=NOW)) == ["May of 2021."]
         earlier = datetime(2023, 5, 1, tzinfo=UTC)
         assert texts(memory.recall("What did we talk about on 8 May?", as_of=earlier)) == ["May of 2021."]
 
 
-def test_two_times_are_answered_together(week: Memory) -> None:
+def test_a_query_about_two_times_finds_the_lines_of_both(week: Memory) -> None:
     found = texts(week.recall("What did Sam say yesterday, and what last week?", as_of=NOW))
     assert set(found) == {"Mia baked a cake with figs.", "My cousin lost his keys."}
 
 
-def test_all_that_was_talked_of_comes_up_before_more_of_the_same(tmp_path: Path) -> None:
-    """One conversation is long and rich; the two others hold a line each."""
-    rich = [said(f"The ferry to Lisbon was late, and I waited at harbour number {n}.", 10 - n / 1e4) for n in range(40)]
-    lines = [said("I bought a kite.", 11), *rich, said("The hens lay again.", 9)]
-    with remembered(tmp_path, lines) as memory:
+def test_an_overview_covers_all_sessions_before_more_of_one(tmp_path: Path) -> None:
+    """One session is long; the two others have one line each."""
+    rich = [
+        line_before(f"The ferry to Lisbon was late, and I waited at harbour number {n}.", 10 - n / 1e4)
+        for n in range(40)
+    ]
+    lines = [line_before("I bought a kite.", 11), *rich, line_before("The hens lay again.", 9)]
+    with open_filled(tmp_path, lines) as memory:
         found = texts(memory.recall("What did we talk about last week?", 5, as_of=NOW - timedelta(days=2)))
         assert {"I bought a kite.", "The hens lay again."} <= set(found)
 
 
-def test_an_ordinary_question_is_answered_first_by_the_lines_of_its_time(tmp_path: Path) -> None:
-    lines = [said("I cooked a soup of leeks.", 30), said("It rained.", 20), said("I cooked a soup of beets.", 1)]
-    with remembered(tmp_path, lines) as memory:
+def test_a_query_about_a_topic_and_a_time_ranks_lines_of_that_time_first(tmp_path: Path) -> None:
+    lines = [
+        line_before("I cooked a soup of leeks.", 30),
+        line_before("It rained.", 20),
+        line_before("I cooked a soup of beets.", 1),
+    ]
+    with open_filled(tmp_path, lines) as memory:
         assert memory.recall("What soup did I cook yesterday?", as_of=NOW)[0].line.seq == 3
         assert memory.recall("What soup did I cook 30 days ago?", as_of=NOW)[0].line.seq == 1
 
 
-def test_that_lines_are_of_the_time_makes_them_no_answer(tmp_path: Path) -> None:
-    """Whether anything is relevant is judged as if no time had been named."""
-    lines = [said(f"The ferry to Lisbon number {n} was late.", 1) for n in range(30)]
-    with remembered(tmp_path, lines) as memory:
+def test_a_matching_time_does_not_raise_the_relevance_of_a_query(tmp_path: Path) -> None:
+    lines = [line_before(f"The ferry to Lisbon number {n} was late.", 1) for n in range(30)]
+    with open_filled(tmp_path, lines) as memory:
         plain = memory.context("Who repaired the piano?", as_of=NOW)
         timed = memory.context("Who repaired the piano yesterday?", as_of=NOW)
         assert timed.relevance == pytest.approx(plain.relevance)
@@ -198,7 +204,7 @@ def test_that_lines_are_of_the_time_makes_them_no_answer(tmp_path: Path) -> None
 
 @pytest.fixture(scope="module")
 def years(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    """Four thousand lines over two years, the last of them now; Sam says one in a hundred."""
+    """Open a bank of 4,000 lines over two years, the last of them now; Sam says one in a hundred."""
     lines = [
         NewLine(
             f"On round {n} we saw kite {n % 90} over harbour {n % 7}.",
@@ -232,7 +238,7 @@ def test_in_a_large_bank_the_lines_of_the_time_are_found(
     assert all(first <= line.said_at.date().isoformat() < end for line in found)
 
 
-def test_a_long_time_is_told_from_all_of_it(years: Memory) -> None:
+def test_an_overview_of_a_long_time_covers_all_of_it(years: Memory) -> None:
     found = years.recall("What did we talk about last year?", 50, as_of=NOW)
     assert len({hit.line.said_at.month for hit in found}) >= 10
     assert len({hit.line.session for hit in found}) >= 40
@@ -246,7 +252,7 @@ def test_in_a_large_bank_the_few_lines_of_one_speaker_are_found(years: Memory) -
     assert years.recall("What did we talk about last month?", as_of=NOW, where=nobody) == []
 
 
-def test_as_many_come_as_are_asked_for(years: Memory) -> None:
+def test_recall_returns_as_many_hits_as_requested(years: Memory) -> None:
     assert (
         len(years.recall("What did we talk about last year?", MAX_EXHAUSTIVE_LINES + 100, as_of=NOW))
         == MAX_EXHAUSTIVE_LINES + 100

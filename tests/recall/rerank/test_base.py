@@ -13,14 +13,14 @@ from everthread.errors import BadInput
 from everthread.recall.rerank.base import KeywordOverlap, RecencyImportance, Reranker
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.types import Hit
-from recall.made import BEGUN, assert_only_moved, hit, hits, line, numbers, seqs
+from recall.builders import BEGUN, assert_only_moved, hit, hits, line, rerank_scores, seqs
 
 NOW = BEGUN + timedelta(days=2)
 TEXT = st.text("ab cat Dog's 我的猫喜欢鱼图书馆。，?!\n", max_size=40)
 
 
-def said(seq: int, hours: float, relevance: float = 0.5, **metadata: Any) -> Hit:
-    """A hit said so many hours after BEGUN, which is 48 hours before NOW."""
+def hit_after(seq: int, hours: float, relevance: float = 0.5, **metadata: Any) -> Hit:
+    """Build a hit whose line was said some hours after BEGUN; NOW is 48 hours after BEGUN."""
     return replace(hit(replace(line(seq, hours=hours), metadata=metadata)), relevance=relevance)
 
 
@@ -30,43 +30,43 @@ FERRY = ("I baked bread.", "The ferry was late.", "The ferry to the island was l
 KEYS = ("她喜欢吃面包", "钥匙丢了", "小明把钥匙放在图书馆了")
 
 
-def test_more_shared_keywords_come_first_and_equals_stay_as_they_were() -> None:
+def test_more_shared_keywords_rank_higher_and_ties_keep_their_order() -> None:
     reranker = KeywordOverlap()
     found = reranker.rerank("Which ferry goes to the island?", hits(*FERRY))
     assert seqs(found) == [3, 2, 4]
-    assert numbers(reranker, found) == [2.0, 1.0, 1.0]
+    assert rerank_scores(reranker, found) == [2.0, 1.0, 1.0]
 
 
-def test_shared_keywords_count_in_chinese() -> None:
+def test_shared_keywords_are_counted_in_chinese() -> None:
     reranker = KeywordOverlap()
     found = reranker.rerank("图书馆的钥匙在哪里？", hits(*KEYS))
     assert seqs(found) == [3, 2]
-    assert numbers(reranker, found) == [3.0, 1.0]
+    assert rerank_scores(reranker, found) == [3.0, 1.0]
 
 
-def test_so_many_keywords_must_be_shared() -> None:
+def test_min_shared_is_the_least_number_of_shared_keywords() -> None:
     assert seqs(KeywordOverlap(min_shared=2).rerank("Which ferry goes to the island?", hits(*FERRY))) == [3]
     assert seqs(KeywordOverlap(min_shared=0).rerank("图书馆的钥匙在哪里？", hits(*KEYS))) == [3, 2, 1]
 
 
-def test_the_bots_name_counts_for_nothing() -> None:
-    told = hits("Emi, good morning, Emi!", "I saw a heron, Emi.")
-    assert seqs(KeywordOverlap(ignored_names=["Emi"]).rerank("Emi, do you remember the heron?", told)) == [2]
+def test_ignored_names_are_not_keywords() -> None:
+    given = hits("Emi, good morning, Emi!", "I saw a heron, Emi.")
+    assert seqs(KeywordOverlap(ignored_names=["Emi"]).rerank("Emi, do you remember the heron?", given)) == [2]
     assert seqs(KeywordOverlap(ignored_names=["小美"]).rerank("小美，猫呢？", hits("小美早上好", "猫睡了"))) == []
 
 
 def test_only_the_top_keywords_are_compared() -> None:
-    told = hits("ferry, ferry and island")
-    assert seqs(KeywordOverlap(top=1).rerank("the island", told)) == []
-    assert seqs(KeywordOverlap(top=2).rerank("the island", told)) == [1]
+    given = hits("ferry, ferry and island")
+    assert seqs(KeywordOverlap(top=1).rerank("the island", given)) == []
+    assert seqs(KeywordOverlap(top=2).rerank("the island", given)) == [1]
 
 
-def test_nothing_shares_a_keyword_with_a_blank_query() -> None:
+def test_no_line_shares_a_keyword_with_a_blank_query() -> None:
     assert KeywordOverlap().rerank(" \n", hits(*FERRY)) == []
     assert seqs(KeywordOverlap(min_shared=0).rerank("", hits(*FERRY))) == [1, 2, 3, 4]
 
 
-def test_what_a_line_only_quotes_is_not_its_own() -> None:
+def test_quoted_words_of_a_line_are_not_its_keywords() -> None:
     quoting = replace(line(1, "You said: the ferry was late. Poor you."), metadata={"everthread.echo": [[10, 29]]})
     assert KeywordOverlap().rerank("Was the ferry late?", [hit(quoting)]) == []
     assert seqs(KeywordOverlap().rerank("Poor me?", [hit(quoting)])) == [1]
@@ -82,7 +82,7 @@ def test_what_a_line_only_quotes_is_not_its_own() -> None:
         ({"ignored_names": "Emi"}, r"ignored_names must be names, got the text 'Emi'; write \['Emi'\]"),
     ],
 )
-def test_keywords_can_not_be_counted_like_this(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_of_keyword_overlap_are_rejected(options: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         KeywordOverlap(**options)
 
@@ -92,73 +92,77 @@ def test_keywords_can_not_be_counted_like_this(options: dict[str, Any], message:
 
 def test_relevance_recency_and_importance_are_added() -> None:
     reranker = RecencyImportance(NOW, 1)
-    found = reranker.rerank("", [said(1, 48), said(2, 24, importance=4), said(3, 0, importance=10), said(4, 0, 0.9)])
+    found = reranker.rerank(
+        "", [hit_after(1, 48), hit_after(2, 24, importance=4), hit_after(3, 0, importance=10), hit_after(4, 0, 0.9)]
+    )
     assert seqs(found) == [3, 1, 2, 4]
-    assert numbers(reranker, found) == pytest.approx([0.5 + 1 / 4 + 1, 0.5 + 1 + 0, 0.5 + 1 / 2 + 3 / 9, 0.9 + 1 / 4])
+    assert rerank_scores(reranker, found) == pytest.approx(
+        [0.5 + 1 / 4 + 1, 0.5 + 1 + 0, 0.5 + 1 / 2 + 3 / 9, 0.9 + 1 / 4]
+    )
 
 
-def test_recency_may_decay_inversely() -> None:
+def test_recency_can_decay_inversely() -> None:
     reranker = RecencyImportance(NOW, 1, "inverse", weights=(0, 1, 0))
-    found = reranker.rerank("", [said(1, 0), said(2, 24), said(3, 48)])
+    found = reranker.rerank("", [hit_after(1, 0), hit_after(2, 24), hit_after(3, 48)])
     assert seqs(found) == [3, 2, 1]
-    assert numbers(reranker, found) == pytest.approx([1, 1 / 2, 1 / 3])
+    assert rerank_scores(reranker, found) == pytest.approx([1, 1 / 2, 1 / 3])
 
 
-def test_weights_are_of_relevance_recency_and_importance_in_this_order() -> None:
-    told = [said(1, 24, 0.2, importance=10)]
-    weighed = [
-        numbers(reranker, reranker.rerank("", told))[0]
+def test_weights_apply_to_relevance_recency_and_importance_in_this_order() -> None:
+    given = [hit_after(1, 24, 0.2, importance=10)]
+    scores = [
+        rerank_scores(reranker, reranker.rerank("", given))[0]
         for weights in ((2, 0, 0), (0, 2, 0), (0, 0, 2))
         for reranker in [RecencyImportance(NOW, 1, weights=weights)]
     ]
-    assert weighed == pytest.approx([0.4, 1, 2])
+    assert scores == pytest.approx([0.4, 1, 2])
 
 
-def test_importance_may_be_rated_by_a_scribe() -> None:
+def test_importance_can_be_rated_by_a_scribe() -> None:
     scribe = ExtractiveScribe()
     reranker = RecencyImportance(NOW, 1, weights=(0, 0, 1), importance=lambda each: scribe.rate_importance(each.text))
     found = reranker.rerank("", hits("Thanks!", "My grandmother died.", "我妈妈去世了", "I had some soup at noon."))
     assert seqs(found) == [2, 3, 4, 1]
-    assert numbers(reranker, found) == pytest.approx([8 / 9, 8 / 9, 2 / 9, 0])
+    assert rerank_scores(reranker, found) == pytest.approx([8 / 9, 8 / 9, 2 / 9, 0])
 
 
 @pytest.mark.parametrize("value", [None, True, 0, 11, -3, math.nan, "10", [10]])
-def test_an_importance_in_metadata_that_is_no_rating_counts_as_none(value: object) -> None:
+def test_an_invalid_importance_in_metadata_counts_as_missing(value: object) -> None:
     reranker = RecencyImportance(NOW, 1, weights=(0, 0, 1))
-    assert numbers(reranker, reranker.rerank("", [said(1, 0, importance=value)])) == [0]
+    assert rerank_scores(reranker, reranker.rerank("", [hit_after(1, 0, importance=value)])) == [0]
 
 
-def test_what_is_said_later_than_now_is_as_recent_as_can_be() -> None:
+def test_lines_later_than_now_have_the_greatest_recency() -> None:
     reranker = RecencyImportance(NOW, 1, weights=(0, 1, 0))
-    assert numbers(reranker, reranker.rerank("", [said(1, 48), said(2, 500)])) == [1, 1]
+    assert rerank_scores(reranker, reranker.rerank("", [hit_after(1, 48), hit_after(2, 500)])) == [1, 1]
 
 
 def test_a_clock_is_read_at_each_reranking() -> None:
     times = iter([NOW, NOW + timedelta(days=1)])
     reranker = RecencyImportance(lambda: next(times), 1, weights=(0, 1, 0))
-    told = [said(1, 48)]
-    assert [numbers(reranker, reranker.rerank("", told)) for _ in range(2)] == [[1], [0.5]]
+    given = [hit_after(1, 48)]
+    assert [rerank_scores(reranker, reranker.rerank("", given)) for _ in range(2)] == [[1], [0.5]]
 
 
 @pytest.mark.parametrize("days", [0, -1, 1e-12, math.nan, math.inf, 1e12])
-def test_a_half_life_is_a_time(days: float) -> None:
+def test_an_invalid_half_life_is_rejected(days: float) -> None:
     with pytest.raises(BadInput, match="half-life can't be"):
         RecencyImportance(NOW, days)
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (1, 1, 1, 1), (1, -1, 1), (1, math.nan, 1), (math.inf, 0, 0)])
-def test_weights_are_three_numbers_from_0(weights: Any) -> None:
+def test_weights_other_than_three_numbers_from_0_are_rejected(weights: Any) -> None:
     with pytest.raises(BadInput, match=r"weights can't be .*give three numbers from 0"):
         RecencyImportance(NOW, 1, weights=weights)
 
 
-def test_recency_decays_in_one_of_two_ways() -> None:
+def test_an_unknown_decay_is_rejected() -> None:
     shape: Any = "linear"
     with pytest.raises(BadInput, match="can't decay 'linear'; say exponential or inverse"):
         RecencyImportance(NOW, 1, shape)
 
 
-def test_now_has_a_time_zone() -> None:
+def test_a_time_without_a_time_zone_is_rejected() -> None:
     naive = datetime(2024, 5, 6)
     with pytest.raises(BadInput, match="has no time zone"):
         RecencyImportance(naive, 1)
@@ -167,7 +171,7 @@ def test_now_has_a_time_zone() -> None:
 
 
 @pytest.mark.parametrize("rating", [0, 11, math.nan])
-def test_a_function_that_rates_beyond_1_to_10_is_told(rating: float) -> None:
+def test_a_rating_outside_1_to_10_is_rejected(rating: float) -> None:
     with pytest.raises(BadInput, match=rf"line 1 has an importance of {rating}; rate lines from 1 to 10"):
         RecencyImportance(NOW, 1, importance=lambda _: rating).rerank("", hits("Yes."))
 
@@ -191,7 +195,7 @@ def found(draw: st.DrawFn) -> list[Hit]:
 
 @pytest.mark.parametrize("reranker", BOTH, ids=["keywords-all", "keywords", "recency_importance"])
 @given(query=TEXT, given=found())
-def test_hits_keep_all_but_their_places(reranker: Reranker, query: str, given: list[Hit]) -> None:
+def test_reranking_changes_only_order_and_signal_of_hits(reranker: Reranker, query: str, given: list[Hit]) -> None:
     ranked = reranker.rerank(query, given)
     assert_only_moved(reranker, given, ranked)
     order = [(-each.signals[reranker.name], each.line.seq) for each in ranked]
@@ -201,6 +205,6 @@ def test_hits_keep_all_but_their_places(reranker: Reranker, query: str, given: l
 
 
 @pytest.mark.parametrize("reranker", BOTH)
-def test_one_hit_stays_and_of_none_there_is_none(reranker: Reranker) -> None:
+def test_reranking_keeps_a_single_hit_and_an_empty_list(reranker: Reranker) -> None:
     assert reranker.rerank("ferry", []) == []
     assert seqs(reranker.rerank("ferry", hits("The ferry was late."))) == [1]

@@ -1,4 +1,4 @@
-"""Lines and hits made in one call, for the tests of this folder."""
+"""Builds lines, hits and banks for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BEGUN = datetime(2024, 5, 6, 18, tzinfo=UTC)
 
 
 def line(seq: int, text: str = "Yes.", session: str = "s1", speaker: str = "Ann", hours: float | None = None) -> Line:
-    """A line said a minute after the one before it, or so many hours after BEGUN."""
-    apart = timedelta(minutes=seq) if hours is None else timedelta(hours=hours)
-    return Line(seq, session, "user", speaker, text, BEGUN + apart)
+    """Build a line, `seq` minutes or else `hours` after BEGUN."""
+    offset = timedelta(minutes=seq) if hours is None else timedelta(hours=hours)
+    return Line(seq, session, "user", speaker, text, BEGUN + offset)
 
 
 def hit(found: Line, passage: Sequence[Line] = ()) -> Hit:
@@ -26,7 +26,7 @@ def hit(found: Line, passage: Sequence[Line] = ()) -> Hit:
 
 
 def hits(*texts: str) -> list[Hit]:
-    """Hits of one line each, numbered from 1."""
+    """Build hits of one line each, numbered from 1."""
     return [hit(line(seq, text)) for seq, text in enumerate(texts, 1)]
 
 
@@ -34,13 +34,13 @@ def seqs(found: Sequence[Hit]) -> list[int]:
     return [each.line.seq for each in found]
 
 
-def numbers(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
-    """What a reranker said of each."""
+def rerank_scores(reranker: Reranker, found: Sequence[Hit]) -> list[float]:
+    """Return the score that a reranker gave each hit."""
     return [each.signals[reranker.name] for each in found]
 
 
 def assert_only_moved(reranker: Reranker, given: Sequence[Hit], ranked: Sequence[Hit]) -> None:
-    """That hits were put in another order, some left out perhaps, and got the reranker's signal, and nothing else."""
+    """Assert that a reranker changed only the order of hits and its signal, and possibly left some out."""
     before = {each.line.seq: each for each in given}
     assert len(set(seqs(ranked))) == len(ranked)
     for each in ranked:
@@ -49,8 +49,8 @@ def assert_only_moved(reranker: Reranker, given: Sequence[Hit], ranked: Sequence
         assert each == replace(old, signals={**old.signals, reranker.name: each.signals[reranker.name]})
 
 
-def remembered(folder: Path | str, lines: Iterable[NewLine | str]) -> Memory:
-    """A bank of these lines. A text alone is said a minute after the one before it, in one session."""
+def open_filled(folder: Path | str, lines: Iterable[NewLine | str]) -> Memory:
+    """Open a bank filled with lines. Texts become lines of one session, a minute apart."""
     memory = Memory.open("bank", store=folder, embedder=HashEmbedder(), recipe="default")
     memory.observe_many(
         NewLine(given, "Ann", said_at=BEGUN + timedelta(minutes=number), session="s1")
