@@ -1,27 +1,27 @@
-"""Everything Everthread raises.
+"""All errors that Everthread raises.
 
     EverthreadError
-    ├── BadInput (also a ValueError)     what the caller gave can't be used; nothing was changed
+    ├── BadInput (also a ValueError)     an argument or a file is invalid; nothing was changed
     │   ├── BadBankId
     │   ├── BadLine                      text, speaker, role, time, session or metadata of a line
-    │   ├── BadQuery                     k, budget, where, as_of
-    │   └── BadFile                      an import or a dataset; names the line of the file
-    ├── ConfigError (also a ValueError)  a setting, an unknown recipe, model or format
+    │   ├── BadQuery                     an argument of a query: k, budget, where, as_of
+    │   └── BadFile                      an import or a dataset; `where` names the line of the file
+    ├── ConfigError (also a ValueError)  an invalid setting; an unknown recipe, model or format
     ├── NotFound (also a LookupError)    no such bank, session or line
     ├── StoreError
-    │   ├── StoreUnavailable             locked for too long, gone, full or read-only; try again or make room
-    │   ├── BankDamaged                  the file is no sound database
+    │   ├── StoreUnavailable             locked for too long, missing, full or read-only; try again or make room
+    │   ├── BankDamaged                  the file is not an intact database
     │   └── BankTooNew                   written by a later version of Everthread
     └── ModelError
-        ├── ModelNotFound                a model's file is missing or damaged, or a server has no model of the name
-        ├── EmbedderUnavailable          down, too slow, or answering nonsense; the lines are kept
+        ├── ModelNotFound                a model's file is missing or damaged, or a server has no such model
+        ├── EmbedderUnavailable          down, too slow, or its vectors are invalid; lines are stored without one
         ├── LLMUnavailable               down, too slow, overloaded, or its stream was cut; try again
-        ├── LLMDenied                    the server wants a key, or another one
-        ├── LLMRejected                  the server does not take the request as it is: too long, a wrong parameter
-        └── ScribeFailed                 a model's answer could not be understood; the work stays queued
+        ├── LLMDenied                    the server requires a key, or rejects the given one
+        ├── LLMRejected                  the server rejects the request: too long, an invalid parameter
+        └── ScribeFailed                 a model's answer can't be parsed; the job stays queued
 
-A message says what was wrong, with which value, and what to do about it. An error about a file, or one whose remedy is
-an option, has these in fields of their own: the command line, REST and Python each write them in their own way.
+A message names the problem, the value and the remedy. An error stores a file's path and the name of an option in
+fields, because the command line, REST and Python each write them in their own way.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def as_keyword(option: str) -> str:
 
 
 class EverthreadError(Exception):
-    """The root: catch this to catch all of ours.
+    """The base class of all errors of Everthread.
 
     Attributes:
-        message: what is wrong, apart from the other fields.
-        path: the file that it is about; a text where the file has no path that the caller knows.
+        message: the problem, without the other fields.
+        path: the file with the problem; a description if the caller knows no path of it.
         where: the place in that file, such as "line 3".
-        remedy: what to do about it; {option} is where the option goes.
-        option: the name of the option that the remedy names.
+        remedy: what to do; {option} is replaced by the option.
+        option: the option that the remedy names.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class EverthreadError(Exception):
         """Write the whole message.
 
         Args:
-            write_option: returns an option's name as the caller gives it, such as `--format`.
-            write_path: returns as much of a path as the caller may see.
+            write_option: returns an option as the caller writes it, such as `--format`.
+            write_path: returns the part of a path that the caller may see.
         """
         places = [write_path(self.path)] if self.path is not None else []
         places += [self.where] if self.where else []
@@ -77,27 +77,27 @@ class EverthreadError(Exception):
 
 
 class BadInput(EverthreadError, ValueError):
-    """What the caller gave can't be used."""
+    """An argument or a file is invalid."""
 
 
 class BadBankId(BadInput):
-    """A bank id that is empty, too long or not text."""
+    """A bank id is empty, too long or not text."""
 
 
 class BadLine(BadInput):
-    """A line that can't be remembered as given."""
+    """A line is invalid and can't be stored."""
 
 
 class BadQuery(BadInput):
-    """A question asked with impossible numbers or filters."""
+    """A query has an invalid argument or filter."""
 
 
 class BadFile(BadInput):
-    """A file that can't be read as what it was said to be."""
+    """A file can't be read in the given format."""
 
 
 class ConfigError(EverthreadError, ValueError):
-    """A setting that is unknown or makes no sense."""
+    """A setting is unknown or invalid."""
 
 
 class NotFound(EverthreadError, LookupError):
@@ -105,23 +105,27 @@ class NotFound(EverthreadError, LookupError):
 
 
 class StoreError(EverthreadError):
-    """The store could not do its work."""
+    """A store failed."""
 
 
 class StoreUnavailable(StoreError):
-    """The store can't be reached or written just now."""
+    """The store can't be reached or written at present."""
 
 
 class BankDamaged(StoreError):
-    """A bank's file is not a sound database."""
+    """A bank's file is not an intact database."""
 
 
 class BankTooNew(StoreError):
-    """A bank was written by a later version than this one."""
+    """A bank was written by a later version of Everthread."""
 
 
 class ModelError(EverthreadError):
-    """A model could not do its work. Its `public` is the message without the address of the model's server."""
+    """A model failed.
+
+    Attributes:
+        public: the message without the address of the model's server.
+    """
 
     def __init__(self, message: str = "", public: str | None = None) -> None:
         super().__init__(message)
@@ -129,11 +133,11 @@ class ModelError(EverthreadError):
 
 
 class ModelNotFound(ModelError):
-    """A model's file is missing or damaged, or a server has no model of the name."""
+    """A model's file is missing or damaged, or a server has no such model."""
 
 
 class EmbedderUnavailable(ModelError):
-    """The embedder is down, too slow, or answers nonsense."""
+    """The embedder is down or too slow, or returned invalid vectors."""
 
 
 class LLMUnavailable(ModelError):
@@ -141,12 +145,12 @@ class LLMUnavailable(ModelError):
 
 
 class LLMDenied(ModelError):
-    """A language model's server wants a key, or another one."""
+    """A language model's server requires a key, or rejects the given one."""
 
 
 class LLMRejected(ModelError):
-    """A language model's server does not take a request as it is."""
+    """A language model's server rejects a request."""
 
 
 class ScribeFailed(ModelError):
-    """What a model wrote about a conversation could not be understood."""
+    """A model's answer to a scribe can't be parsed."""

@@ -1,4 +1,4 @@
-"""Names and URLs become objects here, and nowhere else."""
+"""Opens stores, embedders, language models, recipes and scribes from names and URLs. No other module does."""
 
 from __future__ import annotations
 
@@ -33,9 +33,16 @@ RECIPES: dict[str, Recipe] = {
 
 
 def open_store(spec: Store | str | Path | None = None, create: bool = True) -> Store:
-    """A store as it is, the folder of one, or the URL of a Postgres database; without any, the configured one.
+    """Open a store.
 
-    A folder that isn't there is made, or is NotFound.
+    Args:
+        spec: a store, which is returned; a folder, or the URL of a Postgres database; None: the configured one.
+        create: whether to create a missing folder.
+
+    Raises:
+        NotFound: the folder is missing, and `create` is False.
+        ConfigError: the URL is of an unknown kind, or the extra for Postgres is not installed.
+        StoreUnavailable: the store can't be opened.
     """
     if spec is None:
         spec = config.load().store
@@ -48,7 +55,7 @@ def open_store(spec: Store | str | Path | None = None, create: bool = True) -> S
                 f"or {dsn.EXAMPLE}"
             )
         if not create and not Path(spec).expanduser().exists():
-            raise NotFound(f"there are no banks yet: there is no folder {spec}; begin with: everthread chat")
+            raise NotFound(f"no banks yet: the folder {spec} does not exist; create a bank with: everthread chat")
         return SQLiteStore(spec)
     return spec
 
@@ -62,10 +69,10 @@ def _postgres(spec: str) -> Store:
 
 
 def open_counter(spec: TokenCounter | str | None = None) -> TokenCounter:
-    """Open a token counter: an object, a name that `llms.token_counters` knows, or the configured one.
+    """Open a token counter, given by name (see `llms.token_counters`) or as an object; None: the configured one.
 
     Raises:
-        ConfigError: for an unknown name.
+        ConfigError: the name is unknown.
     """
     name = config.load().tokens if spec is None else spec
     return token_counters.open_counter(name) if isinstance(name, str) else name
@@ -74,44 +81,45 @@ def open_counter(spec: TokenCounter | str | None = None) -> TokenCounter:
 def open_recipe(
     spec: Recipe | str | None = None, saved: SavedRecipe | None = None, options: Mapping[str, object] | None = None
 ) -> Recipe:
-    """Open a recipe by name, with its options as far as they are set.
+    """Open a recipe with its options.
 
     Args:
-        given: a recipe as it is, or a name; without either it is the bank's, else the configured one.
-        kept: what the bank keeps. Its options hold for a recipe of its name.
-        options: values by the options' names, as they are or as text, which go before those of bank and configuration.
-
-    Returns:
-        The recipe.
+        spec: a recipe or its name; None: the bank's saved recipe, or else the configured one.
+        saved: the bank's saved recipe. Its options apply if the opened recipe has its name.
+        options: values by option, also as text; they override those of the bank and of the configuration file.
 
     Raises:
-        ConfigError: for an unknown recipe, and for options in the configuration file that can't be.
-        BadInput: for options that can't be.
+        ConfigError: the recipe is unknown, or the configuration file has an invalid option.
+        BadInput: an option in `options` is invalid.
     """
     if isinstance(spec, Recipe):
         return with_options(spec, options or {})
     if spec is None and saved is not None and saved.name not in RECIPES:
         raise ConfigError(
-            f"the bank keeps the recipe {saved.name!r}, which isn't part of Everthread; give the recipe as an object "
+            f"the bank's saved recipe {saved.name!r} isn't part of Everthread; give the recipe as an object "
             f"(recipe=…), or name one of {', '.join(RECIPES)}"
         )
     name = spec or (saved.name if saved else config.load().recipe)
     if name not in RECIPES:
         raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
-    usual = configured_recipes()[name]
-    return with_options(saved.apply(usual) if saved and saved.name == name else usual, options or {})
+    recipe = configured_recipes()[name]
+    return with_options(saved.apply(recipe) if saved and saved.name == name else recipe, options or {})
 
 
 def configured_recipes() -> dict[str, Recipe]:
-    """Read all recipes with the options that the configuration file sets. ConfigError names file, recipe and option."""
-    found = dict(RECIPES)
+    """Return all recipes by name, with the options that the configuration file sets.
+
+    Raises:
+        ConfigError: the file sets an unknown recipe or an invalid option.
+    """
+    recipes = dict(RECIPES)
     for name, table in config.load().recipes.items():
         if name not in RECIPES:
             raise ConfigError(
                 f"{config.config_path()} sets [recipes.{name}], which is unknown; known are {', '.join(RECIPES)}"
             )
         try:
-            found[name] = with_options(RECIPES[name], table)
+            recipes[name] = with_options(RECIPES[name], table)
         except BadInput as error:
             raise ConfigError(f"{config.config_path()} sets [recipes.{name}]: {error}") from None
-    return found
+    return recipes

@@ -1,29 +1,29 @@
-"""Memory: the API of one bank. Each method validates what it is given and delegates; the work is done elsewhere.
+"""Memory: the API of one bank. Each method validates its arguments and delegates to the modules below.
 
 A line comes in (observe)
-    bank.line_validation     clean_line                        checks and normalises it
+    bank.line_validation     clean_line                        validates and normalises it
     bank.line_keys           split_known                       finds the lines that are stored already
-    bank.line_preparation    prepare_lines                     counts its terms, flags what it says
+    bank.line_preparation    prepare_lines                     counts its terms, sets its flags
     embedders.encoder        Encoder.try_embed                 embeds its pieces
     stores.base              Store.append                      writes it, in one transaction
-    recipes.base             Recipe.update                     writes what derives from lines
+    recipes.base             Recipe.update                     updates the units that derive from lines
 
 A question comes in (recall, context)
     recall.rerank.names      RerankerOpener.open               opens the reranker, if one is named
-    recipes.dispatch         search                            chooses what answers it
-    bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the lines that wait for it
-    recipes.default          Default.recall                    composes what follows, as each recipe does in its own way
-    recall.reader            BankReader.find_candidates        calls the six stages that follow
+    recipes.dispatch         search                            searches lines or units
+    bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the pending lines
+    recipes.default          Default.recall                    composes the following steps; each recipe has its own
+    recall.reader            BankReader.find_candidates        calls the next six functions
     recall.query_parsing     parse_query                       finds its terms, names and times
-    recall.time_overview     find_lines_in_spans               finds the lines of a time, if it names nothing else
+    recall.time_overview     find_lines_in_spans               finds the lines of a time, if it is about nothing else
     embedders.encoder        Encoder.try_embed_query           embeds it
-    recall.candidates        find_candidates                   finds the lines near to it in meaning or in words
-    recall.features          compute_signals                   measures each of them
-    recall.features          weighted_sum                      weighs the signals
+    recall.candidates        find_candidates                   finds lines with similar meaning or words
+    recall.features          compute_signals                   computes the signals of each candidate
+    recall.features          weighted_sum                      combines them into a score
     recall.relevance         estimate_relevance                turns scores into probabilities
-    recall.neighbours        build_hits                        reads the best, each with its neighbours
+    recall.neighbours        build_hits                        reads the best lines and their neighbours
     recall.rerank.names      rerank_hits                       puts them in the reranker's order, if there is one
-    recall.relevance_buffer  push_spans                        adds the passages that stay in view (context)
+    recall.relevance_buffer  push_spans                        adds the passages of the relevance buffer (context)
     recall.context_packing   fill_context                      fills the budget (context)
 """
 
@@ -98,15 +98,15 @@ class Memory:
     """
 
     def __init__(self, bank: str, store: Store, embedder: Embedder, recipe: Recipe) -> None:
-        """Open a bank of an open store, which the caller closes; `open` is the usual way."""
+        """Open a bank of an open store, which the caller closes. Most callers use `open`."""
         store.create(bank)
         self.bank, self.store, self.recipe = bank, store, recipe
-        self.count: TokenCounter = estimate_tokens  # the tokens of a text
+        self.count: TokenCounter = estimate_tokens
         self._encoder = Encoder(embedder)
         self._rerankers = RerankerOpener(embedder)
         self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
-        self._owns_store = self._saves_recipe = False  # the latter: with the first line
+        self._owns_store = self._saves_recipe = False
 
     @property
     def embedder(self) -> Embedder:
@@ -127,35 +127,36 @@ class Memory:
         """Open a bank; create it if it doesn't exist.
 
         Args:
-            bank: the bank's name.
+            bank: the bank's id.
             store: a folder, the URL of a database, or a Store.
             embedder: an embedding model or its name.
-            recipe: a recipe or its name; None: the bank's saved one. A new bank saves it with its first line.
+            recipe: a recipe or its name; None: the bank's saved one. A new bank saves the given recipe with its first
+                line.
             options: values of the recipe's options, by name.
             tokens: a token counter or its name.
 
         An argument that is None is taken from the configuration (`everthread.config`).
 
         Raises:
-            BadBankId: for a name that no bank can have.
-            BadInput, ConfigError: for an invalid argument or setting.
-            BankTooNew, BankDamaged, StoreUnavailable: if the bank can't be read.
+            BadBankId: the bank's id is invalid.
+            BadInput, ConfigError: an argument or a setting is invalid.
+            BankTooNew, BankDamaged, StoreUnavailable: the bank can't be read.
         """
-        held = factory.open_store(store)
+        opened = factory.open_store(store)
         try:
             memory = cls(
                 bank,
-                held,
+                opened,
                 factory.open_embedder(embedder),
-                factory.open_recipe(recipe, SavedRecipe.load(held, bank), options),
+                factory.open_recipe(recipe, SavedRecipe.load(opened, bank), options),
             )
             memory.count = factory.open_counter(tokens)
-            memory._saves_recipe = bool(recipe or options) and not held.corpus_stats(bank).last_seq
+            memory._saves_recipe = bool(recipe or options) and not opened.corpus_stats(bank).last_seq
         except BaseException:
-            if held is not store:
-                held.close()
+            if opened is not store:
+                opened.close()
             raise
-        memory._owns_store = held is not store
+        memory._owns_store = opened is not store
         return memory
 
     # ------------------------------------------------------------------ observe
@@ -172,7 +173,7 @@ class Memory:
         parent: int | str | None = None,
         key: str | None = None,
     ) -> Line:
-        """Store one line; it is durable, and found by recall, when this returns.
+        """Store one line. When the call returns, the line is durable and can be recalled.
 
         Args:
             text: what was said.
@@ -180,14 +181,14 @@ class Memory:
             role: the speaker's role.
             said_at: when it was said; None: now.
             session: the conversation; None: the current one, or a new one after an hour of silence.
-            metadata: what JSON can hold.
-            parent: the line that it answers, by number or key.
-            key: its name at its source. A key that is stored already returns the stored line, or its correction; a
-                retracted line's key goes to the new line.
+            metadata: JSON values by name.
+            parent: the seq or the key of the line that it answers.
+            key: identifies the line at its source. If the bank has a line with this key, it or its correction is
+                returned, and nothing is stored; if it was retracted and not corrected, the new line takes its key.
 
         Raises:
-            BadLine: for an invalid argument; nothing is stored.
-            StoreUnavailable: if the bank can't be written; nothing is stored.
+            BadLine: an argument is invalid; nothing is stored.
+            StoreUnavailable: the bank can't be written; nothing is stored.
         """
         new = NewLine(text, role if speaker is None else speaker, role, said_at, session, metadata or {}, parent, key)
         return self.observe_many([new])[0]
@@ -196,26 +197,26 @@ class Memory:
         """Store lines, embedded and written in batches.
 
         Args:
-            lines: the lines. All are validated before the first is stored, except their parents, which are looked up as
-                they are written.
-            progress: called after each batch with the number of lines that are stored.
+            lines: the lines. All are validated before the first is stored, except their parents, which are looked up
+                when they are written.
+            progress: called after each batch with the number of lines stored so far.
 
         Raises:
-            BadLine, StoreUnavailable: as `observe`. Batches that were written stay; the same lines with their keys
-                complete the work.
+            BadLine, StoreUnavailable: as `observe`. Written batches stay stored; if the lines have keys, the same call
+                stores the rest.
         """
         lines = list(lines)
         for line in lines:
             if not isinstance(line, NewLine):
                 raise BadLine(f"a line must be a NewLine, got {type(line).__name__}: {str(line)[:40]!r}")
-        present = now().astimezone()  # on the speaker's own clock, as far as this machine knows it
+        present = now().astimezone()  # in the time zone of this machine, taken for the speaker's
         cleaned = iter([clean_line(line, present) for line in lines])
-        kept: list[Line] = []
+        stored: list[Line] = []
         while batch := list(islice(cleaned, BATCH_LINES)):
-            kept += self._write_batch(batch)
+            stored += self._write_batch(batch)
             if progress is not None:
-                progress(len(kept))
-        return kept
+                progress(len(stored))
+        return stored
 
     def replace_lines(
         self,
@@ -230,16 +231,16 @@ class Memory:
         Args:
             seqs: the lines to retract; retracted and forgotten ones are skipped.
             lines: the lines to store.
-            defer_embedding: embed them later, in the next recall here that may find them or in `backlog.embed_pending`.
+            defer_embedding: embed the lines later: in this object's next recall, or in `backlog.embed_pending`.
             corrects: which of the retracted lines the first new line corrects; a pin on it moves to the new line.
 
         Returns:
             The stored lines.
 
         Raises:
-            BadQuery, BadLine: for an invalid argument.
-            NotFound: if the corrected line is gone.
-            StoreUnavailable: if the bank can't be written.
+            BadQuery, BadLine: an argument is invalid.
+            NotFound: the corrected line is retracted or forgotten.
+            StoreUnavailable: the bank can't be written.
         """
         cleaned = [clean_line(line, now().astimezone()) for line in lines]
         return self._write_batch(cleaned, sorted(validation.check_seqs(seqs, "seqs")), defer_embedding, corrects)
@@ -251,27 +252,27 @@ class Memory:
         defer_embedding: bool = False,
         corrects: int | None = None,
     ) -> list[Line]:
-        """Write one batch. Lines that are stored already, by their keys, are not embedded again."""
+        """Write one batch. Lines whose keys are stored already are not embedded again."""
         if self._saves_recipe:
             self._saves_recipe = False
             self.save_recipe()
-        there, fresh = line_keys.split_known(self.store, self.bank, lines, replacing)
-        entries = prepare_lines(fresh, () if defer_embedding else self.recipe.embedded_roles, self._encoder.try_embed)
-        put: list[Line] = []
-        if fresh or replacing:
-            put = self.store.append(self.bank, entries, self.embedder.name, replaces=replacing, corrects=corrects)
+        known, new = line_keys.split_known(self.store, self.bank, lines, replacing)
+        entries = prepare_lines(new, () if defer_embedding else self.recipe.embedded_roles, self._encoder.try_embed)
+        written: list[Line] = []
+        if new or replacing:
+            written = self.store.append(self.bank, entries, self.embedder.name, replaces=replacing, corrects=corrects)
         if defer_embedding:
-            self.backlog.add(put)
+            self.backlog.add(written)
         self._update_derived()
-        written = iter(put)
-        return [line or next(written) for line in there]
+        rest = iter(written)
+        return [line or next(rest) for line in known]
 
     def _update_derived(self) -> None:
-        """Let the recipe update what derives from lines. If it fails, the next line or query completes it."""
+        """Let the recipe update the units that derive from lines. If it fails, the next line or query completes it."""
         try:
             self.recipe.update(self.reader)
         except (EverthreadError, *FAILURES) as error:
-            log.warning("what %s writes beside the lines waits: %s", self.recipe.name, error)
+            log.warning("recipe %s could not update its units yet: %s", self.recipe.name, error)
 
     # ------------------------------------------------------------------- recall
 
@@ -286,41 +287,41 @@ class Memory:
         banks: Collection[str] | None = None,
         rerank: Reranker | str | None = None,
     ) -> list[Hit]:
-        """Find what bears most on a query.
+        """Find the lines most relevant to a query.
 
         Args:
-            query: the question. A blank one finds nothing; one of nothing but a time ("What did we talk about
-                yesterday?") finds the lines said then.
-            k: hits at most.
-            where: a filter on the lines that are found, or shown around a hit. With `kind`, units of these kinds are
-                found in place of lines ("note", "summary", "fact"; of facts, the current ones): `hit.unit` is then the
-                unit, and its relevance is its cosine, not calibrated.
-            as_of: the moment as of which the bank is read, on the asker's clock; what was said later is ignored, and
-                "yesterday" is the day before. None: now.
-            exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
-            banks: names of banks in the same store that are searched in place of this one. Access control is the
-                caller's responsibility.
+            query: the query. A blank one finds nothing; one that only names a time ("What did we talk about
+                yesterday?") finds the lines of that time.
+            k: the maximum number of hits.
+            where: a filter for hits and for the lines around them. With `kind`, units of these kinds are found instead
+                of lines ("note", "summary", "fact"; of facts, the current ones): `hit.unit` is then the unit, and its
+                relevance is its cosine, not calibrated.
+            as_of: the moment as of which the bank is read, with the UTC offset of the user; later lines are ignored,
+                and "yesterday" is the day before. None: now.
+            exclude: numbers of lines that are in the prompt already; they are neither found nor shown around a hit.
+            banks: ids of banks in the same store that are searched instead of this one. Access control is the caller's
+                responsibility.
             rerank: a reranker or its name (`recall.rerank.names`), which chooses at most k hits from four times as
                 many and orders them. None: the recipe's reranker; "none" or "": no reranking.
 
         Returns:
-            The hits, best first, each with its relevance, which the default recipe calibrates for lines; of several
-            banks, by relevance, each with its bank.
+            The hits, best first, each with its relevance, which the default recipe calibrates for lines. Hits of
+            several banks are ordered by relevance, and each names its bank.
 
         Raises:
-            BadQuery: for an invalid argument.
-            NotFound: for a bank that doesn't exist.
-            ConfigError: for an unknown reranker.
+            BadQuery: an argument is invalid.
+            NotFound: a bank doesn't exist.
+            ConfigError: the reranker is unknown.
         """
         validation.check_positive(k, "k")
-        asked = Query(query, where, as_of, validation.check_seqs(exclude))
+        parsed = Query(query, where, as_of, validation.check_seqs(exclude))
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
-        wanted = k if reranker is None else k * dispatch.CANDIDATES_PER_HIT
+        limit = k if reranker is None else k * dispatch.CANDIDATES_PER_HIT
         search = partial(dispatch.search, self.recipe)
         if banks is None:
-            hits = search(self.reader, asked, wanted).hits
+            hits = search(self.reader, parsed, limit).hits
         else:
-            hits = multi_bank.recall(self.reader, banks, asked, wanted, search)
+            hits = multi_bank.recall(self.reader, banks, parsed, limit, search)
         return rerank_hits(reranker, query, hits)[:k]
 
     def context(
@@ -339,44 +340,45 @@ class Memory:
         banks: Collection[str] | None = None,
         rerank: Reranker | str | None = None,
     ) -> Context:
-        """Lay out what bears on a query as text for a prompt. When nothing is relevant, the text is empty, unless the
-        session's buffer holds passages.
+        """Format the memories relevant to a query as text for a prompt.
+
+        If nothing is relevant, the text is empty, unless the session's relevance buffer has passages.
 
         Args:
-            query: the question. A blank one finds nothing, and shows what the session's buffer holds.
-            budget: tokens that the text may have.
+            query: the query. A blank one finds nothing; the context then has only the passages of the buffer.
+            budget: the maximum number of tokens of the text.
             where: as for `recall`.
             as_of: as for `recall`.
-            session: a session whose earlier passages stay in view for a while (the relevance buffer).
+            session: a session whose relevance buffer repeats recently recalled passages.
             gate: whether a query to which nothing is relevant gets no hits.
-            min_relevance: relevance below which a hit is left out; None: the recipe's.
+            min_relevance: the least relevance of a hit; None: the recipe's.
             exclude: as for `recall`; these lines are left out of the buffer's passages, too.
-            notes: the notes that are in the prompt already, which a recipe of notes then doesn't repeat.
-            count: counts the tokens of a text; None: as the memory was opened.
-            banks: as for `recall`. The text has a part for each bank under its name; lines, hits and cut are those of
-                this memory's bank, to which session, exclude and notes apply alone; `others` holds the other contexts.
+            notes: the notes that are in the prompt already, so that a notes-based recipe does not repeat them.
+            count: counts the tokens of a text; None: the counter of this memory.
+            banks: as for `recall`. The text has a part for each bank, under its id. `lines`, `hits` and `cut` are of
+                this memory's bank; session, exclude and notes apply to it alone; `others` has the other contexts.
             rerank: as for `recall`; the budget is filled in the reranker's order.
 
         Raises:
-            BadQuery: for an invalid argument.
-            NotFound: for a bank that doesn't exist.
-            ConfigError: for an unknown reranker.
+            BadQuery: an argument is invalid.
+            NotFound: a bank doesn't exist.
+            ConfigError: the reranker is unknown.
         """
         validation.check_positive(budget, "budget")
         if min_relevance is not None and not (isinstance(min_relevance, int | float) and 0 <= min_relevance <= 1):
             raise BadQuery(f"min_relevance must be a relevance from 0 to 1, got {min_relevance!r}")
         if session is not None:
             validation.check_filter_name(session, "session")
-        gone = validation.check_seqs(exclude)
-        asked = Query(query, where, as_of, gone, notes)
-        limits = ContextBudget(budget, count or self.count, session, gone, gate, min_relevance)
+        excluded = validation.check_seqs(exclude)
+        parsed = Query(query, where, as_of, excluded, notes)
+        limits = ContextBudget(budget, count or self.count, session, excluded, gate, min_relevance)
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
         build = partial(dispatch.build_context, self.recipe, reranker=reranker)
         if banks is not None:
-            return multi_bank.build_context(self.reader, banks, asked, limits, build)
-        return build(self.reader, asked, limits)
+            return multi_bank.build_context(self.reader, banks, parsed, limits, build)
+        return build(self.reader, parsed, limits)
 
-    # ------------------------------------------------------- what is remembered
+    # ------------------------------------------------------- lines and sessions
 
     def lines(
         self, where: Filter | None = None, *, after: int = 0, limit: int | None = None, include_retracted: bool = False
@@ -386,48 +388,53 @@ class Memory:
         Args:
             where: a filter.
             after: skip lines up to this number.
-            limit: lines at most.
-            retracted: include retracted lines.
+            limit: the maximum number of lines.
+            include_retracted: whether to include retracted lines.
 
         Raises:
-            BadQuery: for an invalid argument.
+            BadQuery: an argument is invalid.
         """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
         if type(after) is not int:
             raise BadQuery(f"after must be a whole number, got {after!r}")
-        behind = min(max(after, 0), MAX_SEQ)
-        return self.store.lines(self.bank, where, after=behind, limit=limit, include_retracted=include_retracted)
+        after = min(max(after, 0), MAX_SEQ)
+        return self.store.lines(self.bank, where, after=after, limit=limit, include_retracted=include_retracted)
 
     def sessions(self) -> list[Session]:
-        """Return the conversations, in the order in which they began."""
+        """Return the sessions, in the order in which they began."""
         return self.store.sessions(self.bank)
 
     def end(self, session: str, at: datetime | None = None) -> None:
-        """End a session, now or at a given time: the next line without a session starts another one.
+        """End a session; the next line without a session starts another one. Raises BadQuery and NotFound.
 
-        Raises BadQuery and NotFound.
+        Args:
+            session: its id.
+            at: the end; None: now.
         """
         self.store.end_session(self.bank, validation.check_filter_name(session, "session"), at or now())
 
     def stats(self) -> Stats:
-        """Count what the bank holds."""
+        """Return statistics of the bank."""
         found = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
         return replace(found, recipe=self.recipe.name)
 
     def retract(self, seq: int) -> Line:
-        """Exclude a line from recall for good; its text stays in the record. Raises BadQuery and NotFound."""
+        """Exclude a line from recall permanently; its text stays in the record.
+
+        Units that derive from the line are retracted, and the line is unpinned. Raises BadQuery and NotFound.
+        """
         line = self.store.retract(self.bank, validation.check_seq(seq, self.bank), now())
         self._update_derived()
         return line
 
     def correct(self, seq: int, text: str, *, key: str | None = None) -> Line:
-        """Replace the text of a line: retract it, and store one of the same speaker, session and time in its place.
+        """Replace the text of a line: retract it, and store a new line with its speaker, session and time.
 
         Args:
             seq: the line.
-            text: the new text. A correction that was made before is not made again.
-            key: the new line's key; None: that of the old one.
+            text: the new text. If the line was already corrected to it, that correction is returned.
+            key: the new line's key, if the line has none from its source.
 
         Returns:
             The new line.
@@ -440,7 +447,7 @@ class Memory:
             return done
         new = corrections.build_correction(self.store, self.bank, seq, text, key)
         line = self.replace_lines([seq], [new], corrects=seq)[0]
-        if line.text != replace_unstorable(text)[0]:  # the key was taken by another correction, just now
+        if line.text != replace_unstorable(text)[0]:  # a concurrent correction took the key
             raise missing_line_error(self.bank, seq)
         return line
 
@@ -452,44 +459,44 @@ class Memory:
         speaker: str | None = None,
         everything: bool = False,
     ) -> Receipt:
-        """Remove a line, a session, all lines of a speaker, or the bank, for good. Give exactly one of them.
+        """Delete a line, a session, all lines of a speaker, or the bank. Exactly one argument must be given.
 
-        A line is removed in all branches, with its earlier versions. Notes and summaries that derive from it are
-        removed; a new summary of the rest of its session is queued. Lines that quote it stay. In a folder no byte of it
-        remains, and each call rewrites the bank's file, so that forgetting a session is faster than forgetting its
-        lines. In Postgres its bytes remain in pages until they are reused (`everthread db scrub` removes them at once),
-        and in the write-ahead log and backups.
+        A line is deleted with its earlier and later versions and its copies in other branches, its pin and its key; an
+        import of its source stores it again. Units that derive from it are deleted, and if its session had a summary, a
+        new one is queued. Lines that quote it stay. In a folder no byte of it remains; each call rewrites the bank's
+        file, so that forgetting a session is faster than forgetting each of its lines. In Postgres bytes remain in
+        pages until they are reused (`everthread db scrub` erases them at once), in the write-ahead log and in backups.
 
         Raises:
-            BadQuery: for an invalid argument.
-            NotFound: if there is nothing to remove.
-            StoreUnavailable: if the lines are removed but bytes of them may remain.
+            BadQuery: an argument is invalid.
+            NotFound: there is nothing to delete.
+            StoreUnavailable: the lines are deleted, but bytes of them may remain.
         """
         scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
         receipt = deletion.forget(self.store, self.bank, scope, name)
-        if scope != "bank":  # of one that is gone nothing is written, or it would be there again
+        if scope != "bank":  # a write would create the bank again
             self._update_derived()
         return receipt
 
-    # -------------------------------------------------------- what is written of it
+    # ------------------------------------------------- units, jobs and settings
 
     def add_unit(self, unit: NewUnit, *, supersedes: int | None = None, finished_job: ScribeJob | None = None) -> Unit:
-        """Store a unit: a text written about lines.
+        """Store a unit: a text that derives from lines.
 
         Args:
             unit: the unit.
             supersedes: the id of the current unit of its kind that it replaces.
-            done: the job that it completes, which leaves the queue in the same transaction.
+            finished_job: the job that wrote it; it is removed from the queue in the same transaction.
 
         Raises:
-            BadInput: for an invalid argument.
-            NotFound: if one of its sources was retracted or forgotten, or what it supersedes is no longer current;
+            BadInput: an argument is invalid.
+            NotFound: one of its sources was retracted or forgotten, or the superseded unit is no longer current;
                 nothing is stored, and the job stays queued.
-            StoreUnavailable: if the bank can't be written.
+            StoreUnavailable: the bank can't be written.
         """
         unit = validation.check_unit(unit)
         if supersedes is not None and (type(supersedes) is not int or not 1 <= supersedes <= MAX_SEQ):
-            raise BadInput(f"supersedes must be the id of a unit, counted from 1, got {supersedes!r}")
+            raise BadInput(f"supersedes must be the id of a unit, a whole number from 1, got {supersedes!r}")
         finished_job = finished_job and validation.check_job(finished_job)
         vectors = self._encoder.try_embed([unit.text])
         return self.store.put_unit(
@@ -499,17 +506,17 @@ class Memory:
         )
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
-        """Replace the text of a current unit, with a unit that supersedes it. Raises as `add_unit`."""
+        """Store a unit with a new text that supersedes a current one. Raises as `add_unit`."""
         new = corrections.build_edit(self.store, self.bank, validation.check_name(kind, "kind"), number, text)
         return self.add_unit(new, supersedes=number)
 
     def set_notes(self, text: str) -> Unit:
-        """Replace the current notes with a text written by hand. Raises as `add_unit`."""
+        """Store notes written by hand, which supersede the current ones. Raises as `add_unit`."""
         new, before = corrections.build_note(self.store, self.bank, text)
         return self.add_unit(new, supersedes=before)
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
-        """Remove a unit and those that it superseded, for good, and return their ids; its lines stay.
+        """Delete a unit and those that it superseded, and return their ids; its lines stay.
 
         Raises BadInput and NotFound; StoreUnavailable as `forget`.
         """
@@ -522,11 +529,11 @@ class Memory:
 
         Args:
             kind: only units of this kind.
-            current: only units that no other one has superseded.
+            only_current: leave out superseded units.
             category: only units of this category.
 
         Raises:
-            BadInput: for an invalid kind.
+            BadInput: the kind is invalid.
         """
         found = self.store.units(
             self.bank, () if kind is None else (validation.check_name(kind, "kind"),), only_current=only_current
@@ -534,11 +541,7 @@ class Memory:
         return [unit for unit in found if category in (None, unit.category)]
 
     def enqueue(self, job: ScribeJob) -> None:
-        """Queue a job for a scribe, or update one that failed.
-
-        With `jobs`, `add_unit` and `dequeue`, it serves programs that run a scribe of their own. Raises BadInput;
-        NotFound if its session doesn't exist.
-        """
+        """Queue a job for a scribe, or update a queued one. Raises BadInput; NotFound if its session doesn't exist."""
         self.store.enqueue(self.bank, validation.check_job(job))
 
     def jobs(self) -> list[ScribeJob]:
@@ -559,29 +562,29 @@ class Memory:
         self.store.set_setting(self.bank, name, value)
 
     def save_recipe(self) -> None:
-        """Save the recipe that the bank is open with, for all who open it without naming one."""
+        """Save the recipe of this memory in the bank, which is then opened with it by default."""
         save_recipe(self.store, self.bank, self.recipe, factory.configured_recipes().get(self.recipe.name))
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """Embed all units, and the lines that the recipe embeds, with the present model; drop vectors of other models.
+        """Embed all units and lines without a vector of the current model; delete vectors of other models.
 
-        It may be interrupted and run again at any time.
+        Lines of roles that the recipe does not embed are skipped. An interrupted call is continued by the next one.
 
         Args:
-            progress: called with the number of lines that are embedded.
+            progress: called after each batch with the number of lines embedded so far.
 
         Returns:
-            The number of lines that were embedded.
+            The number of embedded lines.
 
         Raises:
-            ModelError: if the embedder fails; what is embedded stays.
+            ModelError: the embedder failed; finished batches stay stored.
         """
         self._encoder.resume()
         roles = self.recipe.embedded_roles
         return reindex(self.store, self.bank, self.embedder, self._encoder.embed, BATCH_LINES, progress, roles)
 
     def close(self) -> None:
-        """Close the files, unless the store was given open, and the reranker's model. A later call opens them again."""
+        """Close the reranker's model, and the store unless the caller opened it. A later call opens them again."""
         self._rerankers.close()
         if self._owns_store:
             self.store.close()

@@ -1,4 +1,4 @@
-"""The values of Everthread as frozen dataclasses: lines, sessions, units, hits. They know nothing of stores or models.
+"""The data types of Everthread, as frozen dataclasses: lines, sessions, units, hits. They depend on no store or model.
 
 Each array alias gives its shape: N rows, D dimensions, Q vectors of one query.
 """
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from everthread.common.keys import META_CORRECTS
 
-Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) if a model computes several for a question
+Vector = npt.NDArray[np.float32]  # (D,) unit length; (Q, D) if a model computes several for a query
 Vectors = npt.NDArray[np.float32]  # (N, D) rows of unit length
 Seqs = npt.NDArray[np.int64]  # (N,) line numbers
 
@@ -38,12 +38,12 @@ class NewLine:
         text: its text, verbatim.
         speaker: the name of its speaker.
         role: the speaker's role.
-        said_at: its time, with the speaker's own offset; None means now.
+        said_at: its time, with the UTC offset of the speaker; None means now.
         session: the id of its session; None means the bank's current session.
         metadata: JSON values by name.
-        parent: the line that this one answers, by seq or by key.
-        key: identifies the line at its source; storing a line with a known key again adds nothing, even if it was
-            corrected since.
+        parent: the seq or the key of the line that this one answers.
+        key: identifies the line at its source; storing a line with a known key again adds nothing, even if the
+            stored line was corrected since.
         retracted_at: the time at which another bank retracted it; it is then stored as retracted and never recalled.
     """
 
@@ -60,7 +60,7 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A stored message, verbatim. seq counts 1, 2, 3 … through the bank, across all speakers."""
+    """A stored message, verbatim. seq counts the lines of the bank, across all speakers, from 1."""
 
     seq: int
     session: str
@@ -75,7 +75,7 @@ class Line:
 
     @property
     def position(self) -> int:
-        """The number that orders the line in its conversation: that of the line that it corrects, or else its own."""
+        """The sort key of the line in its conversation: the number of the line that it corrects, or else its own."""
         first = self.metadata.get(META_CORRECTS)
         return first if type(first) is int and 0 < first < self.seq else self.seq
 
@@ -90,33 +90,33 @@ class Session:
     first_seq: int
     last_seq: int
     lines: int
-    ended_at: datetime | None = None  # afterwards, new lines without a session start another one
+    ended_at: datetime | None = None  # once it is set, a new line without a session starts another one
 
 
 @dataclass(frozen=True, slots=True)
 class NewUnit:
     """A memory unit before it is stored: a text derived from lines, such as a summary, a note or a fact.
 
-    It derives from the lines first_seq to last_seq, and is retracted and forgotten with any of them. A unit from 0 to 0
-    derives from no line.
+    It derives from the lines first_seq to last_seq, and is retracted or forgotten when any of them is. A unit from 0 to
+    0 derives from no line.
     """
 
     kind: str
     text: str
     first_seq: int
     last_seq: int
-    said_at: datetime  # the time that it is about: that of its last line
+    said_at: datetime  # the time that the text is about: that of its last line
     importance: float | None = None  # 1 (small talk) to 10
     category: str | None = None
     metadata: Metadata = field(default_factory=dict)
-    sources: tuple[int, ...] = ()  # the lines that its writer has read; it is stored only if all still exist
+    sources: tuple[int, ...] = ()  # the lines that its writer read; it is stored only if all still exist
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A stored memory unit.
 
-    It is current until another unit supersedes it, at valid_to. If the other one is retracted or forgotten, it is
+    It is current until another unit supersedes it, at valid_to. If that unit is retracted or forgotten, it becomes
     current again.
     """
 
@@ -137,8 +137,8 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class ScribeJob:
-    """A queued text that a scribe is to write from lines. error names the class of the last error, without any text of
-    lines."""
+    """A queued job of a scribe: the text to write, and the lines to read. error names the class of the last error; it
+    contains no text of lines."""
 
     kind: Literal["summary", "notes"]
     session: str
@@ -154,7 +154,7 @@ class Filter:
     """Restricts which lines may be recalled. Every given field must match; a tuple matches any of its values.
 
     since is inclusive and until exclusive; both refer to said_at. metadata must be equal for each given key. Only units
-    have a category: use it with a kind of unit, or with a recipe that finds summaries.
+    have a category: combine it with a kind of unit, or with a recipe that recalls summaries.
     """
 
     session: str | tuple[str, ...] | None = None
@@ -169,7 +169,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class FoundUnit:
-    """A unit that a query found, and what a context shows of it.
+    """A unit found for a query, and its label and session in a context.
 
     Attributes:
         unit: the unit.
@@ -183,22 +183,22 @@ class FoundUnit:
 
     @property
     def text(self) -> str:
-        """Its text after the label."""
+        """The text without the label."""
         text, label = self.unit.text, f"{self.speaker}: "
         return text if self.speaker == self.unit.kind else text.removeprefix(label)
 
     @property
     def said_at(self) -> datetime:
-        """The moment that it speaks of."""
+        """The time that the unit is about."""
         return self.unit.said_at
 
     @property
     def position(self) -> int:
-        """Its position among lines: that of the last one that it derives from."""
+        """The position among lines: that of the last line that the unit derives from."""
         return self.unit.last_seq
 
     def with_text(self, text: str) -> FoundUnit:
-        """Return it with an excerpt for its text."""
+        """Return a copy with another text, such as an excerpt."""
         return replace(self, unit=replace(self.unit, text=text))
 
 
@@ -207,11 +207,11 @@ class Hit:
     """A line or a unit found for a query.
 
     Attributes:
-        source: what was found. `line` and `unit` are shorter ways to it.
+        source: the line or unit. `line` and `unit` are shortcuts.
         score: orders the hits of one query; it has no unit.
-        relevance: the calibrated chance, from 0 to 1, that it bears on the query; of a unit, its cosine.
-        signals: the measurements of which the score is made, by name.
-        passage: a line among its neighbours, in order; empty for a unit.
+        relevance: the calibrated probability that a line is relevant to the query; of a unit, its cosine.
+        signals: the signals that the score combines, by name.
+        passage: the line and its neighbours, in order; empty for a unit.
         bank: the bank where it was found, if several were searched.
     """
 
@@ -231,14 +231,14 @@ class Hit:
     def line(self) -> Line:
         """The line that was found. Raises AttributeError for a unit."""
         if not isinstance(self.source, Line):
-            raise AttributeError(f"this hit is no line but a unit of the kind {self.kind!r}; read hit.unit")
+            raise AttributeError(f"this hit is a unit of kind {self.kind!r}, not a line; use hit.unit")
         return self.source
 
     @property
     def unit(self) -> Unit:
         """The unit that was found. Raises AttributeError for a line."""
         if isinstance(self.source, Line):
-            raise AttributeError("this hit is no unit but a line; read hit.line")
+            raise AttributeError("this hit is a line, not a unit; use hit.line")
         return self.source.unit
 
     @property
@@ -253,24 +253,24 @@ class Hit:
 
     @property
     def said_at(self) -> datetime:
-        """When the line was said, or the moment that the unit speaks of."""
+        """The time of the line, or the time that the unit is about."""
         return self.source.said_at
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is remembered for a query, laid out as text for a prompt.
+    """Memories for a query, formatted as text for a prompt.
 
     Attributes:
         text: the text; empty if nothing passed the gate.
-        tokens: its length.
+        tokens: the tokens of the text.
         sources: the lines and units in the text, in its order; of a long one, an excerpt.
-        hits: the hits that are in the text.
-        cut: the hits for which there was no room.
+        hits: the hits in the text.
+        cut: the hits that did not fit the budget.
         relevance: the gate's verdict on the query as a whole, from 0 to 1.
         bank: the bank, if several were searched.
-        others: the contexts of the other banks, if several were searched; the text is of all. A line's number is that
-            of another line there.
+        others: the contexts of the other banks, if several were searched; `text` contains the memories of all banks.
+            Line numbers are per bank.
     """
 
     text: str
@@ -293,18 +293,18 @@ class Context:
         return tuple(each for each in self.sources if isinstance(each, FoundUnit))
 
     def __bool__(self) -> bool:
-        """Whether there is anything in it."""
+        """Return whether the text is not empty."""
         return bool(self.text)
 
     def __repr__(self) -> str:
-        """Return a short description; text, hits and passages could fill many screens."""
+        """Return a short description, because text, hits and passages can be long."""
         hits = sum(len(context.hits) for context in (self, *self.others))
         return f"<Context: relevance {self.relevance:.2f}, {hits} hits, {self.tokens} tokens>"
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof that something was forgotten. It contains numbers, but no text, speakers or sessions.
+    """Proof that lines were forgotten. It contains line numbers, but no text, speakers or sessions.
 
     bank is the SHA-256 of the bank's id, so that only a reader who knows the id can verify it.
     """
@@ -318,7 +318,8 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class EndResult:
-    """The result of ending a conversation. remembered is None, with nothing changed, if `question` must be answered."""
+    """The result of ending a conversation. remembered is None, and nothing is changed, if the user must first answer
+    `question`."""
 
     session: str
     remembered: bool | None
@@ -333,8 +334,8 @@ class ImportResult:
     Attributes:
         read: lines in the file.
         added: lines that are new to the bank.
-        skipped: entries of the file that are no lines, counted by kind.
-        lines: lines in the bank now.
+        skipped: the number of entries of the file that are not lines, by kind.
+        lines: lines in the bank afterwards.
     """
 
     read: int
@@ -345,7 +346,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The contents of a bank. pending counts lines to embed that have no vector of the current model."""
+    """Statistics of a bank. pending counts the lines that have no vector of the current model, but should have one."""
 
     bank: str
     lines: int
@@ -381,10 +382,10 @@ class Sampling:
     presence_penalty: float | None = None
     max_tokens: int | None = None  # of the reply
 
-    def with_defaults(self, usual: Sampling) -> Sampling:
-        """Return the options with values of `usual` instead of None."""
+    def with_defaults(self, defaults: Sampling) -> Sampling:
+        """Return the options with the values of `defaults` in place of None."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return replace(usual, **{name: value for name, value in given.items() if value is not None})
+        return replace(defaults, **{name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +396,7 @@ class Usage:
         prompt: tokens read.
         completion: tokens written.
         cost: in the currency of the configured prices; None without prices.
-        estimated: the tokens were counted here, because the server did not report them.
+        estimated: whether the tokens were estimated, because the server did not report them.
     """
 
     prompt: int = 0

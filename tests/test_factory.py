@@ -30,7 +30,7 @@ def test_a_path_is_the_folder_of_a_store(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_made_unless_it_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match=r"there are no banks yet: there is no folder .*typo"):
+    with pytest.raises(NotFound, match=r"no banks yet: the folder .*typo does not exist"):
         factory.open_store(tmp_path / "typo", create=False)
     assert not (tmp_path / "typo").exists()
     assert isinstance(factory.open_store(tmp_path, create=False), SQLiteStore)

@@ -1,4 +1,4 @@
-"""The stored things of a bank: validating, correcting, deleting and embedding them, and counting what is there.
+"""Validates, corrects, deletes, embeds and counts the lines and units of a bank.
 
-The package may import `stores`, `embedders`, `text` and what lies below them; it knows nothing of queries or scores.
+The package may import `stores`, `embedders`, `text` and the layers below them. It does not handle queries or scores.
 """

@@ -20,38 +20,39 @@ from everthread.types import Filter, Line, NewLine, NewUnit, Unit
 def build_correction(store: LineStore, bank: str, seq: int, text: str, key: str | None = None) -> NewLine:
     """Build the line that replaces another with a new text, by the same speaker at the same time.
 
-    Metadata about the old text, such as which of its words quote recalled lines, is dropped.
+    Metadata about the old text, such as the positions of its quotes, is dropped.
 
     Args:
         store: the store of the bank.
         bank: its id.
         seq: the number of the line to correct.
         text: the new text.
-        key: the new line's key, if the old line has none of its own.
+        key: the new line's key, if the old line has none from its source.
 
     Raises:
         NotFound: the line is missing or retracted.
     """
-    found = store.get(bank, [seq])
-    if not found:
+    lines = store.get(bank, [seq])
+    if not lines:
         raise missing_line_error(bank, seq)
-    old = found[0]
-    kept = {name: value for name, value in old.metadata.items() if not name.startswith(META_PREFIX)}
-    first = {**kept, META_CORRECTS: old.metadata.get(META_CORRECTS, seq)}
-    return NewLine(text, old.speaker, old.role, old.said_at, old.session, first, old.parent, source_key(old) or key)
+    old = lines[0]
+    metadata = {name: value for name, value in old.metadata.items() if not name.startswith(META_PREFIX)}
+    metadata[META_CORRECTS] = old.metadata.get(META_CORRECTS, seq)
+    return NewLine(text, old.speaker, old.role, old.said_at, old.session, metadata, old.parent, source_key(old) or key)
 
 
 def sort_by_position(lines: Sequence[Line]) -> list[Line]:
     """Order the lines of a session (ascending by seq) by position: a correction takes the corrected line's place."""
-    found = [line for line in lines if META_CORRECTS not in line.metadata]
+    ordered = [line for line in lines if META_CORRECTS not in line.metadata]
     for line in lines:
         if META_CORRECTS in line.metadata:
-            at = _moment(line)
-            found.insert(next((n for n, other in enumerate(found) if _moment(other) > at), len(found)), line)
-    return found
+            key = _position_key(line)
+            index = next((n for n, other in enumerate(ordered) if _position_key(other) > key), len(ordered))
+            ordered.insert(index, line)
+    return ordered
 
 
-def _moment(line: Line) -> tuple[datetime, int]:
+def _position_key(line: Line) -> tuple[datetime, int]:
     """Return the sort key of a line: its time, then its position."""
     return line.said_at, line.position
 
@@ -62,10 +63,10 @@ def build_edit(store: UnitStore, bank: str, kind: str, number: int, text: str) -
     Raises:
         NotFound: there is no such current unit.
     """
-    found = [unit for unit in store.units(bank, (kind,), only_current=True, ids=[number]) if unit.kind == kind]
-    if not found:
+    units = [unit for unit in store.units(bank, (kind,), only_current=True, ids=[number]) if unit.kind == kind]
+    if not units:
         raise NotFound(f"bank {bank!r} has no current {kind} {number} that could be edited; read the current one")
-    return _again(found[0], text)
+    return _with_text(units[0], text)
 
 
 def build_note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]:
@@ -77,19 +78,20 @@ def build_note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]
     Raises:
         BadInput: the bank has no line.
     """
-    found = store.units(bank, ("note",), only_current=True)
-    if found:
-        return _again(found[-1], text), found[-1].id
+    notes = store.units(bank, ("note",), only_current=True)
+    if notes:
+        return _with_text(notes[-1], text), notes[-1].id
     sessions = [each for each in store.sessions(bank) if each.lines]
     latest = max(sessions, key=lambda each: each.last_seq, default=None)
     last = None if latest is None else list(store.lines(bank, Filter(session=latest.id)))[-1]
     if last is None:
-        raise BadInput(f"bank {bank!r} has no line yet, and notes are of lines; say something first")
+        raise BadInput(f"bank {bank!r} has no line yet, and notes derive from lines; store a line first")
     metadata = {META_BY_HAND: True, META_NOTED_TO: 0}
     return NewUnit("note", text, last.seq, last.seq, last.said_at, metadata=metadata, sources=(last.seq,)), None
 
 
-def _again(old: Unit, text: str) -> NewUnit:
+def _with_text(old: Unit, text: str) -> NewUnit:
+    """Return a new unit like an old one, with a text written by hand."""
     metadata = {**old.metadata, META_BY_HAND: True}
     return replace(
         NewUnit(old.kind, text, old.first_seq, old.last_seq, old.said_at, old.importance, old.category),

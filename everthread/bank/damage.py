@@ -1,7 +1,7 @@
 """Distinguishes errors caused by a damaged bank from bugs.
 
-Most damage raises BankDamaged while a file is read. Some damage is readable and fails later, such as a session number
-without a session, or a text instead of a number. A method that fails unexpectedly therefore checks its bank.
+The store raises BankDamaged for most damage. Some damage can be read and causes other errors later, such as the number
+of a missing session, or a text instead of a number. A method that fails unexpectedly therefore checks its bank.
 """
 
 from __future__ import annotations
@@ -33,44 +33,44 @@ def raises_bank_damaged(kind: Kind) -> Kind:
     """Wrap the public methods of a class, so that they raise BankDamaged if they fail because the bank is damaged."""
     for name, method in list(vars(kind).items()):
         if isinstance(method, FunctionType) and not name.startswith("_"):
-            setattr(kind, name, _checking(method))
+            setattr(kind, name, _wrap(method))
     return kind
 
 
-def _checking(method: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def call(self: BankOwner, *given: Any, **named: Any) -> Any:
-        with _checked(self):
+        with _check_on_failure(self):
             result = method(self, *given, **named)
-        return _each(self, result) if isinstance(result, Iterator) else result
+        return _iterate(self, result) if isinstance(result, Iterator) else result
 
     return call
 
 
-def _each(of: BankOwner, results: Iterator[Any]) -> Iterator[Any]:
-    with _checked(of):
+def _iterate(owner: BankOwner, results: Iterator[Any]) -> Iterator[Any]:
+    with _check_on_failure(owner):
         yield from results
 
 
 @contextmanager
-def _checked(of: BankOwner) -> Iterator[None]:
+def _check_on_failure(owner: BankOwner) -> Iterator[None]:
     try:
         yield
     except EverthreadError:
         raise
     except DAMAGE_SYMPTOMS as error:
-        if _innermost(error) == __file__:  # the method was called with wrong arguments and did not start
+        if _file_of(error) == __file__:  # the method was called with wrong arguments and did not start
             raise
-        found = of.store.check(of.bank) if of.store.exists(of.bank) else []
-        wrong = [each for each in found if each != ERASURE_UNFINISHED]  # unfinished erasure does not affect reading
-        if not wrong:
+        problems = owner.store.check(owner.bank) if owner.store.exists(owner.bank) else []
+        damage = [each for each in problems if each != ERASURE_UNFINISHED]  # unfinished erasure does not affect reading
+        if not damage:
             raise
         raise BankDamaged(
-            f"bank {of.bank!r} is damaged: {wrong[0]}. Put back a copy, or export what can still be read"
+            f"bank {owner.bank!r} is damaged: {damage[0]}. Put back a copy, or export what can still be read"
         ) from error
 
 
-def _innermost(error: BaseException) -> str:
+def _file_of(error: BaseException) -> str:
     """Return the file of the code that raised an error."""
     *_, (frame, _) = walk_tb(error.__traceback__)
     return frame.f_code.co_filename

@@ -217,7 +217,7 @@ class Client:
             where: a filter by session, speaker, role and time.
             after: yield lines with greater numbers.
             limit: the maximum number of lines.
-            retracted: whether to include retracted lines.
+            include_retracted: whether to include retracted lines.
         """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")

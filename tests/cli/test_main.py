@@ -177,7 +177,10 @@ def test_reading_commands_report_a_missing_folder_and_do_not_create_it(
 ) -> None:
     said = cli(*arguments)
     assert said.exit_code == (1 if arguments in READING else 0)
-    assert f"there is no folder {tmp_path / 'store'}; begin with: everthread chat" in said.output
+    assert (
+        f"no banks yet: the folder {tmp_path / 'store'} does not exist; create a bank with: everthread chat"
+        in said.output
+    )
     assert not (tmp_path / "store").exists()
 
 

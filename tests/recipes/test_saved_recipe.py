@@ -116,7 +116,7 @@ def test_options_of_one_recipe_do_not_apply_to_another(tmp_path: Path) -> None:
 
 def test_a_custom_recipe_must_be_passed_as_an_object_again(tmp_path: Path) -> None:
     talked(tmp_path, recipe=Own(neighbours=2))
-    with pytest.raises(ConfigError, match=r"keeps the recipe 'own', .*; give the recipe as an object"):
+    with pytest.raises(ConfigError, match=r"the bank's saved recipe 'own' .*; give the recipe as an object"):
         opened(tmp_path)
     with opened(tmp_path, recipe=Own()) as memory:
         assert memory.stats().recipe == "own"

@@ -31,7 +31,7 @@ class EndingReplies:
         """Emit all events of a reply.
 
         Args:
-            running: the stream.
+            stream: the stream.
             reply: the reply.
             echo_user_line: whether the goodbye, if it was stored, is the first event.
 

@@ -81,7 +81,7 @@ class BankLeases:
 
         Args:
             bank: its id.
-            by: the holder.
+            holder: the holder.
             timeout_s: how long to wait if another worker holds the bank.
 
         Returns:

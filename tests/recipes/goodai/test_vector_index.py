@@ -25,7 +25,7 @@ def test_the_distance_is_the_square_of_the_euclidean_one() -> None:
     assert near(nearest, [1, 0]) == [(8, 0.0), (7, 2.0), (9, 4.0)]
 
 
-def test_the_nearest_pair_of_several_vectors_counts() -> None:
+def test_the_nearest_pair_of_several_vectors_determines_the_score() -> None:
     nearest = VectorIndex()
     nearest.put([1, 2], np.stack([unit([0, 1], [1, 1]), unit([0, -1], [-1, 0])]))
     assert near(nearest, [1, 0]) == [(1, round(2 - 2**0.5, 5)), (2, 2.0)]
