@@ -10,6 +10,7 @@ A line comes in (observe)
 
 A question comes in (recall, context)
     recall.rerank.names      RerankerOpener.open               opens the reranker, if one is named
+    recipes.dispatch         build_context                     calls what follows, and applies the gate (context)
     recipes.dispatch         search                            searches lines or units
     bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the pending lines
     recipes.default          Default.recall                    composes the following steps; each recipe has its own
@@ -20,9 +21,11 @@ A question comes in (recall, context)
     recall.candidates        find_candidates                   finds lines with similar meaning or words
     recall.features          compute_signals                   computes the signals of each candidate
     recall.features          weighted_sum                      combines them into a score
+    recall.relevance         collect_evidence                  collects evidence that the bank can answer
     recall.relevance         estimate_relevance                turns scores into probabilities
     recall.neighbours        build_hits                        reads the best lines and their neighbours
     recall.rerank.names      rerank_hits                       puts them in the reranker's order, if there is one
+    recipes.base             Recipe.lay_out                    lays out the hits (context)
     recall.relevance_buffer  push_spans                        adds the passages of the relevance buffer (context)
     recall.context_packing   fill_context                      fills the budget (context)
 """

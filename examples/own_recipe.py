@@ -32,7 +32,7 @@ class Nearest(Recipe):
 
         Args:
             reader: the bank.
-            asked: the query, with its filter and the lines that are in the prompt already.
+            query: the query, with its filter and the lines that are in the prompt already.
             k: hits at most.
         """
         near = [(seq, cosine) for seq, cosine in reader.find_nearest(query, k) if cosine >= self.threshold]

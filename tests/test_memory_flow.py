@@ -86,7 +86,7 @@ def is_drawn(part: str, calls: Callable[[], object], apart: set[str]) -> bool:
 def test_every_function_of_the_drawing_exists() -> None:
     parts = drawing()
     assert list(parts) == ["A line comes in (observe)", "A question comes in (recall, context)"]
-    assert [len(names) for names in parts.values()] == [6, 16]
+    assert [len(names) for names in parts.values()] == [6, 19]
     assert all(code(name).co_name == name.split(".")[-1] for names in parts.values() for name in names)
 
 
@@ -97,11 +97,14 @@ def test_a_line_goes_through_the_drawing_from_top_to_bottom(memory: Memory) -> N
 def test_a_question_goes_through_the_drawing_from_top_to_bottom(memory: Memory) -> None:
     part = "A question comes in (recall, context)"
     of_a_time = "recall.time_overview.find_lines_in_spans"
-    of_context = {"recall.relevance_buffer.push_spans", "recall.context_packing.fill_context"}
+    of_context = {
+        *("recipes.dispatch.build_context", "recipes.base.Recipe.lay_out"),
+        *("recall.relevance_buffer.push_spans", "recall.context_packing.fill_context"),
+    }
     assert is_drawn(part, lambda: memory.recall("When does the ferry leave?"), {of_a_time, *of_context})
     assert is_drawn(part, lambda: memory.context("When does the ferry leave?", session="s", gate=False), {of_a_time})
     asked = {"query": "What did we talk about yesterday?", "as_of": NOON + timedelta(days=1)}
-    judged = {"recall.relevance.estimate_relevance"}  # by rule, so that no gate is asked
+    judged = {"recall.relevance.collect_evidence", "recall.relevance.estimate_relevance"}  # rules take their place
     assert is_drawn(part, lambda: memory.recall(**asked), judged | of_context)  # type: ignore[arg-type]
 
 

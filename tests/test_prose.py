@@ -1,4 +1,4 @@
-"""Docstrings, comments, messages, docs and test names are plain technical English."""
+"""Docstrings, comments, messages, docs and test names are plain technical English; documented arguments exist."""
 
 from __future__ import annotations
 
@@ -74,3 +74,18 @@ def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 @pytest.mark.parametrize("file", files())
 def test_a_file_is_plain_technical_english(file: str) -> None:
     assert faults(file) == []
+
+
+def unknown_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Return the names under `Args:` in a function's docstring that are not its parameters."""
+    section = re.search(r"^Args:\n((?:    .*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)
+    documented = re.findall(r"^    ([\w, *]+):", section[1], re.MULTILINE) if section else []
+    given = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+    return [name for names in documented for name in re.split(r"[ ,*]+", names) if name and name not in given]
+
+
+@pytest.mark.parametrize("file", [file for file in files() if file.startswith(("everthread", "examples"))])
+def test_documented_arguments_exist(file: str) -> None:
+    nodes = ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))) if file.endswith(".py") else ()
+    functions = [node for node in nodes if isinstance(node, FUNCTION)]
+    assert {node.name: unknown for node in functions if (unknown := unknown_arguments(node))} == {}
