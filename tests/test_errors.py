@@ -14,8 +14,8 @@ from everthread.server.problems import build_error_document
 CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each)}
 
 
-def drawn() -> dict[str, str]:
-    """Each class in the tree of the module's docstring, with the one above it."""
+def read_tree() -> dict[str, str]:
+    """Return the parent of each class in the tree of the module's docstring."""
     above: dict[int, str] = {}
     parents: dict[str, str] = {}
     for line in (errors.__doc__ or "").splitlines():
@@ -27,22 +27,22 @@ def drawn() -> dict[str, str]:
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
-    assert drawn() == {name: each.__bases__[0].__name__ for name, each in CLASSES.items()}
+    assert read_tree() == {name: each.__bases__[0].__name__ for name, each in CLASSES.items()}
 
 
-def test_one_class_catches_all() -> None:
+def test_every_error_is_an_everthread_error() -> None:
     assert all(issubclass(each, EverthreadError) for each in CLASSES.values())
 
 
 @pytest.mark.parametrize(
     ("ours", "builtin"), [(BadInput, ValueError), (ConfigError, ValueError), (NotFound, LookupError)]
 )
-def test_who_expects_the_builtin_error_gets_it(ours: type[Exception], builtin: type[Exception]) -> None:
+def test_errors_inherit_from_the_builtin_errors(ours: type[Exception], builtin: type[Exception]) -> None:
     assert issubclass(ours, builtin)
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_every_class_says_what_it_means(name: str) -> None:
+def test_every_class_has_a_docstring(name: str) -> None:
     assert re.match(r"[A-Z][^\n]*\.$", CLASSES[name].__doc__ or "", re.MULTILINE)
 
 
@@ -51,29 +51,29 @@ FORMATLESS = ConfigError(
 )
 
 
-def test_each_face_writes_path_and_option_in_its_own_way() -> None:
+def test_python_the_command_line_and_rest_write_path_and_option_differently() -> None:
     assert str(FORMATLESS) == "in/a.txt: this looks like JSON; name it with format= (b)"
     assert FORMATLESS.render(to_flag) == "in/a.txt: this looks like JSON; name it with --format (b)"
     assert build_error_document(FORMATLESS)["detail"] == "a.txt: this looks like JSON; name it with ?format= (b)"
 
 
-def test_an_option_that_is_on_or_off_is_written_as_it_is_given() -> None:
-    there = BadInput("it is there", remedy="replace it with {option}", option="force")
-    assert str(there) == "it is there; replace it with force=True"
-    assert there.render(to_flag) == "it is there; replace it with --force"
-    assert build_error_document(there)["detail"] == "it is there; replace it with ?replace=true"
+def test_a_boolean_option_is_written_without_a_value_to_fill_in() -> None:
+    error = BadInput("it exists", remedy="replace it with {option}", option="force")
+    assert str(error) == "it exists; replace it with force=True"
+    assert error.render(to_flag) == "it exists; replace it with --force"
+    assert build_error_document(error)["detail"] == "it exists; replace it with ?replace=true"
 
 
-def test_an_error_is_the_same_after_a_trip_through_a_server() -> None:
+def test_an_error_is_restored_from_the_response_of_a_server() -> None:
     error = BadFile("not JSON", path="a.txt", where="line 3", remedy="correct it")
     assert str(error) == "a.txt, line 3: not JSON; correct it"
     for each in (error, FORMATLESS, NotFound("no such bank")):
-        back = build_error(422, build_error_document(each), "http://localhost")
-        assert (type(back), back.message, back.remedy) == (type(each), each.message, each.remedy)
-        assert (back.where, back.option) == (each.where, each.option)
+        restored = build_error(422, build_error_document(each), "http://localhost")
+        assert (type(restored), restored.message, restored.remedy) == (type(each), each.message, each.remedy)
+        assert (restored.where, restored.option) == (each.where, each.option)
 
 
-def test_what_a_remedy_shows_is_left_alone_where_no_option_is_named() -> None:
+def test_braces_in_a_remedy_without_an_option_are_not_replaced() -> None:
     assert str(BadFile("no object", remedy='write {"text": "{option}"}')) == 'no object; write {"text": "{option}"}'
 
 

@@ -8,12 +8,12 @@ import everthread
 from everthread import errors
 
 
-def test_every_public_name_is_there_and_listed_once() -> None:
+def test_every_public_name_exists_and_is_listed_once() -> None:
     assert len(set(everthread.__all__)) == len(everthread.__all__)
     assert all(hasattr(everthread, name) for name in everthread.__all__)
 
 
-def test_what_is_public_is_listed() -> None:
+def test_every_public_name_is_listed() -> None:
     for name in dir(everthread):
         getattr(everthread, name)  # imported when it is first used
     shown = {
@@ -30,7 +30,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert everthread.__version__ == version("everthread")
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+def test_a_missing_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'everthread' has no attribute 'Memoir'"):
         _ = everthread.Memoir
 

@@ -1,4 +1,4 @@
-"""No text makes what reads it take more than time in proportion to its length."""
+"""Patterns and functions that read text take time in proportion to its length."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from everthread.types import Line, NewLine
 
 pytestmark = pytest.mark.slow  # long texts, read several times
 NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
-PATTERN, FUNCTION = 10_000, 8_000  # characters of the longer text
+PATTERN_CHARS, FUNCTION_CHARS = 10_000, 8_000  # characters of the longer text
 SCRIBE = ExtractiveScribe()
-MORE = (
+MORE_PUMPS = (
     Pump("password for", " ", "x"),
     Pump("password is a", " ", "b"),
     Pump("in 2010", " ", "x"),
@@ -46,33 +46,33 @@ def line(text: str) -> Line:
     return Line(1, "s", "user", "Nora", text, NOW)
 
 
-def echo(text: str) -> None:
+def find_echoes(text: str) -> None:
     echoes = QuoteIndex()
     echoes.add([text])
     echoes.find_spans(text)
 
 
-def spoken(text: str) -> None:
+def filter_reply(text: str) -> None:
     speech = ReplyFilter("Nora", ["Ann"])
     speech.feed(text)
     speech.end()
 
 
-def spoken_by_the_letter(text: str) -> None:
+def filter_reply_by_letter(text: str) -> None:
     speech = ReplyFilter("Nora", ["Ann"])
     for letter in text:
         speech.feed(letter)
     speech.end()
 
 
-def cleaned(text: str) -> None:
+def clean_line(text: str) -> None:
     try:
         line_validation.clean_line(NewLine(text, "Nora", "user", NOW), NOW)
     except BadLine:  # nothing but blanks
         return
 
 
-def moment(text: str) -> None:
+def parse_moment(text: str) -> None:
     try:
         dates.parse_moment(text)
     except ValueError:
@@ -87,7 +87,7 @@ FUNCTIONS: list[Callable[[str], object]] = [
         consent.parse_yes_no,
         refusal.is_refusal,
         refusal.reply_score,
-        cleaned,
+        clean_line,
     ),
     *(
         salience.informative_words,
@@ -97,7 +97,14 @@ FUNCTIONS: list[Callable[[str], object]] = [
         salience.choose_category,
         salience.rate_importance,
     ),
-    *(line_features.line_flags, line_features.split_for_embedding, sentences.split_sentences, echo, spoken, is_sum),
+    *(
+        line_features.line_flags,
+        line_features.split_for_embedding,
+        sentences.split_sentences,
+        find_echoes,
+        filter_reply,
+        is_sum,
+    ),
     *(
         time_expressions.find_absolute_times,
         time_expressions.is_about_past,
@@ -112,7 +119,7 @@ FUNCTIONS: list[Callable[[str], object]] = [
         whatsapp_phrases.is_system_message,
         whatsapp_phrases.strip_edit_mark,
         dates.looks_like_date,
-        moment,
+        parse_moment,
         sms_keywords.find_keyword,
         sms_keywords.find_forget_request,
     ),
@@ -120,35 +127,35 @@ FUNCTIONS: list[Callable[[str], object]] = [
     *(SCRIBE.categorize, SCRIBE.redact, SCRIBE.rate_importance),
 ]
 # These take more than a text.
-WHOLE: dict[str, Callable[[str], object]] = {
-    "shortened": lambda text: sentences.shorten(text, 100),
-    "whole": lambda text: sentences.truncate(text, 100),
-    "pieces": lambda text: list(sentences.split_by_tokens(text, 200)),
-    "rewrite": lambda text: query_parsing.parse_query(text, ["Nora", "Ann Lee"], NOW),
-    "messages": lambda text: query_parsing.split_messages(text, ["Nora"]),
-    "strip": lambda text: query_parsing.build_embedding_text(text, ["Nora", "Ann Lee"]),
-    "matterless": lambda text: query_parsing.is_topicless(text, ["Nora"]),
-    "tells": lambda text: query_parsing.is_quoted("Nora", text),
-    "named": lambda text: query_parsing.find_mentioned_speakers(text, ["Nora"]),
-    "reckoned": lambda text: time_expressions.find_relative_times(text, NOW),
-    "upcoming": lambda text: events.parse_event(line(text)),
-    "excerpt": lambda text: excerpt.choose_excerpt(text, {"a"}, 200, estimate_tokens),
+WRAPPED: dict[str, Callable[[str], object]] = {
+    "shorten": lambda text: sentences.shorten(text, 100),
+    "truncate": lambda text: sentences.truncate(text, 100),
+    "split_by_tokens": lambda text: list(sentences.split_by_tokens(text, 200)),
+    "parse_query": lambda text: query_parsing.parse_query(text, ["Nora", "Ann Lee"], NOW),
+    "split_messages": lambda text: query_parsing.split_messages(text, ["Nora"]),
+    "build_embedding_text": lambda text: query_parsing.build_embedding_text(text, ["Nora", "Ann Lee"]),
+    "is_topicless": lambda text: query_parsing.is_topicless(text, ["Nora"]),
+    "is_quoted": lambda text: query_parsing.is_quoted("Nora", text),
+    "find_mentioned_speakers": lambda text: query_parsing.find_mentioned_speakers(text, ["Nora"]),
+    "find_relative_times": lambda text: time_expressions.find_relative_times(text, NOW),
+    "parse_event": lambda text: events.parse_event(line(text)),
+    "choose_excerpt": lambda text: excerpt.choose_excerpt(text, {"a"}, 200, estimate_tokens),
     "keywords": lambda text: keywords.keywords(text, 20),
     "summarize": lambda text: SCRIBE.summarize([line(text)], "Nora"),
-    "note": lambda text: SCRIBE.update_notes(text, [line(text)], [line(text)]),
-    "relevant": lambda text: SCRIBE.is_relevant(text, text),
+    "update_notes": lambda text: SCRIBE.update_notes(text, [line(text)], [line(text)]),
+    "is_relevant": lambda text: SCRIBE.is_relevant(text, text),
     "rewrite_query": lambda text: SCRIBE.rewrite_query(text, [line(text)]),
-    "quoted": lambda text: prompts.quote_parts(LINES=text),
-    "day_of": lambda text: prompts.parse_day(text, [date(2024, 5, 6)]),
-    "in_parts": lambda text: list(prompts.split_lines([line(text)], 300)),
-    "filled": Character("Nora", person="Ann").fill_names,
-    "called": lambda text: _find_name("Nora", text),
+    "quote_parts": lambda text: prompts.quote_parts(LINES=text),
+    "parse_day": lambda text: prompts.parse_day(text, [date(2024, 5, 6)]),
+    "split_lines": lambda text: list(prompts.split_lines([line(text)], 300)),
+    "fill_names": Character("Nora", person="Ann").fill_names,
+    "find_name": lambda text: _find_name("Nora", text),
 }
-WORKS = {f"{work.__module__.rpartition('.')[2]}.{work.__qualname__}": work for work in FUNCTIONS} | WHOLE
+WORKS = {f"{work.__module__.rpartition('.')[2]}.{work.__qualname__}": work for work in FUNCTIONS} | WRAPPED
 
 
-def slow(found: Found) -> Pump | None:
-    """A text for which a pattern takes more time than in proportion, as the package uses it; None if there is none."""
+def find_slow_text(found: Found) -> Pump | None:
+    """Return a text that a pattern does not match in linear time, as the package uses it; None if all are."""
 
     def search(text: str) -> None:
         for _ in found.pattern.finditer(text):
@@ -159,27 +166,29 @@ def slow(found: Found) -> Pump | None:
         found.pattern.fullmatch(text)
 
     work = match if found.anchored else search
-    return next((pump for pump in pumps(found.pattern) if grows(work, pump, PATTERN)), None)
+    return next((pump for pump in pumps(found.pattern) if grows(work, pump, PATTERN_CHARS)), None)
 
 
-def test_no_text_makes_a_pattern_of_the_package_slower_than_in_proportion() -> None:
+def test_every_pattern_of_the_package_matches_in_linear_time() -> None:
     found = patterns()
     assert len(found) > 150
-    assert {each.where: pump for each in found if (pump := slow(each))} == {}
+    assert {each.where: pump for each in found if (pump := find_slow_text(each))} == {}
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_no_text_makes_what_reads_it_slower_than_in_proportion(name: str) -> None:
-    every = [*(Pump("", again) for again in NASTY), *MORE]
-    assert [pump for pump in every if grows(WORKS[name], pump, FUNCTION)] == []
+def test_every_text_function_runs_in_linear_time(name: str) -> None:
+    every = [*(Pump("", again) for again in NASTY), *MORE_PUMPS]
+    assert [pump for pump in every if grows(WORKS[name], pump, FUNCTION_CHARS)] == []
 
 
-def test_a_reply_that_streams_letter_by_letter_takes_time_in_proportion() -> None:
-    assert [again for again in (*BLANKS, *TALK) if grows(spoken_by_the_letter, Pump("x", again), FUNCTION)] == []
+def test_a_reply_streamed_by_letters_is_filtered_in_linear_time() -> None:
+    assert [
+        again for again in (*BLANKS, *TALK) if grows(filter_reply_by_letter, Pump("x", again), FUNCTION_CHARS)
+    ] == []
 
 
-@pytest.mark.parametrize("pump", MORE, ids=lambda pump: pump.begin)
-def test_a_hundred_thousand_blanks_hold_nothing_up(pump: Pump) -> None:
+@pytest.mark.parametrize("pump", MORE_PUMPS, ids=lambda pump: pump.begin)
+def test_a_hundred_thousand_blanks_are_read_in_linear_time(pump: Pump) -> None:
     for work in (redaction.redact_rows, SCRIBE.rate_importance, lambda text: SCRIBE.summarize([line(text)], "Nora")):
         assert not grows(work, pump, 100_000)
 
@@ -191,7 +200,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize(("reader", "head"), [(reader, head) for reader, heads in HEADS.items() for head in heads])
-def test_no_file_makes_its_reader_slower_than_in_proportion(reader: object, head: str, tmp_path: Path) -> None:
+def test_every_file_reader_runs_in_linear_time(reader: object, head: str, tmp_path: Path) -> None:
     path = tmp_path / "chat.txt"
 
     def read(text: str) -> None:
@@ -201,10 +210,10 @@ def test_no_file_makes_its_reader_slower_than_in_proportion(reader: object, head
         except BadFile:
             return
 
-    assert [again for again in NASTY if grows(read, Pump("", again), FUNCTION)] == []
+    assert [again for again in NASTY if grows(read, Pump("", again), FUNCTION_CHARS)] == []
 
 
 @pytest.mark.parametrize("pattern", [r"\s+$", r"\[[^]]*\]"])
-def test_the_measure_finds_patterns_that_are_slower(pattern: str) -> None:
+def test_the_measurement_detects_quadratic_patterns(pattern: str) -> None:
     compiled = re.compile(pattern)
-    assert any(grows(compiled.search, pump, PATTERN) for pump in pumps(compiled))
+    assert any(grows(compiled.search, pump, PATTERN_CHARS) for pump in pumps(compiled))

@@ -38,7 +38,7 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 INDIA = timezone(timedelta(hours=5, minutes=30))
 
 
-def opened(folder: Path, bank: str = "alice", embedder: Any = None) -> Memory:
+def open_memory(folder: Path, bank: str = "alice", embedder: Any = None) -> Memory:
     return Memory.open(bank, store=folder, embedder=embedder or HashEmbedder(512))
 
 
@@ -56,7 +56,7 @@ def after(minutes: float) -> datetime:
 
 @pytest.fixture
 def zoo(memory: Memory) -> Memory:
-    """Six lines of two people in two sessions, each about an animal of its own."""
+    """Store six lines of three speakers in two sessions, each about another animal."""
     memory.observe_many(
         [
             NewLine("The giraffe ate acacia leaves.", "Ann", "user", after(0), "monday", {"mood": "calm", "n": 1}),
@@ -73,24 +73,24 @@ def zoo(memory: Memory) -> Memory:
 # ----------------------------------------------------------------------- opening
 
 
-def test_a_missing_folder_is_made(tmp_path: Path) -> None:
-    with opened(tmp_path / "not" / "yet" / "there") as memory:
+def test_a_missing_folder_is_created(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "not" / "yet" / "there") as memory:
         memory.observe("First.")
     assert (tmp_path / "not" / "yet" / "there" / "alice.bank").exists()
 
 
-def test_a_file_in_place_of_the_folder_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "banks").write_text("not a folder")
     with pytest.raises(StoreUnavailable, match=r"banks is no folder, but a file .*; name a folder for the banks"):
-        opened(tmp_path / "banks")
+        open_memory(tmp_path / "banks")
     with pytest.raises(StoreUnavailable, match="is no folder, but a file"):
-        opened(tmp_path / "banks" / "deeper")
+        open_memory(tmp_path / "banks" / "deeper")
     assert (tmp_path / "banks").read_text() == "not a folder"
 
 
-def test_a_folder_that_is_taken_away_is_an_error_that_says_so(tmp_path: Path) -> None:
-    with opened(tmp_path / "banks") as memory:
-        memory.observe("Kept while there was a folder.")
+def test_a_removed_folder_raises_store_unavailable(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "banks") as memory:
+        memory.observe("Stored while there was a folder.")
         shutil.rmtree(tmp_path / "banks")
         with pytest.raises(StoreUnavailable, match=r"bank 'alice' \(.*alice\.bank\) can't be written"):
             memory.observe("Where to?")
@@ -99,22 +99,22 @@ def test_a_folder_that_is_taken_away_is_an_error_that_says_so(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("bank", ["", "  ", "a" * 300, "line\nbreak", "\ud83d"])
-def test_a_bad_bank_id_makes_no_file(tmp_path: Path, bank: str) -> None:
+def test_an_invalid_bank_id_creates_no_file(tmp_path: Path, bank: str) -> None:
     with pytest.raises(BadBankId):
-        opened(tmp_path, bank)
+        open_memory(tmp_path, bank)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("bank", ["../../etc/x", "/tmp/x", "🐙", "Alice", "alice/captain-nemo", "a" * 200])
-def test_any_other_text_is_a_bank_inside_the_folder(tmp_path: Path, bank: str) -> None:
+def test_any_other_bank_id_is_stored_inside_the_folder(tmp_path: Path, bank: str) -> None:
     folder = tmp_path / "one" / "two" / "three"
-    with opened(folder, bank) as memory:
+    with open_memory(folder, bank) as memory:
         memory.observe("Kept.")
         assert memory.store.banks() == [bank]
     assert [path.parent for path in tmp_path.rglob("*.bank")] == [folder]
 
 
-def test_banks_never_see_each_other(tmp_path: Path) -> None:
+def test_banks_are_separate(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     banks = {name: Memory.open(name, store=store, embedder=HashEmbedder(512)) for name in ("alice", "Alice", "alice/2")}
     for name, memory in banks.items():
@@ -125,7 +125,7 @@ def test_banks_never_see_each_other(tmp_path: Path) -> None:
     store.close()
 
 
-def test_more_banks_than_may_be_open_at_once_all_work(tmp_path: Path) -> None:
+def test_more_banks_than_the_store_holds_open_all_work(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path)) as store:
         banks = [Memory.open(f"bank{n}", store=store, embedder=HashEmbedder(512)) for n in range(MAX_OPEN_BANKS + 3)]
         for memory in (*banks, *banks):
@@ -133,15 +133,15 @@ def test_more_banks_than_may_be_open_at_once_all_work(tmp_path: Path) -> None:
         assert all(texts(memory.lines()) == [f"Said in {memory.bank}."] * 2 for memory in banks)
 
 
-def test_what_was_kept_is_there_when_opened_again(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_lines_are_there_when_the_bank_is_opened_again(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
         line = memory.observe("The boat is called Calypso.", speaker="Ann", metadata={"n": 1}, key="k1")
-    with opened(tmp_path) as memory:
+    with open_memory(tmp_path) as memory:
         assert list(memory.lines()) == [line]
         assert texts(memory.recall("boat Calypso")) == ["The boat is called Calypso."]
 
 
-def test_a_memory_leaves_a_store_that_it_was_given_open(tmp_path: Path) -> None:
+def test_a_memory_does_not_close_a_store_that_it_was_given(tmp_path: Path) -> None:
     with closing(SQLiteStore(tmp_path)) as store:
         with Memory.open("alice", store=store, embedder=HashEmbedder(512)) as memory:
             memory.observe("One.")
@@ -151,13 +151,13 @@ def test_a_memory_leaves_a_store_that_it_was_given_open(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- observing
 
 
-def test_lines_count_upwards_across_both_speakers(memory: Memory) -> None:
+def test_lines_are_numbered_across_speakers(memory: Memory) -> None:
     lines = [memory.observe(f"Line {n}.", role="assistant" if n % 2 else "user") for n in range(5)]
     assert [line.seq for line in lines] == [1, 2, 3, 4, 5]
     assert [line.speaker for line in lines[:2]] == ["user", "assistant"]
 
 
-def test_a_line_comes_back_as_it_was_given(memory: Memory) -> None:
+def test_a_stored_line_equals_the_given_one(memory: Memory) -> None:
     memory.observe("First.")
     metadata: dict[str, Any] = {"a": None, "b": [True, 1, 1.5, "x"], "ü": {"deep": {}}}
     at = datetime(2019, 3, 2, 23, 15, 0, 123456, tzinfo=INDIA)
@@ -170,7 +170,7 @@ def test_a_line_comes_back_as_it_was_given(memory: Memory) -> None:
     assert line.said_at.hour == 23
 
 
-def test_a_line_imported_from_2019_was_said_in_2019(memory: Memory) -> None:
+def test_an_imported_line_has_its_original_time(memory: Memory) -> None:
     memory.observe("The roof leaked.", said_at=datetime(2019, 3, 2, tzinfo=UTC))
     (hit,) = memory.recall("roof leaked")
     assert hit.line.said_at.year == 2019
@@ -186,7 +186,7 @@ def test_a_line_imported_from_2019_was_said_in_2019(memory: Memory) -> None:
         datetime(1, 1, 1, 6, tzinfo=INDIA),
     ],
 )
-def test_times_at_the_ends_of_the_calendar_are_kept(memory: Memory, at: datetime) -> None:
+def test_times_at_the_ends_of_the_calendar_are_stored(memory: Memory, at: datetime) -> None:
     assert memory.observe("Once upon a time.", said_at=at).said_at == at
     assert memory.recall("once upon a time")[0].line.said_at == at
     assert memory.sessions()[0].started_at == at
@@ -208,7 +208,7 @@ BAD_LINES = [
 
 
 @pytest.mark.parametrize(("bad", "remedy"), BAD_LINES)
-def test_a_bad_line_is_refused_and_nothing_of_its_batch_is_kept(zoo: Memory, bad: NewLine, remedy: str) -> None:
+def test_an_invalid_line_is_rejected_with_its_whole_batch(zoo: Memory, bad: NewLine, remedy: str) -> None:
     before, stats = list(zoo.lines()), zoo.stats()
     with pytest.raises(BadLine, match=remedy):
         zoo.observe_many([NewLine("A good line."), bad, NewLine("Another good line.")])
@@ -218,7 +218,7 @@ def test_a_bad_line_is_refused_and_nothing_of_its_batch_is_kept(zoo: Memory, bad
     assert zoo.observe("Next.").seq == 7
 
 
-def test_text_of_a_megabyte_is_kept_whole_and_found(memory: Memory) -> None:
+def test_a_text_of_a_megabyte_is_stored_in_full_and_found(memory: Memory) -> None:
     long = "Call me Ishmael. " + "The sea was grey and the ship rolled on. " * 25_000 + "We sighted the whale Moby."
     memory.observe("Something else entirely.")
     line = memory.observe(long)
@@ -241,20 +241,20 @@ def test_text_of_a_megabyte_is_kept_whole_and_found(memory: Memory) -> None:
         ("🦑 squid 🦑", "squid"),
     ],
 )
-def test_text_of_every_script_is_kept_verbatim_and_found(zoo: Memory, text: str, query: str) -> None:
+def test_text_of_every_script_is_stored_verbatim_and_found(zoo: Memory, text: str, query: str) -> None:
     line = zoo.observe(text)
     assert line.text == text
     assert zoo.recall(query, 1)[0].line == line
 
 
-def test_half_characters_and_nuls_are_replaced_and_counted(memory: Memory) -> None:
+def test_lone_surrogates_and_nuls_are_replaced_and_counted(memory: Memory) -> None:
     line = memory.observe("nul \x00 and half \ud83d here", speaker="B\x00b")
     assert line.text == "nul \ufffd and half \ufffd here"
     assert line.metadata == {META_REPLACED_CHARACTERS: 3}
     assert memory.recall("half here")[0].line == line
 
 
-def test_a_parent_is_named_by_number_or_by_key(memory: Memory) -> None:
+def test_a_parent_can_be_given_by_number_or_key(memory: Memory) -> None:
     first = memory.observe("Shall we?", key="q")
     lines = memory.observe_many(
         [NewLine("Yes.", parent="q", key="a"), NewLine("Let us go.", parent="a"), NewLine("No.", parent=1)]
@@ -262,17 +262,17 @@ def test_a_parent_is_named_by_number_or_by_key(memory: Memory) -> None:
     assert [line.parent for line in lines] == [first.seq, 2, 1]
 
 
-def test_an_iterable_is_read_once_and_progress_is_told(memory: Memory) -> None:
-    told: list[int] = []
-    kept = memory.observe_many(
-        (NewLine(f"Line number {n}.") for n in range(2 * BATCH_LINES + 88)), progress=told.append
+def test_an_iterable_is_read_once_and_progress_is_reported(memory: Memory) -> None:
+    progress: list[int] = []
+    stored = memory.observe_many(
+        (NewLine(f"Line number {n}.") for n in range(2 * BATCH_LINES + 88)), progress=progress.append
     )
-    assert [line.seq for line in kept] == list(range(1, 2 * BATCH_LINES + 89))
-    assert told == [BATCH_LINES, 2 * BATCH_LINES, 2 * BATCH_LINES + 88]
+    assert [line.seq for line in stored] == list(range(1, 2 * BATCH_LINES + 89))
+    assert progress == [BATCH_LINES, 2 * BATCH_LINES, 2 * BATCH_LINES + 88]
     assert texts(memory.lines(after=2 * BATCH_LINES + 86)) == [f"Line number {2 * BATCH_LINES + n}." for n in (86, 87)]
 
 
-def test_no_lines_are_no_lines(memory: Memory) -> None:
+def test_storing_no_lines_changes_nothing(memory: Memory) -> None:
     assert memory.observe_many([]) == []
     assert memory.stats().lines == 0
 
@@ -280,14 +280,14 @@ def test_no_lines_are_no_lines(memory: Memory) -> None:
 # ---------------------------------------------------------------------------- keys
 
 
-def test_the_same_key_twice_is_the_same_line(memory: Memory) -> None:
+def test_storing_a_known_key_returns_the_stored_line(memory: Memory) -> None:
     line = memory.observe("Only once.", key="k")
     assert memory.observe("Quite another text.", key="k", speaker="Bob") == line
     assert list(memory.lines()) == [line]
     assert memory.stats().speakers == ("user",)
 
 
-def test_a_key_repeated_inside_a_batch_is_kept_once(memory: Memory) -> None:
+def test_a_key_repeated_within_a_batch_is_stored_once(memory: Memory) -> None:
     memory.observe("Old.", key="old")
     lines = memory.observe_many(
         [NewLine(text, key=key) for text, key in [("A", "a"), ("X", "old"), ("B", "a"), ("C", None), ("D", None)]]
@@ -296,7 +296,7 @@ def test_a_key_repeated_inside_a_batch_is_kept_once(memory: Memory) -> None:
     assert memory.store.check("alice") == []
 
 
-def test_a_key_from_many_threads_at_once_is_kept_once(memory: Memory) -> None:
+def test_a_key_from_many_threads_is_stored_once(memory: Memory) -> None:
     start = threading.Barrier(8)
 
     def offer(number: int) -> set[int]:
@@ -309,14 +309,14 @@ def test_a_key_from_many_threads_at_once_is_kept_once(memory: Memory) -> None:
     assert memory.store.check("alice") == []
 
 
-def test_an_import_cut_short_is_completed_by_giving_it_again(memory: Memory) -> None:
+def test_an_interrupted_import_is_completed_by_repeating_it(memory: Memory) -> None:
     lines = [NewLine(f"Line number {n}.", key=f"k{n}") for n in range(300)]
     memory.observe_many(lines[:170])
     assert [line.seq for line in memory.observe_many(lines)] == list(range(1, 301))
     assert memory.stats().lines == 300
 
 
-def test_a_forgotten_key_is_new_again(memory: Memory) -> None:
+def test_a_forgotten_key_can_be_stored_again(memory: Memory) -> None:
     memory.observe("First.", key="k")
     memory.forget(seq=1)
     assert memory.observe("Second.", key="k").seq == 2
@@ -333,7 +333,7 @@ def test_a_corrected_line_inherits_the_key(memory: Memory) -> None:
     assert [each.text for each in memory.lines()] == ["Mia lives in Lagos."]
 
 
-def test_a_line_put_under_the_key_of_a_retracted_one_is_new_and_has_the_key(memory: Memory) -> None:
+def test_a_new_line_takes_the_key_of_a_retracted_one(memory: Memory) -> None:
     first = memory.observe("Mia lives in Porto.", key="k")
     memory.retract(1)
     second = memory.observe("Mia lives in Lisbon.", key="k")
@@ -344,13 +344,13 @@ def test_a_line_put_under_the_key_of_a_retracted_one_is_new_and_has_the_key(memo
     assert memory.store.check("alice") == []
 
 
-def test_a_line_that_comes_retracted_takes_no_key(memory: Memory) -> None:
+def test_a_line_stored_as_retracted_takes_no_key(memory: Memory) -> None:
     memory.observe("Old.", key="k")
     gone = memory.retract(1)
     assert memory.observe_many([NewLine("Old.", key="k", retracted_at=NOON)]) == [gone]
 
 
-def test_lines_are_replaced_by_one_of_the_same_key(memory: Memory) -> None:
+def test_a_line_can_replace_the_line_with_its_key(memory: Memory) -> None:
     memory.observe_many([NewLine("First.", key="a"), NewLine("Second.", key="b")])
     (line,) = memory.replace_lines([1, 2], [NewLine("Both.", key="b")])
     assert (line.text, line.key, line.retracted_at) == ("Both.", "b", None)
@@ -361,21 +361,21 @@ def test_lines_are_replaced_by_one_of_the_same_key(memory: Memory) -> None:
     ]
 
 
-def test_the_key_of_a_line_that_an_earlier_version_corrected_leads_to_the_correction(memory: Memory) -> None:
+def test_the_key_of_a_line_corrected_by_version_0_1_0_returns_the_correction(memory: Memory) -> None:
     memory.observe("Mia lives in Porto.", key="k", said_at=NOON, session="s")
-    metadata = {META_CORRECTS: 1}  # as 0.1.0 wrote it: without the key
+    metadata = {META_CORRECTS: 1}  # as version 0.1.0 wrote it: without the key
     (line,) = memory.replace_lines([1], [NewLine("In Lisbon.", said_at=NOON, session="s", metadata=metadata)])
     assert memory.observe("Mia lives in Porto.", key="k") == line
     assert memory.stats().lines == 1
 
 
-def test_the_key_of_a_request_stays_with_what_came_of_it(memory: Memory) -> None:
+def test_the_key_of_a_request_stays_with_its_line(memory: Memory) -> None:
     memory.observe("Mia lives in Porto.", key=f"{REQUEST_KEY_PREFIX}1")
     assert memory.correct(1, "Mia lives in Lisbon.").key is None
     assert memory.observe("Mia lives in Porto.", key=f"{REQUEST_KEY_PREFIX}1").seq == 1
 
 
-def test_who_forgets_the_line_forgets_the_key(memory: Memory) -> None:
+def test_forgetting_a_line_forgets_its_key(memory: Memory) -> None:
     memory.observe("Mia lives in Porto.", key="k")
     memory.correct(1, "Mia lives in Lisbon.")
     memory.forget(seq=2)
@@ -385,31 +385,31 @@ def test_who_forgets_the_line_forgets_the_key(memory: Memory) -> None:
 # ------------------------------------------------------------------------ sessions
 
 
-def test_a_conversation_goes_on_within_the_hour_and_ends_after_it(memory: Memory) -> None:
+def test_a_session_ends_after_an_hour_of_silence(memory: Memory) -> None:
     sessions = [memory.observe("Hm.", said_at=after(minutes)).session for minutes in (0, 30, 90, 151, 152)]
     assert sessions == ["2024-05-01T12:00:00Z"] * 3 + ["2024-05-01T14:31:00Z"] * 2
 
 
-def test_lines_of_the_past_do_not_join_the_present_conversation(memory: Memory) -> None:
+def test_old_lines_do_not_join_the_current_session(memory: Memory) -> None:
     now = memory.observe("Hello.").session
     old = memory.observe("Imported.", said_at=datetime(2019, 3, 2, tzinfo=UTC)).session
     assert old == "2019-03-02T00:00:00Z" != now
     assert memory.observe("Hello again.").session != old
 
 
-def test_a_line_without_a_session_joins_the_named_one_that_spoke_last(memory: Memory) -> None:
+def test_a_line_without_a_session_joins_the_one_with_the_latest_line(memory: Memory) -> None:
     memory.observe("A.", session="a", said_at=after(0))
     memory.observe("B.", session="b", said_at=after(1))
     memory.observe("A.", session="a", said_at=after(2))
     assert memory.observe("?", said_at=after(3)).session == "a"
 
 
-def test_a_session_of_its_own_never_takes_a_name_that_is_taken(memory: Memory) -> None:
+def test_a_new_session_never_gets_an_id_in_use(memory: Memory) -> None:
     memory.observe("Named by hand.", session="2024-05-01T12:00:00Z", said_at=after(-600))
     assert memory.observe("Hm.", said_at=NOON).session == "2024-05-01T12:00:00Z-2"
 
 
-def test_interleaved_sessions_are_told_apart(memory: Memory) -> None:
+def test_interleaved_sessions_are_separate(memory: Memory) -> None:
     for n in range(6):
         memory.observe(f"Line {n}.", session="ab"[n % 2], said_at=after(n))
     first, second = memory.sessions()
@@ -419,7 +419,7 @@ def test_interleaved_sessions_are_told_apart(memory: Memory) -> None:
     assert {line.session for line in hit.passage} == {"a"}
 
 
-def test_a_session_shrinks_to_the_lines_that_are_left(memory: Memory) -> None:
+def test_a_session_shrinks_to_its_remaining_lines(memory: Memory) -> None:
     for n in range(4):
         memory.observe(f"Line {n}.", session="s", said_at=after(n))
     memory.forget(seq=1)
@@ -430,29 +430,29 @@ def test_a_session_shrinks_to_the_lines_that_are_left(memory: Memory) -> None:
     assert (session.started_at, session.last_at) == (after(1), after(2))
 
 
-# --------------------------------------------------------------------- bad questions
+# ------------------------------------------------------------------- invalid queries
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", None])
-def test_k_must_be_a_whole_number_from_one(zoo: Memory, k: Any) -> None:
+def test_an_invalid_k_is_rejected(zoo: Memory, k: Any) -> None:
     with pytest.raises(BadQuery, match=r"k must be a whole number from 1, got"):
         zoo.recall("giraffe", k)
 
 
 @pytest.mark.parametrize("budget", [0, -5, 10.0])
-def test_a_budget_must_be_a_whole_number_from_one(zoo: Memory, budget: Any) -> None:
+def test_an_invalid_budget_is_rejected(zoo: Memory, budget: Any) -> None:
     with pytest.raises(BadQuery, match=r"budget must be a whole number from 1, got"):
         zoo.context("giraffe", budget)
 
 
 @pytest.mark.parametrize("min_relevance", ["x", -0.1, 1.5, float("nan")])
-def test_min_relevance_is_a_relevance(zoo: Memory, min_relevance: Any) -> None:
+def test_an_invalid_min_relevance_is_rejected(zoo: Memory, min_relevance: Any) -> None:
     with pytest.raises(BadQuery, match="min_relevance must be a relevance from 0 to 1, got"):
         zoo.context("lions", min_relevance=min_relevance)
 
 
 @pytest.mark.parametrize("query", [None, 7, b"giraffe", ["giraffe"]])
-def test_a_query_must_be_text(zoo: Memory, query: Any) -> None:
+def test_a_query_that_is_not_text_is_rejected(zoo: Memory, query: Any) -> None:
     with pytest.raises(BadQuery, match=f"query must be a str, got {type(query).__name__}"):
         zoo.recall(query)
     with pytest.raises(BadQuery, match="query must be a str"):
@@ -460,15 +460,15 @@ def test_a_query_must_be_text(zoo: Memory, query: Any) -> None:
 
 
 @pytest.mark.parametrize("query", ["?", "\x00", "\ud83d", "🎉", "x" * 100_000])
-def test_any_text_can_be_asked(zoo: Memory, query: str) -> None:
+def test_any_text_is_a_valid_query(zoo: Memory, query: str) -> None:
     assert len(zoo.recall(query, 3)) == 3
 
 
 @pytest.mark.parametrize("query", ["", "  ", "\n\t", "\u3000"])
-def test_a_blank_query_recalls_nothing_and_asks_no_embedder(
+def test_a_blank_query_finds_nothing_and_is_not_embedded(
     tmp_path: Path, moody: Moody, query: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(tmp_path, embedder=moody) as memory, caplog.at_level(logging.WARNING):
+    with open_memory(tmp_path, embedder=moody) as memory, caplog.at_level(logging.WARNING):
         memory.observe("The giraffe ate acacia leaves.")
         moody.down = True
         assert memory.recall(query) == []
@@ -480,7 +480,7 @@ def test_a_blank_query_recalls_nothing_and_asks_no_embedder(
         assert caplog.text == ""
 
 
-def test_at_a_blank_query_what_was_recalled_before_stays_in_view(zoo: Memory) -> None:
+def test_a_blank_query_shows_the_relevance_buffer(zoo: Memory) -> None:
     zoo.context("penguin ice", session="friday", gate=False)
     assert "penguin" in zoo.context(" ", session="friday").text
     assert "penguin" not in zoo.context(" ", session="friday", where=Filter(speaker="Ann")).text
@@ -503,7 +503,7 @@ def test_at_a_blank_query_what_was_recalled_before_stays_in_view(zoo: Memory) ->
         ({"speaker": "Ann"}, r"where must be a Filter, got {'speaker': 'Ann'}; write for example Filter\("),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(zoo: Memory, where: Any, remedy: str) -> None:
+def test_an_invalid_filter_is_rejected(zoo: Memory, where: Any, remedy: str) -> None:
     with pytest.raises(BadQuery, match=remedy):
         zoo.recall("giraffe", where=where)
     with pytest.raises(BadQuery, match=remedy):
@@ -511,12 +511,12 @@ def test_a_filter_that_makes_no_sense_is_refused(zoo: Memory, where: Any, remedy
 
 
 @pytest.mark.parametrize("as_of", [datetime(2024, 5, 1), "yesterday", 5])
-def test_as_of_must_be_a_moment(zoo: Memory, as_of: Any) -> None:
+def test_an_invalid_as_of_is_rejected(zoo: Memory, as_of: Any) -> None:
     with pytest.raises(BadQuery, match="as_of "):
         zoo.recall("giraffe", as_of=as_of)
 
 
-def test_values_that_no_bank_can_hold_are_refused(zoo: Memory) -> None:
+def test_values_that_no_bank_can_store_are_rejected(zoo: Memory) -> None:
     with pytest.raises(BadInput, match="use whole characters"):
         zoo.recall("giraffe", where=Filter(speaker="\ud83d"))
     with pytest.raises(BadInput, match="use whole characters"):
@@ -565,27 +565,27 @@ def test_values_that_no_bank_can_hold_are_refused(zoo: Memory) -> None:
         (Filter(speaker="'; DROP TABLE line; --"), set()),
     ],
 )
-def test_a_filter_restricts_recall_and_lines_alike(zoo: Memory, where: Filter, expected: set[int]) -> None:
+def test_a_filter_restricts_recall_and_lines(zoo: Memory, where: Filter, expected: set[int]) -> None:
     assert {line.seq for line in zoo.lines(where)} == expected
     assert seqs(zoo.recall("giraffe penguin crocodile", 10, where=where)) == expected
 
 
-def test_keys_in_another_order_are_equal_metadata(memory: Memory) -> None:
+def test_metadata_with_keys_in_another_order_is_equal(memory: Memory) -> None:
     memory.observe("Hello.", metadata={"at": {"b": 1, "a": [{"d": 1, "c": 2}]}})
     assert seqs(memory.recall("hello", where=Filter(metadata={"at": {"a": [{"c": 2, "d": 1}], "b": 1}}))) == {1}
 
 
-def test_as_of_leaves_out_what_was_said_later(zoo: Memory) -> None:
+def test_as_of_leaves_out_later_lines(zoo: Memory) -> None:
     assert seqs(zoo.recall("giraffe owls", 10, as_of=after(2))) == {1, 2, 3}
     assert zoo.recall("giraffe", as_of=after(-1)) == []
     assert "owls" not in zoo.context("owls hunt mice", gate=False, as_of=after(10)).text.lower()
 
 
 @pytest.mark.parametrize("bank", load_first_facts()[:4], ids=lambda bank: bank.id)
-def test_under_as_of_the_bank_answers_as_it_would_have_then(tmp_path: Path, bank: AnnotatedConversation) -> None:
-    """Also what is counted (how rare a word is, who speaks, how large the bank is) is of that moment."""
+def test_recall_as_of_a_time_equals_recall_at_that_time(tmp_path: Path, bank: AnnotatedConversation) -> None:
+    """Statistics (word frequencies, speakers, size of the bank) are those of that time, too."""
     last = len(bank.lines) // 2
-    with opened(tmp_path / "then") as then, opened(tmp_path / "now") as now:
+    with open_memory(tmp_path / "then") as then, open_memory(tmp_path / "now") as now:
         then.observe_many(bank.lines[:last])
         now.observe_many(bank.lines)
         now.observe("Zelda sold the greyhound, the cello and everything else I ever spoke of.", speaker="Zelda")
@@ -598,13 +598,13 @@ def test_under_as_of_the_bank_answers_as_it_would_have_then(tmp_path: Path, bank
             assert now.context(text, as_of=moment).text == then.context(text).text
 
 
-def test_lines_come_in_pages_that_can_be_continued(zoo: Memory) -> None:
+def test_lines_can_be_read_in_pages(zoo: Memory) -> None:
     assert [line.seq for line in zoo.lines(limit=2)] == [1, 2]
     assert [line.seq for line in zoo.lines(after=2, limit=3)] == [3, 4, 5]
     assert list(zoo.lines(after=6)) == list(zoo.lines(limit=0)) == []
 
 
-def test_lines_can_be_changed_while_they_are_read(memory: Memory) -> None:
+def test_lines_can_be_added_while_others_are_read(memory: Memory) -> None:
     memory.observe_many([NewLine(f"Line number {n}.") for n in range(2500)])
     read = 0
     for line in memory.lines():
@@ -617,7 +617,7 @@ def test_lines_can_be_changed_while_they_are_read(memory: Memory) -> None:
 # --------------------------------------------------------------------------- recall
 
 
-def test_the_line_that_says_it_is_in_the_first_passage(zoo: Memory) -> None:
+def test_the_answering_line_is_in_the_first_passage(zoo: Memory) -> None:
     for query, text in [
         ("What did the giraffe eat?", "giraffe"),
         ("penguin on the ice", "penguin"),
@@ -626,36 +626,36 @@ def test_the_line_that_says_it_is_in_the_first_passage(zoo: Memory) -> None:
         assert any(text in line.text for line in zoo.recall(query)[0].passage)
 
 
-def test_no_more_than_k_come_and_no_more_than_there_are(zoo: Memory) -> None:
+def test_recall_returns_at_most_k_hits(zoo: Memory) -> None:
     assert len(zoo.recall("giraffe", 2)) == 2
     assert len(zoo.recall("giraffe", 10**9)) == 6
 
 
-def test_hits_are_ordered_by_score_and_relevance_is_a_chance(zoo: Memory) -> None:
+def test_hits_are_ordered_by_score_and_relevance_is_a_probability(zoo: Memory) -> None:
     hits = zoo.recall("giraffe leaves", 6)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert all(0 <= hit.relevance <= 1 for hit in hits)
 
 
-def test_a_passage_is_the_line_among_its_neighbours_in_order(zoo: Memory) -> None:
+def test_a_passage_contains_the_line_and_its_neighbours_in_order(zoo: Memory) -> None:
     hit = zoo.recall("penguin ice", 1)[0]
     assert [line.seq for line in hit.passage] == sorted(line.seq for line in hit.passage)
     assert hit.line in hit.passage
     assert {line.session for line in zoo.recall("crocodiles bask", 1)[0].passage} == {"monday"}
 
 
-def test_an_empty_bank_recalls_nothing(memory: Memory) -> None:
+def test_an_empty_bank_finds_nothing(memory: Memory) -> None:
     assert memory.recall("anything") == []
     context = memory.context("anything", gate=False)
     assert (context.text, context.lines, context.hits, context.tokens) == ("", (), (), 0)
 
 
-def test_the_same_question_has_the_same_answer(zoo: Memory) -> None:
+def test_equal_queries_have_equal_hits(zoo: Memory) -> None:
     assert zoo.recall("owls and mice", 6) == zoo.recall("owls and mice", 6)
 
 
-def test_what_one_memory_writes_another_recalls_at_once(zoo: Memory, tmp_path: Path) -> None:
-    with opened(tmp_path) as other:
+def test_another_memory_of_the_bank_sees_writes_at_once(zoo: Memory, tmp_path: Path) -> None:
+    with open_memory(tmp_path) as other:
         assert other.recall("zebra", 1)[0].line.seq != 7
         zoo.observe("Zebra stripes confuse the lions.")
         assert other.recall("zebra stripes", 1)[0].line.seq == 7
@@ -663,7 +663,7 @@ def test_what_one_memory_writes_another_recalls_at_once(zoo: Memory, tmp_path: P
         assert 7 not in seqs(other.recall("zebra stripes", 10))
 
 
-def test_a_context_keeps_to_its_budget(zoo: Memory) -> None:
+def test_a_context_does_not_exceed_its_budget(zoo: Memory) -> None:
     for budget in (1, 10, 25, 60, 1000):
         context = zoo.context("giraffe penguin owls", budget, gate=False)
         assert context.tokens <= budget
@@ -674,7 +674,7 @@ def test_a_context_keeps_to_its_budget(zoo: Memory) -> None:
 # -------------------------------------------------------------------------- retract
 
 
-def test_a_retracted_line_is_never_recalled_again_but_stays_in_the_record(zoo: Memory) -> None:
+def test_a_retracted_line_is_never_recalled_but_stays_in_the_record(zoo: Memory) -> None:
     zoo.context("penguin ice", session="friday", gate=False)  # its passage is now in the buffer
     gone = zoo.retract(2)
     assert gone.text == "A penguin waddled over the ice."
@@ -688,14 +688,14 @@ def test_a_retracted_line_is_never_recalled_again_but_stays_in_the_record(zoo: M
     assert zoo.store.check("alice") == []
 
 
-def test_retracting_twice_changes_nothing_more(zoo: Memory) -> None:
+def test_retracting_twice_equals_retracting_once(zoo: Memory) -> None:
     once = zoo.retract(2)
     assert zoo.retract(2) == once
     assert (zoo.stats().lines, zoo.stats().retracted) == (5, 1)
     assert zoo.store.check("alice") == []
 
 
-def test_a_line_that_comes_retracted_is_only_kept(zoo: Memory) -> None:
+def test_a_line_stored_as_retracted_is_not_recalled(zoo: Memory) -> None:
     (gone,) = zoo.observe_many([NewLine("A zebra grazed.", "Ann", session="friday", retracted_at=after(90))])
     assert (gone.seq, gone.retracted_at) == (7, after(90))
     assert list(zoo.lines(after=6)) == []
@@ -709,12 +709,12 @@ def test_a_line_that_comes_retracted_is_only_kept(zoo: Memory) -> None:
 
 
 @pytest.mark.parametrize("seq", [0, -1, 7])
-def test_what_is_not_there_cannot_be_retracted(zoo: Memory, seq: int) -> None:
+def test_a_missing_line_can_not_be_retracted(zoo: Memory, seq: int) -> None:
     with pytest.raises(NotFound, match=f"bank 'alice' has no line {seq}"):
         zoo.retract(seq)
 
 
-def test_a_retracted_line_can_still_be_forgotten(zoo: Memory) -> None:
+def test_a_retracted_line_can_be_forgotten(zoo: Memory) -> None:
     zoo.retract(2)
     zoo.forget(seq=2)
     assert 2 not in {line.seq for line in zoo.lines(include_retracted=True)}
@@ -733,7 +733,7 @@ def test_a_retracted_line_can_still_be_forgotten(zoo: Memory) -> None:
         ({"speaker": "Ann"}, {1, 3, 5}, ((1, 1), (3, 3), (5, 5))),
     ],
 )
-def test_what_is_forgotten_is_gone_and_the_rest_is_there(zoo: Memory, what: Any, gone: set[int], ranges: Any) -> None:
+def test_forget_removes_only_the_lines_of_its_scope(zoo: Memory, what: Any, gone: set[int], ranges: Any) -> None:
     receipt = zoo.forget(**what)
     assert (receipt.seqs, receipt.lines) == (ranges, len(gone))
     left = {1, 2, 3, 4, 5, 6} - gone
@@ -743,7 +743,7 @@ def test_what_is_forgotten_is_gone_and_the_rest_is_there(zoo: Memory, what: Any,
     assert zoo.observe("Next.").seq == 7  # a number is never used again
 
 
-def test_a_whole_bank_is_forgotten_file_and_all(zoo: Memory, tmp_path: Path) -> None:
+def test_forgetting_a_bank_removes_its_file(zoo: Memory, tmp_path: Path) -> None:
     receipt = zoo.forget(everything=True)
     assert (receipt.scope, receipt.lines, receipt.seqs) == ("bank", 6, ((1, 6),))
     assert [path.name for path in tmp_path.iterdir()] == ["receipts.jsonl"]
@@ -755,7 +755,9 @@ def test_a_whole_bank_is_forgotten_file_and_all(zoo: Memory, tmp_path: Path) -> 
     ("what", "named"),
     [({"seq": 99}, "line 99"), ({"session": "tuesday"}, "session 'tuesday'"), ({"speaker": "Zoe"}, "speaker 'Zoe'")],
 )
-def test_who_is_unknown_cannot_be_forgotten(zoo: Memory, what: Any, named: str, tmp_path: Path) -> None:
+def test_a_missing_line_session_or_speaker_can_not_be_forgotten(
+    zoo: Memory, what: Any, named: str, tmp_path: Path
+) -> None:
     with pytest.raises(NotFound, match=f"bank 'alice' has no {named}; nothing was forgotten"):
         zoo.forget(**what)
     assert zoo.stats().lines == 6
@@ -770,13 +772,13 @@ def test_forget_takes_exactly_one_scope(zoo: Memory, what: Any) -> None:
 
 
 @pytest.mark.parametrize("seq", [True, "2", 2.0])
-def test_what_is_no_whole_number_is_no_line_to_forget(zoo: Memory, seq: Any) -> None:
+def test_forgetting_a_line_by_an_invalid_number_is_rejected(zoo: Memory, seq: Any) -> None:
     with pytest.raises(BadQuery, match="seq must be a whole number, got"):
         zoo.forget(seq=seq)
     assert zoo.stats().lines == 6
 
 
-def test_unrelated_questions_have_the_same_answers_after_forgetting(memory: Memory) -> None:
+def test_forgetting_does_not_change_the_hits_of_unrelated_queries(memory: Memory) -> None:
     animals = "giraffe penguin crocodile kangaroo owl hedgehog walrus lemur otter bison".split()
     memory.observe_many([NewLine(f"The {each} sleeps.", "Ann", session=each) for each in animals])
     memory.observe_many([NewLine(f"Quarterly invoice {n} overdue.", "Bob", session="work") for n in range(20)])
@@ -793,11 +795,11 @@ def moody() -> Moody:
     return Moody()
 
 
-def test_when_the_embedder_is_down_lines_are_kept_and_found_by_their_words(
+def test_lines_stored_without_an_embedder_are_found_by_keyword(
     tmp_path: Path, moody: Moody, caplog: pytest.LogCaptureFixture
 ) -> None:
     moody.down = True
-    with opened(tmp_path, embedder=moody) as memory, caplog.at_level(logging.WARNING):
+    with open_memory(tmp_path, embedder=moody) as memory, caplog.at_level(logging.WARNING):
         memory.observe("The ferry to Naxos leaves at noon.")
         memory.observe_many([NewLine("We packed three suitcases."), NewLine("The hotel has a pool.")])
         assert memory.recall("ferry Naxos")[0].line.seq == 1
@@ -806,23 +808,23 @@ def test_when_the_embedder_is_down_lines_are_kept_and_found_by_their_words(
     assert "later run reindex: moody did not answer within 10 s" in caplog.text
 
 
-def test_vectors_that_are_no_numbers_are_not_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_vectors_of_nan_are_not_stored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Broken(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> Vectors:
             return np.full_like(super().embed(texts), np.nan)
 
-    with opened(tmp_path, embedder=Broken()) as memory, caplog.at_level(logging.WARNING):
+    with open_memory(tmp_path, embedder=Broken()) as memory, caplog.at_level(logging.WARNING):
         memory.observe("The ferry to Naxos leaves at noon.")
         assert (memory.stats().lines, memory.stats().pending) == (1, 1)
     assert "gave vectors that are not finite" in caplog.text
 
 
-def test_reindex_gives_the_missing_vectors(tmp_path: Path, moody: Moody) -> None:
+def test_reindex_embeds_lines_without_vectors(tmp_path: Path, moody: Moody) -> None:
     moody.down = True
-    with opened(tmp_path, embedder=moody) as memory:
+    with open_memory(tmp_path, embedder=moody) as memory:
         memory.observe("The ferry to Naxos leaves at noon.")
     moody.down = False
-    with opened(tmp_path, embedder=moody) as memory:  # another memory has no cooldown to wait for
+    with open_memory(tmp_path, embedder=moody) as memory:  # another memory has no cooldown to wait for
         memory.observe("We packed three suitcases.")
         assert memory.stats().pending == 1
         assert memory.reindex() == 1
@@ -831,62 +833,62 @@ def test_reindex_gives_the_missing_vectors(tmp_path: Path, moody: Moody) -> None
         assert memory.reindex() == 0
 
 
-def test_a_bank_without_vectors_of_the_present_model_is_warned_of_once(
+def test_a_bank_without_vectors_of_the_current_model_is_logged_once(
     tmp_path: Path, moody: Moody, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(tmp_path, embedder=moody) as memory:
+    with open_memory(tmp_path, embedder=moody) as memory:
         memory.observe("The ferry to Naxos leaves at noon.")
-    with opened(tmp_path, embedder=HashEmbedder()) as memory, caplog.at_level(logging.WARNING):
+    with open_memory(tmp_path, embedder=HashEmbedder()) as memory, caplog.at_level(logging.WARNING):
         assert memory.recall("ferry")
         assert memory.recall("Naxos")
     assert caplog.text.count("has no vectors of hash") == 1
     assert "run reindex" in caplog.text
 
 
-def test_reindex_says_when_the_embedder_is_still_down(tmp_path: Path, moody: Moody) -> None:
+def test_reindex_raises_embedder_unavailable_if_the_embedder_is_down(tmp_path: Path, moody: Moody) -> None:
     moody.down = True
-    with opened(tmp_path, embedder=moody) as memory:
+    with open_memory(tmp_path, embedder=moody) as memory:
         memory.observe("The ferry to Naxos leaves at noon.")
         with pytest.raises(EmbedderUnavailable, match="did not answer within 10 s"):
             memory.reindex()
         assert memory.stats().pending == memory.stats().lines == 1
 
 
-def test_a_reindex_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_an_interrupted_reindex_continues_where_it_stopped(tmp_path: Path) -> None:
+    with open_memory(tmp_path) as memory:
         memory.observe_many([NewLine(f"Line number {n}.") for n in range(2 * BATCH_LINES + 88)])
-    told: list[int] = []
-    with opened(tmp_path, embedder=Moody(calls=2)) as memory:
+    progress: list[int] = []
+    with open_memory(tmp_path, embedder=Moody(calls=2)) as memory:
         with pytest.raises(EmbedderUnavailable):
-            memory.reindex(told.append)
-        assert told == [BATCH_LINES, 2 * BATCH_LINES]
+            memory.reindex(progress.append)
+        assert progress == [BATCH_LINES, 2 * BATCH_LINES]
         assert (memory.stats().pending, memory.stats().vectors) == (
             88,
             {"hash-512": 2 * BATCH_LINES + 88, "moody": 2 * BATCH_LINES},
         )
-    with opened(tmp_path, embedder=Moody()) as memory:
+    with open_memory(tmp_path, embedder=Moody()) as memory:
         assert memory.reindex() == 88
         assert (memory.stats().pending, memory.stats().vectors) == (0, {"moody": 2 * BATCH_LINES + 88})
         assert memory.store.check("alice") == []
 
 
-def test_vectors_of_two_models_are_never_compared(tmp_path: Path) -> None:
-    with opened(tmp_path, embedder=Moody("one")) as memory:
+def test_vectors_of_different_models_are_never_compared(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=Moody("one")) as memory:
         memory.observe("The ferry to Naxos leaves at noon.")
-    with opened(tmp_path, embedder=Moody("two")) as memory:
+    with open_memory(tmp_path, embedder=Moody("two")) as memory:
         memory.observe("We packed three suitcases.")
         found, _ = memory.reader.find_candidates(Query("ferry to Naxos"))
         assert [str(value) == "nan" for value in found.cosine.tolist()] == [True, False]
-        assert memory.recall("ferry Naxos")[0].line.seq == 1  # by its words
+        assert memory.recall("ferry Naxos")[0].line.seq == 1  # by keyword
         assert (memory.stats().pending, memory.stats().vectors) == (1, {"one": 1, "two": 1})
         memory.reindex()
         assert memory.stats().vectors == {"two": 2}
 
 
-def test_a_model_that_changes_its_dimension_is_reindexed(tmp_path: Path) -> None:
-    with opened(tmp_path, embedder=Moody(dim=64)) as memory:
+def test_reindex_replaces_vectors_of_another_dimension(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=Moody(dim=64)) as memory:
         memory.observe("The ferry to Naxos leaves at noon.")
-    with opened(tmp_path, embedder=Moody(dim=48)) as memory:
+    with open_memory(tmp_path, embedder=Moody(dim=48)) as memory:
         assert memory.recall("ferry Naxos")[0].line.seq == 1
         memory.observe("We packed three suitcases.")
         assert memory.recall("ferry Naxos")[0].line.seq == 1
@@ -898,10 +900,10 @@ def test_a_model_that_changes_its_dimension_is_reindexed(tmp_path: Path) -> None
 
 
 def test_a_retracted_line_gets_no_vector(tmp_path: Path) -> None:
-    with opened(tmp_path, embedder=Moody("one")) as memory:
+    with open_memory(tmp_path, embedder=Moody("one")) as memory:
         memory.observe_many([NewLine("Keep this."), NewLine("Not this.")])
         memory.retract(2)
-    with opened(tmp_path, embedder=Moody("two")) as memory:
+    with open_memory(tmp_path, embedder=Moody("two")) as memory:
         assert memory.reindex() == 1
         assert memory.stats().vectors == {"two": 1}
 
@@ -909,7 +911,7 @@ def test_a_retracted_line_gets_no_vector(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------- stats
 
 
-def test_stats_say_what_the_bank_holds(zoo: Memory, tmp_path: Path) -> None:
+def test_stats_count_the_contents_of_the_bank(zoo: Memory, tmp_path: Path) -> None:
     zoo.retract(6)
     stats = zoo.stats()
     assert (stats.bank, stats.lines, stats.retracted, stats.sessions) == ("alice", 5, 1, 2)
@@ -920,10 +922,10 @@ def test_stats_say_what_the_bank_holds(zoo: Memory, tmp_path: Path) -> None:
     assert stats.bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
 
 
-# ------------------------------------------------------------------ several at a time
+# ------------------------------------------------------------------------ concurrency
 
 
-def test_many_threads_observe_and_recall_at_once(memory: Memory) -> None:
+def test_many_threads_can_observe_and_recall_at_once(memory: Memory) -> None:
     memory.observe("whole 0 0 end")
 
     def work(number: int) -> int:
@@ -946,7 +948,7 @@ def test_many_threads_observe_and_recall_at_once(memory: Memory) -> None:
     assert memory.store.check("alice") == []
 
 
-def test_forgetting_and_recalling_at_once_never_shows_what_is_gone(memory: Memory) -> None:
+def test_recall_during_forgetting_never_returns_forgotten_lines(memory: Memory) -> None:
     memory.observe_many([NewLine(f"secret number {n} of the vault", session=str(n)) for n in range(40)])
     gone: set[int] = set()
 
@@ -971,8 +973,8 @@ def test_forgetting_and_recalling_at_once_never_shows_what_is_gone(memory: Memor
 
 
 @pytest.fixture
-def sound(tmp_path: Path) -> bytes:
-    with opened(tmp_path) as memory:
+def intact(tmp_path: Path) -> bytes:
+    with open_memory(tmp_path) as memory:
         memory.observe_many([NewLine(f"Line number {n} of the log.") for n in range(400)])
     return (tmp_path / "alice.bank").read_bytes()
 
@@ -980,27 +982,27 @@ def sound(tmp_path: Path) -> bytes:
 @pytest.mark.parametrize(
     "damage", [lambda b: b"garbage! " * 12 + b[108:], lambda b: b[: len(b) // 2], lambda b: b[: 4096 + 100]]
 )
-def test_a_damaged_bank_is_reported_with_the_remedy(sound: bytes, tmp_path: Path, damage: Any) -> None:
+def test_a_damaged_bank_raises_an_error_with_the_remedy(intact: bytes, tmp_path: Path, damage: Any) -> None:
     path = tmp_path / "alice.bank"
-    path.write_bytes(damage(sound))
+    path.write_bytes(damage(intact))
 
     def use() -> None:
-        with opened(tmp_path) as memory:
+        with open_memory(tmp_path) as memory:
             list(memory.lines())
             memory.recall("log")
             memory.observe("One more.")
 
     with pytest.raises(BankDamaged, match=r"bank 'alice' \(.*alice\.bank\) is damaged: .*Put back a copy, or rescue"):
         use()
-    path.write_bytes(sound)
-    with opened(tmp_path) as memory:  # the copy that is put back
+    path.write_bytes(intact)
+    with open_memory(tmp_path) as memory:  # the restored copy
         assert memory.stats().lines == 400
 
 
-def test_garbage_in_the_middle_is_found_by_check(sound: bytes, tmp_path: Path) -> None:
-    middle = len(sound) // 2 // 4096 * 4096
-    (tmp_path / "alice.bank").write_bytes(sound[:middle] + b"\xa5" * 4096 + sound[middle + 4096 :])
-    with opened(tmp_path) as memory:
+def test_garbage_in_the_middle_is_found_by_check(intact: bytes, tmp_path: Path) -> None:
+    middle = len(intact) // 2 // 4096 * 4096
+    (tmp_path / "alice.bank").write_bytes(intact[:middle] + b"\xa5" * 4096 + intact[middle + 4096 :])
+    with open_memory(tmp_path) as memory:
         try:
             found = memory.store.check("alice")
         except BankDamaged as error:
@@ -1008,7 +1010,7 @@ def test_garbage_in_the_middle_is_found_by_check(sound: bytes, tmp_path: Path) -
     assert found
 
 
-def test_counts_that_do_not_agree_are_found_by_check(memory: Memory, tmp_path: Path) -> None:
+def test_inconsistent_counts_are_found_by_check(memory: Memory, tmp_path: Path) -> None:
     memory.observe_many([NewLine("One two three."), NewLine("Four five.")])
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db, db:
         db.execute("DELETE FROM posting WHERE term = 'two'")
@@ -1024,7 +1026,7 @@ def test_counts_that_do_not_agree_are_found_by_check(memory: Memory, tmp_path: P
         assert words in found
 
 
-def test_lines_are_replaced_by_others_all_at_once_or_not_at_all(memory: Memory) -> None:
+def test_replacing_lines_is_atomic(memory: Memory) -> None:
     one, two, three = (memory.observe(text, session="s").seq for text in ("one", "two", "three"))
     with pytest.raises(BadLine):
         memory.replace_lines([two, three], [NewLine("four", session="s"), NewLine(" ", session="s")])
@@ -1037,12 +1039,12 @@ def test_lines_are_replaced_by_others_all_at_once_or_not_at_all(memory: Memory) 
     assert memory.store.check(memory.bank) == []
 
 
-def test_lines_are_replaced_only_by_number(memory: Memory) -> None:
+def test_replace_lines_rejects_invalid_numbers(memory: Memory) -> None:
     with pytest.raises(BadQuery, match="seqs must be the seqs of lines"):
         memory.replace_lines(["1"])  # type: ignore[list-item]
 
 
-def test_a_session_can_be_ended_at_a_moment_given(memory: Memory) -> None:
+def test_a_session_can_be_ended_at_a_given_time(memory: Memory) -> None:
     at = datetime(2026, 11, 20, 12, tzinfo=UTC)
     memory.observe("one", session="s")
     memory.end("s", at)

@@ -1,4 +1,4 @@
-"""The drawing at the head of `everthread/memory.py` is true: its functions exist, and are called in its order."""
+"""The functions in the diagram of `everthread/memory.py` exist, and are called in its order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 
 import pytest
 
-from everthread import memory as drawn
+from everthread import memory as memory_module
 from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
@@ -23,11 +23,11 @@ ROW = re.compile(r"^    ([a-z_.]+) +([A-Za-z_.]+) +\S")
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def drawing() -> dict[str, list[str]]:
-    """The functions of each part of the drawing, as module.function, from top to bottom."""
+def read_diagram() -> dict[str, list[str]]:
+    """Return the functions of each part of the diagram, as module.function, from top to bottom."""
     parts: dict[str, list[str]] = {}
     names: list[str] = []
-    for row in inspect.cleandoc(drawn.__doc__ or "").splitlines()[1:]:
+    for row in inspect.cleandoc(memory_module.__doc__ or "").splitlines()[1:]:
         if found := ROW.match(row):
             names.append(".".join(found.groups()))
         elif row:
@@ -35,8 +35,8 @@ def drawing() -> dict[str, list[str]]:
     return parts
 
 
-def code(name: str) -> CodeType:
-    """The code of a function of the drawing; of the store's protocol, that of the store in a folder."""
+def code_of(name: str) -> CodeType:
+    """Return the code of a function in the diagram; for the store's protocol, that of SQLiteStore."""
     parts = name.split(".")
     found: object = SQLiteStore
     if parts[:3] != ["stores", "base", "Store"]:
@@ -44,13 +44,13 @@ def code(name: str) -> CodeType:
         found = getattr(found, parts[2])
     for part in parts[3:]:
         found = getattr(found, part)
-    made: CodeType = found.__code__  # type: ignore[attr-defined]
-    return made
+    code: CodeType = found.__code__  # type: ignore[attr-defined]
+    return code
 
 
 @contextmanager
-def traced() -> Iterator[list[CodeType]]:
-    """The functions of Everthread's that are called meanwhile, each where it is called first."""
+def trace_calls() -> Iterator[list[CodeType]]:
+    """Collect the functions that are called in the block, in the order of their first calls."""
     calls: dict[CodeType, None] = {}
 
     def look(frame: FrameType, event: str, _: object) -> None:
@@ -73,42 +73,42 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def is_drawn(part: str, calls: Callable[[], object], apart: set[str]) -> bool:
-    """Whether the calls go through one part of the drawing from top to bottom, except for these functions."""
-    wanted = [name for name in drawing()[part] if name not in apart]
-    codes = {code(name): name for name in drawing()[part]}
-    with traced() as found:
-        calls()
-    assert [codes[each] for each in found if each in codes] == wanted
+def is_in_order(part: str, call: Callable[[], object], skipped: set[str]) -> bool:
+    """Return whether a call runs the functions of one part of the diagram in order, except for those skipped."""
+    expected = [name for name in read_diagram()[part] if name not in skipped]
+    codes = {code_of(name): name for name in read_diagram()[part]}
+    with trace_calls() as found:
+        call()
+    assert [codes[each] for each in found if each in codes] == expected
     return True
 
 
-def test_every_function_of_the_drawing_exists() -> None:
-    parts = drawing()
+def test_every_function_in_the_diagram_exists() -> None:
+    parts = read_diagram()
     assert list(parts) == ["A line comes in (observe)", "A question comes in (recall, context)"]
     assert [len(names) for names in parts.values()] == [6, 19]
-    assert all(code(name).co_name == name.split(".")[-1] for names in parts.values() for name in names)
+    assert all(code_of(name).co_name == name.split(".")[-1] for names in parts.values() for name in names)
 
 
-def test_a_line_goes_through_the_drawing_from_top_to_bottom(memory: Memory) -> None:
-    assert is_drawn("A line comes in (observe)", lambda: memory.observe("We packed three suitcases."), set())
+def test_observe_calls_the_functions_of_the_diagram_in_order(memory: Memory) -> None:
+    assert is_in_order("A line comes in (observe)", lambda: memory.observe("We packed three suitcases."), set())
 
 
-def test_a_question_goes_through_the_drawing_from_top_to_bottom(memory: Memory) -> None:
+def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: Memory) -> None:
     part = "A question comes in (recall, context)"
     of_a_time = "recall.time_overview.find_lines_in_spans"
     of_context = {
         *("recipes.dispatch.build_context", "recipes.base.Recipe.lay_out"),
         *("recall.relevance_buffer.push_spans", "recall.context_packing.fill_context"),
     }
-    assert is_drawn(part, lambda: memory.recall("When does the ferry leave?"), {of_a_time, *of_context})
-    assert is_drawn(part, lambda: memory.context("When does the ferry leave?", session="s", gate=False), {of_a_time})
+    assert is_in_order(part, lambda: memory.recall("When does the ferry leave?"), {of_a_time, *of_context})
+    assert is_in_order(part, lambda: memory.context("When does the ferry leave?", session="s", gate=False), {of_a_time})
     asked = {"query": "What did we talk about yesterday?", "as_of": NOON + timedelta(days=1)}
     judged = {"recall.relevance.collect_evidence", "recall.relevance.estimate_relevance"}  # rules take their place
-    assert is_drawn(part, lambda: memory.recall(**asked), judged | of_context)  # type: ignore[arg-type]
+    assert is_in_order(part, lambda: memory.recall(**asked), judged | of_context)  # type: ignore[arg-type]
 
 
-def test_nothing_below_the_memory_calls_it_while_a_question_is_answered(memory: Memory) -> None:
-    with traced() as found:
+def test_no_lower_module_calls_memory_during_a_query(memory: Memory) -> None:
+    with trace_calls() as found:
         memory.context("When does the ferry leave?", session="s", gate=False)
-    assert [each.co_name for each in found if each.co_filename == drawn.__file__] == ["context"]
+    assert [each.co_name for each in found if each.co_filename == memory_module.__file__] == ["context"]

@@ -1,4 +1,4 @@
-"""What is kept beside lines: units, work, settings, ended sessions; lines left out of recall; echoes."""
+"""Units, jobs, settings and ended sessions of a memory; excluded lines; quotes of recalled lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EAST = timezone(timedelta(hours=9))
 
 
-def filled(memory: Memory, lines: int = 6, session: str = "s") -> None:
+def fill(memory: Memory, lines: int = 6, session: str = "s") -> None:
     memory.observe_many(
         NewLine(f"Line {n} tells of topic{n}.", said_at=NOON + timedelta(minutes=n), session=session)
         for n in range(1, lines + 1)
@@ -49,8 +49,8 @@ def current(memory: Memory, kind: str = "note") -> list[int]:
 # ---------------------------------------------------------------------------- units
 
 
-def test_a_unit_comes_back_as_it_was_written(memory: Memory) -> None:
-    filled(memory)
+def test_a_stored_unit_equals_the_given_one(memory: Memory) -> None:
+    fill(memory)
     said = datetime(2024, 5, 1, 21, 2, 3, 4, EAST)
     new = NewUnit("fact", "Ann has a \U0001f9f5.", 2, 4, said, 7.3, "hobby", {"n": [1, None], "ü": "x"}, (2, 4))
     made = memory.add_unit(new)
@@ -62,15 +62,15 @@ def test_a_unit_comes_back_as_it_was_written(memory: Memory) -> None:
 
 
 def test_units_are_numbered_by_kind(memory: Memory) -> None:
-    filled(memory)
+    fill(memory)
     made = [memory.add_unit(note(n, kind=kind)) for n, kind in ((1, "b"), (2, "a"), (3, "b"))]
     assert [(unit.kind, unit.id) for unit in made] == [("b", 1), ("a", 1), ("b", 2)]
     assert memory.units() == [made[1], made[0], made[2]]
     assert memory.stats().units == {"a": 1, "b": 2}
 
 
-def test_a_unit_takes_the_place_of_the_one_that_it_supersedes(memory: Memory) -> None:
-    filled(memory)
+def test_a_superseded_unit_is_no_longer_current(memory: Memory) -> None:
+    fill(memory)
     first = memory.add_unit(note(2))
     second = memory.add_unit(note(4), supersedes=first.id)
     before, after = memory.units("note")
@@ -80,10 +80,10 @@ def test_a_unit_takes_the_place_of_the_one_that_it_supersedes(memory: Memory) ->
 
 
 @pytest.mark.parametrize("why", ["never there", "another kind", "superseded", "retracted", "forgotten"])
-def test_what_is_not_current_is_not_superseded_and_nothing_is_kept(memory: Memory, why: str) -> None:
-    filled(memory)
-    work = ScribeJob("notes", "s", 1, 6, NOON)
-    memory.enqueue(work)
+def test_superseding_a_unit_that_is_not_current_is_rejected(memory: Memory, why: str) -> None:
+    fill(memory)
+    job = ScribeJob("notes", "s", 1, 6, NOON)
+    memory.enqueue(job)
     if why != "never there":
         memory.add_unit(note(2, kind="fact" if why == "another kind" else "note"))
     if why == "superseded":
@@ -94,36 +94,36 @@ def test_what_is_not_current_is_not_superseded_and_nothing_is_kept(memory: Memor
         memory.forget(seq=2)
     before = memory.units()
     with pytest.raises(NotFound, match=r"no current note 1 .* Read the current one and write again"):
-        memory.add_unit(note(6), supersedes=1, finished_job=work)
+        memory.add_unit(note(6), supersedes=1, finished_job=job)
     assert memory.units() == before
-    assert memory.jobs() == [work]
+    assert memory.jobs() == [job]
 
 
 @pytest.mark.parametrize("how", ["retract", "forget"])
-def test_a_unit_whose_sources_are_gone_meanwhile_is_not_kept(memory: Memory, how: str) -> None:
-    filled(memory)
-    work = ScribeJob("summary", "s", 1, 6, NOON)
-    memory.enqueue(work)
+def test_a_unit_with_a_removed_source_is_rejected(memory: Memory, how: str) -> None:
+    fill(memory)
+    job = ScribeJob("summary", "s", 1, 6, NOON)
+    memory.enqueue(job)
     if how == "retract":
         memory.retract(3)
     else:
         memory.forget(seq=3)
     with pytest.raises(NotFound, match="no line 3 any more, of which a summary was written"):
-        memory.add_unit(note(6, kind="summary", sources=(1, 2, 3)), finished_job=work)
+        memory.add_unit(note(6, kind="summary", sources=(1, 2, 3)), finished_job=job)
     assert memory.units() == []
-    assert memory.jobs() == [work]
-    memory.add_unit(note(6, kind="summary", sources=(1, 2, 4)), finished_job=work)
+    assert memory.jobs() == [job]
+    memory.add_unit(note(6, kind="summary", sources=(1, 2, 4)), finished_job=job)
     assert memory.jobs() == []
 
 
-def test_a_unit_of_lines_that_are_not_said_yet_is_not_kept(memory: Memory) -> None:
-    filled(memory)
+def test_a_unit_that_derives_from_missing_lines_is_rejected(memory: Memory) -> None:
+    fill(memory)
     with pytest.raises(NotFound, match="no line 7"):
         memory.add_unit(note(7))
 
 
-def test_the_note_before_is_current_again_when_a_note_goes(memory: Memory) -> None:
-    filled(memory)
+def test_the_previous_note_is_current_again_when_a_note_is_removed(memory: Memory) -> None:
+    fill(memory)
     memory.add_unit(note(2))
     memory.add_unit(note(4), supersedes=1)
     memory.add_unit(note(6), supersedes=2)
@@ -136,8 +136,8 @@ def test_the_note_before_is_current_again_when_a_note_goes(memory: Memory) -> No
     assert memory.units("note") == []
 
 
-def test_a_fact_that_goes_frees_only_the_one_that_it_superseded(memory: Memory) -> None:
-    filled(memory)
+def test_removing_a_fact_makes_only_its_superseded_fact_current(memory: Memory) -> None:
+    fill(memory)
     for seq, before in ((1, None), (2, 1), (3, None), (4, 3), (5, None)):
         memory.add_unit(note(seq, first=seq, kind="fact"), supersedes=before)
     assert current(memory, "fact") == [2, 4, 5]
@@ -147,8 +147,8 @@ def test_a_fact_that_goes_frees_only_the_one_that_it_superseded(memory: Memory) 
     assert current(memory, "fact") == [1, 4]
 
 
-def test_a_unit_in_the_middle_goes_and_its_neighbours_are_linked(memory: Memory) -> None:
-    filled(memory)
+def test_removing_a_unit_links_its_predecessor_and_successor(memory: Memory) -> None:
+    fill(memory)
     for seq, before in ((1, None), (2, 1), (3, 2)):
         memory.add_unit(note(seq, first=seq, kind="fact"), supersedes=before)
     memory.forget(seq=2)
@@ -158,23 +158,23 @@ def test_a_unit_in_the_middle_goes_and_its_neighbours_are_linked(memory: Memory)
     assert current(memory, "fact") == [1]
 
 
-drawn = st.lists(
+STEPS = st.lists(
     st.tuples(st.sampled_from(["note", "fact", "retract", "forget"]), st.integers(1, 12), st.integers(1, 12)),
     max_size=12,
 )
 
 
 @settings(max_examples=60, deadline=None)
-@given(steps=drawn)
-def test_no_unit_outlives_a_line_it_was_written_of_and_one_note_at_most_is_current(
+@given(steps=STEPS)
+def test_units_are_removed_with_their_lines_and_at_most_one_note_is_current(
     steps: list[tuple[str, int, int]],
 ) -> None:
     retracted: set[int] = set()
     forgotten: set[str] = set()
-    spans: dict[str, range] = {}  # a word of each unit's own -> the lines of its span
+    spans: dict[str, range] = {}  # by a word that only this unit contains: the lines of its span
     dropped: set[str] = set()
     with TemporaryDirectory() as folder, Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:
-        filled(memory, 12)
+        fill(memory, 12)
         for number, (step, one, other) in enumerate(steps):
             first, last = sorted((one, other))
             if step in ("retract", "forget"):
@@ -192,13 +192,13 @@ def test_no_unit_outlives_a_line_it_was_written_of_and_one_note_at_most_is_curre
                 unit = note(last, f"{word} it is.", 1 if step == "note" else first, step)
                 memory.add_unit(unit, supersedes=before[0].id if before else None)
                 spans[word] = range(unit.first_seq, last + 1)
-            kept = {unit.text.split()[0] for unit in memory.units()}
-            assert kept == spans.keys() - dropped
+            stored = {unit.text.split()[0] for unit in memory.units()}
+            assert stored == spans.keys() - dropped
             notes = memory.units("note")
             assert [unit.id for unit in notes if unit.valid_to is None] == [unit.id for unit in notes][-1:]
         assert memory.store.check("alice") == []
-        held = b"".join(path.read_bytes() for path in Path(folder).iterdir())
-        assert [word for word in forgotten if word.encode() in held] == []
+        data = b"".join(path.read_bytes() for path in Path(folder).iterdir())
+        assert [word for word in forgotten if word.encode() in data] == []
         wanted = {(unit.kind, unit.id) for unit in memory.units()}
         query = memory.embedder.embed_query("it is")
         assert {key[:2] for key in memory.store.unit_cosines("alice", memory.embedder.name, query, ())} == wanted
@@ -221,8 +221,8 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_unit_that_cannot_be_kept_is_refused_by_name(memory: Memory, what: str) -> None:
-    filled(memory)
+def test_an_invalid_unit_is_rejected_with_the_name_of_the_field(memory: Memory, what: str) -> None:
+    fill(memory)
     made, words = BAD[what]
     with pytest.raises(BadInput, match=words):
         memory.add_unit(made())  # type: ignore[arg-type]
@@ -231,8 +231,8 @@ def test_a_unit_that_cannot_be_kept_is_refused_by_name(memory: Memory, what: str
     assert memory.units() == []
 
 
-def test_what_no_database_can_hold_is_replaced_in_a_text(memory: Memory) -> None:
-    filled(memory)
+def test_unstorable_characters_in_the_text_of_a_unit_are_replaced(memory: Memory) -> None:
+    fill(memory)
     assert memory.add_unit(note(1, "a\0b\ud83ec")).text == "a\ufffdb\ufffdc"
 
 
@@ -248,10 +248,10 @@ class Down(HashEmbedder):
         return super().embed(texts)
 
 
-def test_a_unit_is_kept_without_a_vector_and_gets_it_from_reindex(tmp_path: Path) -> None:
+def test_a_unit_stored_without_a_vector_is_embedded_by_reindex(tmp_path: Path) -> None:
     embedder = Down(512)
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
-        filled(memory)
+        fill(memory)
         embedder.down = True
         memory.add_unit(note(2, "The kettle sings."))
         query = embedder.embed_query
@@ -271,8 +271,8 @@ def test_a_unit_is_kept_without_a_vector_and_gets_it_from_reindex(tmp_path: Path
         assert other.store.check("alice") == []
 
 
-def test_a_long_unit_is_as_near_as_its_nearest_piece(memory: Memory) -> None:
-    filled(memory)
+def test_the_cosine_of_a_long_unit_is_that_of_its_nearest_piece(memory: Memory) -> None:
+    fill(memory)
     memory.add_unit(note(2, "The kettle sings. " + "Nothing else happened on that day at all. " * 60))
     ((_, _, cosine),) = memory.store.unit_cosines(
         "alice", memory.embedder.name, memory.embedder.embed_query("nothing else happened on that day at all"), ()
@@ -280,16 +280,16 @@ def test_a_long_unit_is_as_near_as_its_nearest_piece(memory: Memory) -> None:
     assert cosine > 0.9
 
 
-# -------------------------------------------------------------------- work, settings
+# -------------------------------------------------------------------- jobs, settings
 
 
-def test_work_is_queued_once_and_done_with_its_unit(memory: Memory) -> None:
-    filled(memory)
-    filled(memory, session="t")
+def test_a_job_is_queued_once_and_removed_when_its_unit_is_stored(memory: Memory) -> None:
+    fill(memory)
+    fill(memory, session="t")
     later = ScribeJob("notes", "s", 1, 6, NOON + timedelta(hours=1))
     first = ScribeJob("summary", "t", 7, 12, NOON)
-    for work in (later, first):
-        memory.enqueue(work)
+    for job in (later, first):
+        memory.enqueue(job)
     tried = replace(later, tries=2, error="LLMUnavailable")
     memory.enqueue(replace(tried, queued_at=NOON - timedelta(hours=1)))
     assert memory.jobs() == [first, tried]
@@ -300,22 +300,22 @@ def test_work_is_queued_once_and_done_with_its_unit(memory: Memory) -> None:
     assert memory.jobs() == []
 
 
-def test_work_of_a_forgotten_session_goes_with_it(memory: Memory, tmp_path: Path) -> None:
-    filled(memory)
-    filled(memory, session="zqsecret")
+def test_forgetting_a_session_removes_its_jobs(memory: Memory, tmp_path: Path) -> None:
+    fill(memory)
+    fill(memory, session="zqsecret")
     memory.enqueue(ScribeJob("notes", "s", 1, 6, NOON))
     memory.enqueue(ScribeJob("notes", "zqsecret", 7, 12, NOON, error="zqerror"))
     memory.forget(session="zqsecret")
-    assert [work.session for work in memory.jobs()] == ["s"]
-    held = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert b"zqsecret" not in held
-    assert b"zqerror" not in held
+    assert [job.session for job in memory.jobs()] == ["s"]
+    data = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"zqsecret" not in data
+    assert b"zqerror" not in data
     with pytest.raises(NotFound, match="no session 'zqsecret' of which notes could be written"):
         memory.enqueue(ScribeJob("notes", "zqsecret", 7, 12, NOON))
 
 
 @pytest.mark.parametrize(
-    ("work", "words"),
+    ("job", "words"),
     [
         ("work", "must be a ScribeJob"),
         (ScribeJob("song", "s", 1, 1, NOON), "of kind 'song' is unknown; use one of summary, notes"),  # type: ignore[arg-type]
@@ -326,12 +326,12 @@ def test_work_of_a_forgotten_session_goes_with_it(memory: Memory, tmp_path: Path
         (ScribeJob("notes", "s", 1, 1, NOON, 0, "x" * 201), "error of a job"),
     ],
 )
-def test_work_that_cannot_be_kept_is_refused(memory: Memory, work: ScribeJob, words: str) -> None:
+def test_an_invalid_job_is_rejected(memory: Memory, job: ScribeJob, words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        memory.enqueue(work)
+        memory.enqueue(job)
 
 
-def test_a_setting_is_kept_until_it_is_removed(memory: Memory, tmp_path: Path) -> None:
+def test_a_setting_is_saved_until_it_is_removed(memory: Memory, tmp_path: Path) -> None:
     value: JSONValue = {"voice": ["dry", 1.5, None, True], "ü": "x"}
     memory.set_setting("character", value)
     memory.set_setting("notes", False)
@@ -355,13 +355,13 @@ def test_a_setting_is_kept_until_it_is_removed(memory: Memory, tmp_path: Path) -
         ("a", "x" * 1_000_001, "setting 'a' is too large"),
     ],
 )
-def test_a_setting_that_cannot_be_kept_is_refused(memory: Memory, name: str, value: JSONValue, words: str) -> None:
+def test_an_invalid_setting_is_rejected(memory: Memory, name: str, value: JSONValue, words: str) -> None:
     with pytest.raises(BadInput, match=words):
         memory.set_setting(name, value)
     assert memory.settings() == {}
 
 
-def test_whether_conversations_are_remembered_is_one_of_three(memory: Memory) -> None:
+def test_an_unknown_remember_policy_is_rejected(memory: Memory) -> None:
     for value in ("always", "ask", "never", None):
         memory.set_setting("remember", value)
         assert memory.settings().get("remember") == value
@@ -375,7 +375,7 @@ def test_whether_conversations_are_remembered_is_one_of_three(memory: Memory) ->
 # ----------------------------------------------------------------------- ended sessions
 
 
-def test_a_line_does_not_join_a_session_that_was_ended(memory: Memory) -> None:
+def test_a_line_without_a_session_does_not_join_an_ended_one(memory: Memory) -> None:
     first = memory.observe("Hello.", said_at=NOON)
     assert memory.sessions()[0].ended_at is None
     memory.end(first.session)
@@ -385,56 +385,56 @@ def test_a_line_does_not_join_a_session_that_was_ended(memory: Memory) -> None:
     assert second.session != first.session
     assert memory.observe("And so on.", said_at=NOON + timedelta(minutes=2)).session == second.session
     assert memory.observe("One more.", said_at=NOON, session=first.session).session == first.session
-    assert memory.observe("Anew.", said_at=NOON).session not in (first.session, second.session)
+    assert memory.observe("Another one.", said_at=NOON).session not in (first.session, second.session)
     assert [session.ended_at for session in memory.sessions()] == [ended, None, None]
 
 
-def test_a_session_that_is_not_there_cannot_be_ended(memory: Memory) -> None:
+def test_a_missing_session_can_not_be_ended(memory: Memory) -> None:
     with pytest.raises(NotFound, match="no session 'nowhere'"):
         memory.end("nowhere")
     with pytest.raises(BadQuery, match="session must be a str"):
         memory.end(3)  # type: ignore[arg-type]
 
 
-# --------------------------------------------------------- lines that are in the prompt
+# --------------------------------------------------------------------- excluded lines
 
 
-def test_lines_in_the_prompt_are_no_hits_and_stand_in_no_passage(memory: Memory) -> None:
-    filled(memory, 9)
-    without = {3, 4, 8}
-    hits = memory.recall("Which line tells of topic4?", 9, exclude=without)
+def test_excluded_lines_are_neither_hits_nor_in_passages(memory: Memory) -> None:
+    fill(memory, 9)
+    excluded = {3, 4, 8}
+    hits = memory.recall("Which line tells of topic4?", 9, exclude=excluded)
     assert {hit.seq for hit in hits} == {1, 2, 5, 6, 7, 9}
     assert {line.seq for hit in hits for line in hit.passage} == {1, 2, 5, 6, 7, 9}
-    assert len(memory.recall("Which line tells of topic4?", 3, exclude=without)) == 3
-    context = memory.context("Which line tells of topic4?", gate=False, min_relevance=0, exclude=without)
+    assert len(memory.recall("Which line tells of topic4?", 3, exclude=excluded)) == 3
+    context = memory.context("Which line tells of topic4?", gate=False, min_relevance=0, exclude=excluded)
     assert {line.seq for line in context.lines} == {1, 2, 5, 6, 7, 9}
 
 
-def test_lines_in_the_prompt_are_not_shown_from_the_buffer_either(memory: Memory) -> None:
-    filled(memory, 9)
+def test_excluded_lines_are_not_shown_from_the_buffer(memory: Memory) -> None:
+    fill(memory, 9)
     memory.context("topic4", session="t", gate=False)
-    held = {seq for first, last in memory.store.buffer("alice", "t") for seq in range(first, last + 1)}
-    assert 4 in held
-    assert {line.seq for line in memory.context("", session="t").lines} == held
-    assert {line.seq for line in memory.context("", session="t", exclude=[4]).lines} == held - {4}
+    buffer = {seq for first, last in memory.store.buffer("alice", "t") for seq in range(first, last + 1)}
+    assert 4 in buffer
+    assert {line.seq for line in memory.context("", session="t").lines} == buffer
+    assert {line.seq for line in memory.context("", session="t", exclude=[4]).lines} == buffer - {4}
 
 
-def test_lines_in_the_prompt_are_no_evidence_that_anything_is_known(memory: Memory) -> None:
-    """The bank answers as if they had not been said, but for how large it is."""
-    filled(memory, 20)
+def test_excluded_lines_do_not_raise_the_relevance(memory: Memory) -> None:
+    """Recall behaves as if excluded lines were not stored, although they count for the size of the bank."""
+    fill(memory, 20)
     memory.observe("The zebra Zelda plays chess.", said_at=NOON + timedelta(hours=1), session="s")
     question = "What does the zebra Zelda play?"
     known = memory.context(question)
     assert known.relevance > 0.8
-    told = memory.context(question, exclude=[21])
+    excluded = memory.context(question, exclude=[21])
     memory.forget(seq=21)
     unknown = memory.context(question)
-    assert told.relevance == pytest.approx(unknown.relevance, abs=0.02)
-    assert not told
+    assert excluded.relevance == pytest.approx(unknown.relevance, abs=0.02)
+    assert not excluded
 
 
-def test_without_leaves_all_as_it_is_when_it_is_empty_or_of_no_line(memory: Memory) -> None:
-    filled(memory, 20)
+def test_excluding_no_lines_or_missing_ones_has_no_effect(memory: Memory) -> None:
+    fill(memory, 20)
     plain = memory.recall("topic4", 20)
     assert memory.recall("topic4", 20, exclude=()) == memory.recall("topic4", 20, exclude=[]) == plain
     assert memory.recall("topic4", 20, exclude=(99, 0, -1, 2**70)) == plain
@@ -443,7 +443,7 @@ def test_without_leaves_all_as_it_is_when_it_is_empty_or_of_no_line(memory: Memo
     assert {len(values) for values in signals.values()} == {17}
 
 
-def test_without_in_a_bank_too_large_to_be_scored_whole(memory: Memory) -> None:
+def test_lines_can_be_excluded_in_a_large_bank(memory: Memory) -> None:
     memory.observe_many(NewLine(f"Entry {n}: the weather of day{n}.", session=str(n // 50)) for n in range(1, 1500))
     best = [hit.seq for hit in memory.recall("the weather of day700", 500)]
     assert best[0] == 700
@@ -456,25 +456,25 @@ def test_without_in_a_bank_too_large_to_be_scored_whole(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("exclude", [5, ["1"], [1.5]])
-def test_what_is_no_line_cannot_be_left_out(memory: Memory, exclude: Any) -> None:
-    filled(memory)
+def test_excluding_invalid_numbers_is_rejected(memory: Memory, exclude: Any) -> None:
+    fill(memory)
     for call in (memory.recall, memory.context):
         with pytest.raises(BadQuery, match="exclude must be the seqs of lines"):
             call("topic4", exclude=exclude)
 
 
-def test_without_holds_for_a_question_of_a_time_alone(memory: Memory) -> None:
-    filled(memory)
+def test_excluded_lines_are_left_out_of_an_overview(memory: Memory) -> None:
+    fill(memory)
     hits = memory.recall("What did we talk about yesterday?", as_of=NOON + timedelta(days=1), exclude=(2, 3))
     assert {hit.seq for hit in hits} == {1, 4, 5, 6}
 
 
-# ------------------------------------------------------------------- units are found
+# ----------------------------------------------------------------- recall of units
 
 
-def noted(memory: Memory) -> None:
-    """Six lines of a session; two summaries, a note and a fact that a later one has superseded."""
-    filled(memory)
+def add_units(memory: Memory) -> None:
+    """Store six lines, two summaries, a note, and a fact that another one supersedes."""
+    fill(memory)
     memory.add_unit(note(2, "They talked of the lighthouse and its keeper.", kind="summary"))
     memory.add_unit(note(5, "They talked of the ferry to Lisbon.", 3, kind="summary"))
     memory.add_unit(replace(note(5, "Ann is afraid of ferries."), metadata={"mood": "grave"}))
@@ -483,7 +483,7 @@ def noted(memory: Memory) -> None:
 
 
 def test_units_of_a_kind_are_found_instead_of_lines(memory: Memory) -> None:
-    noted(memory)
+    add_units(memory)
     first, second = memory.recall("Who was the keeper of the lighthouse?", where=Filter(kind="summary"))
     assert (first.text, first.kind) == ("They talked of the lighthouse and its keeper.", "summary")
     assert (first.seq, first.source.session, first.source.speaker) == (2, "s", "summary")
@@ -501,8 +501,8 @@ def test_units_of_a_kind_are_found_instead_of_lines(memory: Memory) -> None:
     assert memory.recall(" ", where=Filter(kind="summary")) == []
 
 
-def test_of_units_those_are_found_that_are_current_then(memory: Memory) -> None:
-    noted(memory)
+def test_units_that_are_current_as_of_the_time_are_found(memory: Memory) -> None:
+    add_units(memory)
     facts = Filter(kind="fact")
     assert [hit.text for hit in memory.recall("Where does Ann live?", where=facts)] == ["Ann lives in Porto."]
     then = memory.recall("Where does Ann live?", where=facts, as_of=NOON + timedelta(minutes=4))
@@ -512,8 +512,8 @@ def test_of_units_those_are_found_that_are_current_then(memory: Memory) -> None:
     assert [hit.text for hit in memory.recall("Where?", where=facts)] == ["Ann lives in Lisbon."]
 
 
-def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Memory) -> None:
-    noted(memory)
+def test_units_can_be_filtered_only_by_time_and_metadata(memory: Memory) -> None:
+    add_units(memory)
 
     def found(**where: Any) -> list[str]:
         return [hit.text[-7:] for hit in memory.recall("ferry", where=Filter(kind=("summary", "note"), **where))]
@@ -531,10 +531,8 @@ def test_units_are_filtered_by_time_and_metadata_and_by_nothing_else(memory: Mem
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_a_context_of_units_holds_no_line_of_the_buffer_also_where_no_unit_is_found(
-    memory: Memory, recipe: Recipe
-) -> None:
-    filled(memory)
+def test_a_context_of_units_never_contains_lines_of_the_buffer(memory: Memory, recipe: Recipe) -> None:
+    fill(memory)
     memory.context("topic4", session="t", gate=False)
     assert memory.store.buffer("alice", "t")
     memory.recipe = recipe
@@ -542,15 +540,15 @@ def test_a_context_of_units_holds_no_line_of_the_buffer_also_where_no_unit_is_fo
     assert memory.context("", where=Filter(kind="fact"), session="t").sources == ()
 
 
-def test_a_recipe_that_finds_no_lines_shows_none_of_the_buffer_of_another(memory: Memory) -> None:
-    filled(memory)
+def test_a_recipe_that_finds_no_lines_does_not_show_the_buffer_of_another(memory: Memory) -> None:
+    fill(memory)
     memory.context("topic4", session="t", gate=False)
     memory.recipe = Packabby()
     assert memory.context("topic4", where=Filter(speaker="nobody"), session="t").sources == ()
 
 
-def test_a_context_of_units_holds_all_that_are_near_also_two_of_one_line(memory: Memory) -> None:
-    noted(memory)
+def test_a_context_of_units_contains_all_relevant_units_even_of_the_same_line(memory: Memory) -> None:
+    add_units(memory)
     where = Filter(kind=("summary", "note"))
     context = memory.context("Is Ann afraid of the ferry to Lisbon?", where=where, session="t", min_relevance=0)
     assert len(context.units) == len(context.hits) == 3
@@ -564,27 +562,29 @@ def test_a_context_of_units_holds_all_that_are_near_also_two_of_one_line(memory:
     assert not memory.context("Thanks!", where=where)
 
 
-def test_units_are_found_by_their_words_while_the_embedder_is_down(tmp_path: Path) -> None:
+def test_units_are_found_by_keyword_while_the_embedder_is_down(tmp_path: Path) -> None:
     embedder = Down(512)
     with Memory.open("alice", store=tmp_path, embedder=embedder) as memory:
         embedder.down = True
-        noted(memory)
+        add_units(memory)
         hits = memory.recall("the keeper of the lighthouse", where=Filter(kind="summary"))
         assert [hit.signals["share"] for hit in hits] == [1, 0]
         assert "keeper" in memory.context("the keeper of the lighthouse", where=Filter(kind="summary")).text
 
 
-# ---------------------------------------------------------------------------- echoes
+# ---------------------------------------------------------------------------- quotes
 
 
-def echoing(text: str, *quotes: str) -> dict[str, JSONValue]:
+def quote_metadata(text: str, *quotes: str) -> dict[str, JSONValue]:
     return {META_ECHO: [[text.index(quote), text.index(quote) + len(quote)] for quote in quotes]}
 
 
-def test_what_a_line_quotes_is_not_found_in_it(memory: Memory) -> None:
+def test_quoted_words_of_a_line_are_not_found(memory: Memory) -> None:
     memory.observe("The giraffe ate acacia leaves.", session="a")
     text = "You said: 'The giraffe ate acacia leaves.' I like owls."
-    line = memory.observe(text, role="assistant", session="b", metadata=echoing(text, "The giraffe ate acacia leaves."))
+    line = memory.observe(
+        text, role="assistant", session="b", metadata=quote_metadata(text, "The giraffe ate acacia leaves.")
+    )
     assert line.text == text
     found, signals = memory.reader.find_candidates(Query("giraffe acacia leaves"))
     assert signals["share"].tolist() == [1, 0]
@@ -594,10 +594,10 @@ def test_what_a_line_quotes_is_not_found_in_it(memory: Memory) -> None:
     assert memory.store.check("alice") == []
 
 
-def test_a_line_of_nothing_but_an_echo_is_kept_and_waits_for_nothing(memory: Memory) -> None:
+def test_a_line_that_only_quotes_is_stored_and_not_pending(memory: Memory) -> None:
     text = "The giraffe ate acacia leaves."
     memory.observe(text, session="a")
-    memory.observe(text, session="b", metadata=echoing(text, text))
+    memory.observe(text, session="b", metadata=quote_metadata(text, text))
     assert memory.stats().pending == 0
     _, signals = memory.reader.find_candidates(Query(text))
     assert signals["cosine"][1] < 0.3
@@ -609,10 +609,10 @@ def test_a_line_of_nothing_but_an_echo_is_kept_and_waits_for_nothing(memory: Mem
     assert memory.store.check("alice") == []
 
 
-def test_an_echo_stays_one_when_words_and_vectors_are_made_anew(tmp_path: Path) -> None:
+def test_quotes_are_still_left_out_after_reanalysing_and_reindexing(tmp_path: Path) -> None:
     text = "You said: 'The giraffe ate acacia leaves.' I like owls."
     with Memory.open("alice", store=tmp_path / "a", embedder=HashEmbedder(512)) as memory:
-        memory.observe(text, session="a", metadata=echoing(text, "The giraffe ate acacia leaves."))
+        memory.observe(text, session="a", metadata=quote_metadata(text, "The giraffe ate acacia leaves."))
         _, before = memory.reader.find_candidates(Query("giraffe owls"))
     with closing(sqlite3.connect(tmp_path / "a" / "alice.bank")) as db, db:
         db.execute("UPDATE bank SET analyser = 0")

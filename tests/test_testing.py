@@ -20,7 +20,7 @@ ASKED = [Message("system", "You are Nemo."), Message("user", "Where are we?")]
 # ---------------------------------------------------------------------------------------------- HashEmbedder
 
 
-def test_the_fake_is_an_embedder() -> None:
+def test_hash_embedder_is_an_embedder() -> None:
     embedder: Embedder = HashEmbedder()
     assert embedder.name == "hash-64"
 
@@ -33,11 +33,11 @@ def test_any_text_has_a_vector_of_unit_length(text: str) -> None:
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_lone_surrogate_does_no_harm() -> None:
+def test_a_lone_surrogate_can_be_embedded() -> None:
     assert np.isfinite(HashEmbedder().embed_query("half a \ud83d face")).all()
 
 
-def test_a_text_without_words_has_the_first_axis() -> None:
+def test_a_text_without_words_has_the_first_unit_vector() -> None:
     assert HashEmbedder(4).embed(["", " … "]).tolist() == [[1, 0, 0, 0], [1, 0, 0, 0]]
 
 
@@ -48,7 +48,7 @@ def test_texts_that_share_words_are_nearer_than_those_that_share_none() -> None:
     assert near > far
 
 
-def test_capitals_and_order_make_no_difference() -> None:
+def test_capitals_and_word_order_make_no_difference() -> None:
     one, other = HashEmbedder().embed(["Red boat", "BOAT, red!"])
     assert one.tolist() == other.tolist()
 
@@ -57,13 +57,13 @@ def test_no_texts_give_no_rows() -> None:
     assert HashEmbedder(16).embed([]).shape == (0, 16)
 
 
-def test_another_process_gives_the_same_vector() -> None:
+def test_vectors_are_the_same_in_another_process() -> None:
     code = "from everthread.testing import HashEmbedder; print(HashEmbedder(8).embed_query('sea salt').tolist())"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == str(HashEmbedder(8).embed_query("sea salt").tolist())
 
 
-def test_a_dimension_of_zero_is_refused() -> None:
+def test_a_dimension_of_zero_is_rejected() -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         HashEmbedder(0)
 
@@ -80,24 +80,24 @@ def test_replies_come_in_the_order_of_the_script() -> None:
 
 
 @given(st.text())
-def test_the_words_of_a_text_are_the_text(text: str) -> None:
+def test_the_pieces_of_a_text_join_to_the_text(text: str) -> None:
     assert "".join(split_words(text)) == text
     assert list(ScriptedLLM([text]).stream(ASKED)) == split_words(text)
 
 
-def test_what_was_asked_is_kept() -> None:
+def test_prompts_are_recorded() -> None:
     llm = ScriptedLLM(["One.", "Two."])
     llm.stream(ASKED)
     llm.complete(ASKED[1:])
     assert llm.prompts == [tuple(ASKED), tuple(ASKED[1:])]
 
 
-def test_a_reply_can_depend_on_what_was_asked() -> None:
+def test_a_reply_can_depend_on_the_messages() -> None:
     llm = ScriptedLLM([lambda messages: messages[-1].content.upper()])
     assert llm.complete(ASKED) == "WHERE ARE WE?"
 
 
-def test_an_error_comes_in_the_place_of_a_reply() -> None:
+def test_an_error_can_be_scripted_in_place_of_a_reply() -> None:
     llm = ScriptedLLM([LLMUnavailable("asleep"), LLMUnavailable("still asleep"), "Awake."])
     with pytest.raises(LLMUnavailable, match=r"^asleep"):
         llm.stream(ASKED)
@@ -130,12 +130,12 @@ def test_a_stream_that_is_closed_has_ended() -> None:
     assert llm.usage == stream.usage == estimate_usage(ASKED, "Under")
 
 
-def test_pieces_are_as_wanted_and_never_empty() -> None:
+def test_pieces_are_split_as_configured_and_never_empty() -> None:
     llm = ScriptedLLM(itertools.repeat("sea"), pieces=lambda text: ["", *text, ""])
     assert list(llm.stream(ASKED)) == ["s", "e", "a"]
 
 
-def test_when_the_script_is_over_it_says_how_long_it_was() -> None:
+def test_a_call_after_the_last_reply_raises_a_model_error() -> None:
     llm = ScriptedLLM(["One.", "Two."])
     llm.complete(ASKED)
     llm.stream(ASKED)

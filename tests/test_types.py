@@ -1,7 +1,7 @@
 from everthread import Memory
 
 
-def test_a_context_is_shown_in_short_however_much_it_holds(memory: Memory) -> None:
+def test_the_repr_of_a_context_is_short(memory: Memory) -> None:
     for n in range(5):
         memory.observe(f"The penguin waddled over the ice in year {n}.")
     context = memory.context("penguin ice", gate=False)

@@ -15,7 +15,7 @@ def embedding(asked: list[Sequence[str]]) -> list[Vectors]:
     return [HashEmbedder(8).embed([text]) for text in asked[-1]]
 
 
-def test_only_lines_of_the_roles_are_given_to_the_embedder() -> None:
+def test_only_lines_of_the_given_roles_are_embedded() -> None:
     asked: list[Sequence[str]] = []
 
     def embed(texts: Sequence[str]) -> list[Vectors]:
@@ -30,7 +30,7 @@ def test_only_lines_of_the_roles_are_given_to_the_embedder() -> None:
     assert [entry.line for entry in some] == LINES
 
 
-def test_the_embedder_is_not_asked_where_no_line_is_to_be_embedded() -> None:
+def test_the_embedder_is_not_called_without_lines_to_embed() -> None:
     def embed(texts: Sequence[str]) -> list[Vectors]:
         raise AssertionError(texts)
 

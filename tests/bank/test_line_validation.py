@@ -25,7 +25,7 @@ def nested(depth: int) -> object:
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(str.strip))
-def test_text_is_kept_to_the_character(text: str) -> None:
+def test_text_is_stored_verbatim(text: str) -> None:
     assert cleaned(text).text == text
     assert META_REPLACED_CHARACTERS not in cleaned(text).metadata
 
@@ -33,7 +33,7 @@ def test_text_is_kept_to_the_character(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["مرحبا \u202eعالم\u202c", "\u200b", "a\u200db", "👩‍👩‍👧", "e\u0301", " leading", "\ttab\r\n"]
 )
-def test_strange_text_is_text(text: str) -> None:
+def test_unusual_text_is_accepted(text: str) -> None:
     assert cleaned(text).text == text
 
 
@@ -41,19 +41,19 @@ def test_strange_text_is_text(text: str) -> None:
     ("text", "kept", "count"),
     [("a\x00b", "a\ufffdb", 1), ("\ud83d half", "\ufffd half", 1), ("\x00\x00\udc00", "\ufffd" * 3, 3)],
 )
-def test_what_no_database_can_hold_is_replaced_and_counted(text: str, kept: str, count: int) -> None:
+def test_unstorable_characters_are_replaced_and_counted(text: str, kept: str, count: int) -> None:
     line = cleaned(text, metadata={"mood": "odd"})
     assert line.text == kept
     assert line.metadata == {"mood": "odd", META_REPLACED_CHARACTERS: count}
 
 
-def test_names_and_metadata_are_cleaned_and_counted_too() -> None:
+def test_unstorable_characters_in_names_and_metadata_are_replaced_and_counted() -> None:
     line = cleaned(speaker="Bo\ud800", session="s\x00", key="k\udfff", metadata={"a": "x\ud800"}, parent="p\x00")
     assert (line.speaker, line.session, line.key, line.parent) == ("Bo\ufffd", "s\ufffd", "k\ufffd", "p\ufffd")
     assert line.metadata == {"a": "x\ufffd", META_REPLACED_CHARACTERS: 4}
 
 
-def test_nul_in_metadata_is_replaced_and_what_only_looks_like_it_is_kept() -> None:
+def test_nul_in_metadata_is_replaced_but_not_its_escape_sequence() -> None:
     line = cleaned(metadata={"a\0": ["b\0c", {"d": "\0\0"}], "e": r"\u0000 \\u0000", "f": "\\\0"})
     assert line.metadata == {
         "a\ufffd": ["b\ufffdc", {"d": "\ufffd\ufffd"}], "e": r"\u0000 \\u0000", "f": "\\\ufffd",
@@ -61,57 +61,57 @@ def test_nul_in_metadata_is_replaced_and_what_only_looks_like_it_is_kept() -> No
     }  # fmt: skip
 
 
-def test_a_number_too_long_to_be_written_is_refused() -> None:
+def test_a_number_too_long_to_print_is_rejected() -> None:
     with pytest.raises(BadLine, match="metadata must be what JSON can hold, got a number of thousands of digits: "):
         cleaned(metadata={"a": 10**5000})
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u2003\u3000"])
-def test_a_blank_text_is_refused(text: str) -> None:
+def test_a_blank_text_is_rejected(text: str) -> None:
     with pytest.raises(BadLine, match=r"text is empty: .*; a line needs at least one character that is not blank"):
         cleaned(text)
 
 
 @pytest.mark.parametrize("text", [None, 5, b"bytes"])
-def test_what_is_no_text_is_refused(text: Any) -> None:
+def test_a_text_that_is_not_a_str_is_rejected(text: Any) -> None:
     with pytest.raises(BadLine, match=f"text must be a str, got {type(text).__name__}"):
         cleaned(text)
 
 
-def test_a_text_as_long_as_a_novel_is_kept_and_a_longer_one_refused() -> None:
+def test_a_text_longer_than_the_maximum_is_rejected() -> None:
     assert len(cleaned("x" * MAX_TEXT_CHARS).text) == MAX_TEXT_CHARS
     with pytest.raises(BadLine, match=r"text has 4,000,001 characters, at most 4,000,000 are kept.*import it in parts"):
         cleaned("x" * (MAX_TEXT_CHARS + 1))
 
 
 @pytest.mark.parametrize("role", ["bot", "", None, "User", ["user"]])
-def test_an_unknown_role_is_refused_with_those_there_are(role: Any) -> None:
+def test_an_unknown_role_is_rejected_with_the_known_ones(role: Any) -> None:
     with pytest.raises(BadLine, match=r"role .* is unknown; use one of user, assistant, system, tool"):
         cleaned(role=role)
 
 
 @pytest.mark.parametrize("field", ["speaker", "session", "key", "parent"])
 @pytest.mark.parametrize("name", ["", "  ", "\n"])
-def test_a_blank_name_is_refused(field: str, name: str) -> None:
+def test_a_blank_name_is_rejected(field: str, name: str) -> None:
     with pytest.raises(BadLine, match=f"{field} must be text that is not blank, got"):
         cleaned(**{field: name})
 
 
 @pytest.mark.parametrize("field", ["speaker", "session", "key"])
-def test_a_name_that_is_no_text_is_refused(field: str) -> None:
+def test_a_name_that_is_not_a_str_is_rejected(field: str) -> None:
     with pytest.raises(BadLine, match=f"{field} must be text that is not blank, got 7"):
         cleaned(**dict[str, Any]({field: 7}))
 
 
 @pytest.mark.parametrize("field", ["speaker", "session", "key", "parent"])
-def test_an_endless_name_is_refused(field: str) -> None:
+def test_a_name_longer_than_the_maximum_is_rejected(field: str) -> None:
     cleaned(**{field: "n" * MAX_NAME_CHARS})
     with pytest.raises(BadLine, match=f"{field} 'nnn.* has 201 characters; at most 200 are allowed"):
         cleaned(**{field: "n" * (MAX_NAME_CHARS + 1)})
 
 
 @pytest.mark.parametrize("parent", [0, -1, 1.0, True, 2**63])
-def test_a_parent_that_can_be_no_line_is_refused(parent: Any) -> None:
+def test_an_invalid_parent_is_rejected(parent: Any) -> None:
     with pytest.raises(BadLine, match=r"parent must be the seq of a line \(1, 2, 3 …\) or its key, got"):
         cleaned(parent=parent)
 
@@ -129,19 +129,19 @@ def test_a_parent_that_can_be_no_line_is_refused(parent: Any) -> None:
         {"self": object()},
     ],
 )
-def test_metadata_that_json_cannot_hold_is_refused(metadata: Any) -> None:
+def test_metadata_that_json_can_not_hold_is_rejected(metadata: Any) -> None:
     with pytest.raises(BadLine, match=r"metadata must be what JSON can hold, got {.*}: "):
         cleaned(metadata=metadata)
 
 
-def test_metadata_is_nested_as_deep_as_any_program_can_write() -> None:
+def test_metadata_nested_too_deep_is_rejected() -> None:
     assert cleaned(metadata={"deep": nested(99)}).metadata == {"deep": nested(99)}
     for deep in (nested(100), [0, {"a": nested(98)}]):
         with pytest.raises(BadLine, match="metadata is nested more than 100 deep; simplify it"):
             cleaned(metadata={"deep": deep})
 
 
-def test_metadata_that_holds_itself_is_refused() -> None:
+def test_metadata_that_contains_itself_is_rejected() -> None:
     metadata: dict[str, Any] = {}
     metadata["me"] = metadata
     with pytest.raises(BadLine, match="metadata must be what JSON can hold"):
@@ -154,18 +154,18 @@ def test_metadata_must_be_a_mapping(metadata: Any) -> None:
         cleaned(metadata=metadata)
 
 
-def test_metadata_is_a_copy_of_its_own() -> None:
+def test_metadata_is_copied() -> None:
     given_metadata: dict[str, Any] = {"tags": ["a"]}
     line = cleaned(metadata=given_metadata)
     given_metadata["tags"].append("b")
     assert line.metadata == {"tags": ["a"]}
 
 
-def test_a_line_without_a_time_is_said_now() -> None:
+def test_a_line_without_a_time_gets_the_present_time() -> None:
     assert cleaned().said_at == PRESENT
 
 
-def test_a_time_keeps_its_own_clock() -> None:
+def test_a_time_retains_its_utc_offset() -> None:
     at = datetime(2019, 3, 2, 23, 15, tzinfo=timezone(timedelta(hours=5, minutes=30)))
     assert cleaned(said_at=at).said_at is at
 
@@ -179,7 +179,7 @@ def test_a_time_keeps_its_own_clock() -> None:
         ("2024-05-01T00:00:00Z", r"parse text with datetime\.fromisoformat"),
     ],
 )
-def test_a_time_that_says_no_moment_is_refused(at: Any, remedy: str) -> None:
+def test_an_invalid_time_is_rejected(at: Any, remedy: str) -> None:
     with pytest.raises(BadLine, match=remedy):
         cleaned(said_at=at)
     with pytest.raises(BadLine, match=rf"^retracted_at .*{remedy}"):

@@ -65,7 +65,7 @@ def ann(store: Store) -> Memory:
     return Memory("ann", store, Counted(512), Memory.open("ann", store=store, embedder="hash").recipe)
 
 
-def test_hits_of_all_banks_are_one_list_by_relevance_and_each_names_its_bank(ann: Memory) -> None:
+def test_hits_of_several_banks_are_ordered_by_relevance_and_name_their_bank(ann: Memory) -> None:
     hits = ann.recall("the ferry to the island", 6, banks=["ann", "bob", "cleo"])
     assert len(hits) == 6
     assert {hit.bank for hit in hits[:3]} == {"ann", "bob", "cleo"}
@@ -75,7 +75,7 @@ def test_hits_of_all_banks_are_one_list_by_relevance_and_each_names_its_bank(ann
     assert order == sorted(order, reverse=True)
 
 
-def test_ones_own_bank_is_searched_only_where_it_is_named_and_nothing_changes_where_none_is(ann: Memory) -> None:
+def test_the_memorys_own_bank_is_searched_only_if_listed_or_without_a_list(ann: Memory) -> None:
     assert {hit.bank for hit in ann.recall("ferry", banks=("bob", "cleo"))} == {"bob", "cleo"}
     assert {hit.bank for hit in ann.recall("ferry")} == {""}
     assert ann.bank == "ann"
@@ -86,7 +86,7 @@ def test_a_bank_named_twice_is_searched_once(ann: Memory) -> None:
     assert len(ann.recall("ferry", 50, banks=["bob", "bob"])) == 2
 
 
-def test_a_bank_that_is_not_there_is_an_error_and_is_not_made(ann: Memory) -> None:
+def test_a_missing_bank_is_rejected_and_not_created(ann: Memory) -> None:
     before = ann.store.banks()
     with pytest.raises(NotFound, match="no bank 'bobb'"):
         ann.recall("ferry", banks=["bob", "bobb"])
@@ -98,25 +98,25 @@ def test_a_bank_that_is_not_there_is_an_error_and_is_not_made(ann: Memory) -> No
 @pytest.mark.parametrize(
     ("banks", "why"), [("bob", "list of banks' names.*'bob'"), ([], "names no bank"), ([3], "list.*3"), (7, "list.*7")]
 )
-def test_what_names_no_banks_is_an_error_that_shows_it(ann: Memory, banks: object, why: str) -> None:
+def test_an_invalid_list_of_banks_is_rejected(ann: Memory, banks: object, why: str) -> None:
     with pytest.raises(BadQuery, match=why):
         ann.recall("ferry", banks=banks)  # type: ignore[arg-type]
 
 
-def test_a_question_that_is_no_text_and_a_name_that_no_bank_can_have_are_errors(ann: Memory) -> None:
+def test_an_invalid_query_or_bank_id_is_rejected_for_several_banks(ann: Memory) -> None:
     with pytest.raises(BadQuery, match="query must be a str"):
         ann.recall(None, banks=["bob"])  # type: ignore[arg-type]
     with pytest.raises(BadBankId):
         ann.recall("ferry", banks=[""])
 
 
-def test_lines_to_be_left_out_are_those_of_ones_own_bank(ann: Memory) -> None:
+def test_excluded_lines_are_those_of_the_memorys_own_bank(ann: Memory) -> None:
     hits = ann.recall("ferry", 50, banks=["ann", "bob", "cleo"], exclude=[1, 2])
     assert {hit.line.seq for hit in hits if hit.bank == "ann"} == {3}
     assert {hit.line.seq for hit in hits if hit.bank == "bob"} == {1, 2}
 
 
-def test_filters_hold_in_every_bank(ann: Memory) -> None:
+def test_filters_apply_to_every_bank(ann: Memory) -> None:
     everyone = {"banks": list(SAID), "k": 50}
     said_first = ann.recall("ferry", where=Filter(until=AT + timedelta(hours=1)), **everyone)  # type: ignore[arg-type]
     assert {(hit.bank, hit.line.seq) for hit in said_first} == {(name, 1) for name in SAID}
@@ -125,23 +125,23 @@ def test_filters_hold_in_every_bank(ann: Memory) -> None:
     assert {hit.bank for hit in ann.recall("ferry", where=Filter(speaker="Bob"), **everyone)} == {"bob"}  # type: ignore[arg-type]
 
 
-def test_a_blank_question_recalls_nothing(ann: Memory) -> None:
+def test_a_blank_query_finds_nothing_in_several_banks(ann: Memory) -> None:
     assert ann.recall("  ", banks=list(SAID)) == []
 
 
-def test_a_question_is_embedded_once_however_many_banks_are_asked(ann: Memory) -> None:
+def test_a_query_is_embedded_once_for_several_banks(ann: Memory) -> None:
     assert isinstance(ann.embedder, Counted)
     assert ann.recall("island ferry", banks=list(SAID))
     assert ann.embedder.asked == 1
 
 
-def test_only_what_other_speakers_names_change_of_a_question_is_embedded_again(ann: Memory) -> None:
+def test_a_query_is_embedded_again_only_if_speaker_names_change_it(ann: Memory) -> None:
     assert isinstance(ann.embedder, Counted)
     assert ann.recall("Did Bob miss the ferry to the island?", banks=list(SAID))
     assert ann.embedder.asked == 2  # with the name, and without it in the bank in which Bob speaks
 
 
-def test_who_asks_other_banks_changes_nothing_in_ones_own(ann: Memory) -> None:
+def test_recalling_from_other_banks_does_not_change_the_own_bank(ann: Memory) -> None:
     seqs = [line.seq for line in ann.replace_lines([], [NewLine("The ferry was late.")], defer_embedding=True)]
     assert ann.recall("ferry", banks=["bob"])
     assert (ann.stats().pending, bool(ann.backlog)) == (1, True)
@@ -150,7 +150,7 @@ def test_who_asks_other_banks_changes_nothing_in_ones_own(ann: Memory) -> None:
     ann.forget(seq=seqs[0])
 
 
-def test_lines_of_other_banks_that_wait_for_their_vectors_go_on_waiting(ann: Memory) -> None:
+def test_pending_lines_of_other_banks_stay_pending(ann: Memory) -> None:
     bob = Memory("bob", ann.store, ann.embedder, ann.recipe)
     seqs = [line.seq for line in bob.replace_lines([], [NewLine("The ferry was late.")], defer_embedding=True)]
     assert {hit.line.seq for hit in ann.recall("late ferry", banks=["bob"])} >= set(seqs)
@@ -158,7 +158,7 @@ def test_lines_of_other_banks_that_wait_for_their_vectors_go_on_waiting(ann: Mem
     bob.forget(seq=seqs[0])
 
 
-def test_an_embedder_that_is_down_is_tried_once_and_words_go_on(ann: Memory) -> None:
+def test_an_unavailable_embedder_is_tried_once_and_keywords_are_searched(ann: Memory) -> None:
     assert isinstance(ann.embedder, Counted)
     ann.embedder.down = True
     hits = ann.recall("island ferry", banks=list(SAID))
@@ -173,7 +173,7 @@ def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
     assert hits[0].relevance == pytest.approx(hits[0].signals["cosine"])
 
 
-def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memory) -> None:
+def test_a_context_of_several_banks_has_a_part_for_each_under_its_id(ann: Memory) -> None:
     found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gate=False, min_relevance=0.0)
     assert found.text.startswith("[Bank ann]\n")
     assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
@@ -189,7 +189,7 @@ def test_a_context_of_several_banks_has_a_part_for_each_under_its_name(ann: Memo
     assert found.relevance == max(other.relevance for other in (ann.context("the ferry to the island"), *found.others))
 
 
-def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> None:
+def test_the_memorys_own_bank_is_in_a_context_only_if_listed(ann: Memory) -> None:
     found = ann.context("the ferry to the island", banks=["bob"], gate=False, min_relevance=0.0)
     assert (found.lines, found.hits, [other.bank for other in found.others]) == ((), (), ["bob"])
     assert found.text == found.others[0].text
@@ -198,7 +198,7 @@ def test_ones_own_bank_is_in_a_context_only_where_it_is_named(ann: Memory) -> No
     assert alone == ann.context("the ferry to the island")
 
 
-def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann: Memory) -> None:
+def test_excluded_and_buffered_lines_are_those_of_the_memorys_own_bank(ann: Memory) -> None:
     banks = ["ann", "bob"]
     found = ann.context("ferry", banks=banks, exclude=[1, 2, 3], session="s", gate=False, min_relevance=0.0)
     assert found.lines == ()
@@ -211,12 +211,12 @@ def test_numbers_of_lines_in_the_prompt_and_in_the_buffer_are_ones_own_banks(ann
 
 
 @pytest.mark.parametrize("budget", [1, 20, 40, 60, 90])
-def test_a_context_of_several_banks_keeps_to_its_budget(ann: Memory, budget: int) -> None:
+def test_a_context_of_several_banks_does_not_exceed_its_budget(ann: Memory, budget: int) -> None:
     found = ann.context("ferry", budget, banks=list(SAID), gate=False, min_relevance=0.0)
     assert estimate_tokens(found.text) <= budget
 
 
-def test_a_context_names_a_bank_that_is_not_there(ann: Memory) -> None:
+def test_a_context_of_a_missing_bank_is_rejected(ann: Memory) -> None:
     with pytest.raises(NotFound, match="no bank 'bobb'"):
         ann.context("ferry", banks=["ann", "bobb"])
 
@@ -242,7 +242,7 @@ def make() -> Iterator[Make]:
 
 @settings(max_examples=25, deadline=None)
 @given(talks=st.lists(st.lists(TEXTS, max_size=8), min_size=1, max_size=4), query=TEXTS, k=st.integers(1, 20))
-def test_each_banks_share_is_the_beginning_of_what_it_recalls_by_itself(
+def test_the_hits_of_each_bank_are_the_first_of_its_own_recall(
     make: Make, talks: list[list[str]], query: str, k: int
 ) -> None:
     memory, banks = make(talks)

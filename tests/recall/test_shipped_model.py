@@ -115,23 +115,23 @@ def friends(model: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_the_line_that_answers_is_among_the_first_three(friends: Memory, question: str) -> None:
+def test_the_answering_line_is_among_the_first_three_hits(friends: Memory, question: str) -> None:
     texts = [hit.line.text for hit in friends.recall(question, k=3)]
     assert any(QUESTIONS[question] in text for text in texts), texts
 
 
 @pytest.mark.parametrize("question", PARAPHRASED)
-def test_in_quite_other_words_it_is_still_among_the_first_ten(friends: Memory, question: str) -> None:
+def test_the_answering_line_to_a_paraphrase_is_among_the_first_ten_hits(friends: Memory, question: str) -> None:
     assert any(PARAPHRASED[question] in hit.line.text for hit in friends.recall(question, k=10))
 
 
-def test_most_questions_find_their_line_first(friends: Memory) -> None:
+def test_most_queries_find_the_answering_line_first(friends: Memory) -> None:
     first = [answer in friends.recall(question, k=1)[0].line.text for question, answer in QUESTIONS.items()]
     assert sum(first) >= 7
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_context_holds_the_answer_with_its_day_and_speaker(friends: Memory, question: str) -> None:
+def test_a_context_contains_the_answer_with_its_day_and_speaker(friends: Memory, question: str) -> None:
     found = friends.context(question, 400)
     line = next(line for line in found.lines if QUESTIONS[question] in line.text)
     assert f"{line.speaker}: {line.text}" in found.text
@@ -139,7 +139,7 @@ def test_a_context_holds_the_answer_with_its_day_and_speaker(friends: Memory, qu
 
 
 @pytest.mark.parametrize("question", STRANGE)
-def test_what_was_never_spoken_of_puts_nothing_into_the_prompt(friends: Memory, question: str) -> None:
+def test_a_query_about_an_unknown_topic_has_an_empty_context(friends: Memory, question: str) -> None:
     assert friends.context(question).text == ""
 
 
@@ -156,9 +156,7 @@ def three(model: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.mark.parametrize("question", STRANGE)
-def test_in_a_bank_of_three_lines_the_best_of_them_is_not_good_enough_for_anything(
-    three: Memory, question: str
-) -> None:
+def test_unrelated_queries_to_a_bank_of_three_lines_have_an_empty_context(three: Memory, question: str) -> None:
     assert three.context(question).text == ""
 
 
@@ -170,7 +168,7 @@ def test_in_a_bank_of_three_lines_the_best_of_them_is_not_good_enough_for_anythi
         ("What colour is the kitchen going to be?", "yellow"),
     ],
 )
-def test_in_a_bank_of_three_lines_what_is_known_is_found(three: Memory, question: str, answer: str) -> None:
+def test_answers_are_found_in_a_bank_of_three_lines(three: Memory, question: str, answer: str) -> None:
     assert answer in three.context(question).text
 
 
@@ -182,13 +180,13 @@ def test_in_a_bank_of_three_lines_what_is_known_is_found(three: Memory, question
         ("Is a room of the house being decorated?", "yellow"),
     ],
 )
-def test_in_a_bank_of_three_lines_it_is_found_without_a_word_in_common(
+def test_answers_without_shared_words_are_found_in_a_bank_of_three_lines(
     three: Memory, question: str, answer: str
 ) -> None:
     assert answer in three.context(question).text
 
 
-def test_a_question_asked_again_is_no_answer_to_itself(model: Embedder, tmp_path: Path) -> None:
+def test_an_earlier_identical_question_is_not_an_answer(model: Embedder, tmp_path: Path) -> None:
     with Memory.open("asked", store=tmp_path, embedder=model, recipe="default") as memory:
         for text in ("I am allergic to peanuts.", "What is my dog called?", "We are painting the kitchen yellow."):
             memory.observe(text, speaker="Alice")
@@ -208,7 +206,7 @@ def test_a_question_asked_again_is_no_answer_to_itself(model: Embedder, tmp_path
         ("Did you know that my dog is called Biscuit?", "What is my dog called?"),
     ],
 )
-def test_what_only_begins_like_a_question_is_an_answer(
+def test_a_statement_that_begins_like_a_question_is_an_answer(
     model: Embedder, tmp_path: Path, text: str, question: str
 ) -> None:
     with Memory.open("told", store=tmp_path, embedder=model, recipe="default") as memory:
@@ -233,9 +231,7 @@ thanks"""
 
 
 @pytest.mark.parametrize("question", ["who is my climbing buddy?", "do I have any pets?", "what herb do I dislike?"])
-def test_a_question_asked_again_and_again_has_its_answer_every_time(
-    model: Embedder, tmp_path: Path, question: str
-) -> None:
+def test_a_repeated_question_finds_its_answer_every_time(model: Embedder, tmp_path: Path, question: str) -> None:
     with Memory.open("sam", store=tmp_path, embedder=model, recipe="default") as memory:
         for text in SAM.splitlines():
             memory.observe(text, speaker="Sam")
@@ -247,7 +243,7 @@ def test_a_question_asked_again_and_again_has_its_answer_every_time(
 
 
 @pytest.mark.parametrize("text", ["ok", "hello", "good night", "thank you so much!", "hm", "Nice!"])
-def test_small_talk_calls_for_nothing(model: Embedder, tmp_path: Path, text: str) -> None:
+def test_small_talk_has_an_empty_context(model: Embedder, tmp_path: Path, text: str) -> None:
     with Memory.open("sam", store=tmp_path, embedder=model, recipe="default") as memory:
         for line in SAM.splitlines():
             memory.observe(line, speaker="Sam")
@@ -270,9 +266,7 @@ CHINESE = (
 @pytest.mark.parametrize(
     ("question", "answer"), [("小猫叫什么名字", "汤圆"), ("妹妹去哪里读大学？", "成都"), ("我能吃花生吗", "过敏")]
 )
-def test_a_chinese_conversation_is_recalled_by_its_characters(
-    model: Embedder, tmp_path: Path, question: str, answer: str
-) -> None:
+def test_a_chinese_conversation_is_recalled(model: Embedder, tmp_path: Path, question: str, answer: str) -> None:
     with Memory.open("中文", store=tmp_path, embedder=model, recipe="default") as memory:
         for text in CHINESE:
             memory.observe(text, speaker="小明")
@@ -292,7 +286,7 @@ class Down:
         raise EmbedderUnavailable("the server is away")
 
 
-def test_while_the_embedder_is_down_lines_are_kept_and_found_by_their_words(tmp_path: Path) -> None:
+def test_lines_are_stored_and_found_by_keyword_while_the_embedder_is_down(tmp_path: Path) -> None:
     with Memory.open("friends", store=tmp_path, embedder=Down(), recipe="default") as memory:
         kept = memory.observe_many(said(TALK))
         assert memory.stats().pending == len(kept)
@@ -300,7 +294,7 @@ def test_while_the_embedder_is_down_lines_are_kept_and_found_by_their_words(tmp_
         assert "greyhound" in memory.recall("greyhound from the shelter", k=1)[0].line.text
 
 
-def test_once_it_is_back_reindexing_gives_every_line_its_vector(model: Embedder, tmp_path: Path) -> None:
+def test_reindexing_embeds_all_lines_once_the_embedder_is_back(model: Embedder, tmp_path: Path) -> None:
     with Memory.open("friends", store=tmp_path, embedder=Down(), recipe="default") as memory:
         memory.observe_many(said(TALK))
     with Memory.open("friends", store=tmp_path, embedder=model, recipe="default") as memory:
@@ -310,7 +304,7 @@ def test_once_it_is_back_reindexing_gives_every_line_its_vector(model: Embedder,
         assert np.isfinite(found.cosine).all()
 
 
-def test_another_models_vectors_are_never_compared(friends: Memory) -> None:
+def test_vectors_of_another_model_are_never_compared(friends: Memory) -> None:
     other = Memory("friends", friends.store, HashEmbedder(), friends.recipe)
     found, _ = other.reader.find_candidates(Query("Which instrument does Nora play?"))
     assert np.isnan(found.cosine).all()

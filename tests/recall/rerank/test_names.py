@@ -73,21 +73,21 @@ def seqs(hits: Sequence[Hit]) -> list[int]:
         ("st:cross-encoder/ms-marco-MiniLM-L6-v2", CrossEncoder),
     ],
 )
-def test_each_reranker_has_a_name(name: str, kind: type) -> None:
+def test_each_reranker_can_be_opened_by_name(name: str, kind: type) -> None:
     assert isinstance(open_reranker(name), kind)
 
 
-def test_a_model_is_opened_once_however_often_it_is_named() -> None:
+def test_a_model_is_opened_once() -> None:
     assert open_reranker("em:minilm") is open_reranker("em:minilm")
 
 
-def test_a_reranker_is_taken_as_it_is_and_no_name_is_no_reranker() -> None:
+def test_a_reranker_object_is_returned_and_an_empty_name_means_none() -> None:
     given = Backwards()
     assert open_reranker(given) is given
     assert (open_reranker("none"), open_reranker("")) == (None, None)
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones(memory: Memory) -> None:
+def test_an_unknown_reranker_is_rejected_with_the_known_ones(memory: Memory) -> None:
     known = "expected one of none, keywords, mmr, recency_importance, verdict, em:EMBEDDER, st:NAME"
     for call in (memory.recall, memory.context):
         with pytest.raises(ConfigError, match=f"invalid reranker 'best': {known}"):
@@ -95,12 +95,12 @@ def test_an_unknown_name_is_refused_with_the_known_ones(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("given", [5, object()])
-def test_an_object_that_can_not_rerank_is_refused(given: Any) -> None:
+def test_an_object_that_can_not_rerank_is_rejected(given: Any) -> None:
     with pytest.raises(BadInput, match=r"it has no rerank\(query, hits\)"):
         open_reranker(given)
 
 
-def test_the_hits_are_chosen_by_the_reranker_from_more_of_them(memory: Memory) -> None:
+def test_the_reranker_chooses_from_more_hits_than_requested(memory: Memory) -> None:
     plain = memory.recall("When does the ferry sail?", 8)
     backwards = Backwards()
     found = memory.recall("When does the ferry sail?", 2, rerank=backwards)
@@ -117,7 +117,7 @@ def test_a_context_is_filled_in_the_order_of_the_reranker(memory: Memory) -> Non
     assert seqs(other.hits)[0] == seqs(memory.recall("ferry", 50))[-1]
 
 
-def test_a_recipe_may_name_its_reranker_and_a_query_another_one(memory: Memory) -> None:
+def test_a_query_can_override_the_reranker_of_the_recipe(memory: Memory) -> None:
     plain = memory.recall("When does the ferry sail?", 8)
     memory.recipe = Default(rerank=Backwards())
     assert seqs(memory.recall("When does the ferry sail?", 8)) == seqs(plain)[::-1]
