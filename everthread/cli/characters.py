@@ -1,4 +1,4 @@
-"""`everthread characters`: list, write, edit, import and export the characters of the library."""
+"""`everthread characters`: lists, creates, edits, imports and exports the characters of the library."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ OPTIONS = {
 
 def text_options(command: Command) -> Command:
     """Add an option for each text of a character."""
-    for name, words in reversed(OPTIONS.items()):
-        command = click.option(f"--{name}", metavar="TEXT", help=words)(command)
+    for name, meaning in reversed(OPTIONS.items()):
+        command = click.option(f"--{name}", metavar="TEXT", help=meaning)(command)
     return command
 
 
@@ -48,9 +48,9 @@ def characters(ctx: click.Context) -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """List the characters."""
-    found = character_library.list_names()
-    none = "there are no characters yet; make one with: everthread characters new NAME"
-    show_json(found) if as_json else click.echo("\n".join(found) or none)
+    names = character_library.list_names()
+    if_empty = "there are no characters yet; create one with: everthread characters new NAME"
+    show_json(names) if as_json else click.echo("\n".join(names) or if_empty)
 
 
 @characters.command()
@@ -67,7 +67,7 @@ def show(name: str, as_json: bool) -> None:
 @json_option
 def new(name: str, as_json: bool, **texts: str | None) -> None:
     """Create a character. {{char}} and {{user}} are replaced by the names in every text."""
-    character = Character(name, **_given(texts))
+    character = Character(name, **_drop_missing(texts))
     character_library.save(character)
     _show(character, as_json)
 
@@ -78,8 +78,8 @@ def new(name: str, as_json: bool, **texts: str | None) -> None:
 @json_option
 def import_(files: tuple[Path, ...], force: bool, as_json: bool) -> None:
     """Import characters from card FILES, JSON or PNG (V1, V2, V3). If one file is invalid, none is imported."""
-    done = [character.name for character in character_library.add_all(files, force=force)]
-    show_json(done) if as_json else click.echo("\n".join(done))
+    imported = [character.name for character in character_library.add_all(files, force=force)]
+    show_json(imported) if as_json else click.echo("\n".join(imported))
 
 
 @characters.command("export")
@@ -112,13 +112,13 @@ def export_(name: str, file: Path, version: str, picture: Path | None, force: bo
 @json_option
 def edit(name: str, picture: Path | None, as_json: bool, **texts: str | None) -> None:
     """Change a character. Texts that are not given stay; an empty TEXT removes one."""
-    changes = _given(texts)
+    changes = _drop_missing(texts)
     if not changes and picture is None:
-        raise BadInput(f"nothing is given to be changed; give --{', --'.join((*OPTIONS, 'picture'))}")
+        raise BadInput(f"there is nothing to change; give one of --{', --'.join((*OPTIONS, 'picture'))}")
     file = character_library.get_file(name)
     character = character_library.load(name).with_changes(**changes)
-    if character.name != name:  # by hand
-        raise BadInput(f"{file} holds {character.name!r} by now; import it as that, and remove {name!r}")
+    if character.name != name:  # renamed by hand in the file
+        raise BadInput(f"{file} now holds {character.name!r}; import it under that name, and remove {name!r}")
     character_library.save(character, picture=picture, force=True)
     _show(character, as_json)
 
@@ -131,14 +131,14 @@ def remove_(name: str, yes: bool, as_json: bool) -> None:
     """Remove a character permanently. Its banks stay; `everthread forget` removes them."""
     character_library.get_file(name)
     if as_json and not yes:
-        raise BadInput(f"with --json nothing is asked; give --yes, too, to remove {name!r} for good")
+        raise BadInput(f"with --json there is no confirmation; give --yes as well, to remove {name!r} for good")
     if not yes:
         confirm(f"Remove {name!r} for good?")
     character_library.remove(name)
     show_json({"removed": name}) if as_json else click.echo(f"removed: {name}")
 
 
-def _given(texts: dict[str, str | None]) -> dict[str, Any]:
+def _drop_missing(texts: dict[str, str | None]) -> dict[str, Any]:
     """Return the options that were given."""
     return {name: text for name, text in texts.items() if text is not None}
 

@@ -94,7 +94,7 @@ def chat(
     {"command": …, "answer": …}. If a goodbye is answered with the question whether to remember the conversation, the
     answer is {"reply": …, "question": …, "remembered": …}, and the next line answers it. An error gives {"error": …},
     with the part of the "reply" that was received and stored, and the conversation continues. Only /quit and the end of
-    the input end it: a line that says quit is stored like any other.
+    the input end it; a line that says quit is stored like any other.
     """
     for name, what in (("speaker", "your name"), ("session", "its name")):
         _check(f"--{name}", values[name], what)
@@ -102,18 +102,18 @@ def chat(
         raise BadInput("--remember is saved with the bank, and --incognito writes nothing; leave out one of them")
     sampling = Sampling(**{each.name: values.pop(each.name) for each in fields(Sampling)})
     given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
-    asked = {} if offers is None else {"offers": str(offers).lower()}
-    given |= {"options": {**ctx.obj["options"], **options, **asked}, "scribe": scribe_model, "banks": banks}
+    offers_option = {} if offers is None else {"offers": str(offers).lower()}
+    given |= {"options": {**ctx.obj["options"], **options, **offers_option}, "scribe": scribe_model, "banks": banks}
     if len(character) > 1:
-        _scene(bank, character, given, values, as_json)
+        _run_group_chat(bank, character, given, values, as_json)
         return
     if character and not values["incognito"]:
         bank = choose_bank(bank, character[0], given["store"], asks=sys.stdin.isatty() and not as_json)
-    with open_chat(bank, character[0] if character else None, given, **values) as (conversation, keeps):
+    with open_chat(bank, character[0] if character else None, given, **values) as (conversation, can_save):
         if as_json:
-            run_json(conversation, keeps)
+            run_json(conversation, can_save)
         else:
-            ChatRepl(conversation, can_save=keeps).run()
+            ChatRepl(conversation, can_save=can_save).run()
 
 
 @contextmanager
@@ -131,8 +131,8 @@ def open_chat(
     """Open a conversation; yield it, and whether anything can be saved. Incognito, a bank that doesn't exist is not
     created."""
     with ExitStack() as stack:
-        there = _bank_exists(given["store"], bank, character)
-        if incognito and not there:
+        exists = _bank_exists(given["store"], bank, character)
+        if incognito and not exists:
             given = {**given, "store": stack.enter_context(TemporaryDirectory())}
         private = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # before the first line
         conversation = stack.enter_context(
@@ -145,43 +145,44 @@ def open_chat(
             conversation.character = conversation.character  # saves it as the bank's own
         if speaker is not None and speaker != conversation.character.person:
             conversation.edit_character(person=speaker)
-        yield conversation, there or not incognito
+        yield conversation, exists or not incognito
 
 
 def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
-    """Return the bank to talk in with a character.
+    """Return the bank for a conversation with a character.
 
     If the bank holds another character's memories, ask whether this one takes its place or gets its own bank; without a
     terminal, it takes its place, and a line on standard error reports that.
     """
-    with suppress(LookupError), closing(factory.open_store(store, create=False)) as found:
-        if found.exists(bank) and found.corpus_stats(bank).lines:
-            settings = found.settings(bank)
+    with suppress(LookupError), closing(factory.open_store(store, create=False)) as opened:
+        if opened.exists(bank) and opened.corpus_stats(bank).lines:
+            settings = opened.settings(bank)
             now, name = open_character(None, settings).name, open_character(character, settings).name
-            return bank if now == name else _chosen(bank, now, name, asks)
+            return bank if now == name else _ask_for_bank(bank, now, name, asks)
     return bank
 
 
-def _chosen(bank: str, now: str, name: str, asks: bool) -> str:
-    own, held = character_bank(bank, now, name), f"bank {bank!r} holds what {now} remembers"
+def _ask_for_bank(bank: str, now: str, name: str, asks: bool) -> str:
+    own = character_bank(bank, now, name)
     if not asks:
-        click.echo(f"({held}; {name} takes {now}'s place. --bank {own} would be a bank of its own)", err=True)
+        notice = f"bank {bank!r} holds {now}'s memories, which {name} takes over"
+        click.echo(f"({notice}; for a separate bank, give --bank {own})", err=True)
         return bank
-    click.echo(f"{held[0].upper()}{held[1:]}. Where do you want to talk with {name}?", err=True)
-    click.echo(f"  own   in a bank of its own, {own}", err=True)
-    click.echo(f"  this  in this bank, where {name} takes {now}'s place and knows everything said there", err=True)
+    click.echo(f"Bank {bank!r} holds {now}'s memories. Where do you want to talk with {name}?", err=True)
+    click.echo(f"  own   in a separate bank, {own}", err=True)
+    click.echo(f"  this  in this bank, where {name} replaces {now} and remembers everything said there", err=True)
     return own if click.prompt("Answer", type=click.Choice(["own", "this"]), err=True) == "own" else bank
 
 
 def character_bank(bank: str, now: str, name: str) -> str:
     """Return the name of a character's own bank: laura/captain-vey, next to laura or laura/ever."""
-    below, beside = ("/" + re.sub(r"[\s/]+", "-", each.lower()) for each in (name, now))
-    return bank.removesuffix(beside) + below
+    new, old = ("/" + re.sub(r"[\s/]+", "-", each.lower()) for each in (name, now))
+    return bank.removesuffix(old) + new
 
 
 def _check(option: str, value: str | None, what: str) -> None:
     if value is not None and not value.strip():
-        raise BadInput(f"{option} {value!r} is blank; give {what}, or leave it out")
+        raise BadInput(f"{option} {value!r} is blank; give {what}, or leave the option out")
     if value is not None and len(value) > MAX_NAME_CHARS:
         raise BadInput(f"{option} has {len(value):,} characters; at most {MAX_NAME_CHARS} are allowed")
 
@@ -189,29 +190,29 @@ def _check(option: str, value: str | None, what: str) -> None:
 def _bank_exists(store: str | Path | None, bank: str, character: str | None) -> bool:
     """Return whether a bank exists, without creating it. Raises NotFound for an unknown character, so that a mistyped
     name creates no bank."""
-    there = False
-    with suppress(LookupError), closing(factory.open_store(store, create=False)) as found:
-        there = found.exists(bank)
-    if character is not None and not there:
+    exists = False
+    with suppress(LookupError), closing(factory.open_store(store, create=False)) as opened:
+        exists = opened.exists(bank)
+    if character is not None and not exists:
         open_character(character, {})
-    return there
+    return exists
 
 
-def run_json(conversation: Chat, keeps: bool) -> None:
+def run_json(conversation: Chat, can_save: bool) -> None:
     """Answer each line of standard input with one JSON object on a line."""
     written: list[str] = []
-    talk = ChatRepl(conversation, _no_input, written.append, can_save=keeps, interactive=False)
+    repl = ChatRepl(conversation, _no_input, written.append, can_save=can_save, interactive=False)
     for raw in filter(None, map(bytes.strip, sys.stdin.buffer)):
         if raw.lower() == b"/quit":
             return
         written.clear()
         try:
-            said = decode_utf8(raw).strip()
-            if is_command(said):
-                last = talk.run_command(said)
-                answer = {"command": said, "answer": "".join(written) + last}
+            text = decode_utf8(raw).strip()
+            if is_command(text):
+                result = repl.run_command(text)
+                answer = {"command": text, "answer": "".join(written) + result}
             else:
-                answer = build_answer(conversation, conversation.reply(unescape(said)))
+                answer = build_answer(conversation, conversation.reply(unescape(text)))
         except EverthreadError as error:
             answer = {"error": str(error)}
         click.echo(to_json(answer))
@@ -226,27 +227,27 @@ def build_answer(conversation: Chat, reply: Reply) -> dict[str, Any]:
         return {**failure, "reply": reply.text, "partial": True} if reply.line else failure
     if reply.ending is not None:
         return {"reply": text, "question": reply.ending.question or None, "remembered": reply.ending.remembered}
-    said = text if conversation.llm is not None else None
-    return {**to_jsonable(reply.context), "reply": said, "partial": reply.partial, "refused": reply.refused}
+    shown = text if conversation.llm is not None else None
+    return {**to_jsonable(reply.context), "reply": shown, "partial": reply.partial, "refused": reply.refused}
 
 
 def _no_input(question: str) -> str:
     raise EOFError  # there is no terminal to ask at
 
 
-def _scene(bank: str, names: tuple[str, ...], given: dict[str, Any], values: dict[str, Any], as_json: bool) -> None:
+def _run_group_chat(
+    bank: str, names: tuple[str, ...], given: dict[str, Any], values: dict[str, Any], as_json: bool
+) -> None:
     if as_json:
-        raise BadInput("--json goes with one character; give --character once, or leave out --json")
+        raise BadInput("--json works with one character only; give --character once, or leave out --json")
     called = [
         character_library.load(name).name if Path(name).suffix.lower() in CARD_SUFFIXES else name for name in names
     ]
-    if twice := [name for name in called if called.count(name) > 1]:
-        raise BadInput(f"{twice[0]!r} can't be there twice; give each --character once")
+    if repeated := [name for name in called if called.count(name) > 1]:
+        raise BadInput(f"{repeated[0]!r} is given twice; give each --character once")
     banks = [f"{bank}/{own}" for own in called]
-    for own, name in zip(banks, names, strict=True):
-        _bank_exists(
-            given["store"], own, name
-        )  # or the first would have a bank by the time that the second isn't found
+    for own, name in zip(banks, names, strict=True):  # check all characters before the first bank is created
+        _bank_exists(given["store"], own, name)
     with ExitStack() as stack:
         chats = [
             stack.enter_context(open_chat(own, name, given, **values))[0]

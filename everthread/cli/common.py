@@ -39,8 +39,8 @@ EXTRAS = {"db": "postgres", "serve": "server"}  # command -> the extra that it n
 class Group(click.Group):
     """Reports errors in one line on standard error, with an exit status and without a traceback.
 
-    With --json, a command also prints {"error": …}. LAZY_COMMANDS are imported when they are called, so that the others
-    start faster.
+    With --json, a command also prints {"error": …}. LAZY_COMMANDS are imported only when they are called, so that the
+    others start faster.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -60,13 +60,13 @@ class Group(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # characters that the terminal can't encode
-        asked = JSON_OPTION in args_before_double_dash(args)
+        as_json = JSON_OPTION in args_before_double_dash(args)
         try:
             ctx = super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
-            print_json_error(error.format_message(), asked)
+            print_json_error(error.format_message(), as_json)
             raise
-        ctx.meta[META_AS_JSON] = asked
+        ctx.meta[META_AS_JSON] = as_json
         return ctx
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -82,7 +82,7 @@ class Group(click.Group):
             fail(ctx, error.render(to_flag), 2 if isinstance(error, BadInput | ConfigError) else 1)
         except KeyboardInterrupt:
             click.echo(err=True)
-            fail(ctx, "interrupted; what was stored stays, and the same command does the rest", 130)
+            fail(ctx, "interrupted; what was stored so far remains, and the same command completes the rest", 130)
         except BrokenPipeError:
             raise  # the reader closed the pipe; click exits quietly
         except OSError as error:
@@ -90,7 +90,7 @@ class Group(click.Group):
                 fail(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
             with suppress(OSError, ValueError):  # else flushing fails again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            fail(ctx, f"the output can't be written ({error.strerror}); make room, or send it elsewhere", 1)
+            fail(ctx, f"the output can't be written ({error.strerror}); make room, or redirect it elsewhere", 1)
 
     def explain_misplaced_option(self, ctx: click.Context, error: click.ClickException) -> click.ClickException:
         """Explain an unknown option that belongs before the command; return other errors unchanged."""
@@ -104,14 +104,16 @@ class Group(click.Group):
 
 def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Command:
     """Build the placeholder for a command whose packages are not installed; it explains how to install them."""
-    needed = f"needs an extra: {extra_command(EXTRAS.get(name, name))}"
+    remedy = f"needs an extra: {extra_command(EXTRAS.get(name, name))}"
 
     def refuse(arguments: tuple[str, ...]) -> None:
-        raise ConfigError(f"{name} {needed} ({error})")
+        raise ConfigError(f"{name} {remedy} ({error})")
 
-    everything = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
-    taken = {"ignore_unknown_options": True}
-    return click.Command(name, callback=refuse, params=[everything], help=f"N{needed[1:]}", context_settings=taken)
+    any_arguments = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True}
+    return click.Command(
+        name, callback=refuse, params=[any_arguments], help=f"N{remedy[1:]}", context_settings=settings
+    )
 
 
 def to_flag(option: str) -> str:
@@ -132,23 +134,23 @@ def args_before_double_dash(arguments: Sequence[str]) -> Sequence[str]:
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
-def print_json_error(words: str, as_json: bool) -> None:
-    """Print an error as JSON on standard output, if JSON was asked for."""
+def print_json_error(message: str, as_json: bool) -> None:
+    """Print an error as JSON on standard output, if JSON was requested."""
     if as_json:
-        click.echo(to_json({"error": words}))
+        click.echo(to_json({"error": message}))
 
 
-def fail(ctx: click.Context, words: str, status: int) -> NoReturn:
-    print_json_error(words, ctx.meta[META_AS_JSON])
-    click.echo(f"everthread: {escape_control_chars(words)}", err=True)
+def fail(ctx: click.Context, message: str, status: int) -> NoReturn:
+    print_json_error(message, ctx.meta[META_AS_JSON])
+    click.echo(f"everthread: {escape_control_chars(message)}", err=True)
     ctx.exit(status)
 
 
 def confirm(question: str) -> None:
-    """Ask whether to go on, and abort unless the answer is yes.
+    """Ask for confirmation, and abort unless the answer is yes.
 
     Raises:
-        BadInput: where no terminal can answer, with the option that does without.
+        BadInput: there is no terminal to ask at; the message names --yes.
     """
     try:
         if click.confirm(question, err=True):
@@ -156,7 +158,7 @@ def confirm(question: str) -> None:
     except click.Abort:
         click.echo(err=True)  # ends the question's line
         if not sys.stdin.isatty():
-            raise BadInput("no terminal to confirm at; give --yes to go on without a question") from None
+            raise BadInput("no terminal to confirm at; give --yes to continue without confirmation") from None
     raise click.Abort
 
 
@@ -175,17 +177,17 @@ def set_option(command: Command) -> Command:
         "options",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=_named,
+        callback=_parse_pairs,
         help="Set an option of the recipe; `everthread recipes NAME` lists them. Repeatable.",
     )(command)
 
 
-def _named(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+def _parse_pairs(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Parse NAME=VALUE arguments."""
-    pairs = [each.partition("=") for each in given]
-    for said, (name, equals, _) in zip(given, pairs, strict=True):
+    pairs = [value.partition("=") for value in values]
+    for value, (name, equals, _) in zip(values, pairs, strict=True):
         if not equals or not name.strip():
-            raise click.BadParameter(f"{said!r} is not of the form NAME=VALUE; write it like threshold=0.3")
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE; write it like threshold=0.3")
     return {name.strip(): value for name, _, value in pairs}
 
 
@@ -218,12 +220,12 @@ def parse_time(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        at = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise BadInput(
             f"invalid time: got {text!r}, expected a time like 2024-05-01 or 2024-05-01T18:30+02:00"
         ) from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def build_filter(values: dict[str, Any]) -> Filter:
@@ -248,7 +250,7 @@ def build_filter(values: dict[str, Any]) -> Filter:
 
 
 def to_jsonable(value: Any) -> Any:
-    """Convert dataclasses and times to what JSON can hold."""
+    """Convert dataclasses and times to values that JSON can represent."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {name: to_jsonable(each) for name, each in _fields(value).items()}
     if isinstance(value, list | tuple):
@@ -259,17 +261,17 @@ def to_jsonable(value: Any) -> Any:
 
 
 def _fields(value: Any) -> dict[str, object]:
-    """Return the fields of a dataclass as JSON names them: a hit has a line or a unit, a context both."""
-    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    """Return the fields of a dataclass under their names in JSON: a hit has a line or a unit, a context both."""
+    values = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, FoundUnit):
-        return {**_fields(found.pop("unit")), **found}
+        return {**_fields(values.pop("unit")), **values}
     if isinstance(value, Hit):
-        source = found.pop("source")
-        return {"line" if value.kind == "line" else "unit": source, **found, "kind": value.kind}
+        source = values.pop("source")
+        return {"line" if value.kind == "line" else "unit": source, **values, "kind": value.kind}
     if isinstance(value, Context):
-        del found["sources"]
-        return {**found, "lines": value.lines, "units": value.units}
-    return found
+        del values["sources"]
+        return {**values, "lines": value.lines, "units": value.units}
+    return values
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -287,13 +289,13 @@ def show_json(value: Any) -> None:
 
 
 def render_line(line: Line) -> str:
-    gone = "(retracted) " if line.retracted_at else ""
-    return escape_control_chars(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {gone}{format_line(line)}")
+    mark = "(retracted) " if line.retracted_at else ""
+    return escape_control_chars(f"{line.seq:>6}  {line.said_at:%Y-%m-%d %H:%M}  {mark}{format_line(line)}")
 
 
 def render_hit(hit: Hit, signals: bool) -> str:
-    place = f" in {hit.bank}" if hit.bank else ""
-    text = f"{hit.relevance:4.0%}  {format_heading(hit.source)} #{hit.seq}{place}\n"
+    bank = f" in {hit.bank}" if hit.bank else ""
+    text = f"{hit.relevance:4.0%}  {format_heading(hit.source)} #{hit.seq}{bank}\n"
     rows = (f"{'>' if source == hit.source else ' '} {format_line(source)}" for source in hit.passage or [hit.source])
     text += "\n".join(f"    {row}".replace("\n", "\n    ") for row in rows)
     if signals:

@@ -83,8 +83,8 @@ def index(url: str, as_json: bool) -> None:
     """Create the missing indexes of large banks, which a role bound to one bank at a time can't create."""
     _open_database(url)
     with closing(PostgresStore(url)) as store:
-        made = sum(store.build_indexes(bank) for bank in store.banks())
-    _show({"indexes": made}, as_json, f"indexes made: {made}")
+        created = sum(store.build_indexes(bank) for bank in store.banks())
+    _show({"indexes": created}, as_json, f"indexes created: {created}")
 
 
 @db.command()
@@ -93,7 +93,7 @@ def index(url: str, as_json: bool) -> None:
 def scrub(url: str, as_json: bool) -> None:
     """Rewrite the tables, so that nothing forgotten remains in the database files.
 
-    All other connections wait meanwhile, and there must be room for a second copy of the largest table. Forgotten text
+    All other connections wait, and there must be room for a second copy of the largest table. Forgotten text
     may remain in the write-ahead log, replicas, backups and the server's log until they are removed.
     """
     server = _open_database(url)
@@ -108,7 +108,7 @@ def _open_database(url: str) -> Database:
     server = Database(url)
     with server.dedicated_connection() as connection:
         if schema.version(connection) == 0:
-            raise StoreUnavailable(f"{server.display_url} has no tables yet; make them with: everthread db init URL")
+            raise StoreUnavailable(f"{server.display_url} has no tables yet; create them with: everthread db init URL")
     return server
 
 

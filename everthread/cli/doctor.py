@@ -1,7 +1,7 @@
 """Diagnostics: checks the installation, the configuration, the models and the banks.
 
-It repairs nothing that it finds. But a check opens each bank, which, as always, migrates one of an earlier version and
-completes an erasure that was interrupted.
+It repairs nothing. But it opens each bank, and opening always migrates a bank of an earlier version and completes an
+interrupted erasure.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _installed(package: str) -> Finding:
 
 
 def _recipe() -> Finding:
-    """Open the recipe of banks that keep none, with the options that the configuration sets."""
+    """Open the configured recipe, which banks without a saved one use."""
     try:
         return Finding("recipe", True, factory.open_recipe().name)
     except EverthreadError as error:
@@ -64,40 +64,42 @@ def _recipe() -> Finding:
 def _model(name: str | None) -> Finding:
     try:
         model = factory.open_embedder(name)
-        said = shapes.embed_texts(model, ["I adopted a kitten.", "The invoice is overdue."])
-        near, far = shapes.max_cosines(said, shapes.embed_question(model, "my new cat"))
+        vectors = shapes.embed_texts(model, ["I adopted a kitten.", "The invoice is overdue."])
+        near, far = shapes.max_cosines(vectors, shapes.embed_question(model, "my new cat"))
     except EverthreadError as error:
         return Finding("embedder", False, str(error))
     return Finding("embedder", bool(np.isfinite(near + far)), f"{model.name} answers")
 
 
 def _language_model() -> Finding:
-    """Check which model a chat would use. To have none is no fault: a chat then shows what it remembers."""
+    """Check which model a chat would use. Having none is no fault: a chat then shows memories instead of replies."""
     try:
         model = factory.open_llm()
     except EverthreadError as error:
         return Finding("language model", False, str(error))
     return Finding(
-        "language model", True, f"{model.name}, which was not asked" if model else "none; see everthread chat --help"
+        "language model",
+        True,
+        f"{model.name} (configured; no request was sent)" if model else "none; see everthread chat --help",
     )
 
 
 def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     try:
-        kept = factory.open_store(store, create=False)
-        there = kept.banks()
-        if missing := sorted(set(names) - set(there)):
+        opened = factory.open_store(store, create=False)
+        stored = opened.banks()
+        if missing := sorted(set(names) - set(stored)):
             raise NotFound(f"there is no bank {missing[0]!r}")
     except EverthreadError as error:  # no banks yet is no fault, unless one was named
         yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
         return
-    if isinstance(kept, SQLiteStore):
-        for path in find_orphan_logs(kept.folder):
+    if isinstance(opened, SQLiteStore):
+        for path in find_orphan_logs(opened.folder):
             yield Finding("log", False, f"{path} belongs to no bank and may hold text of a forgotten one; remove it")
-    for bank in names or there:
+    for bank in names or stored:
         try:
-            wrong = kept.check(bank)
+            faults = opened.check(bank)
         except EverthreadError as error:
-            wrong = [str(error)]
-        yield Finding(f"bank {bank}", not wrong, "; ".join(wrong) or "sound")
-    kept.close()
+            faults = [str(error)]
+        yield Finding(f"bank {bank}", not faults, "; ".join(faults) or "sound")
+    opened.close()

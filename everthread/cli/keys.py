@@ -47,7 +47,7 @@ def new(ctx: click.Context, /, name: str, bank: tuple[str, ...], may: tuple[str,
         show_json({"name": name, "key": secret, "banks": created.banks, "may": created.verbs})
         return
     click.echo(secret)
-    click.echo(f"That is the key; it is not shown again. {_scope(created)}", err=True)
+    click.echo(f"This is the key; it is not shown again. {_scope(created)}", err=True)
 
 
 @keys.command("list")
@@ -62,9 +62,9 @@ def list_(ctx: click.Context, /, as_json: bool) -> None:
         return
     for key in found:
         used = f"last used {key.used_on}" if key.used_on else "never used"
-        click.echo(escape_control_chars(f"{key.name:<20} made {key.made_on}, {used}. {_scope(key)}"))
+        click.echo(escape_control_chars(f"{key.name:<20} created {key.made_on}, {used}. {_scope(key)}"))
     if not found:
-        click.echo("There are no keys; make one with: everthread keys new phone")
+        click.echo("There are no keys; create one with: everthread keys new phone")
 
 
 @keys.command()

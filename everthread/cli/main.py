@@ -89,9 +89,9 @@ def open_store(ctx: click.Context, /, bank: str, create: bool = False) -> Iterat
     store = factory.open_store(ctx.obj["store"], create)
     try:
         if not create and not store.exists(bank):
-            there = store.banks()
-            more = " …" if len(there) > MAX_LISTED_BANKS else ""
-            known = f"there are {', '.join(there[:MAX_LISTED_BANKS])}{more}" if there else "there are none yet"
+            names = store.banks()
+            more = " …" if len(names) > MAX_LISTED_BANKS else ""
+            known = f"there are {', '.join(names[:MAX_LISTED_BANKS])}{more}" if names else "there are no banks yet"
             raise NotFound(f"there is no bank {bank!r}; {known}")
         yield store
     finally:
@@ -119,21 +119,21 @@ def open_memory(ctx: click.Context, /, bank: str, create: bool = False) -> Itera
 @json_option
 @click.pass_context
 def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as_json: bool, **values: Any) -> None:
-    """Store one line. TEXT - reads it from standard input.
+    """Store one line. If TEXT is -, the line is read from standard input.
 
     A line whose key is already known is not stored again; the stored one is shown, with "already_known". If that line
     was retracted, the new one is stored and takes over its key.
     """
-    said, at = read_stdin() if text == "-" else text, parse_time(said_at)
+    text, at = read_stdin() if text == "-" else text, parse_time(said_at)
     with open_memory(ctx, bank, create=True) as memory:
         last = memory.store.corpus_stats(bank).last_seq
-        line = memory.observe(said, said_at=at, **values)
+        line = memory.observe(text, said_at=at, **values)
     known = line.seq <= last
     if as_json:
         show_json({**to_jsonable(line), "already_known": known})
         return
     if known:
-        click.echo(f"already known as line {line.seq}; nothing was kept")
+        click.echo(f"already known as line {line.seq}; nothing was stored")
     click.echo(render_line(line))
 
 
@@ -163,21 +163,21 @@ def import_(
     tz: str | None,
     as_json: bool,
 ) -> None:
-    """Store a file of conversations, with their dates. FILE - reads standard input.
+    """Store a file of conversations, with their dates. If FILE is -, standard input is read.
 
     The whole file is checked before the first line is stored. Importing it again adds only new lines, and completes an
     import that was interrupted. A bank's own export adds nothing to it.
     """
-    at = None if tz is None else parse_zone(tz)
+    zone = None if tz is None else parse_zone(tz)
     with spool_input(file) as path:
-        counts = import_file(ctx, path, bank, form, only=only, assistant=assistant, tz=at)
+        counts = import_file(ctx, path, bank, form, only=only, assistant=assistant, tz=zone)
     if as_json:
         show_json({"bank": bank, **counts})
         return
-    gone = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
+    retracted = f" and {counts['retracted']} retracted" if counts["retracted"] else ""
     click.echo(
         f"{counts['added']} of {pluralize(counts['read'], 'line')} {'was' if counts['read'] == 1 else 'were'} new; "
-        f"{bank} has {counts['lines']} now{gone}{importing.format_skipped(counts['skipped'])}"
+        f"{bank} has {counts['lines']} now{retracted}{importing.format_skipped(counts['skipped'])}"
     )
 
 
@@ -239,26 +239,26 @@ def recall(
         if as_json:
             show_json(hits)
             return
-        asked = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
-        relevant = any(each.context(query, where=chosen, as_of=at) for each in asked)
+        searched = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
+        relevant = any(each.context(query, where=chosen, as_of=at) for each in searched)
         rows = [render_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, chosen, at is not None)]
     click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
     if hits and not relevant:
-        click.echo("(nothing here seems relevant, so a context would be empty; these lines come nearest)", err=True)
+        click.echo("(nothing seems relevant, so a context would be empty; these are the nearest lines)", err=True)
 
 
 def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> str:
     """Return why there are no hits."""
     if not query.strip():
-        return "nothing was asked"
+        return "the query is blank"
     if chosen.category is not None:
-        return f"no summary that fits has this category; {list_categories(memory)}"
+        return f"no matching summary has this category; {list_categories(memory)}"
     if dated or chosen != Filter():
-        return "no line fits these filters"
+        return "no line matches these filters"
     if not (lines := memory.stats().lines):
-        return "nothing is remembered here yet"
+        return "the bank remembers nothing yet"
     kinds = " and ".join(memory.recipe.kinds)
-    return f"no {kinds} was found by the recipe {memory.recipe.name}; lines the bank holds: {lines}"
+    return f"the recipe {memory.recipe.name} found no {kinds} among the bank's {pluralize(lines, 'line')}"
 
 
 def list_categories(memory: Memory) -> str:
@@ -353,7 +353,7 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
     """
     texts = general_knowledge.split_paragraphs(read_text(file))
     if not texts:
-        raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts with blank rows between them")
+        raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts separated by blank lines")
     with open_memory(ctx, bank, create=True) as memory:
         new = general_knowledge.add_knowledge(memory, texts)
         held = len(memory.units(general_knowledge.KIND, only_current=True))
@@ -369,7 +369,7 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
-    """List the sessions of a bank, as --session of `lines`, `recall` and `forget` expects them."""
+    """List the sessions of a bank, whose names `lines`, `recall` and `forget` take as --session."""
     with open_memory(ctx, bank) as memory:
         found = memory.sessions()
     if as_json:
@@ -388,7 +388,7 @@ def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
 @click.argument("kind", required=False)
 @bank_option
 @click.option("--current", is_flag=True, help="Leave out superseded units.")
-@click.option("--category", help="Only of this category.")
+@click.option("--category", help="Only units of this category.")
 @json_option
 @click.pass_context
 def units(
@@ -402,11 +402,11 @@ def units(
         show_json(found)
         return
     if not found:
-        click.echo("nothing has been written of these lines yet" if category is None else f"nothing; {known}")
+        click.echo("no units have been derived from the lines yet" if category is None else f"nothing; {known}")
     for unit in found:
-        of = f", {unit.category}" if unit.category else ""
+        category_text = f", {unit.category}" if unit.category else ""
         span = f"lines {unit.first_seq} to {unit.last_seq}" if unit.last_seq else "no line"
-        click.echo(escape_control_chars(f"{unit.kind} {unit.id}{of}, of {span}"))
+        click.echo(escape_control_chars(f"{unit.kind} {unit.id}{category_text}, of {span}"))
         click.echo(escape_control_chars(indent(unit.text, "  ")))
 
 
@@ -473,19 +473,21 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
     phrases = {
         "seq": "line {}",
         "session": "session {!r}",
-        "speaker": "all that {!r} said",
+        "speaker": "everything that {!r} said",
         "unit": "{0[0]} {0[1]}",
         "everything": "everything",
     }
     given = {name: value for name, value in scope.items() if value is not None and value is not False}
     if not given:
-        raise BadInput("nothing is named to be forgotten; give --seq, --session, --speaker, --unit or --everything")
+        raise BadInput("there is nothing to forget; give --seq, --session, --speaker, --unit or --everything")
     if len(given) > 1:
-        both = " and ".join(f"--{name}" for name in given)
-        raise BadInput(f"{both} can't be given together; forget one after the other")
+        names = " and ".join(f"--{name}" for name in given)
+        raise BadInput(f"{names} can't be given together; forget one after the other")
     (named,) = (phrases[name].format(value) for name, value in given.items())
     if as_json and not yes:
-        raise BadInput(f"with --json nothing is asked; give --yes, too, to forget {named} of bank {bank!r} for good")
+        raise BadInput(
+            f"with --json there is no confirmation; give --yes as well, to forget {named} of bank {bank!r} for good"
+        )
     if not yes:
         with open_store(ctx, bank):  # fails first if there is no such bank
             confirm(f"Forget {named} of bank {bank!r} for good?")
@@ -532,14 +534,14 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
     May be stopped and resumed. The source is not changed.
     """
     moved: list[tuple[str, int, str]] = []
-    embedder = factory.open_embedder(ctx.obj["embedder"])  # one for all, for a model takes a while to be read
+    embedder = factory.open_embedder(ctx.obj["embedder"])  # one for all banks, since a model takes a while to load
     with closing(factory.open_store(source, create=False)) as here:
         names = bank or here.banks()
         if missing := [name for name in names if not here.exists(name)]:
             raise NotFound(f"there is no bank {missing[0]!r} in {dsn.redact_password(source)}; nothing was moved")
         with closing(factory.open_store(target)) as there:
             for name in names:
-                own = SavedRecipe.load(here, name)  # by which the copy is embedded
+                own = SavedRecipe.load(here, name)  # the copy is embedded as it requires
                 recipe = factory.open_recipe(own.name if own and own.name in factory.RECIPES else "default", own)
                 old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in (here, there))
                 counts = old.stats()
@@ -571,7 +573,9 @@ def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: boo
             with output.open("w", encoding="utf-8") as file:
                 count = jsonl.write(found, file)
         except OSError as error:
-            raise BadFile(f"{output} can't be written ({error.strerror}); name a file with room for it") from None
+            raise BadFile(
+                f"{output} can't be written ({error.strerror}); name a file on a disk with room for it"
+            ) from None
     show_json({"bank": bank, "lines": count, "file": str(output)}) if as_json else click.echo(
         f"{pluralize(count, 'line')} written to {output}", err=True
     )

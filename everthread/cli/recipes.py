@@ -20,7 +20,7 @@ class RecipeGroup(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Return the command of that name, else the one that shows the options of the recipe of that name."""
-        return super().get_command(ctx, name) or _options_of(name)
+        return super().get_command(ctx, name) or _build_command(name)
 
 
 @click.group(cls=RecipeGroup, invoke_without_command=True, subcommand_metavar="[NAME | COMMAND [ARGS]...]")
@@ -42,13 +42,15 @@ def recipes(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
         show_json(found)
         return
     click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
-    click.echo("(options of one: everthread recipes NAME; to talk with it: everthread chat --recipe NAME)", err=True)
+    click.echo(
+        "(the options of a recipe: everthread recipes NAME; to chat with it: everthread chat --recipe NAME)", err=True
+    )
 
 
 recipes.add_command(refusals)
 
 
-def _options_of(name: str) -> click.Command:
+def _build_command(name: str) -> click.Command:
     @click.command(name, help=f"Show the options of the recipe {name}.")
     @bank_option
     @json_option
@@ -61,21 +63,21 @@ def _options_of(name: str) -> click.Command:
 
 
 def _recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
-    """Return the recipe of that name, else the one that was asked for, with the values of the bank."""
-    own = None
+    """Return the recipe of that name, else the one that --recipe names, with the values of the bank."""
+    saved = None
     if bank is not None:
         with open_store(ctx, bank) as store:
-            own = SavedRecipe.load(store, bank)
-    return factory.open_recipe(name or ctx.obj["recipe"], own, ctx.obj["options"])
+            saved = SavedRecipe.load(store, bank)
+    return factory.open_recipe(name or ctx.obj["recipe"], saved, ctx.obj["options"])
 
 
 def _show(recipe: Recipe, as_json: bool) -> None:
     if as_json:
         show_json({"name": recipe.name, "about": recipe.description, "options": options.describe_options(recipe)})
         return
-    present = options.read_values(recipe)
+    values = options.read_values(recipe)
     rows = [
-        f"\n{name} = {options.as_text(present[name])}\n    {each.limits.meaning}\n"
+        f"\n{name} = {options.as_text(values[name])}\n    {each.limits.meaning}\n"
         f"    {each.expected.capitalize()}; default: {options.as_text(each.default) or 'empty'}"
         for name, each in options.options(recipe).items()
     ]

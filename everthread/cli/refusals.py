@@ -69,25 +69,25 @@ def refusals(
     elif source is not None:
         replies = _read_file_replies(source)
     before = extend_shipped(path) if path.exists() else shipped_words()
-    found = _learn_words(model, replies, language)
-    after = add_phrases(before, found)
+    learnt = _learn_words(model, replies, language)
+    after = add_phrases(before, learnt)
     newly_refused = [text for text in replies if is_refusal(text, after) and not is_refusal(text, before)]
     if as_json and not yes:
-        raise BadInput("--json shows no question; give --yes, too, to keep the words that are learnt")
+        raise BadInput("with --json there is no confirmation; give --yes as well, to save the learnt words")
     if not as_json:
-        _show_found(found, newly_refused, replies)
-    if found and not yes:
+        _show_learnt(learnt, newly_refused, replies)
+    if learnt and not yes:
         from everthread.cli.common import confirm
 
         confirm(f"Add them to {path}?")
-    if found:
+    if learnt:
         from everthread.scribes.refusal_learning import save_words
 
-        save_words(path, found)
+        save_words(path, learnt)
     if as_json:
-        show_json({"file": str(path), "learnt": found, "newly_refused": newly_refused})
-    elif found:
-        click.echo(f"kept in {path}")
+        show_json({"file": str(path), "learnt": learnt, "newly_refused": newly_refused})
+    elif learnt:
+        click.echo(f"saved in {path}")
 
 
 def _show(path: Path, as_json: bool) -> None:
@@ -117,7 +117,7 @@ def _read_bank_replies(ctx: click.Context, /, bank: str) -> list[str]:
             lines = list(memory.lines(Filter(role="assistant"), include_retracted=True))[-MAX_REPLIES:]
     texts = [line.text for line in sorted(lines, key=lambda line: not line.metadata.get("refused"))]
     if not texts:
-        raise BadInput(f"bank {bank!r} has no replies to learn from; talk with it first, or leave --bank away")
+        raise BadInput(f"bank {bank!r} has no replies to learn from; talk with it first, or leave out --bank")
     return texts
 
 
@@ -125,9 +125,9 @@ def _read_file_replies(source: Path) -> list[str]:
     try:
         texts = [line.strip() for line in source.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{source} can't be read: {error}; expected replies as UTF-8, one a line") from error
+        raise BadInput(f"{source} can't be read: {error}; expected replies in UTF-8, one per line") from error
     if not texts:
-        raise BadInput(f"{source} is empty; expected replies, one a line")
+        raise BadInput(f"{source} is empty; expected replies, one per line")
     return texts
 
 
@@ -144,11 +144,11 @@ def _learn_words(model: str | None, replies: list[str], language: str) -> dict[s
     )
 
 
-def _show_found(found: dict[str, float], newly_refused: list[str], replies: list[str]) -> None:
-    if not found:
+def _show_learnt(learnt: dict[str, float], newly_refused: list[str], replies: list[str]) -> None:
+    if not learnt:
         click.echo("no refusing words were found; nothing was changed")
         return
-    for word, intensity in sorted(found.items(), key=lambda each: -each[1]):
+    for word, intensity in sorted(learnt.items(), key=lambda each: -each[1]):
         click.echo(escape_control_chars(f"{intensity:5.2f}  {word}"))
     if replies:
         end = ":" if newly_refused else "."

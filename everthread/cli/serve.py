@@ -73,33 +73,33 @@ def serve(
     """
     settings = _settings(host, require_key or not runner.is_loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
-    given = runner.AppFactory(
+    app_factory = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
     )
-    _check_key(given.store, host)
-    with runner.open_socket(host, port, workers) as taken:
-        engine = given.build_services()
-        with closing(engine.store):
-            url = runner.local_url(taken)
-            greet = partial(_greet, _greeting(engine, url), url, opens)
+    _check_key(app_factory.store, host)
+    with runner.open_socket(host, port, workers) as listener:
+        services = app_factory.build_services()
+        with closing(services.store):
+            url = runner.local_url(listener)
+            greet = partial(_greet, _greeting(services, url), url, opens)
             logs.install(level)
             if workers == 1:
-                runner.run(lambda: app.create_app(engine, settings, closes=True), taken, on_listening=greet)
+                runner.run(lambda: app.create_app(services, settings, closes=True), listener, on_listening=greet)
                 return
-        runner.run(given, taken, workers=workers, on_listening=greet)  # each opens an engine of its own
+        runner.run(app_factory, listener, workers=workers, on_listening=greet)  # each worker opens services of its own
 
 
 def _settings(host: str, key_required: bool) -> Settings:
-    said = config.load()
-    named = (*said.server_hosts.split(","), get_host(said.sms_url) if said.sms_token else "")
-    hosts = [name for each in named if (name := each.strip().lower())]
+    configured = config.load()
+    names = (*configured.server_hosts.split(","), get_host(configured.sms_url) if configured.sms_token else "")
+    hosts = [host for name in names if (host := name.strip().lower())]
     limits = Settings(
-        max_threads=said.server_threads,
-        max_body_bytes=said.server_max_body_bytes,
-        requests_per_minute=said.server_requests_per_minute,
-        max_replies=said.server_max_replies,
+        max_threads=configured.server_threads,
+        max_body_bytes=configured.server_max_body_bytes,
+        requests_per_minute=configured.server_requests_per_minute,
+        max_replies=configured.server_max_replies,
     )
-    texts = {name: getattr(said, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
+    texts = {name: getattr(configured, name) for name in ("sms_token", "sms_account", "sms_number", "sms_url")}
     return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
 
 
@@ -111,16 +111,16 @@ def _check_key(place: str | None, host: str) -> None:
                 raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
 
 
-def _greeting(engine: Services, url: str) -> str:
-    llm = engine.llm
+def _greeting(services: Services, url: str) -> str:
+    llm = services.llm
     if llm is None:
         model = "no language model: it shows what it remembers (see https://ollama.com, or --model)"
     else:
         model = f"{llm.name} at {llm.url}" if isinstance(llm, OpenAICompatible) else llm.name
-    return f"Everthread is at {url}\n  replies by  {model}\n  memories in {engine.store.location}\nCtrl-C stops it."
+    return f"Everthread is at {url}\n  replies by  {model}\n  memories in {services.store.location}\nCtrl-C stops it."
 
 
-def _greet(said: str, url: str, opens: bool) -> None:
-    click.echo(said)
+def _greet(greeting: str, url: str, opens: bool) -> None:
+    click.echo(greeting)
     if opens:
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # some browsers return when closed

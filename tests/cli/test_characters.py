@@ -48,7 +48,7 @@ def pictured(path: Path, character: Character) -> Path:
 
 
 def test_without_a_command_the_characters_are_listed() -> None:
-    assert "there are no characters yet; make one with" in run().stdout
+    assert "there are no characters yet; create one with" in run().stdout
     character_library.save(NORA)
     assert run().stdout == "Nora\n"
     assert run("list").stdout == "Nora\n"
@@ -77,12 +77,12 @@ def test_every_text_of_a_character_can_be_given() -> None:
         (["new", "Nora"], "there is a character 'Nora' already"),
         (["new", ""], "name must be text that is not blank"),
         (["new", "user"], "name 'user' is the user's name too"),
-        (["edit", "Nora"], "nothing is given to be changed; give --description, "),
+        (["edit", "Nora"], "there is nothing to change; give one of --description, "),
         (["edit", "Nora", "--person", "nora"], "is the user's name too"),
         (["export", "Nora", "nora.gif"], "has the ending '.gif'"),
         (["export", "Nora", "nora.json", "--picture", "x.png"], "can hold no picture"),
         (["import", "missing.json"], "can't be read"),
-        (["remove", "Nora"], "with --json nothing is asked; give --yes, too"),
+        (["remove", "Nora"], "with --json there is no confirmation; give --yes as well"),
     ],
 )
 def test_invalid_arguments_are_refused(arguments: list[str], words: str) -> None:
@@ -149,7 +149,7 @@ def test_a_picture_is_given_to_a_character(tmp_path: Path) -> None:
 def test_a_file_renamed_inside_by_hand_replaces_no_other_character() -> None:
     character_library.save(NORA)
     card.write(Character("Nora", "another"), character_library.save(Character("Ada")), force=True)
-    assert "holds 'Nora' by now; import it as that, and remove 'Ada'" in error("edit", "Ada", "--location", "x")
+    assert "now holds 'Nora'; import it under that name, and remove 'Ada'" in error("edit", "Ada", "--location", "x")
     assert character_library.load("Nora") == NORA
 
 

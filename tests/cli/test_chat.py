@@ -154,7 +154,7 @@ def test_a_character_cannot_be_in_a_group_chat_twice(run: Run, tmp_path: Path) -
     card.write(Character("Nora"), tmp_path / "n.json")
     for other in ("Nora", tmp_path / "n.json"):
         said = complaint(run("-c", "Nora", "-c", other, "-m", "none"))
-        assert said == "'Nora' can't be there twice; give each --character once"
+        assert said == "'Nora' is given twice; give each --character once"
     assert not (tmp_path / "store").exists()
 
 
@@ -269,7 +269,7 @@ def test_a_closed_pipe_ends_a_json_chat_quietly(tmp_path: Path) -> None:
 def test_a_group_chat_refuses_json(run: Run) -> None:
     said = run("-c", "a", "-c", "b", "--json")
     assert said.exit_code == 2
-    assert "--json goes with one character" in json.loads(said.stdout)["error"]
+    assert "--json works with one character only" in json.loads(said.stdout)["error"]
 
 
 # ------------------------------------------------------------------------ sessions
@@ -347,12 +347,12 @@ def owner(folder: Path, bank: str) -> object:
 @pytest.mark.usefixtures("gold")
 def test_without_a_terminal_a_character_takes_over_the_bank_with_a_notice(run: Run, tmp_path: Path) -> None:
     said = run("-b", "alice", "-c", "Captain Vey", "-m", "none", stdin="Hello.\n")
-    assert "bank 'alice' holds what Ever remembers; Captain Vey takes Ever's place" in said.stderr
-    assert "--bank alice/captain-vey would be a bank of its own" in said.stderr
+    assert "bank 'alice' holds Ever's memories, which Captain Vey takes over" in said.stderr
+    assert "for a separate bank, give --bank alice/captain-vey" in said.stderr
     assert owner(tmp_path, "alice") == "Captain Vey"
     assert run("-b", "alice", "-c", "Captain Vey", "-m", "none", stdin="Hello.\n").stderr == ""
     said = run("-b", "alice", "-c", "Ever", "-m", "none", "--json", stdin="Hello.\n")
-    assert "--bank alice/ever would be" in said.stderr
+    assert "give --bank alice/ever)" in said.stderr
     assert len(answers(said)) == 1
 
 
@@ -360,7 +360,7 @@ def test_without_a_terminal_a_character_takes_over_the_bank_with_a_notice(run: R
 @pytest.mark.parametrize(("answer", "bank"), [("own", "alice/captain-vey"), ("this", "alice")])
 def test_at_a_terminal_the_user_chooses_the_bank_for_another_character(tmp_path: Path, answer: str, bank: str) -> None:
     terminal = Terminal(tmp_path / "store", "-c", "Captain Vey", "-m", "none")
-    assert "holds what Ever remembers. Where do you want to talk with Captain Vey?" in terminal.wait_for("Answer")
+    assert "holds Ever's memories. Where do you want to talk with Captain Vey?" in terminal.wait_for("Answer")
     terminal.type(f"{answer}\n".encode())
     assert f"Bank '{bank}' remembers" in terminal.wait_for("Alice> ")
     terminal.type(b"/quit\n")

@@ -69,7 +69,7 @@ def test_role_and_distribute_are_refused_together_before_any_change(url: str) ->
 
 
 def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "has no tables yet; make them with: everthread db init URL" in db("migrate", url).stderr
+    assert "has no tables yet; create them with: everthread db init URL" in db("migrate", url).stderr
     assert db("init", url).exit_code == 0
     assert told(db("migrate", url, "--json"))["migrations"] == 0
     monkeypatch.setattr(

@@ -94,7 +94,7 @@ def test_a_line_with_a_known_key_is_not_stored_again_and_that_is_reported(cli: C
     assert first == again
     said = cli("observe", text, "--key", "k1")
     assert said.exit_code == 0
-    assert said.stdout.startswith("already known as line 1; nothing was kept\n     1  ")
+    assert said.stdout.startswith("already known as line 1; nothing was stored\n     1  ")
     assert said.stdout.endswith("user: Rye bread.\n")
     assert len(out(cli("lines", "--json"))) == 1
     assert "already known" not in cli("observe", text, "--key", "k2").stdout
@@ -160,7 +160,7 @@ def test_an_unknown_bank_is_reported_with_the_known_ones(alice: Cli, command: st
 def test_a_store_without_banks_is_reported_as_empty(cli: Cli) -> None:
     cli("observe", "Hi")
     cli("forget", "--everything", "-y")
-    assert "there are none yet" in complaint(cli("recall", "Mia"), code=1)
+    assert "there are no banks yet" in complaint(cli("recall", "Mia"), code=1)
     assert cli("banks").stdout == "there are no banks yet; begin with: everthread chat\n"
     assert out(cli("banks", "--json")) == []
 
@@ -231,7 +231,7 @@ def test_a_text_that_looks_like_an_option_does_not_enable_json(cli: Cli) -> None
 @pytest.mark.parametrize(
     ("fault", "code", "words"),
     [
-        (KeyboardInterrupt(), 130, "interrupted; what was stored stays"),
+        (KeyboardInterrupt(), 130, "interrupted; what was stored so far remains"),
         (PermissionError(13, "Permission denied", "some/file"), 1, "some/file can't be used (Permission denied)"),
     ],
 )
@@ -267,7 +267,7 @@ def test_recall_notes_on_standard_error_that_nothing_seems_relevant(alice: Cli) 
     found = alice("recall", *asked)
     assert found.exit_code == 0
     assert "My sister Mia" in found.stdout
-    assert found.stderr == "(nothing here seems relevant, so a context would be empty; these lines come nearest)\n"
+    assert found.stderr == "(nothing seems relevant, so a context would be empty; these are the nearest lines)\n"
     assert alice("context", *asked).stdout == ""
     assert alice("recall", *asked, "--json").stderr == ""
     relevant = ("My sister Mia moved to Lisbon?", "-b", "alice")
@@ -284,7 +284,7 @@ def test_recall_in_several_banks_names_the_bank_of_each_line(alice: Cli) -> None
     hits = out(alice("recall", "Mia", "--in", "bob/home", "--json"))
     assert [hit["bank"] for hit in hits] == ["bob/home"]
     strange = alice("recall", "Who ever invented lawnmowers?", "--in", "bob/home", "--in", "alice")
-    assert strange.stderr.startswith("(nothing here seems relevant")
+    assert strange.stderr.startswith("(nothing seems relevant")
     for banks in (("alice", "alicia"), ("alicia", "alice")):
         wrong = alice("recall", "Mia", "--in", banks[0], "--in", banks[1])
         assert wrong.exit_code == 1
@@ -348,14 +348,14 @@ def test_an_invalid_query_is_refused(alice: Cli, arguments: list[str], words: st
 
 def test_a_blank_query_finds_nothing(alice: Cli) -> None:
     assert out(alice("recall", "", "-b", "alice", "--json")) == []
-    assert alice("recall", " ", "-b", "alice").stdout == "nothing was asked\n"
+    assert alice("recall", " ", "-b", "alice").stdout == "the query is blank\n"
     assert out(alice("context", " ", "-b", "alice", "--all", "--json"))["text"] == ""
 
 
 def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:
     alice("forget", "-b", "alice", "--session", "spring", "-y")
     alice("forget", "-b", "alice", "--session", "summer", "-y")
-    assert alice("recall", "Mia", "-b", "alice").stdout == "nothing is remembered here yet\n"
+    assert alice("recall", "Mia", "-b", "alice").stdout == "the bank remembers nothing yet\n"
 
 
 def test_a_context_is_text_for_a_prompt_with_its_cost_on_standard_error(alice: Cli) -> None:
@@ -429,7 +429,7 @@ def test_units_are_listed_and_recalled_by_category(alice: Cli) -> None:
     assert alice("units", "-b", "alice", "--category", "food").stdout == "nothing; the bank has family, home\n"
     assert "Zeb" in alice("recall", "Who sailed?", "-b", "alice", "--category", "family").stdout
     none = alice("recall", "Who sailed?", "-b", "alice", "--category", "food").stdout
-    assert none == "no summary that fits has this category; the bank has family, home\n"
+    assert none == "no matching summary has this category; the bank has family, home\n"
     assert "Zeb" in alice("context", "Who sailed?", "-b", "alice", "--category", "family", "--all").stdout
     assert alice("context", "Who sailed?", "-b", "alice", "--category", "food", "--all").stdout == ""
 
@@ -488,14 +488,18 @@ def test_without_a_terminal_the_error_names_the_option_to_skip_the_question(alic
     refused = alice("forget", "-b", "alice", "--everything", stdin="")
     assert refused.exit_code == 2
     assert "Forget everything of bank 'alice' for good?" in refused.stderr
-    assert refused.stderr.endswith("\neverthread: no terminal to confirm at; give --yes to go on without a question\n")
+    assert refused.stderr.endswith(
+        "\neverthread: no terminal to confirm at; give --yes to continue without confirmation\n"
+    )
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
 
 
 def test_json_output_never_asks_for_confirmation(alice: Cli) -> None:
     failed = alice("forget", "-b", "alice", "--speaker", "Bob", "--json", stdin="y\n")
     assert failed.exit_code == 2
-    assert "give --yes, too, to forget all that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
+    assert (
+        "give --yes as well, to forget everything that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
+    )
     assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
 
 
@@ -511,7 +515,7 @@ def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
 @pytest.mark.parametrize(
     ("scope", "code", "words"),
     [
-        ([], 2, "nothing is named to be forgotten"),
+        ([], 2, "there is nothing to forget; give --seq"),
         (["--seq", "1", "--speaker", "Bob", "-y"], 2, "--seq and --speaker can't be given together; forget one after"),
         (["--session", "spring", "--everything"], 2, "--session and --everything can't be given together"),
         (["--seq", "77", "-y"], 1, "77"),
@@ -924,7 +928,7 @@ def test_a_json_chat_stores_a_line_that_says_quit(cli: Cli) -> None:
 @pytest.mark.parametrize("speaker", ["", "  "])
 def test_a_chat_without_a_speaker_name_is_refused(cli: Cli, speaker: str) -> None:
     said = complaint(cli("chat", "--speaker", speaker, stdin="Hello.\n"))
-    assert said == f"everthread: --speaker {speaker!r} is blank; give your name, or leave it out\n"
+    assert said == f"everthread: --speaker {speaker!r} is blank; give your name, or leave the option out\n"
     assert out(cli("banks", "--json")) == []
 
 
@@ -971,7 +975,7 @@ def test_an_output_error_is_one_line_on_standard_error(alice: Cli, tmp_path: Pat
         done = subprocess.run([*whole, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
-        "everthread: the output can't be written (No space left on device); make room, or send it elsewhere\n"
+        "everthread: the output can't be written (No space left on device); make room, or redirect it elsewhere\n"
     )
 
 
@@ -1010,7 +1014,7 @@ def test_an_interrupted_import_ends_at_once_and_the_same_command_does_the_rest(t
     assert process.returncode == 130
     assert json.loads(stdout)["error"].startswith("interrupted; ")
     assert stderr.splitlines()[-1] == (
-        "everthread: interrupted; what was stored stays, and the same command does the rest"
+        "everthread: interrupted; what was stored so far remains, and the same command completes the rest"
     )
     done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert (done["read"], done["lines"], done["pending"]) == (1200, 1200, 0)
