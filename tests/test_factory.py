@@ -68,7 +68,7 @@ def test_an_unknown_embedder_is_rejected_with_the_known_ones() -> None:
 
 
 def test_a_remote_embedder_must_name_its_model() -> None:
-    with pytest.raises(ConfigError, match="names no model; write it after a #: http://localhost/v1#"):
+    with pytest.raises(ConfigError, match="has no model name; append it after a #: http://localhost/v1#"):
         factory.open_embedder("http://localhost/v1")
 
 

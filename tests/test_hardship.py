@@ -85,7 +85,7 @@ def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: P
 def test_on_a_full_disk_acknowledged_lines_stay_and_the_error_says_so(tmp_path: Path, batch: int) -> None:
     found = run_json(limits, "full", tmp_path, batch)
     assert found["error"][0] == "StoreUnavailable"
-    for words in ("bank 'alice'", "alice.bank", "Nothing of this call was kept", "room"):
+    for words in ("bank 'alice'", "alice.bank", "Nothing was stored", "space"):
         assert words in found["error"][1]
     kept = found["kept"]
     assert kept == list(range(1, len(kept) + 1))
@@ -99,11 +99,11 @@ def test_on_a_full_disk_acknowledged_lines_stay_and_the_error_says_so(tmp_path: 
 def test_when_there_is_no_room_to_erase_the_error_says_what_is_forgotten_and_how_to_finish(tmp_path: Path) -> None:
     found = run_json(limits, "forget", tmp_path)
     assert found["error"][0] == "StoreUnavailable"
-    for words in ("gone from bank 'alice' and from recall", "bytes of it may be left in", "everthread doctor"):
+    for words in ("deleted from bank 'alice'", "bytes of them may remain in", "everthread doctor"):
         assert words in found["error"][1]
-    assert "Nothing of this call was kept" not in found["error"][1]
+    assert "Nothing was stored" not in found["error"][1]
     assert found["shown"] == []
-    assert "bytes of what was forgotten may be left" in found["unsound"][0]
+    assert "bytes of forgotten lines may remain" in found["unsound"][0]
     assert found["sound"] == []  # there is room again, and opening the bank finished the erasure
     assert not any(b"zqxcanary" in path.read_bytes() for path in tmp_path.iterdir())
     assert len((tmp_path / "receipts.jsonl").read_text().splitlines()) == 1
@@ -121,7 +121,7 @@ def test_a_bank_can_be_created_after_the_disk_was_full_for_a_moment(
         first, second = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=100, check=True
         ).stdout.splitlines()
-        assert first.startswith("StoreUnavailable: no room to write bank 'alice'"), (write, first)
+        assert first.startswith("StoreUnavailable: no space to write bank 'alice'"), (write, first)
         assert second == "made with 0 lines"
 
 
@@ -134,7 +134,7 @@ def test_a_folder_without_write_permission_is_reported(outside: Path) -> None:
     found = run_json(limits, "readonly", outside)
     assert found["error"][0] == "StoreUnavailable"
     assert str(outside / "alice.bank") in found["error"][1]
-    assert "Check the folder's permissions, or name another one" in found["error"][1]
+    assert "Check the folder's permissions, or choose another one" in found["error"][1]
     assert list(outside.iterdir()) == []
 
 

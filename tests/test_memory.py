@@ -81,9 +81,9 @@ def test_a_missing_folder_is_created(tmp_path: Path) -> None:
 
 def test_a_file_in_place_of_the_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "banks").write_text("not a folder")
-    with pytest.raises(StoreUnavailable, match=r"banks is no folder, but a file .*; name a folder for the banks"):
+    with pytest.raises(StoreUnavailable, match=r"banks is a file, not a folder .*; give a folder for the banks"):
         open_memory(tmp_path / "banks")
-    with pytest.raises(StoreUnavailable, match="is no folder, but a file"):
+    with pytest.raises(StoreUnavailable, match="is a file, not a folder"):
         open_memory(tmp_path / "banks" / "deeper")
     assert (tmp_path / "banks").read_text() == "not a folder"
 
@@ -94,7 +94,7 @@ def test_a_removed_folder_raises_store_unavailable(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "banks")
         with pytest.raises(StoreUnavailable, match=r"bank 'alice' \(.*alice\.bank\) can't be written"):
             memory.observe("Where to?")
-        with pytest.raises(StoreUnavailable, match="name another one"):
+        with pytest.raises(StoreUnavailable, match="choose another one"):
             memory.recall("folder")
 
 
@@ -202,8 +202,8 @@ BAD_LINES = [
     (NewLine("Hi.", metadata={"x": float("nan")}), "metadata must be what JSON can hold"),
     (NewLine("Hi.", said_at=datetime(2024, 1, 1)), "has no time zone"),
     (NewLine("Hi.", parent=0), "parent must be the seq"),
-    (NewLine("Hi.", parent=77), "parent 77 is no line of this bank; give the seq"),
-    (NewLine("Hi.", parent="nobody"), "parent 'nobody' is no line of this bank; give the seq"),
+    (NewLine("Hi.", parent=77), "parent 77 is not a line of this bank; give the seq"),
+    (NewLine("Hi.", parent="nobody"), "parent 'nobody' is not a line of this bank; give the seq"),
 ]
 
 
@@ -491,8 +491,8 @@ def test_a_blank_query_shows_the_relevance_buffer(zoo: Memory) -> None:
     [
         (Filter(since=datetime(2024, 5, 1)), r"where\.since 2024-05-01T00:00:00 has no time zone"),
         (Filter(until="2024-05-01"), r"where\.until must be a datetime, got '2024-05-01'"),  # type: ignore[arg-type]
-        (Filter(metadata={"n": float("nan")}), r"where\.metadata must hold what JSON can, got nan"),
-        (Filter(metadata={"n": {1, 2}}), r"where\.metadata must hold what JSON can"),  # type: ignore[dict-item]
+        (Filter(metadata={"n": float("nan")}), r"where\.metadata must be JSON-serializable, got nan"),
+        (Filter(metadata={"n": {1, 2}}), r"where\.metadata must be JSON-serializable"),  # type: ignore[dict-item]
         (Filter(speaker=5), r"where\.speaker must be a str or a tuple of them, got 5"),  # type: ignore[arg-type]
         (Filter(session=("a", 5)), r"where\.session must be a str or a tuple of them"),  # type: ignore[arg-type]
         (Filter(role="bot"), r"where\.role 'bot' is unknown; use one of user, assistant, system, tool"),  # type: ignore[arg-type]
@@ -816,7 +816,7 @@ def test_vectors_of_nan_are_not_stored(tmp_path: Path, caplog: pytest.LogCapture
     with open_memory(tmp_path, embedder=Broken()) as memory, caplog.at_level(logging.WARNING):
         memory.observe("The ferry to Naxos leaves at noon.")
         assert (memory.stats().lines, memory.stats().pending) == (1, 1)
-    assert "gave vectors that are not finite" in caplog.text
+    assert "returned vectors that contain NaN or infinity" in caplog.text
 
 
 def test_reindex_embeds_lines_without_vectors(tmp_path: Path, moody: Moody) -> None:
@@ -992,7 +992,7 @@ def test_a_damaged_bank_raises_an_error_with_the_remedy(intact: bytes, tmp_path:
             memory.recall("log")
             memory.observe("One more.")
 
-    with pytest.raises(BankDamaged, match=r"bank 'alice' \(.*alice\.bank\) is damaged: .*Put back a copy, or rescue"):
+    with pytest.raises(BankDamaged, match=r"bank 'alice' \(.*alice\.bank\) is damaged: .*Restore a copy, or recover"):
         use()
     path.write_bytes(intact)
     with open_memory(tmp_path) as memory:  # the restored copy
@@ -1018,10 +1018,10 @@ def test_inconsistent_counts_are_found_by_check(memory: Memory, tmp_path: Path) 
         db.execute("DELETE FROM block WHERE of = 0")
     found = "\n".join(memory.store.check("alice"))
     for words in (
-        "lines: 3 are counted, 2 are there",
+        "lines: 3 recorded, 2 found",
         "word records",
         "packed lines",
-        "the last seq is 1, but line 2 is there",
+        "the last seq is 1, but line 2 exists",
     ):
         assert words in found
 

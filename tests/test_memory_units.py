@@ -108,7 +108,7 @@ def test_a_unit_with_a_removed_source_is_rejected(memory: Memory, how: str) -> N
         memory.retract(3)
     else:
         memory.forget(seq=3)
-    with pytest.raises(NotFound, match="no line 3 any more, of which a summary was written"):
+    with pytest.raises(NotFound, match="no longer has line 3, a source of the new summary"):
         memory.add_unit(note(6, kind="summary", sources=(1, 2, 3)), finished_job=job)
     assert memory.units() == []
     assert memory.jobs() == [job]

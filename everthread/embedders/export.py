@@ -78,13 +78,13 @@ def export(
 
 def read_source_config(folder: Path) -> SourceConfig:
     """Read modules.json and what it points to; ConfigError when it asks for something that isn't known here."""
-    modules = _json(folder / "modules.json", "is this a sentence-transformers folder?")
+    modules = _json(folder / "modules.json", "expected a sentence-transformers folder")
     kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
     if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
         raise ConfigError(f"{folder} has the modules {kinds}; only Transformer, Pooling and Normalize can be exported")
     prompts = _json_or_empty(folder / "config_sentence_transformers.json").get("prompts") or {}
     return SourceConfig(
-        pooling=_pooling(_json(folder / modules[1]["path"] / "config.json", "the pooling must be known"), folder),
+        pooling=_pooling(_json(folder / modules[1]["path"] / "config.json", "it defines the pooling"), folder),
         normalise="Normalize" in kinds,
         max_tokens=_max_tokens(folder, folder / modules[0]["path"]),
         query_prompt=str(prompts.get("query") or ""),
@@ -107,7 +107,7 @@ def _pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
 def _max_tokens(folder: Path, transformer: Path) -> int:
     limit = _json_or_empty(folder / "sentence_bert_config.json").get("max_seq_length")
     if limit is None:
-        limit = _json(transformer / "config.json", "the transformer must be known").get("max_position_embeddings", 512)
+        limit = _json(transformer / "config.json", "it describes the transformer").get("max_position_embeddings", 512)
     return int(limit)
 
 
@@ -124,7 +124,7 @@ def _json(path: Path, hint: str) -> Any:
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; {hint}") from None
     except ValueError as error:
-        raise ConfigError(f"{path} is no sound JSON ({error})") from error
+        raise ConfigError(f"{path} is not valid JSON ({error})") from error
 
 
 def _json_or_empty(path: Path) -> Any:

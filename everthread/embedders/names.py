@@ -1,4 +1,4 @@
-"""Embedding models by name: those of Everthread, and those that goodai-ltm's users know as `st:` and `openai:`."""
+"""Opens embedding models by name: Everthread's own, and those that goodai-ltm names `st:` and `openai:`."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from everthread.errors import ConfigError
 from everthread.llms.discovery import OPENAI_URL, get_openai_key
 from everthread.testing import HashEmbedder
 
-ST_PREFIXES = ("st:", "sentence-transformers:")  # a model of sentence-transformers, before its name
-OPENAI_PREFIX = "openai:"  # an embedding model of OpenAI, before its name
-GOODAI_MODELS = {  # models that goodai-ltm trained itself, and the public model that each was trained from
+ST_PREFIXES = ("st:", "sentence-transformers:")  # prefixes of sentence-transformers models
+OPENAI_PREFIX = "openai:"  # prefix of OpenAI's embedding models
+GOODAI_MODELS = {  # goodai-ltm's own models, and the public model from which each was trained
     "em-minilm": "st:sentence-transformers/multi-qa-MiniLM-L6-cos-v1",
     "em-distilroberta": "st:sentence-transformers/all-distilroberta-v1",
 }
 
 
 def open_embedder(given: Embedder | str | None = None, *, device: object = None) -> Embedder:
-    """Open an embedder by name, or return one that is open; without either, the configured one.
+    """Open an embedder by name, or return an open one; without an argument, open the configured one.
 
     Args:
         given: an object, or `minilm` (ships with the package), `st:NAME` or `sentence-transformers:NAME`,
             `openai:NAME`, `http://…/v1#MODEL`, the folder of a model made by `everthread.embedders.export`, or `hash`
             (no meaning, for tests).
         device: where torch runs a sentence-transformers model: `cuda`, `cuda:1`, `mps`, `cpu` or a torch.device.
-            Without one it is the configured device, else torch's own choice.
+            Default: the configured device, else torch's own choice.
 
     Raises:
-        ConfigError: for an unknown name, a missing key, and a device for a model that torch doesn't run.
+        ConfigError: the name is unknown, a key is missing, or torch doesn't run the model that a device is given for.
     """
     settings = config.load()
     if device is not None:
         settings = replace(settings, device=str(device))
     name = settings.embedder if given is None else given
-    found = _open_named(name, settings) if isinstance(name, str) else name
-    if device is not None and not isinstance(found, SentenceTransformerEmbedder):
+    embedder = _open_named(name, settings) if isinstance(name, str) else name
+    if device is not None and not isinstance(embedder, SentenceTransformerEmbedder):
         raise ConfigError(
-            f"invalid device {device!s}: {found.name} doesn't run on torch; expected none (ONNX models use the "
-            "processor, see `threads`; servers choose for themselves), or an embedder st:NAME"
+            f"invalid device {device!s}: {embedder.name} doesn't run on torch; only an embedder st:NAME takes a "
+            "device (ONNX models run on the CPU, see `threads`; servers choose their own device)"
         )
-    return found
+    return embedder
 
 
 def is_on_torch(given: object) -> bool:
-    """Return whether torch runs the model of this name, so that it has a device; None is the configured one."""
+    """Return whether torch runs the model of this name, so that it takes a device; None is the configured model."""
     name = config.load().embedder if given is None else given
     return isinstance(name, str) and strip_prefix(ST_PREFIXES, name) is not None
 
@@ -72,7 +72,7 @@ def _open_named(name: str, settings: Config) -> Embedder:
     if name.startswith(("http://", "https://")):
         address, _, model = name.partition("#")
         if not model:
-            raise ConfigError(f"embedder {name!r} names no model; write it after a #: {address}#nomic-embed-text")
+            raise ConfigError(f"embedder {name!r} has no model name; append it after a #: {address}#nomic-embed-text")
         return RemoteEmbedder(address, model, api_key=settings.embedder_key or get_openai_key(address) or None)
     if Path(name).expanduser().is_dir():
         return OnnxEmbedder(Path(name).expanduser(), threads=settings.threads)
@@ -99,8 +99,8 @@ def _open_openai(name: str, settings: Config) -> Embedder:
 
 def _goodai_model_error(name: str) -> str:
     base = next((base for theirs, base in GOODAI_MODELS.items() if name.lower().startswith(theirs)), None)
-    trained = f", or {base}, which it was trained from" if base else ""
+    alternative = f", or {base}, from which it was trained" if base else ""
     return (
-        f"embedder {name!r} is one of the models that goodai-ltm trained itself; their weights don't come with "
-        f"Everthread. The nearest here are minilm (shipped, nothing to install){trained}"
+        f"embedder {name!r} is one of goodai-ltm's own models, whose weights are not shipped with Everthread; the "
+        f"closest alternatives are minilm (shipped, nothing to install){alternative}"
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_TIMEOUT_S = 2.0  # a server that is up accepts at once
-PER_TEXT_S = 1.0  # what a slow processor takes for a long text
+PER_TEXT_S = 1.0  # a slow CPU takes this long for a long text
 
 
 class RemoteEmbedder:
@@ -42,14 +42,14 @@ class RemoteEmbedder:
         multilingual: bool = True,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Connect to nothing yet.
+        """Store the settings; connect to nothing yet.
 
         Args:
             base_url: the server's address, such as `http://localhost:11434/v1`.
             model: the model's name on that server.
             api_key: sent as a bearer token.
-            timeout: seconds for the vector of one text, all attempts together; each further text of a request has
-                PER_TEXT_S more.
+            timeout: seconds for the vector of one text, all attempts together. Each further text of a request adds
+                PER_TEXT_S.
             batch_size: texts per request.
             retries: attempts after the first.
             multilingual: whether the model understands languages other than English.
@@ -91,12 +91,14 @@ class RemoteEmbedder:
         try:
             vectors = _parse_vectors(json.loads(reply), len(texts))
         except (ValueError, RecursionError) as error:
-            raise self._unavailable(f"sent a bad reply: {error}", "check that this is an embedding model") from error
+            raise self._unavailable(
+                f"sent an invalid reply: {error}", "check that this is an embedding model"
+            ) from error
         with self._lock:
             self._dim = self._dim or vectors.shape[1]
         if vectors.shape[1] != self._dim:
-            changed = f"sent {vectors.shape[1]} dimensions after {self._dim}"
-            raise self._unavailable(changed, "was the model changed? restart, then reindex")
+            changed = f"sent {vectors.shape[1]} dimensions, {self._dim} before"
+            raise self._unavailable(changed, "if the model was changed, restart, then reindex")
         return vectors
 
     def _post(self, texts: Sequence[str]) -> bytes:
@@ -120,10 +122,12 @@ class RemoteEmbedder:
                 retryable = status == 429 or status >= 500
                 requested_s = parse_retry_after(headers.get("retry-after", ""))
             if not retryable or not retries.wait(requested_s):
-                raise self._unavailable(problem, "check that it runs, its URL, the model's name and the key")
+                raise self._unavailable(
+                    problem, "check that the server runs, and check its URL, the model's name and the key"
+                )
 
     def _try(self, texts: Sequence[str], end: float) -> tuple[int, Mapping[str, str], bytes]:
-        """Send one request; return its status, headers and body. A reply that trickles in is cut off at `end`, too."""
+        """Send one request; return its status, headers and body. A slow reply is cut off at `end` too."""
         import httpx
 
         left = max(end - time.monotonic(), 0.0)
@@ -157,7 +161,7 @@ class RemoteEmbedder:
 
 
 def _parse_vectors(reply: object, count: int) -> Vectors:
-    """Return the unit vectors of a reply in the order of the texts; a ValueError's message says what is wrong."""
+    """Return the unit vectors of a reply in the order of the texts. A ValueError's message describes the problem."""
     data = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise ValueError("it has no list named 'data'")
@@ -169,11 +173,11 @@ def _parse_vectors(reply: object, count: int) -> Vectors:
     try:
         rows = np.array([data[i].get("embedding") for i in np.argsort(indexes)], dtype=np.float64)  # (N, D)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError("its vectors differ in length or hold something else than numbers") from None
+        raise ValueError("its vectors differ in length or contain something other than numbers") from None
     if rows.ndim != 2 or rows.shape[1] == 0 or not np.isfinite(rows).all():
-        raise ValueError("its vectors are empty or hold numbers that are not finite")
+        raise ValueError("its vectors are empty, or contain NaN or infinity")
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)  # (N, 1)
     if not (lengths > 0).all() or not np.isfinite(lengths).all():
-        raise ValueError("a vector has no length, or too much")
+        raise ValueError("a vector's norm is zero or infinite")
     return np.asarray(rows / lengths, dtype=np.float32)

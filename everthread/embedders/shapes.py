@@ -55,4 +55,4 @@ def max_cosines(vectors: Vectors, asked: Vector) -> Vector:
 
 def _check_finite(embedder: Embedder, made: Vectors) -> None:
     if not np.isfinite(made).all():
-        raise ModelError(f"{embedder.name} gave vectors that are not finite (NaN or infinite)")
+        raise ModelError(f"{embedder.name} returned vectors that contain NaN or infinity")

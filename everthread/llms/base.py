@@ -26,7 +26,7 @@ class Stream(Protocol):
     def __next__(self) -> str: ...
 
     def close(self) -> None:
-        """Stop the reply, from any thread. The server is disconnected, and a thread that waits for a piece returns."""
+        """Stop the reply, from any thread: disconnect from the server, and wake a thread that waits for a piece."""
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ class PushStream(Protocol):
     def listen(self, on_piece: Callable[[str], bool], on_end: Callable[[], None]) -> None:
         """Deliver the pieces as they arrive.
 
-        Iterating afterwards yields the pieces that are left, or raises the error that ended the reply.
+        Iterating afterwards yields the remaining pieces, or raises the error that ended the reply.
 
         Args:
             on_piece: called with each piece; returns False to stop. Must return quickly: it runs on the event loop that
@@ -49,20 +49,20 @@ class LLM(Protocol):
     """A language model. Thread-safe."""
 
     name: str
-    context: int  # tokens that prompt and reply may have together
+    context: int  # the context length: maximum tokens of prompt and reply together
 
     @property
     def usage(self) -> Usage:
-        """Return the total usage since the object was made."""
+        """The total usage since the object was created."""
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
-        """Ask for a reply; return once the server has accepted the request.
+        """Request a reply; return once the server has accepted the request.
 
         Raises:
-            LLMUnavailable: if the server can't be reached, is silent or fails.
-            LLMDenied: if it refuses the key.
-            LLMRejected: if it refuses the request.
-            ModelNotFound: if it has no such model.
+            LLMUnavailable: the server can't be reached, does not answer, or fails.
+            LLMDenied: the server refuses the key.
+            LLMRejected: the server refuses the request.
+            ModelNotFound: the server has no such model.
         """
 
     def complete(

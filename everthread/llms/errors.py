@@ -1,7 +1,7 @@
 """The errors of a language model's server.
 
-No error contains a word of the conversation, or the key: of the server's own words only codes and types are shown,
-since some servers echo the prompt.
+No error contains a word of the conversation, or the key: of the server's response only codes and types are shown,
+because some servers echo the prompt.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ TOO_LONG_MESSAGE = re.compile(
 
 
 class StatusError(Exception):
-    """A reply whose status is not a success, with the fields of its body. It has no text, which may echo the prompt.
+    """An unsuccessful reply: its status and the fields of its body, without its text, which may echo the prompt.
 
-    Source: OpenAI's API reference, "Error codes"; other servers leave fields out, or send a bare text.
+    Source: OpenAI's API reference, "Error codes"; other servers omit fields, or send plain text.
     """
 
     def __init__(self, status: int, body: bytes, retry_after: str = "") -> None:
@@ -65,66 +65,67 @@ class LLMErrors:
         except httpx.HTTPError as error:
             raise self.cut_error(type(error).__name__) from None
         except (ValueError, RecursionError):  # their text may quote the reply
-            remedy = "check that the URL is that of an OpenAI-compatible server; it mostly ends in /v1"
-            raise self._fault(LLMUnavailable, "answers nonsense", remedy) from None
+            remedy = "check that the URL is that of an OpenAI-compatible server; it usually ends in /v1"
+            raise self._fault(LLMUnavailable, "returned an invalid response", remedy) from None
 
     def check_event(self, event: object) -> None:
         """Raise LLMUnavailable for an error that is sent in place of a reply."""
         if not isinstance(event, dict):
-            raise ValueError("no object")
+            raise ValueError("not an object")
         if (error := event.get("error")) or event.get("object") == "error":
             fields = error if isinstance(error, dict) else event
-            failed = f"failed while it replied{_format_codes(fields.get('code'), fields.get('type'))}"
-            raise self._fault(LLMUnavailable, failed, "try again, or look into the log of its server")
+            failed = f"failed during its reply{_format_codes(fields.get('code'), fields.get('type'))}"
+            raise self._fault(LLMUnavailable, failed, "try again, or check its server's log")
 
-    def cut_error(self, why: str = "") -> LLMUnavailable:
-        return self._fault(LLMUnavailable, f"broke off in the middle of its reply{_format_codes(why)}", "try again")
+    def cut_error(self, cause: str = "") -> LLMUnavailable:
+        message = f"disconnected in the middle of its reply{_format_codes(cause)}"
+        return self._fault(LLMUnavailable, message, "try again")
 
     def silence_error(self, timeout: float) -> LLMUnavailable:
-        remedy = "try again, or give it longer with EVERTHREAD_LLM_TIMEOUT"
-        return self._fault(LLMUnavailable, f"said nothing for {timeout:g} seconds", remedy)
+        remedy = "try again, or increase EVERTHREAD_LLM_TIMEOUT"
+        return self._fault(LLMUnavailable, f"sent nothing for {timeout:g} seconds", remedy)
 
     def connection_error(self, error: Exception, timeout: float) -> LLMUnavailable:
         import httpx
 
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
             return self.silence_error(timeout)
-        unreached, remedy = "can't be reached", "start its server, or check its URL"
-        why = f"no connection within {CONNECT_TIMEOUT_S:g} seconds"
+        problem, remedy = "can't be reached", "start its server, or check its URL"
+        cause = f"no connection within {CONNECT_TIMEOUT_S:g} seconds"
         if not isinstance(error, httpx.ConnectTimeout):
-            why = _describe_cause(error)
-        return self._fault(LLMUnavailable, f"{unreached} ({why})", remedy, unreached)  # the reason may name the host
+            cause = _describe_cause(error)
+        return self._fault(LLMUnavailable, f"{problem} ({cause})", remedy, problem)  # the cause may name the host
 
     def status_error(self, error: StatusError) -> ModelError:
         """Return the error for a status. It shows type and code of the body, but no text, which may echo the prompt."""
         status = error.status
         codes = _format_codes(status, error.type, error.code)
         if status in (401, 403):
-            return self._fault(LLMDenied, f"wants a key, or another one{codes}", "set EVERTHREAD_LLM_KEY")
+            return self._fault(LLMDenied, f"requires a valid API key{codes}", "set EVERTHREAD_LLM_KEY")
         if status == 404:
-            remedy = "check the model's name, and the URL: it mostly ends in /v1"
-            return self._fault(ModelNotFound, f"isn't there{codes}", remedy)
+            remedy = "check the model's name, and the URL: it usually ends in /v1"
+            return self._fault(ModelNotFound, f"was not found{codes}", remedy)
         if status in RETRYABLE_STATUSES or status >= 500:
             return self._overloaded(error, codes)
         if error.too_long:
-            remedy = f"lower EVERTHREAD_LLM_CONTEXT (it is {self._context}), or have its server take more"
-            return self._fault(LLMRejected, f"finds the prompt too long{codes}", remedy)
+            remedy = f"lower EVERTHREAD_LLM_CONTEXT (it is {self._context}), or raise the limit of its server"
+            return self._fault(LLMRejected, f"rejected the prompt as too long{codes}", remedy)
         if status < 400:
-            return self._fault(LLMRejected, f"has moved{codes}", "set the URL to where it is now")
-        named = f", because of {error.param}" if SAFE_NAME.fullmatch(error.param) else ""
-        return self._fault(LLMRejected, f"doesn't take the request{codes}{named}", "check the model and its settings")
+            return self._fault(LLMRejected, f"has moved{codes}", "set the URL to its new address")
+        parameter = f", because of {error.param}" if SAFE_NAME.fullmatch(error.param) else ""
+        return self._fault(LLMRejected, f"rejected the request{codes}{parameter}", "check the model and its settings")
 
     def _overloaded(self, error: StatusError, codes: str) -> LLMUnavailable:
-        wait = error.retry_after
-        again = f"try again in {wait:.0f} seconds" if wait >= 1 else "try again in a while"
+        delay_s = error.retry_after
+        again = f"try again in {delay_s:.0f} seconds" if delay_s >= 1 else "try again later"
         if error.status == 429:
-            return self._fault(LLMUnavailable, f"has more to do than it can, or than it may for you{codes}", again)
-        return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or look into the log of its server")
+            return self._fault(LLMUnavailable, f"is overloaded, or your quota is used up{codes}", again)
+        return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or check its server's log")
 
-    def _fault(self, kind: type[Kind], what: str, remedy: str, public: str = "") -> Kind:
+    def _fault(self, kind: type[Kind], problem: str, remedy: str, public: str = "") -> Kind:
         """Return the error. Its message names the server's address; its public text, `public` if given, doesn't."""
         model = f"language model {self._model!r}"
-        return kind(f"{model} at {self._url} {what}; {remedy}", f"{model} {public or what}; {remedy}")
+        return kind(f"{model} at {self._url} {problem}; {remedy}", f"{model} {public or problem}; {remedy}")
 
 
 def redact_url(url: str) -> str:
@@ -139,14 +140,16 @@ def redact_url(url: str) -> str:
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):
-        where = re.sub(r"//[^/@]*@", "//", url)
-        raise ConfigError(f"{where!r} is no address of a language model; it looks like http://localhost:11434/v1")
+        shown = re.sub(r"//[^/@]*@", "//", url)
+        raise ConfigError(
+            f"{shown!r} is not the address of a language model; expected one such as http://localhost:11434/v1"
+        )
     host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
 def _error_object(body: bytes) -> tuple[dict[str, Any], str]:
-    """Return the error that a body describes as JSON, else {}; and the body's text where it is no JSON object."""
+    """Return the error object of a JSON body, else {}; and the body's text if it is not a JSON object."""
     text = body.decode(errors="replace").strip()
     try:
         value = json.loads(text)
@@ -176,6 +179,6 @@ def is_retryable(error: Exception) -> bool:
 
 
 def _format_codes(*values: object) -> str:
-    """Return codes and types in brackets. Others than plain names are left out: a server may send any text."""
+    """Return codes and types in brackets. Only plain names are included, because a server may send any text."""
     names = [str(each) for each in values if each is not None and SAFE_NAME.fullmatch(str(each))]
     return f" ({' '.join(dict.fromkeys(names))})" if names else ""

@@ -16,24 +16,24 @@ from everthread.llms.discovery import OPENAI_URL
 from everthread.llms.errors import redact_url
 from everthread.llms.openai_compatible import OpenAICompatible
 
-OPENAI_MODEL = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that OpenAI alone has; gpt-oss runs anywhere
-HOSTED = re.compile(r"(?:claude|gemini|grok)-")  # models that no Ollama has
+OPENAI_MODEL = re.compile(r"(gpt-(?!oss)|chatgpt-|o\d|ft:)")  # models that only OpenAI hosts; gpt-oss runs anywhere
+HOSTED = re.compile(r"(?:claude|gemini|grok)-")  # models that Ollama does not have
 
 
 def open_llm(spec: LLM | str | None = None) -> LLM | None:
     """Open a language model.
 
     Args:
-        spec: a model as it is, a name (`llama3.2`, `gpt-4o-mini`), or `https://host/v1#model`; `none` for no model.
-            Without it, the configured one. A name without a URL, also in the configuration, is looked for in a running
-            Ollama (without a name: its first model), then at OpenAI, if OPENAI_API_KEY is set and the model is one of
-            OpenAI's. A server with only one model needs no name.
+        spec: an open model, a name (`llama3.2`, `gpt-4o-mini`), or `https://host/v1#model`; `none` for no model.
+            Default: the configured model. A name without a URL is searched first in a running Ollama (without a name:
+            its first model), then at OpenAI, if OPENAI_API_KEY is set and the model is one of OpenAI's. A server with
+            only one model needs no name.
 
     Returns:
-        The model; None for `none`, and where none is configured and none found.
+        The model; None for `none`, or if no model is configured and none is found.
 
     Raises:
-        ConfigError: for a model that isn't found.
+        ConfigError: the model is not found.
     """
     if not isinstance(spec, str | None):
         return spec
@@ -45,7 +45,7 @@ def find_model(settings: Config, name: str) -> LLM | None:
     """Open the language model of that name, as `open_llm` does.
 
     Raises:
-        ConfigError: if no server is found that has it.
+        ConfigError: no server with this model is found.
     """
     if name == "none":
         return None
@@ -55,7 +55,7 @@ def find_model(settings: Config, name: str) -> LLM | None:
     if settings.llm_url:
         return _open_at(settings, name)
     if not name and not has_llm_extra():
-        return None  # nothing was configured, so an Ollama that happens to run is no error
+        return None  # nothing is configured, so a running Ollama that can't be used is not an error
     host, found = discovery.find_ollama(name)
     if found:
         return _open_at(replace(settings, llm_url=f"{host}/v1"), found)
@@ -64,18 +64,18 @@ def find_model(settings: Config, name: str) -> LLM | None:
     if os.environ.get("OPENAI_API_KEY") and OPENAI_MODEL.match(name):
         return _open_at(replace(settings, llm_url=OPENAI_URL), name)
     if "/" in name and ":" in name and "://" not in name:
-        raise ConfigError(f"language model {name!r} looks like a URL without its beginning; write http://{name}")
+        raise ConfigError(f"language model {name!r} looks like a URL without a scheme; write http://{name}")
     raise ConfigError(
-        f"there is no language model {name!r}: no Ollama with it answers at {redact_url(host)}; {_llm_remedy(name)}"
+        f"language model {name!r} not found: no Ollama with this model at {redact_url(host)}; {_llm_remedy(name)}"
     )
 
 
 def _llm_remedy(name: str) -> str:
-    """Return what makes a model of that name available: only open models can be pulled."""
+    """Return how to make a model of that name available: only open models can be pulled."""
     if OPENAI_MODEL.match(name):
-        return "it is a model of OpenAI: set OPENAI_API_KEY, or EVERTHREAD_LLM_URL to another server that has it"
+        return "it is an OpenAI model: set OPENAI_API_KEY, or EVERTHREAD_LLM_URL to another server that has it"
     if HOSTED.match(name):
-        return "it runs at its maker's alone: set EVERTHREAD_LLM_URL and EVERTHREAD_LLM_KEY to a server that has it"
+        return "it runs only at its provider: set EVERTHREAD_LLM_URL and EVERTHREAD_LLM_KEY to a server that has it"
     return f"start Ollama and run `ollama pull {name}`, or set EVERTHREAD_LLM_URL to the server that has it"
 
 
@@ -96,10 +96,10 @@ def _open_at(settings: Config, name: str) -> LLM:
 
 
 def _find_only_model(address: str, key: str) -> str:
-    remedy = "name one with EVERTHREAD_LLM_MODEL, or after the URL: #model"
+    remedy = "set EVERTHREAD_LLM_MODEL, or append the name to the URL: #model"
     if (names := discovery.list_models(address, key)) is None:
-        raise ConfigError(f"no model of {redact_url(address)} is named, and it doesn't list its models; {remedy}")
+        raise ConfigError(f"no model name given for {redact_url(address)}, and it doesn't list its models; {remedy}")
     if len(names) != 1:
         some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
-        raise ConfigError(f"no model of {redact_url(address)} is named, and it has {some}; {remedy}")
+        raise ConfigError(f"no model name given for {redact_url(address)}; it has {some}; {remedy}")
     return names[0]

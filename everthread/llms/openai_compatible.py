@@ -243,7 +243,9 @@ def _tls_context() -> ssl.SSLContext:
 def _check_key(key: str) -> str:
     key = key.strip()
     if not key.isascii() or not key.isprintable():
-        raise ConfigError("the key of the language model holds characters that no key has; copy it again")
+        raise ConfigError(
+            "invalid API key for the language model: it contains characters that keys don't have; copy it again"
+        )
     return key
 
 

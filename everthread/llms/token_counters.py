@@ -19,19 +19,19 @@ TIKTOKEN = "tiktoken:"
 EXPECTED = f"{ESTIMATE}, the path of a tokenizer.json or of the folder that holds one, or {TIKTOKEN}cl100k_base"
 
 
-@cache  # a tokenizer takes a while to be read, and is the same for all banks
+@cache  # loading a tokenizer is slow, and all banks share it
 def open_counter(name: str) -> TokenCounter:
     """Open a counter of tokens.
 
     Args:
-        name: `estimate`; the path of a Hugging Face tokenizer.json, or of its folder; `tiktoken:` and the name of an
-            encoding or of a model of OpenAI's.
+        name: `estimate`; the path of a Hugging Face tokenizer.json, or of its folder; or `tiktoken:` and the name of
+            an encoding or of an OpenAI model.
 
     Returns:
-        The number of tokens of a text.
+        A function that counts the tokens of a text.
 
     Raises:
-        ConfigError: for any other name, and for a tokenizer that can't be loaded.
+        ConfigError: the name is unknown, or the tokenizer can't be loaded.
     """
     if name == ESTIMATE:
         return estimate_tokens
@@ -40,7 +40,7 @@ def open_counter(name: str) -> TokenCounter:
     path = Path(name).expanduser()
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
-        raise ConfigError(f"invalid tokens {name!r}: there is no file {file}; expected {EXPECTED}")
+        raise ConfigError(f"invalid tokens {name!r}: file {file} not found; expected {EXPECTED}")
     return _hugging_face(file)
 
 
@@ -48,13 +48,13 @@ def load_tokenizer(file: Path) -> tokenizers.Tokenizer:
     """Load a Hugging Face tokenizer.json, to tokenize texts of any length.
 
     Raises:
-        ConfigError: if the file can't be read as one.
+        ConfigError: the file is not a valid tokenizer.
     """
     from tokenizers import Tokenizer
 
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # noqa: BLE001  # the library has no error of its own
+    except Exception as error:  # noqa: BLE001  # the library raises bare Exception
         raise ConfigError(f"invalid tokenizer '{file}': {error}; expected a tokenizer.json") from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -78,12 +78,12 @@ def _tiktoken(name: str) -> TokenCounter:
         encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
     except (KeyError, ValueError):
         raise ConfigError(
-            f"invalid tokens {TIKTOKEN}{name}: tiktoken knows no such encoding or model; expected "
-            f"{', '.join(tiktoken.list_encoding_names())}, or a model of OpenAI's"
+            f"invalid tokens {TIKTOKEN}{name}: tiktoken has no such encoding or model; expected "
+            f"{', '.join(tiktoken.list_encoding_names())}, or an OpenAI model"
         ) from None
-    except OSError as error:  # those of requests are such, too
+    except OSError as error:  # includes the exceptions of requests
         raise ConfigError(
-            f"tokens {TIKTOKEN}{name} can't be loaded, for tiktoken downloads an encoding once, and can't reach its "
-            f"place ({type(error).__name__}); fill the folder of TIKTOKEN_CACHE_DIR, or use another counter"
+            f"tokens {TIKTOKEN}{name} can't be loaded: tiktoken could not download the encoding "
+            f"({type(error).__name__}); put it into the folder of TIKTOKEN_CACHE_DIR, or use another counter"
         ) from None
     return lambda text: len(encoding.encode(make_encodable(text), disallowed_special=()))

@@ -183,7 +183,7 @@ class UnitReplacement:
 
 Scope = Literal["line", "session", "speaker", "bank"]
 ERASURE_UNFINISHED = (
-    "bytes of what was forgotten may be left; make room on the disk, end other readers of the bank, try again"
+    "bytes of forgotten lines may remain in the file; free disk space, close other readers of the bank, try again"
 )
 
 

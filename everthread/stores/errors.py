@@ -8,19 +8,17 @@ from everthread.errors import BadLine, BankTooNew, NotFound
 
 def unknown_parent_error(parent: int | str) -> BadLine:
     """Build the error for a `parent` that does not exist in the bank."""
-    return BadLine(f"parent {parent!r} is no line of this bank; give the seq or the key of a line that is there")
+    return BadLine(f"parent {parent!r} is not a line of this bank; give the seq or the key of an existing line")
 
 
 def missing_line_error(bank: str, seq: int) -> NotFound:
-    """Build the error for a line that was to be corrected and does not exist."""
-    return NotFound(
-        f"there is no line {seq} in bank {bank!r} that could be corrected; it was never said, or it was retracted"
-    )
+    """Build the error for the correction of a missing line."""
+    return NotFound(f"bank {bank!r} has no line {seq} to correct; it never existed, or it was retracted")
 
 
 def bank_too_new_error(bank: str, found: str, known: int) -> BankTooNew:
     """Build the error for a bank that a later version wrote: `found` names its version, `known` the latest known."""
     return BankTooNew(
-        f"bank {bank!r} was written by a later version of Everthread ({found}, this one knows {known}); "
+        f"bank {bank!r} was written by a later version of Everthread ({found}; this version supports up to {known}); "
         f"upgrade with: {upgrade_command()}"
     )

@@ -58,7 +58,7 @@ def check_storable(text: str, name: str) -> str:
     """
     if UNSTORABLE_CHARACTERS.search(text):
         raise BadQuery(
-            f"{name} {shortly(text)} holds NUL or half a surrogate pair, as no bank can; use whole characters"
+            f"{name} {shortly(text)} contains NUL or half a surrogate pair, which can't be stored; use whole characters"
         )
     return text
 
@@ -79,7 +79,7 @@ def metadata_json(value: JSONValue) -> str:
     try:
         return canonical_json(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadQuery(f"where.metadata must hold what JSON can, got {shortly(value)}: {error}") from error
+        raise BadQuery(f"where.metadata must be JSON-serializable, got {shortly(value)}: {error}") from error
 
 
 def canonical_json(value: JSONValue) -> str:

@@ -22,5 +22,5 @@ def check_bank_id(bank: str) -> str:
     if len(bank) > MAX_BANK_ID_CHARS:
         raise BadBankId(f"bank id {bank[:40]!r}… has {len(bank)} characters; at most {MAX_BANK_ID_CHARS} are allowed")
     if re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", bank):
-        raise BadBankId(f"bank id {bank!r} holds control characters or half a surrogate pair; use printable text")
+        raise BadBankId(f"bank id {bank!r} contains control characters or half a surrogate pair; use printable text")
     return bank

@@ -108,21 +108,21 @@ def check_unit(
             that allows only one.
     """
     if new.last_seq > last_seq:
-        raise NotFound(f"bank {bank!r} has no line {new.last_seq}, of which a {new.kind} was to be written")
-    if gone := sorted(set(new.sources).difference(existing_seqs)):
+        raise NotFound(f"bank {bank!r} has no line {new.last_seq}, a source of the new {new.kind}")
+    if missing := sorted(set(new.sources).difference(existing_seqs)):
         raise NotFound(
-            f"bank {bank!r} has no line {gone[0]} any more, of which a {new.kind} was written; nothing was kept, as it "
-            "may tell what is gone. Write it again from the lines that are there"
+            f"bank {bank!r} no longer has line {missing[0]}, a source of the new {new.kind}; nothing was stored, "
+            "because it may contain deleted text. Write it again from the existing lines"
         )
     if supersedes is not None and supersedes not in current:
         raise NotFound(
-            f"bank {bank!r} has no current {new.kind} {supersedes} that could be superseded; it was retracted, "
-            "forgotten or superseded meanwhile. Read the current one and write again"
+            f"bank {bank!r} has no current {new.kind} {supersedes} to supersede; it was retracted, "
+            "forgotten or superseded in the meantime. Read the current one and write again"
         )
     if supersedes is None and (rival := _find_rival(new, current)) is not None:
         raise NotFound(
-            f"bank {bank!r} has a current {new.kind} {rival} already, which was to be the first; it was written "
-            "meanwhile. Read it and write again in its place"
+            f"bank {bank!r} already has a current {new.kind} {rival}, written in the meantime. Read it and write a "
+            "new one that supersedes it"
         )
 
 

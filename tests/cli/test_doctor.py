@@ -97,7 +97,7 @@ def test_counts_that_contradict_the_lines_are_found(tmp_path: Path) -> None:
         db.execute("UPDATE bank SET lines = lines + 1")
     found = findings(tmp_path)["bank alice"]
     assert not found.ok
-    assert "lines: 6 are counted, 5 are there" in found.detail
+    assert "lines: 6 recorded, 5 found" in found.detail
 
 
 def test_an_unreachable_embedder_is_a_finding_with_its_reason(tmp_path: Path) -> None:

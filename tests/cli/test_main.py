@@ -131,7 +131,7 @@ def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, argument
     ("arguments", "words"),
     [
         (["--embedder", "elephant", "observe", "Hi"], "embedder 'elephant' is unknown; use minilm"),
-        (["--embedder", "https://127.0.0.1/v1", "observe", "Hi"], "names no model"),
+        (["--embedder", "https://127.0.0.1/v1", "observe", "Hi"], "has no model name"),
         (
             ["--recipe", "elephant", "observe", "Hi"],
             "recipe 'elephant' is unknown; known are default, membot, packabby, emi, goodai, character",

@@ -51,7 +51,7 @@ def test_a_prefix_without_a_model_name_is_rejected(name: str) -> None:
     ],
 )
 def test_a_goodai_ltm_model_is_rejected_with_the_nearest_alternative(name: str, base: str) -> None:
-    with pytest.raises(ConfigError, match=f"goodai-ltm trained itself.*nearest here are minilm.*{base}"):
+    with pytest.raises(ConfigError, match=f"one of goodai-ltm's own models.*closest alternatives are minilm.*{base}"):
         open_embedder(name)
 
 

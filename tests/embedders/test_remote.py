@@ -201,22 +201,22 @@ def test_no_message_contains_the_key_or_a_password() -> None:
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        (b"<html>", "bad reply"),
-        (b"\xff\xfe\x00", "bad reply"),
+        (b"<html>", "invalid reply"),
+        (b"\xff\xfe\x00", "invalid reply"),
         (b"[]", "no list named 'data'"),
         (b'{"data": [7, 8]}', "no list named 'data'"),
         (data([[1.0]]), "1 vectors for 2 texts"),
-        (data([[1.0], [float("nan")]]), "not finite"),
-        (data([[1.0], [float("inf")]]), "not finite"),
+        (data([[1.0], [float("nan")]]), "NaN or infinity"),
+        (data([[1.0], [float("inf")]]), "NaN or infinity"),
         (data([[1.0], [1.0, 2.0]]), "differ in length"),
-        (data([[1.0], ["x"]]), "something else than numbers"),
+        (data([[1.0], ["x"]]), "something other than numbers"),
         (data([[1.0], None]), "differ in length"),
         (data([None, None]), "empty"),
         (data([[], []]), "empty"),
-        (data([[1.0], [0.0]]), "no length"),
-        (data([[1.0], [1e300]]), "no length"),
+        (data([[1.0], [0.0]]), "norm is zero or infinite"),
+        (data([[1.0], [1e300]]), "norm is zero or infinite"),
         (data([[1.0], [10**400]]), "differ in length"),
-        (b"[" * 100_000, "bad reply"),
+        (b"[" * 100_000, "invalid reply"),
         (b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "indexes"),
         (b'{"data": [{"index": "a", "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "indexes"),
     ],
@@ -231,7 +231,7 @@ def test_a_changed_dimension_is_an_error_that_names_it() -> None:
     with serving(*script) as server:
         embedder = remote(server)
         embedder.embed_query("a")
-        with pytest.raises(EmbedderUnavailable, match="3 dimensions after 2"):
+        with pytest.raises(EmbedderUnavailable, match="3 dimensions, 2 before"):
             embedder.embed_query("a")
 
 

@@ -80,13 +80,13 @@ def test_a_server_with_one_model_needs_no_name(monkeypatch: pytest.MonkeyPatch) 
 def test_a_server_with_several_or_no_models_needs_a_name(models: Sequence[str], some: str) -> None:
     with (
         llm_server(models=models) as server,
-        pytest.raises(ConfigError, match=f"{some} name one with EVERTHREAD_LLM_M"),
+        pytest.raises(ConfigError, match=f"{some} set EVERTHREAD_LLM_M"),
     ):
         open_llm(server.url)
 
 
 def test_a_server_without_a_model_list_needs_a_name() -> None:
-    with llm_server() as server, pytest.raises(ConfigError, match="doesn't list its models; name one"):
+    with llm_server() as server, pytest.raises(ConfigError, match="doesn't list its models; set EVERTHREAD_LLM_MODEL"):
         open_llm(server.host)
 
 
@@ -98,7 +98,7 @@ def test_a_running_ollama_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert address(open_llm("llama3.2")) == (server.url, "llama3.2:latest")
         assert address(open_llm("qwen3:8b")) == (server.url, "qwen3:8b")
         assert key_sent(open_llm()) == "none"
-        with pytest.raises(ConfigError, match="no language model 'gemma3'"):
+        with pytest.raises(ConfigError, match="language model 'gemma3' not found"):
             open_llm("gemma3")
 
 
@@ -113,7 +113,7 @@ def test_openai_is_used_only_for_a_named_model(monkeypatch: pytest.MonkeyPatch) 
 def test_a_model_that_openai_lacks_is_not_requested_there(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
     with pytest.raises(
-        ConfigError, match=f"no language model '{name}': .* run `ollama pull {name}`, or set EVERTHREAD_L"
+        ConfigError, match=f"language model '{name}' not found: .* run `ollama pull {name}`, or set EVERTHREAD_L"
     ):
         open_llm(name)
 
@@ -129,14 +129,15 @@ def test_the_openai_key_is_never_sent_elsewhere(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_unknown_model_is_an_error_that_lists_the_search() -> None:
     with pytest.raises(
-        ConfigError, match=r"no Ollama with it answers at http://127\.0\.0\.1:\d+; .*OpenAI: set OPENAI_API_KEY, or"
+        ConfigError,
+        match=r"no Ollama with this model at http://127\.0\.0\.1:\d+; .*OpenAI model: set OPENAI_API_KEY, or",
     ):
         open_llm("gpt-4o-mini")
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "o3-mini", "claude-sonnet-4", "gemini-2.5-flash"])
 def test_pulling_a_hosted_model_is_not_suggested(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"no language model .*; it .* set .*EVERTHREAD_LLM_") as raised:
+    with pytest.raises(ConfigError, match=r"language model .* not found: .*; it .* set .*EVERTHREAD_LLM_") as raised:
         open_llm(name)
     assert "ollama pull" not in str(raised.value)
 
@@ -174,7 +175,9 @@ def test_openai_gets_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["http://", "http://:x/v1#m", "https:///v1#m", "http://host:99999/v1#m"])
 def test_an_invalid_address_is_rejected(name: str) -> None:
-    with pytest.raises(ConfigError, match="is no address of a language model; it looks like http://localhost"):
+    with pytest.raises(
+        ConfigError, match="is not the address of a language model; expected one such as http://localhost"
+    ):
         open_llm(name)
 
 
@@ -196,7 +199,7 @@ def test_an_endless_model_list_is_ignored() -> None:
     with http.server.HTTPServer(("127.0.0.1", 0), Endless) as server:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
-        with pytest.raises(ConfigError, match="is named, and it doesn't list its models"):
+        with pytest.raises(ConfigError, match=r"no model name given for .*, and it doesn't list its models"):
             open_llm(f"http://127.0.0.1:{server.server_port}/v1")
         thread.join()
     assert Endless.sent < 10 * discovery.MAX_LIST_BYTES

@@ -276,14 +276,14 @@ def test_a_parameter_is_left_out_only_if_it_was_the_reason() -> None:
 
 
 def test_an_oversized_reply_is_rejected() -> None:
-    with llm_server("x" * (MAX_REPLY_BYTES + 1)) as server, pytest.raises(LLMUnavailable, match="nonsense"):
+    with llm_server("x" * (MAX_REPLY_BYTES + 1)) as server, pytest.raises(LLMUnavailable, match="invalid response"):
         model(server.url).complete(ASKED)
 
 
 def test_an_endless_line_of_a_stream_is_rejected() -> None:
     with (
         llm_server(Raw(b"data: " + b"x" * (MAX_REPLY_BYTES + 100_000))) as server,
-        pytest.raises(LLMUnavailable, match="nonsense"),
+        pytest.raises(LLMUnavailable, match="invalid response"),
     ):
         said(model(server.url))
 
@@ -412,7 +412,7 @@ def test_an_error_while_listening_is_raised_once_to_the_next_reader() -> None:
         ear = Ear(stream)
         assert ear.over.wait(PATIENCE)
         assert ear.heard == ["Hel"]
-        with pytest.raises(LLMUnavailable, match="broke off"):
+        with pytest.raises(LLMUnavailable, match="disconnected"):
             next(stream)
         assert list(stream) == []
 
@@ -466,42 +466,46 @@ def test_a_process_exits_quietly_with_unfinished_replies() -> None:
 # ---------------------------------------------------------------------------------------------- faults
 
 BEFORE: list[tuple[Behaviour, type[ModelError], str]] = [
-    (Status(401), LLMDenied, r"wants a key, or another one \(401\); set EVERTHREAD_LLM_KEY"),
+    (Status(401), LLMDenied, r"requires a valid API key \(401\); set EVERTHREAD_LLM_KEY"),
     (Status(403, code="region"), LLMDenied, r"\(403 region\)"),
     (
         Status(404, code="model_not_found"),
         ModelNotFound,
-        r"isn't there \(404 model_not_found\); check the model's name",
+        r"was not found \(404 model_not_found\); check the model's name",
     ),
-    (Status(400, kind="bad"), LLMRejected, r"doesn't take the request \(400 bad\)"),
+    (Status(400, kind="bad"), LLMRejected, r"rejected the request \(400 bad\)"),
     (Status(400, param="messages"), LLMRejected, r"\(400\), because of messages"),
     (Status(402), LLMRejected, r"\(402\)"),
     (Status(400, code="context_length_exceeded"), LLMRejected, r"too long .*lower EVERTHREAD_LLM_CONTEXT .it is 8192"),
     (Status(400, "This model's maximum context length is 5"), LLMRejected, "lower EVERTHREAD_LLM_CONTEXT"),
     (Status(413), LLMRejected, "lower EVERTHREAD_LLM_CONTEXT"),
-    (Status(429, code="insufficient_quota"), LLMUnavailable, r"\(429 insufficient_quota\); try again in a while"),
+    (Status(429, code="insufficient_quota"), LLMUnavailable, r"\(429 insufficient_quota\); try again later"),
     (Status(429, retry_after=120), LLMUnavailable, "try again in 120 seconds"),
     (Status(500, kind="server_error"), LLMUnavailable, r"failed \(500 server_error\)"),
     (Status(503), LLMUnavailable, r"failed \(503\)"),
     (Status(307), LLMRejected, r"has moved \(307\)"),
     (Status(400, kind=f"the {CANARY} is here", code=CANARY + " x"), LLMRejected, r"request \(400\);"),
-    (Mute(), LLMUnavailable, "said nothing for .* EVERTHREAD_LLM_TIMEOUT"),
+    (Mute(), LLMUnavailable, "sent nothing for .* EVERTHREAD_LLM_TIMEOUT"),
     (Raw(b"<html>Bad gateway</html>", "text/html", 502), LLMUnavailable, r"failed \(502\)"),
 ]
 DURING: list[tuple[Behaviour, type[ModelError], str]] = [
-    (HTML, LLMUnavailable, "answers nonsense; check that the URL"),
-    (MALFORMED, LLMUnavailable, "answers nonsense"),
-    (LATIN, LLMUnavailable, "answers nonsense"),
-    (Raw(b"data: 5\n\n"), LLMUnavailable, "answers nonsense"),
-    (Raw(b"data: " + b"[" * 200_000), LLMUnavailable, "answers nonsense"),
-    (Raw(b'{"choices": []}', "application/json"), LLMUnavailable, "answers nonsense"),
-    (Raw(b""), LLMUnavailable, "broke off|nonsense"),
-    (Raw(b'data: {"choices": 5}\n\n'), LLMUnavailable, "broke off|nonsense"),
-    (Raw(f'data: {{"error": {{"message": "{CANARY}", "code": 502}}}}\n\n'.encode()), LLMUnavailable, "502|nonsense"),
-    (Cut(["Hel"]), LLMUnavailable, "broke off in the middle"),
-    (Cut(["Hel"], "reset"), LLMUnavailable, "broke off in the middle"),
-    (Cut(["Hel"], "clean"), LLMUnavailable, "broke off in the middle|nonsense"),
-    (Stall(["Hel"]), LLMUnavailable, "said nothing for"),
+    (HTML, LLMUnavailable, "returned an invalid response; check that the URL"),
+    (MALFORMED, LLMUnavailable, "returned an invalid response"),
+    (LATIN, LLMUnavailable, "returned an invalid response"),
+    (Raw(b"data: 5\n\n"), LLMUnavailable, "returned an invalid response"),
+    (Raw(b"data: " + b"[" * 200_000), LLMUnavailable, "returned an invalid response"),
+    (Raw(b'{"choices": []}', "application/json"), LLMUnavailable, "returned an invalid response"),
+    (Raw(b""), LLMUnavailable, "disconnected|invalid response"),
+    (Raw(b'data: {"choices": 5}\n\n'), LLMUnavailable, "disconnected|invalid response"),
+    (
+        Raw(f'data: {{"error": {{"message": "{CANARY}", "code": 502}}}}\n\n'.encode()),
+        LLMUnavailable,
+        "502|invalid response",
+    ),
+    (Cut(["Hel"]), LLMUnavailable, "disconnected in the middle"),
+    (Cut(["Hel"], "reset"), LLMUnavailable, "disconnected in the middle"),
+    (Cut(["Hel"], "clean"), LLMUnavailable, "disconnected in the middle|invalid response"),
+    (Stall(["Hel"]), LLMUnavailable, "sent nothing for"),
 ]
 
 
@@ -547,7 +551,7 @@ def test_pieces_before_a_disconnect_are_yielded() -> None:
         llm = model(server.url)
         stream = llm.stream(ASKED)
         assert [next(stream), next(stream)] == ["Under", " the"]
-        with pytest.raises(LLMUnavailable, match="broke off"):
+        with pytest.raises(LLMUnavailable, match="disconnected"):
             next(stream)
         assert list(stream) == []
         assert llm.usage == stream.usage == estimate_usage(ASKED, "Under the")
@@ -558,7 +562,7 @@ def test_a_server_error_inside_a_stream_breaks_it_off() -> None:
     body = event({"content": "Hel"}) + b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\n\n'
     with (
         llm_server(Raw(body + b"data: [DONE]\n\n")) as server,
-        pytest.raises(LLMUnavailable, match=r"broke off .*error"),
+        pytest.raises(LLMUnavailable, match=r"disconnected .*error"),
     ):
         said(model(server.url))
 
@@ -638,7 +642,9 @@ def test_a_permanent_status_is_not_retried(status: int) -> None:
     "url", ["", "localhost:11434/v1", "ftp://host/v1", "http://", "http://host:port/v1", "http://["]
 )
 def test_an_invalid_address_is_rejected(url: str) -> None:
-    with pytest.raises(ConfigError, match=f"^{re.escape(repr(url))} is no address of a language model; it looks like"):
+    with pytest.raises(
+        ConfigError, match=f"^{re.escape(repr(url))} is not the address of a language model; expected one such as"
+    ):
         OpenAICompatible(url, "m")
 
 

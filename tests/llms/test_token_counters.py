@@ -85,7 +85,7 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("gpt2", "invalid tokens 'gpt2': there is no file gpt2; expected estimate, the path of a tokenizer.json"),
+        ("gpt2", "invalid tokens 'gpt2': file gpt2 not found; expected estimate, the path of a tokenizer.json"),
         ("", "invalid tokens"),
         ("tiktoken:cl100k_base", f"needs tiktoken; install it: {package_command('tiktoken')}"),
     ],
@@ -116,7 +116,7 @@ def test_a_tiktoken_encoding_counts_if_tiktoken_is_installed(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "tiktoken", library)
     assert open_counter("tiktoken:letters")("Lisbon") == 6
     assert open_counter("tiktoken:gpt-4")("Mia") == 3
-    with pytest.raises(ConfigError, match="knows no such encoding or model; expected letters, far, or a model"):
+    with pytest.raises(ConfigError, match="has no such encoding or model; expected letters, far, or an OpenAI model"):
         open_counter("tiktoken:words")
-    with pytest.raises(ConfigError, match="downloads an encoding once, and can't reach its place"):
+    with pytest.raises(ConfigError, match="tiktoken could not download the encoding"):
         open_counter("tiktoken:far")

@@ -100,7 +100,7 @@ def test_a_correction_inherits_the_pin_and_queues_a_summary(memory: Memory) -> N
 
 def test_a_retracted_line_cannot_be_corrected_and_nothing_is_written(memory: Memory) -> None:
     memory.store.retract(memory.bank, 1, NOON)
-    with pytest.raises(NotFound, match=r"no line 1 in bank .* that could be corrected"):
+    with pytest.raises(NotFound, match=r"bank .* has no line 1 to correct"):
         memory.replace_lines([1], [NewLine("Line one.")], corrects=1)
     assert memory.stats().lines == 4
 
@@ -141,7 +141,7 @@ def test_a_failed_change_leaves_the_setting_unchanged(memory: Memory) -> None:
 
 def test_a_second_note_without_supersedes_is_rejected(memory: Memory) -> None:
     first = memory.add_unit(note("Ann likes ferns."))
-    with pytest.raises(NotFound, match=f"has a current note {first.id} already"):
+    with pytest.raises(NotFound, match=f"already has a current note {first.id}"):
         memory.add_unit(note("Ann has a cat."))
     second = memory.add_unit(note("Ann has a cat."), supersedes=first.id)
     assert memory.units("note", only_current=True) == [second]
@@ -151,7 +151,7 @@ def test_a_second_note_without_supersedes_is_rejected(memory: Memory) -> None:
 
 
 def test_a_session_has_one_current_summary_but_many_facts(memory: Memory) -> None:
-    with pytest.raises(NotFound, match="has a current summary 2 already"):
+    with pytest.raises(NotFound, match="already has a current summary 2"):
         memory.add_unit(summary("b", 4, 5))
     for fact in ("Ann likes ferns.", "Ann has a cat."):
         memory.add_unit(NewUnit("fact", fact, 1, 1, NOON))

@@ -1,4 +1,4 @@
-"""The connection pool of a Postgres database, transactions on one bank, and the mapping of errors. Knows no table.
+"""The connection pool of a Postgres database, transactions on one bank, and the mapping of errors.
 
 A connection may break at any time, also between a COMMIT and its answer. A write through `Database.retry` must
 therefore be able to find out, in the transaction of the next attempt, whether the previous one was committed. The
@@ -33,15 +33,14 @@ TIMEOUT_S = 10.0  # a call waits this long for a connection, and for a restartin
 RETRY_DELAY_S = 0.1  # between the attempts of one call
 MAX_CONNECTIONS = 8  # per process; for many processes, put a pooler such as PgBouncer in front of the server
 DEFAULT_PARAMETERS: dict[str, str | int | None] = {"application_name": "everthread", "connect_timeout": 5}
-FIXED_PARAMETERS = {
-    "client_encoding": "utf8"
-}  # other encodings, from the URL or the environment, can't represent every character
+# Other encodings, from the URL or the environment, can't represent every character.
+FIXED_PARAMETERS = {"client_encoding": "utf8"}
 
 # Set per transaction, because a pooler gives the connection to other clients afterwards.
 TRANSACTION_SETTINGS = {
     "jit": "off",  # compiling takes longer than any of our queries
-    "lock_timeout": "60s",  # for a writer of the same bank that doesn't end
-    "idle_in_transaction_session_timeout": "60s",  # for a lost client, which would lock the bank for hours
+    "lock_timeout": "60s",  # another writer of the same bank may hang
+    "idle_in_transaction_session_timeout": "60s",  # a lost client would otherwise lock the bank for hours
 }
 
 # Also per transaction: pgvector's types are in the schema of the extension, which may not be on the user's path.
@@ -93,11 +92,11 @@ class Database:
                 "", **{**DEFAULT_PARAMETERS, **conninfo_to_dict(check_url(url)), **FIXED_PARAMETERS}
             )
         except psycopg.ProgrammingError as error:
-            said = (
-                _error_text(error) if self.display_url == url else _error_text(error).partition(":")[0]
-            )  # the rest may quote it
-            raise ConfigError(f"{self.display_url} is no Postgres URL ({said}); write {EXAMPLE}") from None
-        self._connections, self._patience, self._check = max_connections, timeout_s, check
+            reason = _error_text(error)
+            if self.display_url != url:
+                reason = reason.partition(":")[0]  # the rest may quote the password
+            raise ConfigError(f"{self.display_url} is not a Postgres URL ({reason}); write {EXAMPLE}") from None
+        self._connections, self._timeout_s, self._check = max_connections, timeout_s, check
         self._pool = Lazy(self._open_pool)
 
     @contextmanager
@@ -135,17 +134,16 @@ class Database:
                 if not db.closed:
                     raise
                 raise CommitUnknown(
-                    f"{self.display_url} broke off at the end of this call ({_error_text(error)}): what it wrote "
-                    "was kept or it "
-                    "was not. Call again with the same keys, and none is kept twice"
+                    f"{self.display_url} disconnected during the commit ({_error_text(error)}): the lines may or may "
+                    "not be stored. Call again with the same keys; no line is stored twice"
                 ) from error
             if ended != "COMMIT":  # Postgres reports the rollback of a failed transaction without an error
-                raise StoreUnavailable(f"{self.display_url} undid this call; nothing of it was kept")
+                raise StoreUnavailable(f"{self.display_url} rolled back this call; nothing was stored")
 
     @contextmanager
     def _pooled_connection(self) -> Iterator[Connection]:
         """Yield a connection of the pool, which rolls back when the block raises."""
-        with self.map_errors(), self._get_pool().connection(timeout=self._patience) as db:
+        with self.map_errors(), self._get_pool().connection(timeout=self._timeout_s) as db:
             try:
                 yield db
             except psycopg.Error as error:
@@ -155,7 +153,7 @@ class Database:
 
     def retry(self, call: Callable[[], Result]) -> Result:
         """Call a function, again for up to `timeout_s` seconds while its connection is lost; return its result."""
-        retries = Retries(repeat(RETRY_DELAY_S), deadline=time.monotonic() + self._patience)
+        retries = Retries(repeat(RETRY_DELAY_S), deadline=time.monotonic() + self._timeout_s)
         unsure = None
         while True:
             try:
@@ -173,7 +171,7 @@ class Database:
             yield db
 
     def _get_pool(self) -> ConnectionPool[Connection]:
-        return self._pool.get(self._patience)
+        return self._pool.get(self._timeout_s)
 
     def _open_pool(self) -> ConnectionPool[Connection]:
         self._try_connection()  # reports a wrong password now instead of after the pool's timeout
@@ -181,7 +179,7 @@ class Database:
             self.conninfo,
             min_size=1,
             max_size=self._connections,
-            reconnect_timeout=self._patience,  # later calls make their own attempt
+            reconnect_timeout=self._timeout_s,  # later calls make their own attempt
             kwargs={"autocommit": True},
             configure=_configure,
             name="everthread",
@@ -205,31 +203,28 @@ class Database:
                 self._try_connection()
             raise StoreUnavailable(
                 f"{self.display_url}: all {self._connections} connections of this process were busy for "
-                f"{self._patience:g} s. Nothing of this call was kept; try again, with fewer threads"
+                f"{self._timeout_s:g} s. Nothing was stored; try again, with fewer threads"
             ) from error
         except TimeoutError as error:
             raise ConnectionLost(
-                f"{self.display_url} has not answered for {self._patience:g} s. Nothing of this call was kept; "
-                "check that "
-                "it runs"
+                f"{self.display_url} did not answer for {self._timeout_s:g} s. Nothing was stored; check that it runs"
             ) from error
         except (psycopg.Error, UnicodeEncodeError) as error:
             raise self._explain(error) from error
 
     def _explain(self, error: Exception) -> EverthreadError:
-        said = _error_text(error)
+        reason = _error_text(error)
         state = error.sqlstate if isinstance(error, psycopg.Error) else None
-        for kinds, signs, ours, remedy in _ERROR_MAP:
-            if isinstance(error, kinds) or (state is None and re.search(signs, said)):
-                return ours(f"{self.display_url}: {said}; {remedy}")
+        for kinds, pattern, error_type, remedy in _ERROR_MAP:
+            if isinstance(error, kinds) or (state is None and re.search(pattern, reason)):
+                return error_type(f"{self.display_url}: {reason}; {remedy}")
         if _is_retryable(error):
             return self._lost(error)
-        return StoreUnavailable(f"{self.display_url} could not do its work: {said}. Nothing of this call was kept")
+        return StoreUnavailable(f"{self.display_url} failed: {reason}. Nothing was stored")
 
     def _lost(self, error: Exception) -> ConnectionLost:
         return ConnectionLost(
-            f"{self.display_url} can't be reached: {_error_text(error)}. Nothing of this call was kept; check "
-            "that it runs"
+            f"{self.display_url} can't be reached: {_error_text(error)}. Nothing was stored; check that it runs"
         )
 
     def close(self) -> None:
@@ -280,15 +275,14 @@ def _is_retryable(error: Exception) -> bool:
 
 _USER = "check the user and the password of the URL"
 _DATABASE = "create it with: createdb"
-_HBA = "let this user in, in the server's pg_hba.conf"
-_INIT = "make the tables with: everthread db init URL"
-_REPLICA = "this server only reads; give the URL of the primary"
-_RIGHTS = "give this user the right, or use the one that ran: everthread db init URL"
-_BUSY = "another call has been writing to this bank for a minute; nothing of this call was kept, try again"
-_ROOM = "nothing of this call was kept; make room on the server"
+_HBA = "allow this user in the server's pg_hba.conf"
+_INIT = "create the tables with: everthread db init URL"
+_REPLICA = "this server is read-only; give the URL of the primary"
+_RIGHTS = "grant this user the right, or use the user that ran: everthread db init URL"
+_BUSY = "another call has been writing to this bank for a minute; nothing was stored, try again"
+_ROOM = "nothing was stored; free disk space on the server"
 _TOO_MANY_CONNECTIONS_HINT = (
-    "nothing of this call was kept; give each process fewer connections, or put a pooler such as PgBouncer before the "
-    "server"
+    "nothing was stored; give each process fewer connections, or put a pooler such as PgBouncer in front of the server"
 )
 
 _TOO_MANY_PATTERN = "too many (clients|connections)|remaining connection slots|no more connections allowed"
@@ -300,7 +294,7 @@ _ERROR_MAP: tuple[tuple[tuple[type[Exception], ...], str, type[EverthreadError],
         (UnicodeEncodeError, errors.NumericValueOutOfRange),
         _NO_MATCH,
         BadInput,
-        "use whole characters, numbers of 64 bits",
+        "use whole characters, and numbers that fit in 64 bits",
     ),
     ((), 'password authentication failed|no password supplied|role ".*" does not exist', ConfigError, _USER),
     ((), "pg_hba.conf", ConfigError, _HBA),

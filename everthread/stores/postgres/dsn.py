@@ -30,18 +30,17 @@ def check_url(url: str) -> str:
         ConfigError: the URL is malformed; the message hides its password.
     """
     if not url.startswith(SCHEMES):
-        raise ConfigError(f"{redact_password(url)!r} is no Postgres URL; write {EXAMPLE}")
+        raise ConfigError(f"{redact_password(url)!r} is not a Postgres URL; write {EXAMPLE}")
     rest = url.partition("://")[2]
     authority, _, path = rest.partition("?")[0].partition("/")
     if authority.count("@") > 1 or "@" in path:
         raise ConfigError(
-            f"{redact_password(url)}: the user or the password holds an @ or a / as it is; write %40 for @, and "
-            "%2F for /"
+            f"{redact_password(url)}: unescaped @ or / in the user or the password; write %40 for @, and %2F for /"
         )
     if not _hosts(authority.rpartition("@")[2]):
-        raise ConfigError(f"{redact_password(url)}: its port is no number from 1 to 65535; write {EXAMPLE}")
+        raise ConfigError(f"{redact_password(url)}: its port is not a number from 1 to 65535; write {EXAMPLE}")
     if re.search(r"%(?![0-9A-Fa-f]{2})", url):
-        raise ConfigError(f"{redact_password(url)} holds a % as it is; write %25")
+        raise ConfigError(f"{redact_password(url)} contains an unescaped %; write %25")
     return url
 
 

@@ -274,21 +274,23 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
                  FROM everthread.posting WHERE bank_id = %s GROUP BY term) AS word""",
         (bank,),
     ).fetchone()
-    said = db.execute("SELECT coalesce(sum(lines), 0) FROM everthread.session WHERE bank_id = %s", (bank,)).fetchone()
+    sessions = db.execute(
+        "SELECT coalesce(sum(lines), 0) FROM everthread.session WHERE bank_id = %s", (bank,)
+    ).fetchone()
     assert blocks is not None
-    assert said is not None
+    assert sessions is not None
     wrong = [
-        f"{name}: {has} are counted, {wants} are there; export the lines into a new bank"
-        for name, has, wants in (
+        f"{name}: {has} recorded, {expected} found; export the lines into a new bank"
+        for name, has, expected in (
             ("lines", counted[0], live),
             ("retracted lines", counted[1], dead),
             ("terms", counted[2], total),
             ("word records", int(blocks[0]), records),
             ("bytes of word records", int(blocks[1]), records * POSTING_DTYPE.itemsize),
             ("words counted wrongly", int(blocks[2]), 0),
-            ("lines in sessions", int(said[0]), live),
+            ("lines in sessions", int(sessions[0]), live),
         )
-        if has != wants
+        if has != expected
     ]
     orphans = db.execute(
         """SELECT count(*) FROM everthread.vector WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.line
@@ -298,7 +300,7 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     if orphans and orphans[0]:
         wrong.append(f"vectors without a line: {orphans[0]}")
     last = int(counted[3])
-    return wrong + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
+    return wrong + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
 
 
 def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:

@@ -193,8 +193,8 @@ def check_version(database: Database, have: int) -> None:
     """
     if have < VERSION:
         raise StoreUnavailable(
-            f"{database.display_url} has the tables of an older Everthread (schema {have}, this one wants {VERSION}); "
-            "bring them up to date with: everthread db migrate URL"
+            f"{database.display_url} has the tables of an older Everthread (schema {have}, this version requires "
+            f"{VERSION}); update them with: everthread db migrate URL"
         )
     _check_not_newer(database, have)
 
@@ -205,8 +205,8 @@ VERSION_CHECK = "SELECT max(number) FROM everthread.migration", check_version
 def _check_not_newer(server: Database, have: int) -> None:
     if have > VERSION:
         raise BankTooNew(
-            f"{server.display_url} has the tables of a later Everthread (schema {have}, this one knows {VERSION}); "
-            f"upgrade with: {upgrade_command()}"
+            f"{server.display_url} has the tables of a later Everthread (schema {have}, this version supports up to "
+            f"{VERSION}); upgrade with: {upgrade_command()}"
         )
 
 
@@ -215,15 +215,14 @@ def _check_server(server: Database, db: Connection) -> None:
     encoding = _fetch_value(db, "SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise ConfigError(
-            f"{server.display_url} keeps text as {encoding}, which can't hold every character; make a database "
-            "that can "
-            "with: createdb -E UTF8 -T template0 NAME"
+            f"{server.display_url} stores text as {encoding}, which can't represent every character; create a "
+            "database that can with: createdb -E UTF8 -T template0 NAME"
         )
     have = _fetch_value(db, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     if have is not None and tuple(map(int, have.split(".")[:2])) < PGVECTOR:
         raise StoreUnavailable(
-            f"{server.display_url} has pgvector {have}, and {'.'.join(map(str, PGVECTOR))} is the first that will do; "
-            "install a later one on the server, then run there: ALTER EXTENSION vector UPDATE"
+            f"{server.display_url} has pgvector {have}, but {'.'.join(map(str, PGVECTOR))} or later is required; "
+            "install it on the server, then run there: ALTER EXTENSION vector UPDATE"
         )
 
 
@@ -337,8 +336,8 @@ def _renew_grants(db: Connection) -> None:
 
 
 ROLE_AND_CITUS = (
-    "{}: a role that sees one bank at a time, and tables spread over machines, can't be had together: Citus doesn't "
-    "tell its workers which bank is meant. Leave out one of --role and --distribute"
+    "{}: --role and --distribute can't be combined: Citus doesn't tell its workers which bank a role may see. "
+    "Omit one of them"
 )
 
 
@@ -367,15 +366,14 @@ def _check_role(server: Database, db: Connection, role: str) -> None:
     """Check that row-level security applies to a role."""
     row = db.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", (role,)).fetchone()
     if row is None:
-        raise ConfigError(f"{server.display_url} has no role {role!r}; make it with: CREATE ROLE … LOGIN")
+        raise ConfigError(f"{server.display_url} has no role {role!r}; create it with: CREATE ROLE … LOGIN")
     owns = db.execute(
         "SELECT pg_has_role(%s, tableowner, 'USAGE') FROM pg_tables WHERE schemaname = 'everthread' LIMIT 1", (role,)
     ).fetchone()
     if row[0] or (owns and owns[0]):
         raise ConfigError(
-            f"role {role!r} of {server.display_url} is a superuser, passes by row-level security or owns the "
-            "tables, and "
-            "would see every bank; name another role"
+            f"role {role!r} of {server.display_url} is a superuser, bypasses row-level security or owns the tables, "
+            "and would see every bank; name another role"
         )
 
 
@@ -391,7 +389,9 @@ def distribute(database: Database) -> list[str]:
     """
     with database.dedicated_connection() as db:
         if not _fetch_value(db, "SELECT count(*) FROM pg_extension WHERE extname = 'citus'"):
-            raise StoreUnavailable(f"{database.display_url} has no Citus; make it there with: CREATE EXTENSION citus")
+            raise StoreUnavailable(
+                f"{database.display_url} has no Citus; install it there with: CREATE EXTENSION citus"
+            )
         if _fetch_value(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
             raise ConfigError(ROLE_AND_CITUS.format(database.display_url))
         return [*_distribute_tables(db), *_truncate(db)]

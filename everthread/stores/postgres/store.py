@@ -320,7 +320,7 @@ class PostgresStore(Store):
                 "UPDATE everthread.session SET ended_at = %s WHERE bank_id = %s AND session_id = %s",
                 (to_micros(at, "at"), bank, session),
             ).rowcount:
-                raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
+                raise NotFound(f"bank {bank!r} has no session {session!r} to end")
 
         self._write(bank, write)
 
@@ -408,7 +408,7 @@ class PostgresStore(Store):
             records.lock_bank(db, bank, to_micros(now()))
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
             if not db.execute(query, (bank, job.session)).fetchone():
-                raise NotFound(f"bank {bank!r} has no session {job.session!r} of which {job.kind} could be written")
+                raise NotFound(f"bank {bank!r} has no session {job.session!r} for a {job.kind} job")
             units.enqueue(db, bank, job)
 
         self._write(bank, write)

@@ -65,8 +65,8 @@ class Vacuum:
             left = [str(error)]
         if left:
             log.warning(
-                "what was forgotten is gone from the tables, but its pages are not all freed; Postgres does that "
-                "later, or: everthread db scrub URL (%s)",
+                "forgotten lines are deleted from the tables, but not all of their pages are freed; Postgres frees "
+                "them later, or run: everthread db scrub URL (%s)",
                 "; ".join(left),
             )
 
@@ -102,7 +102,7 @@ def _run_on_all_nodes(db: Connection, statement: str) -> list[str]:
         db.execute(statement.encode())
         return []
     rows = db.execute("SELECT nodeid, result FROM run_command_on_all_nodes(%s) WHERE NOT success", (statement,))
-    return [f"server {node} of the cluster: {said}" for node, said in rows]
+    return [f"server {node} of the cluster: {result}" for node, result in rows]
 
 
 def scrub(database: Database) -> list[str]:
@@ -123,7 +123,7 @@ def scrub(database: Database) -> list[str]:
         try:
             left += _run_on_all_nodes(db, "CHECKPOINT")
         except errors.InsufficientPrivilege:
-            left.append("CHECKPOINT wants a member of pg_checkpoint; the server's own next one will do")
+            left.append("CHECKPOINT requires membership in pg_checkpoint; wait for the server's next checkpoint")
     return left
 
 
@@ -144,7 +144,7 @@ def _collect_notices(db: Connection) -> list[str]:
         if notice.severity_nonlocalized == "WARNING":
             warnings.append(text.strip())
         elif dead and table:
-            warnings.append(f"{dead[1]} rows of {table[1]} may still be read by a transaction that is open")
+            warnings.append(f"{dead[1]} rows of {table[1]} may still be read by an open transaction")
 
     db.add_notice_handler(collect)
     return warnings

@@ -164,7 +164,7 @@ class BackgroundBuilder:
             self._build(bank)
         except EverthreadError as error:  # queries still work, only slower
             log.warning(
-                "bank %r has grown large and got no index: %s. Run as the tables' owner: everthread db index URL",
+                "bank %r is large and could not be indexed: %s. Run as the tables' owner: everthread db index URL",
                 bank,
                 error,
             )

@@ -93,26 +93,30 @@ def map_errors(bank: str, path: Path, outcome: str = "") -> Iterator[None]:
         raise _explain(bank, path, error, outcome) from error
 
 
-def _explain(bank: str, path: Path, error: Exception, kept: str) -> EverthreadError:
-    why = _error_text(error)
+def _explain(bank: str, path: Path, error: Exception, outcome: str) -> EverthreadError:
+    reason = _error_text(error)
     place = f"bank {bank!r} ({path})" if bank else str(path)
     if _is_unstorable(error):
-        return BadInput(f"no bank can hold this value: {why}; use whole characters, and numbers of 64 bits")
+        return BadInput(f"no bank can hold this value: {reason}; use whole characters, and numbers that fit in 64 bits")
     if _is_damage(error):
         return BankDamaged(
-            f"{place} is damaged: {why}. Put back a copy, or rescue the lines with: sqlite3 {path} .recover"
+            f"{place} is damaged: {reason}. Restore a copy, or recover the lines with: sqlite3 {path} .recover"
         )
     if _is(error, _NO_ROOM) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
-        return StoreUnavailable(f"no room to write {place}: {why}. {kept}Make room and call again")
+        return StoreUnavailable(f"no space to write {place}: {reason}. {outcome}Free disk space and call again")
     if _is(error, _FORBIDDEN):
-        return StoreUnavailable(f"{place} can't be written: {why}. Check the folder's permissions, or name another one")
+        return StoreUnavailable(
+            f"{place} can't be written: {reason}. Check the folder's permissions, or choose another one"
+        )
     if _is(error, _HELD):
         return StoreUnavailable(
-            f"{place} was held by another process for over {LOCK_TIMEOUT_S:.0f} s; try again, or end that process"
+            f"{place} was locked by another process for over {LOCK_TIMEOUT_S:.0f} s; try again, or end that process"
         )
     if _is(error, _NO_FOLDER):
-        return StoreUnavailable(f"{place} is no folder, but a file ({why}); name a folder for the banks")
-    return StoreUnavailable(f"{place} can't be used: {why}. {kept}See that its disk is sound and has room")
+        return StoreUnavailable(f"{place} is a file, not a folder ({reason}); give a folder for the banks")
+    return StoreUnavailable(
+        f"{place} can't be used: {reason}. {outcome}Check that its disk is healthy and has free space"
+    )
 
 
 def _error_text(error: Exception) -> str:
@@ -268,7 +272,7 @@ class BankFile:
         """Check that the file was not truncated: SQLite would take an empty file for a new one, and delete its log."""
         if self.is_empty and (log := _size(self._sibling("-wal"))):
             raise BankDamaged(
-                f"bank {self.bank!r} ({self.path}) is damaged: it has 0 bytes, and its log has {log:,}. Put back a copy"
+                f"bank {self.bank!r} ({self.path}) is damaged: it has 0 bytes, and its log has {log:,}. Restore a copy"
             )
 
     @property
@@ -350,7 +354,7 @@ class BankFile:
     @contextmanager
     def write_transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection in a transaction: committed when the block ends, rolled back when it raises."""
-        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing of this call was kept. "), self._transaction() as db:
+        with FORK_GUARD, map_errors(self.bank, self.path, "Nothing was stored. "), self._transaction() as db:
             yield db
 
     @contextmanager
@@ -434,10 +438,9 @@ class BankFile:
                 if not isinstance(error, EverthreadError | sqlite3.Error | OSError):
                     raise
                 raise StoreUnavailable(
-                    f"what was to be forgotten is gone from bank {self.bank!r} and from recall, but bytes of it may be "
-                    f"left in {self.path}: {_error_text(error)}. Make room on the disk and end other processes "
-                    "that use the bank; "
-                    "using it again, or everthread doctor, then finishes the erasing"
+                    f"the lines are deleted from bank {self.bank!r}, but bytes of them may remain in {self.path}: "
+                    f"{_error_text(error)}. Free disk space and end other processes that use the bank; the next use "
+                    "of the bank, or everthread doctor, then erases them"
                 ) from error
             finally:
                 if self._closed:

@@ -207,9 +207,8 @@ def get_or_create_model(db: sqlite3.Connection, name: str, dim: int) -> int:
         found = int(row[0])
     if found > MAX_MODEL_NUMBER:
         raise StoreUnavailable(
-            f"the bank can't number another model ({name} would be its {found:,}th, {MAX_MODEL_NUMBER:,} are the "
-            "most); "
-            "export its lines and import them into a new bank"
+            f"the bank has had too many models ({name} would be number {found:,}, at most {MAX_MODEL_NUMBER:,} are "
+            "allowed); export its lines and import them into a new bank"
         )
     return found
 
@@ -299,7 +298,7 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
     ):
         highest = seq
         if not isinstance(json.loads(metadata), dict):
-            return [f"line {seq} has metadata that are no mapping; export the lines into a new bank"]
+            return [f"line {seq} has metadata that are not an object; export the lines into a new bank"]
         if gone is None:
             here = count_terms(remove_quotes_json(text, metadata))
             gists.append(pack_line(seq, said_at, away, session, speaker, here, 0)[:-1])
@@ -309,8 +308,8 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
     live = [seq for seq, *_ in gists]
     kept = db.execute("SELECT total(count), total(length(data)) FROM posting").fetchone()
     found = [
-        f"{name}: {has:.0f} are counted, {wants} are there; export the lines into a new bank"
-        for name, has, wants in (
+        f"{name}: {has:.0f} recorded, {expected} found; export the lines into a new bank"
+        for name, has, expected in (
             ("lines", lines, len(live)),
             ("retracted lines", retracted, dead),
             ("terms", terms, total),
@@ -318,13 +317,13 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
             ("bytes of word records", int(kept[1]), records * 8),
             ("lines in sessions", db.execute("SELECT total(lines) FROM session").fetchone()[0], len(live)),
         )
-        if has != wants
+        if has != expected
     ]
     packed = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE)
     if [row[:-1] for row in packed.tolist()] != gists:
-        found.append(f"packed lines: {len(packed)} do not match the {len(live)} that are there")
+        found.append(f"packed lines: {len(packed)} do not match the {len(live)} lines of the bank")
     found += [*_wrong_words(db, live), *_wrong_vectors(db, live)]
-    return found + ([f"the last seq is {last}, but line {highest} is there"] if highest > last else [])
+    return found + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
 
 
 def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
@@ -350,8 +349,8 @@ def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]
             yield f"codes of {name}: {len(codes)} do not match the {len(has)} vectors; export the lines into a new bank"
         cut = "SELECT count(*) FROM vector WHERE id >> 44 = ? AND (typeof(data) <> 'blob' OR length(data) <> ?)"
         if cut_off := db.execute(cut, (number, 2 * dim)).fetchone()[0]:
-            yield f"vectors of {name} that are not whole: {cut_off}; export the lines into a new bank"
+            yield f"truncated vectors of {name}: {cut_off}; export the lines into a new bank"
         if orphans := len(np.setdiff1d(codes, live)):
             yield f"vectors without a line: {orphans} of {name}"
         if counted != len(np.unique(codes)):
-            yield f"lines with a vector of {name}: {counted} are counted, {len(np.unique(codes))} are there"
+            yield f"lines with a vector of {name}: {counted} recorded, {len(np.unique(codes))} found"

@@ -299,8 +299,8 @@ class SQLiteStore(Store):
             sync_folder(self.folder)  # it may be new
         except OSError as error:
             raise StoreUnavailable(
-                f"what was to be forgotten is gone, but the receipt could not be written to {path}: "
-                f"{error.strerror}. Make the file writable; there is nothing to forget again"
+                f"the lines are forgotten, but the receipt could not be written to {path}: "
+                f"{error.strerror}. Make the file writable; don't forget the lines again"
             ) from error
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
@@ -312,7 +312,7 @@ class SQLiteStore(Store):
             if not db.execute(
                 "UPDATE session SET ended_at = ? WHERE session_id = ?", (to_micros(at, "at"), session)
             ).rowcount:
-                raise NotFound(f"bank {bank!r} has no session {session!r} that could be ended")
+                raise NotFound(f"bank {bank!r} has no session {session!r} to end")
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         with self._bank(bank).file.write_transaction() as db:
@@ -369,7 +369,7 @@ class SQLiteStore(Store):
     def enqueue(self, bank: str, job: ScribeJob) -> None:
         with self._bank(bank).file.write_transaction() as db:
             if not db.execute("SELECT 1 FROM session WHERE session_id = ?", (job.session,)).fetchone():
-                raise NotFound(f"bank {bank!r} has no session {job.session!r} of which {job.kind} could be written")
+                raise NotFound(f"bank {bank!r} has no session {job.session!r} for a {job.kind} job")
             units.enqueue(db, job)
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
@@ -550,10 +550,10 @@ class SQLiteStore(Store):
 
     def check(self, bank: str) -> list[str]:
         if self._bank(bank).file.is_empty:
-            return ["the file has 0 bytes: it was cut off, or never finished. Put back a copy, or forget the bank"]
+            return ["the file has 0 bytes: it was truncated, or never completed. Restore a copy, or forget the bank"]
         with self._bank(bank).file.read_transaction() as db:
             found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            found += [f"a row of {row[0]} points nowhere" for row in db.execute("PRAGMA foreign_key_check")]
+            found += [f"a row of {row[0]} refers to a missing row" for row in db.execute("PRAGMA foreign_key_check")]
             if db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 found.append(ERASURE_UNFINISHED)
             try:

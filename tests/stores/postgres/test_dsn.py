@@ -32,15 +32,18 @@ def test_a_url_is_shown_without_its_password(url: str, without: str) -> None:
     [
         ("postgresql://ann:zqx/zqx@host/db", "write %40 for @, and %2F for /"),
         ("postgresql://ann:zqx@zqx@host/db", "write %40 for @, and %2F for /"),
-        ("postgresql://ann:zqx%zqx@host/db", "holds a % as it is; write %25"),
-        ("postgresql://ann:zqx@host:port/db", "its port is no number from 1 to 65535"),
-        ("postgresql://ann:zqx@host:99999/db", "its port is no number from 1 to 65535"),
-        ("postgresql://ann:zqx@[::1/db", "its port is no number|is no Postgres URL"),
-        ("postgresql://ann:zqx@host/db?colour=red", "is no Postgres URL .invalid URI query parameter"),
+        ("postgresql://ann:zqx%zqx@host/db", "contains an unescaped %; write %25"),
+        ("postgresql://ann:zqx@host:port/db", "its port is not a number from 1 to 65535"),
+        ("postgresql://ann:zqx@host:99999/db", "its port is not a number from 1 to 65535"),
+        ("postgresql://ann:zqx@[::1/db", "its port is not a number|is not a Postgres URL"),
+        ("postgresql://ann:zqx@host/db?colour=red", "is not a Postgres URL .invalid URI query parameter"),
         ("postgresql://host/db?colour=red", 'invalid URI query parameter: "colour".; write postgresql://user@host/d'),
-        ("postgresql://host/db?password=a&zqx", "is no Postgres URL .missing key/value separator"),
-        ("mysql://ann:zqx@host/db", "'mysql://ann@host/db' is no Postgres URL; write postgresql://user@host/database"),
-        ("host=here password=zqx", "is no Postgres URL; write postgresql://user@host/database"),
+        ("postgresql://host/db?password=a&zqx", "is not a Postgres URL .missing key/value separator"),
+        (
+            "mysql://ann:zqx@host/db",
+            "'mysql://ann@host/db' is not a Postgres URL; write postgresql://user@host/database",
+        ),
+        ("host=here password=zqx", "is not a Postgres URL; write postgresql://user@host/database"),
     ],
 )
 def test_a_malformed_url_is_rejected_with_a_remedy_and_without_its_password(url: str, words: str) -> None:

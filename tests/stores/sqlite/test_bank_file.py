@@ -112,7 +112,7 @@ def test_an_id_whose_file_name_would_be_too_long_is_rejected() -> None:
 
 @pytest.mark.parametrize("bank", ["a\x00b", "a\nb", "\x7f", "half \ud83d", "\udc00"])
 def test_an_id_with_unprintable_characters_is_rejected(bank: str) -> None:
-    with pytest.raises(BadBankId, match="holds control characters or half a surrogate pair; use printable text"):
+    with pytest.raises(BadBankId, match="contains control characters or half a surrogate pair; use printable text"):
         file_name(bank)
 
 
@@ -136,27 +136,27 @@ def of_sqlite(code: int, words: str = "words that change from version to version
 @pytest.mark.parametrize(
     ("error", "ours", "remedy"),
     [
-        (of_sqlite(sqlite3.SQLITE_CORRUPT), BankDamaged, "Put back a copy"),
-        (of_sqlite(sqlite3.SQLITE_CORRUPT_INDEX), BankDamaged, "Put back a copy"),
+        (of_sqlite(sqlite3.SQLITE_CORRUPT), BankDamaged, "Restore a copy"),
+        (of_sqlite(sqlite3.SQLITE_CORRUPT_INDEX), BankDamaged, "Restore a copy"),
         (of_sqlite(sqlite3.SQLITE_NOTADB), BankDamaged, r"sqlite3 /banks/x\.bank \.recover"),
-        (of_sqlite(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Put back a copy"),
-        (sqlite3.OperationalError("Could not decode to UTF-8 column 'text'"), BankDamaged, "Put back a copy"),
-        (ValueError("Expecting value: line 1 column 1"), BankDamaged, "Put back a copy"),
-        (of_sqlite(sqlite3.SQLITE_FULL), StoreUnavailable, "Make room and call again"),
-        (OSError(errno.ENOSPC, "words"), StoreUnavailable, "Make room and call again"),
-        (OSError(errno.EFBIG, "words"), StoreUnavailable, "Make room and call again"),
-        (of_sqlite(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "its disk is sound"),
+        (of_sqlite(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Restore a copy"),
+        (sqlite3.OperationalError("Could not decode to UTF-8 column 'text'"), BankDamaged, "Restore a copy"),
+        (ValueError("Expecting value: line 1 column 1"), BankDamaged, "Restore a copy"),
+        (of_sqlite(sqlite3.SQLITE_FULL), StoreUnavailable, "Free disk space and call again"),
+        (OSError(errno.ENOSPC, "words"), StoreUnavailable, "Free disk space and call again"),
+        (OSError(errno.EFBIG, "words"), StoreUnavailable, "Free disk space and call again"),
+        (of_sqlite(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "its disk is healthy"),
         (of_sqlite(sqlite3.SQLITE_READONLY_DIRECTORY), StoreUnavailable, "permissions"),
         (of_sqlite(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
         (PermissionError(errno.EACCES, "words"), StoreUnavailable, "permissions"),
         (OSError(errno.EROFS, "words"), StoreUnavailable, "permissions"),
         (of_sqlite(sqlite3.SQLITE_BUSY), StoreUnavailable, "try again, or end that process"),
-        (FileExistsError(errno.EEXIST, "words"), StoreUnavailable, "name a folder for the banks"),
-        (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "name a folder for the banks"),
+        (FileExistsError(errno.EEXIST, "words"), StoreUnavailable, "give a folder for the banks"),
+        (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "give a folder for the banks"),
         (of_sqlite(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
-        (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers of 64 bits"),
-        (OverflowError("Python int too large to convert to C long"), BadInput, "numbers of 64 bits"),
-        (OverflowError("date value out of range"), BankDamaged, "Put back a copy"),
+        (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers that fit in 64 bits"),
+        (OverflowError("Python int too large to convert to C long"), BadInput, "numbers that fit in 64 bits"),
+        (OverflowError("date value out of range"), BankDamaged, "Restore a copy"),
     ],
 )
 def test_an_error_is_translated_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
@@ -171,7 +171,7 @@ def test_only_failed_writes_report_that_nothing_was_stored(tmp_path: Path) -> No
         for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
             with pytest.raises(StoreUnavailable) as caught, using():
                 raise of_sqlite(code)
-            assert ("Nothing of this call was kept" in str(caught.value)) == words
+            assert ("Nothing was stored" in str(caught.value)) == words
     file.close()
 
 

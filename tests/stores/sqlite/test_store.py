@@ -262,9 +262,9 @@ def test_forgotten_bytes_are_erased_even_if_the_receipt_cannot_be_written(tmp_pa
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe_many([NewLine("The zqxcanary sings."), NewLine("Nothing to hide.")])
         (tmp_path / "receipts.jsonl").mkdir()
-        with pytest.raises(StoreUnavailable, match="is gone, but the receipt could not be written to") as caught:
+        with pytest.raises(StoreUnavailable, match="are forgotten, but the receipt could not be written to") as caught:
             memory.forget(seq=1)
-        assert "Nothing of this call was kept" not in str(caught.value)
+        assert "Nothing was stored" not in str(caught.value)
         (tmp_path / "receipts.jsonl").rmdir()
         assert canaries(tmp_path) == {}
         assert [line.seq for line in memory.lines()] == [2]
@@ -391,7 +391,9 @@ def test_exhausted_model_numbers_are_reported_and_the_bank_stays_sound(tmp_path:
         store, vector = memory.store, np.ones((1, 8), np.float32)
         store.put_vectors("alice", "last", {1: vector}, store.get("alice", [1]))
         assert store.cosines("alice", "last", vector[0], np.array([1])).tolist() == [8]
-        with pytest.raises(StoreUnavailable, match=r"another model .*export its lines and import them into a new bank"):
+        with pytest.raises(
+            StoreUnavailable, match=r"too many models .*export its lines and import them into a new bank"
+        ):
             store.put_vectors("alice", "one too many", {1: vector}, store.get("alice", [1]))
         assert memory.observe("Too hot.").seq == 2
         assert store.check("alice") == []
