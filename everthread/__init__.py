@@ -1,6 +1,6 @@
-"""Everthread: long-term memory for chatbots. `Memory` remembers; `Chat` talks with it.
+"""Everthread: long-term memory for chatbots. `Memory` stores and recalls lines; `Chat` is a chatbot that uses it.
 
-The names below are imported when they are first used, so that a command can say something before all of it is loaded.
+The names below are imported when they are first used, so that commands start quickly.
 """
 
 from __future__ import annotations

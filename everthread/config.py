@@ -32,7 +32,7 @@ MIN_NAME_SIMILARITY = 0.75  # Ratcliff and Obershelp; from this on, an unknown n
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All settings. `docs/configuration.md` describes them."""
+    """All settings. See `docs/configuration.md`."""
 
     store: str = field(default_factory=lambda: platformdirs.user_data_dir("everthread"))  # the folder of the banks
     embedder: str = "minilm"  # minilm | hash | a folder with model.onnx | https://…/v1#model | st:NAME | openai:NAME
@@ -42,7 +42,7 @@ class Config:
     recipes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # options by recipe; only in the file
     threads: int = 0  # processor threads for embedding many lines; 0 means as many as there are
     llm_url: str = ""  # an OpenAI-compatible server, such as http://localhost:11434/v1
-    llm_model: str = ""  # its name there; "none" disables replies by a model
+    llm_model: str = ""  # the name of a model of that server; "none" disables replies by a model
     llm_key: str = field(default="", repr=False)  # sent to that server and nowhere else
     llm_context: int = 8192  # tokens of prompt and reply together
     llm_timeout: int = 60  # seconds that the server may be silent between two pieces of a reply
@@ -60,7 +60,7 @@ class Config:
     server_requests_per_minute: int = 0  # per key, or per address without a key; 0 means no limit
     sms_token: str = field(default="", repr=False)  # the auth token of a Twilio account; "" disables text messages
     sms_account: str = ""  # its account SID, AC…; with it, slow replies are sent as separate messages
-    sms_number: str = ""  # their sender; "" means the number that the user wrote to
+    sms_number: str = ""  # the sender of these messages; "" means the number that the user wrote to
     sms_url: str = ""  # the webhook's public address, exactly as configured at Twilio: https://bot.example.com/sms
 
 
@@ -79,46 +79,49 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
         environ: the environment.
 
     Raises:
-        ConfigError: the file is missing or unreadable, has an unknown setting, or a value is invalid.
+        ConfigError: the file is missing or unreadable, or a setting is unknown or invalid.
     """
-    place = path or config_path(environ)
+    file = path or config_path(environ)
     config = Config()
-    if (values := _read(place)) is not None:
-        config = _set(config, _with_tables(values), str(place))
+    if (values := _read(file)) is not None:
+        config = _set(config, _with_tables(values), str(file))
     elif path or environ.get(f"{ENV_PREFIX}CONFIG"):
-        raise ConfigError(f"there is no configuration file {place}; make it, or unset {ENV_PREFIX}CONFIG")
+        raise ConfigError(f"there is no configuration file {file}; create it, or unset {ENV_PREFIX}CONFIG")
     return _set(config, _from_env(environ))
 
 
 def config_path(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the path of the configuration file, which may not exist."""
-    named = environ.get(f"{ENV_PREFIX}CONFIG")
-    return Path(named) if named else Path(platformdirs.user_config_dir("everthread")) / "config.toml"
+    path = environ.get(f"{ENV_PREFIX}CONFIG")
+    return Path(path) if path else Path(platformdirs.user_config_dir("everthread")) / "config.toml"
 
 
 def _from_env(environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the settings in the environment."""
+    """Return the settings in the environment; log unknown variables with our prefix."""
     names = {ENV_PREFIX + each.name.upper(): each.name for each in fields(Config) if each.name != TABLE_SETTING}
     names |= {ENV_PREFIX + old.upper(): new for old, new in RENAMED_SETTINGS.items()}
     ours = [name for name in environ if name.startswith(ENV_PREFIX) and not name.startswith(TEST_ENV_PREFIX)]
-    said = {name: environ[name] for name in ours if environ[name]}
-    said.pop(f"{ENV_PREFIX}CONFIG", None)
-    if unknown := sorted(said.keys() - names):
-        _warn(tuple(unknown), (*names, f"{ENV_PREFIX}CONFIG"))
-    return {names[name]: value for name, value in said.items() if name in names}
+    values = {name: environ[name] for name in ours if environ[name]}
+    values.pop(f"{ENV_PREFIX}CONFIG", None)
+    if unknown := sorted(values.keys() - names):
+        _warn_of_unknown(tuple(unknown), (*names, f"{ENV_PREFIX}CONFIG"))
+    return {names[name]: value for name, value in values.items() if name in names}
 
 
 @cache
-def _warn(unknown: tuple[str, ...], known: tuple[str, ...]) -> None:
+def _warn_of_unknown(unknown: tuple[str, ...], known: tuple[str, ...]) -> None:
     """Log unknown variables, once per process.
 
     They are no error, because orchestrators set variables with this prefix: Kubernetes passes the address of every
     service to every pod, as EVERTHREAD_SERVICE_HOST.
     """
-    log.warning("ignored unknown variables of the environment: %s", ", ".join(_hinted(name, known) for name in unknown))
+    log.warning(
+        "ignored unknown environment variables: %s", ", ".join(_with_suggestion(name, known) for name in unknown)
+    )
 
 
-def _hinted(name: str, known: tuple[str, ...]) -> str:
+def _with_suggestion(name: str, known: tuple[str, ...]) -> str:
+    """Return the name of an unknown variable, with the most similar known one."""
     near = get_close_matches(
         name.removeprefix(ENV_PREFIX), [each.removeprefix(ENV_PREFIX) for each in known], 1, MIN_NAME_SIMILARITY
     )
@@ -142,21 +145,21 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
         if name not in known:
             raise ConfigError(f"{file} sets {name!r}, which is unknown; known are {', '.join(known)}")
         try:
-            said: Any
+            parsed: Any
             if name == TABLE_SETTING:
-                said = _tables(value)
+                parsed = _tables(value)
             else:
-                said = _text(value) if known[name] is str else _number(value, *NUMBER_LIMITS[name])
+                parsed = _text(value) if known[name] is str else _number(value, *NUMBER_LIMITS[name])
             if name == "llm_prices":
-                parse_prices(said)
-            config = replace(config, **{name: said})
+                parse_prices(parsed)
+            config = replace(config, **{name: parsed})
         except ValueError as error:
-            called = f"{file} sets {name} to" if file else f"{ENV_PREFIX}{name.upper()} is"
-            raise ConfigError(f"{called} {value!r}; it must be {error}") from None
+            setting = f"{file} sets {name} to" if file else f"{ENV_PREFIX}{name.upper()} is"
+            raise ConfigError(f"{setting} {value!r}; it must be {error}") from None
     return config
 
 
-NUMBER_LIMITS = {  # minimum and description of each
+NUMBER_LIMITS = {  # the minimum, and a description for errors
     "threads": (0, "a whole number from 1, or 0 for as many as there are"),
     "llm_context": (2048, "a whole number of tokens, from 2048"),
     "llm_timeout": (1, "a whole number of seconds, from 1"),
@@ -168,15 +171,17 @@ NUMBER_LIMITS = {  # minimum and description of each
 
 
 def _tables(value: object) -> dict[str, dict[str, object]]:
-    """Check the options by recipe. `everthread.factory` checks their names and values."""
+    """Check that recipes are tables. `everthread.factory` checks the names and values of their options."""
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
-        raise ValueError("tables, one a recipe: [recipes.packabby]")
+        raise ValueError("a table for each recipe, such as [recipes.packabby]")
     return value
 
 
 def _with_tables(values: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the values of a file with [recipe.packabby] as [recipes.packabby]. TOML takes it where the file gives no
-    recipe = "…" as well, and people write it."""
+    """Return the values of a file with [recipe.packabby] as [recipes.packabby], a frequent mistake.
+
+    It is valid TOML if the file has no `recipe = "…"`.
+    """
     recipe, recipes = values.get("recipe"), values.get(TABLE_SETTING, {})
     if not isinstance(recipe, dict) or not isinstance(recipes, dict):
         return values
@@ -189,14 +194,14 @@ def _text(value: object) -> str:
     return value
 
 
-def _number(value: object, least: int, called: str) -> int:
+def _number(value: object, least: int, description: str) -> int:
     """Parse a number of a file or of the environment."""
     try:
         number = int(value) if isinstance(value, str) else value
     except ValueError:
         number = None
     if type(number) is not int or number < least:
-        raise ValueError(called)
+        raise ValueError(description)
     return number
 
 
@@ -204,7 +209,7 @@ PRICE_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.AS
 
 
 def parse_prices(text: str) -> tuple[float, float] | None:
-    """Parse the prices of a million tokens, read and written; None for blank text.
+    """Parse the prices of a million tokens read and of a million tokens written; None for blank text.
 
     Raises:
         ValueError: the text is invalid.

@@ -14,7 +14,7 @@ A question comes in (recall, context)
     recipes.dispatch         search                            searches lines or units
     bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the pending lines
     recipes.default          Default.recall                    composes the following steps; each recipe has its own
-    recall.reader            BankReader.find_candidates        calls the next six functions
+    recall.reader            BankReader.find_candidates        calls the next five functions
     recall.query_parsing     parse_query                       finds its terms, names and times
     recall.time_overview     find_lines_in_spans               finds the lines of a time, if it is about nothing else
     embedders.encoder        Encoder.try_embed_query           embeds it
@@ -350,8 +350,7 @@ class Memory:
         Args:
             query: the query. A blank one finds nothing; the context then has only the passages of the buffer.
             budget: the maximum number of tokens of the text.
-            where: as for `recall`.
-            as_of: as for `recall`.
+            where, as_of: as for `recall`.
             session: a session whose relevance buffer repeats recently recalled passages.
             gate: whether a query to which nothing is relevant gets no hits.
             min_relevance: the least relevance of a hit; None: the recipe's.

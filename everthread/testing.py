@@ -1,7 +1,7 @@
-"""Stand-ins for models: deterministic, instant, and needing no file. Public, so that your own tests can use them.
+"""Fake models for tests: deterministic, instant, and without files. Public, so that your own tests can use them.
 
-HashEmbedder knows words by their spelling only: texts are near when they share words, and never by meaning.
-ScriptedLLM gives scripted replies, and records its prompts.
+HashEmbedder compares words by their spelling only: texts are similar if they share words. ScriptedLLM returns scripted
+replies, and records its prompts.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ PIECE_PATTERN = re.compile(r"\s*\S+|\s+")
 
 
 class HashEmbedder:
-    """A hashed bag of words, of unit length. A text without words has the first axis for its vector."""
+    """Embeds a text as a hashed bag of words, of unit length; a text without words as the first unit vector."""
 
     multilingual = False
 
     def __init__(self, dim: int = 64) -> None:
         if dim < 1:
-            raise ConfigError(f"HashEmbedder needs a dimension of at least 1, not {dim}")
+            raise ConfigError(f"HashEmbedder needs a dimension of at least 1, got {dim}")
         self.dim = dim
         self.name = f"hash-{dim}"
 
@@ -57,7 +57,7 @@ class HashEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class StreamCut:
-    """A reply that breaks off: the text arrives, then the error is raised."""
+    """A scripted reply that is cut off: its text is streamed, then the error is raised."""
 
     text: str
     error: Exception
@@ -67,16 +67,17 @@ ScriptedReply = str | Exception | StreamCut | Callable[[Sequence[Message]], str]
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words, each with the space before it."""
+    """Split a text into words, each with the whitespace before it."""
     return PIECE_PATTERN.findall(text)
 
 
 class ScriptedLLM:
-    """A language model that gives these replies, one per call. Thread-safe.
+    """A language model that returns scripted replies, one per call. Thread-safe.
 
-    A reply is a text; a function of the messages that returns one; an exception, which is raised in place of a reply;
-    or a StreamCut. `prompts` holds the messages of each call; `pieces` splits a text for streaming. Usage is estimated.
-    A call after the last reply raises ModelError.
+    Usage is estimated. A call after the last reply raises ModelError.
+
+    Attributes:
+        prompts: the messages of each call.
     """
 
     def __init__(
@@ -86,6 +87,14 @@ class ScriptedLLM:
         context: int = 8192,
         pieces: Callable[[str], Iterable[str]] = split_words,
     ) -> None:
+        """Start before the first reply.
+
+        Args:
+            replies: each a text; a function that returns a text for the messages; an exception, which is raised; or a
+                StreamCut.
+            context: the length of the model's context, in tokens.
+            pieces: splits a text for streaming.
+        """
         self.name = "scripted"
         self.context = context
         self.prompts: list[tuple[Message, ...]] = []
@@ -142,19 +151,19 @@ class _Reply:
 
 
 class ScriptedStream:
-    """A reply of ScriptedLLM on its way."""
+    """A reply of ScriptedLLM that is being streamed."""
 
     def __init__(
         self,
         messages: Sequence[Message],
         pieces: Iterator[str],
         error: Exception | None,
-        used: Callable[[Usage], None],
+        add_usage: Callable[[Usage], None],
     ) -> None:
         self._messages = messages
         self._pieces = pieces
         self._error = error
-        self._used = used
+        self._add_usage = add_usage
         self._written = ""
         self._ended = False
         self._finish: str | None = None
@@ -185,8 +194,8 @@ class ScriptedStream:
             raise StopIteration
 
     def close(self) -> None:
-        """Stop it; from then on there are no more pieces."""
+        """Stop the stream; it then yields no more pieces."""
         with self._lock:
             if not self._ended:
                 self._ended = True
-                self._used(self.usage)
+                self._add_usage(self.usage)

@@ -104,7 +104,7 @@ def test_zero_threads_in_the_environment_override_the_file(tmp_path: Path) -> No
 
 def test_a_configuration_file_that_is_named_must_exist(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"no configuration file .*nowhere\.toml; make it, or unset EVERTHREAD_CONFIG"
+        ConfigError, match=r"no configuration file .*nowhere\.toml; create it, or unset EVERTHREAD_CONFIG"
     ):
         load(environ={"EVERTHREAD_CONFIG": str(tmp_path / "nowhere.toml")})
 

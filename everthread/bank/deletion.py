@@ -1,4 +1,4 @@
-"""Deletion of a line, a session, a speaker or a bank: parsing the scope, and forgetting every version of a line."""
+"""Deletes a line with all its versions, a session, the lines of a speaker, or a bank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from everthread.types import Receipt, now
 def parse_scope(
     bank: str, seq: int | None, session: str | None, speaker: str | None, everything: bool
 ) -> tuple[Scope, str | int | None]:
-    """Return scope and name for `Store.forget` from its exclusive arguments.
+    """Return the scope and the name for `Store.forget` from the arguments of `Memory.forget`.
 
     Raises:
         BadQuery: not exactly one argument is given, or its value is invalid.
@@ -32,13 +32,13 @@ def parse_scope(
 
 
 def forget(store: LineStore, bank: str, scope: Scope, name: str | int | None) -> Receipt:
-    """Forget a scope; of a line, every repeated or corrected version.
+    """Delete a scope. A line is deleted with its copies, the lines that it corrects, and its corrections.
 
     Returns:
         One receipt for all versions.
 
     Raises:
-        NotFound: nothing has this name.
+        NotFound: the bank has nothing of this name.
     """
     names = find_versions(store, bank, name) if scope == "line" and isinstance(name, int) else [name]
     receipts = [store.forget(bank, scope, each, now()) for each in names]

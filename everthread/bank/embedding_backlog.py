@@ -1,8 +1,8 @@
-"""Embedding after storing: lines that wait for their vectors, and vectors for another model.
+"""Deferred embedding: pending lines, and reindexing with another model.
 
-New lines are stored and found by keyword at once; they are embedded a moment later, so that no reply waits for it. Only
-their numbers are held in memory. If the process ends before, the bank still knows which lines have no vector, and the
-next process that embeds late lines embeds these as well.
+Deferred lines are stored and found by keyword at once; they are embedded a moment later, so that no reply waits for it.
+Only their numbers are held in memory. If the process ends before they are embedded, the bank still knows which lines
+have no vector, and the next process that embeds deferred lines embeds these as well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_BACKFILL_LINES = 32  # lines of earlier processes; more mean another model, 
 
 
 class EmbeddingBacklog:
-    """The lines of one bank that wait for their vectors. Thread-safe."""
+    """The pending lines of one bank: those without a vector yet. Thread-safe."""
 
     def __init__(
         self,
@@ -32,18 +32,18 @@ class EmbeddingBacklog:
         embed: Callable[[Sequence[str]], list[Vectors] | None],
         roles: Collection[Role] = ROLES,
     ) -> None:
-        """Start with no line.
+        """Start without pending lines.
 
         Args:
-            store: where the bank is.
+            store: the store of the bank.
             bank: the bank's id.
             model: the embedder's name.
             embed: returns the vectors of the pieces of each text, or None while no embedder answers.
-            roles: those whose lines are embedded.
+            roles: the roles whose lines are embedded.
         """
         self._store, self._bank, self._model, self._embed, self._roles = store, bank, model, embed, roles
         self._seqs: set[int] = set()
-        self._looked = False  # whether lines of earlier processes were looked up
+        self._checked_leftovers = False  # whether lines of earlier processes were embedded
         self._lock = Lock()
         self._embedding = Lock()  # held until the vectors of a batch are stored
 
@@ -73,31 +73,32 @@ class EmbeddingBacklog:
             dim = self._embed_and_store(lines)
             with self._lock:
                 self._seqs -= seqs
-            if (
-                dim and not self._looked and self._store.exists(self._bank)
-            ):  # checked, because a write would create a forgotten bank again
+            # A write would create a forgotten bank again.
+            if dim and not self._checked_leftovers and self._store.exists(self._bank):
                 self._embed_and_store(self._read_leftovers(dim))
-                self._looked = True
+                self._checked_leftovers = True
 
     def _embed_and_store(self, lines: list[Line]) -> int:
-        """Embed lines and store their vectors; return the dimension, 0 without vectors."""
+        """Embed lines and store their vectors; return the dimension, or 0 if there are no vectors."""
         vectors = self._embed([remove_quotes(line.text, line.metadata) for line in lines]) if lines else None
         if not vectors:
             return 0
         by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
-        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # a line may be forgotten since
+        self._store.put_vectors(
+            self._bank, self._model, by_seq, lines
+        )  # the store skips lines that were forgotten meanwhile
         return int(vectors[0].shape[1])
 
     def _read_leftovers(self, dim: int) -> list[Line]:
         """Return the lines of earlier processes without a vector, if they are few."""
         if not 0 < self._store.stats(self._bank, self._model, self._roles).pending <= MAX_BACKFILL_LINES:
             return []
-        left = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL_LINES, roles=self._roles)
-        return [line for line in left if line.seq not in self._seqs]
+        lines = self._store.lines_without_vectors(self._bank, self._model, dim, MAX_BACKFILL_LINES, roles=self._roles)
+        return [line for line in lines if line.seq not in self._seqs]
 
 
 def embedding_text(unit: Unit | NewUnit) -> str:
-    """Return the text that a unit is embedded by: its rewritten text where it has one, else its own."""
+    """Return the text by which a unit is embedded: its rewritten text if it has one, else its own."""
     rewritten = unit.metadata.get(META_REWRITTEN)
     return rewritten if isinstance(rewritten, str) and rewritten else unit.text
 
@@ -106,18 +107,18 @@ def reindex(
     store: Store,
     bank: str,
     embedder: Embedder,
-    vectors: Callable[[Sequence[str]], list[Vectors]],
+    embed: Callable[[Sequence[str]], list[Vectors]],
     batch: int,
     progress: Callable[[int], None] | None,
     roles: Collection[Role],
 ) -> int:
-    """Embed the units, and the lines of these roles, that have no vector of this model; drop those of other models.
+    """Embed units and lines without a vector of this model; delete the vectors of other models.
 
     Args:
         store: the store of the bank.
         bank: its id.
         embedder: the model.
-        vectors: returns the vectors of the pieces of each text.
+        embed: returns the vectors of the pieces of each text.
         batch: lines or units to embed at a time.
         progress: called with the number of lines embedded so far, after each batch.
         roles: the roles whose lines are embedded.
@@ -126,19 +127,20 @@ def reindex(
         The number of lines embedded.
 
     Raises:
-        ModelError: if the embedder fails; finished batches stay stored.
+        ModelError: the embedder failed; finished batches stay stored.
     """
     done, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
     while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
-        made = vectors([remove_quotes(line.text, line.metadata) for line in lines])
-        store.put_vectors(bank, embedder.name, {line.seq: each for line, each in zip(lines, made, strict=True)}, lines)
+        vectors = embed([remove_quotes(line.text, line.metadata) for line in lines])
+        by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
+        store.put_vectors(bank, embedder.name, by_seq, lines)
         done, last = done + len(lines), lines[-1].seq
         if progress is not None:
             progress(done)
-    wanting = iter(store.units_without_vectors(bank, embedder.name, dim))
-    while units := list(islice(wanting, batch)):
-        made = vectors([embedding_text(unit) for unit in units])
-        by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, made, strict=True)}
+    missing = iter(store.units_without_vectors(bank, embedder.name, dim))
+    while units := list(islice(missing, batch)):
+        vectors = embed([embedding_text(unit) for unit in units])
+        by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, vectors, strict=True)}
         store.put_unit_vectors(bank, embedder.name, by_unit)
     store.drop_vectors(bank, keep=embedder.name)
     return done

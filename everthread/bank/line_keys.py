@@ -1,7 +1,7 @@
 """Resolves keys, which identify lines at their source. A bank has at most one line per key.
 
-A retracted line retains its key until another line with the key is stored, so that a repeated import recognises its
-lines, even if they were retracted or corrected since.
+A retracted line keeps its key until another line with the key is stored, so that a repeated import recognises its lines
+even if they were retracted or corrected since.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everthread.types import Line, NewLine, now
 def split_known(
     store: LineStore, bank: str, lines: Sequence[NewLine], replaces: Collection[int]
 ) -> tuple[list[Line | None], list[NewLine]]:
-    """Separate lines whose keys the bank knows from new ones.
+    """Separate new lines from lines whose keys are stored already.
 
     Args:
         store: the store of the bank.
@@ -28,33 +28,33 @@ def split_known(
         replaces: numbers of lines that will be retracted first.
 
     Returns:
-        For each line the stored line with its key, or None; and the lines to write. A line that takes over a key
-        records the number of the previous holder in its metadata.
+        For each line the stored line with its key, or None; and the lines to write. A line that takes the key of
+        another line records the number of that line in its metadata.
     """
-    held = store.get_by_key(bank, [line.key for line in lines if line.key])
-    found: list[Line | None] = []
-    fresh: list[NewLine] = []
+    holders = store.get_by_key(bank, [line.key for line in lines if line.key])
+    known: list[Line | None] = []
+    new: list[NewLine] = []
     for line in lines:
-        holder = held.get(line.key) if line.key else None
-        there = None if holder is None else _answer(store, bank, holder, line, replaces)
-        found.append(there)
-        if there is None:
-            taken = {} if holder is None else {META_KEY_FROM: holder.seq}
-            fresh.append(replace(line, metadata={**line.metadata, **taken}))
-    return found, fresh
+        holder = holders.get(line.key) if line.key else None
+        stored = None if holder is None else _resolve(store, bank, holder, line, replaces)
+        known.append(stored)
+        if stored is None:
+            previous = {} if holder is None else {META_KEY_FROM: holder.seq}
+            new.append(replace(line, metadata={**line.metadata, **previous}))
+    return known, new
 
 
-def _answer(store: LineStore, bank: str, holder: Line, new: NewLine, replaces: Collection[int]) -> Line | None:
+def _resolve(store: LineStore, bank: str, holder: Line, new: NewLine, replaces: Collection[int]) -> Line | None:
     """Return the stored line for a new line with the holder's key; None if the new line may take the key.
 
-    Version 0.1.0 left the key with a corrected line.
+    A line that version 0.1.0 corrected still has its key; its correction is returned.
     """
     if holder.seq in replaces and holder.retracted_at is None:
         return None if releases_key(replace(holder, retracted_at=now()), new) else holder
     if not releases_key(holder, new):
         return holder
-    stand = store.get(bank, find_versions(store, bank, holder.seq))
-    return next((line for line in reversed(stand) if line.seq not in replaces), None)
+    versions = store.get(bank, find_versions(store, bank, holder.seq))
+    return next((line for line in reversed(versions) if line.seq not in replaces), None)
 
 
 def key_history(store: LineStore, bank: str, line: Line) -> Iterator[Line]:

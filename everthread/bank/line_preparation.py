@@ -1,4 +1,4 @@
-"""Prepares lines for a store: analyses them, and embeds those of the recipe's roles."""
+"""Prepares lines for a store: counts terms, sets flags, and embeds the lines of the recipe's roles."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def prepare_lines(
     """
     texts = [remove_quotes(line.text, line.metadata) for line in lines]
     chosen = [at for at, line in enumerate(lines) if line.role in roles]
-    made = embed([texts[at] for at in chosen]) if chosen else None
-    vectors = dict(zip(chosen, made, strict=True)) if made else {}
+    embedded = embed([texts[at] for at in chosen]) if chosen else None
+    vectors = dict(zip(chosen, embedded, strict=True)) if embedded else {}
     return [
         PreparedLine(line, line.said_at or now(), count_terms(text), line_flags(text), vectors.get(at))
         for at, (line, text) in enumerate(zip(lines, texts, strict=True))

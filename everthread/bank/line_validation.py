@@ -1,8 +1,7 @@
 """Validates and normalizes a line. Knows no store, no model, no clock.
 
-Text is stored verbatim, except that a lone half of a surrogate pair and NUL, which no database can store, become
-U+FFFD; in names and metadata too. The line's metadata record the number of replaced characters
-(`META_REPLACED_CHARACTERS`).
+Text, names and metadata are stored verbatim, except for NUL and half surrogate pairs, which no database can store:
+they become U+FFFD. The metadata of the line record the number of replaced characters (`META_REPLACED_CHARACTERS`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
         present: the time of a line without one.
 
     Raises:
-        BadLine: a value is invalid; the message names it and the remedy.
+        BadLine: a value is invalid.
     """
     text, in_text = replace_unstorable(_text(new.text))
     speaker, in_speaker = _name(new.speaker, "speaker")
@@ -75,7 +74,7 @@ def _text(text: str) -> str:
         raise BadLine(f"text is empty: {text!r}; a line needs at least one character that is not blank")
     if len(text) > MAX_TEXT_CHARS:
         raise BadLine(
-            f"text has {len(text):,} characters, at most {MAX_TEXT_CHARS:,} are kept in a line; import it in parts"
+            f"text has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed in a line; import it in parts"
         )
     return text
 
@@ -103,14 +102,14 @@ def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
         written = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         written = _ESCAPE.sub(lambda escape: "\0" if escape[0] == r"\u0000" else escape[0], written)
         written, replaced = replace_unstorable(written)
-        kept = json.loads(written)
+        cleaned = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadLine(f"metadata must be what JSON can hold, got {_shown(metadata)}: {error}") from error
-    if not isinstance(kept, dict):
+        raise BadLine(f"metadata must be what JSON can hold, got {_shorten(metadata)}: {error}") from error
+    if not isinstance(cleaned, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
-    if _depth(kept) > MAX_METADATA_DEPTH:
+    if _depth(cleaned) > MAX_METADATA_DEPTH:
         raise BadLine(f"metadata is nested more than {MAX_METADATA_DEPTH} deep; simplify it")
-    return kept, replaced
+    return cleaned, replaced
 
 
 def _depth(value: JSONValue) -> int:
@@ -122,8 +121,9 @@ def _depth(value: JSONValue) -> int:
     return depth
 
 
-def _shown(metadata: Metadata) -> str:
+def _shorten(metadata: Metadata) -> str:
+    """Return metadata for a message."""
     try:
         return shortly(metadata)
-    except ValueError:  # Python writes no number of more than 4,300 digits
+    except ValueError:  # Python does not print numbers of more than 4,300 digits
         return "a number of thousands of digits"

@@ -1,5 +1,7 @@
-"""Finds the versions of a line: returning to a discarded branch repeats its lines under new numbers, and a correction
-stores a new line."""
+"""Finds the versions of a line.
+
+Returning to a discarded branch stores copies of its lines under new numbers, and a correction stores a new line.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +12,23 @@ from everthread.types import Filter, Line
 
 
 def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
-    """Return the numbers of all versions of a line, ascending, retracted ones too.
+    """Return the numbers of all versions of a line, including retracted ones, ascending.
 
     These are the line itself, the lines that it repeats or corrects, and those that repeat or correct it. Metadata of
-    an imported line may contain numbers of another bank; a repetition must therefore have the same text, and a
-    correction the same speaker and time.
+    an imported line may contain numbers of another bank; therefore a copy must have the same text, and a correction the
+    same session, speaker and time.
     """
     line = get_recorded(store, bank, seq)
     if line is None:
         return [seq]
     found = {line.seq: line}
-    waiting = [line]
-    while waiting:
-        here = waiting.pop()
-        for other in (*_linked(store, bank, here, META_REPEATS), *_linked(store, bank, here, META_CORRECTS)):
-            if other.seq not in found and _same(here, other):
+    pending = [line]
+    while pending:
+        version = pending.pop()
+        for other in (*_linked(store, bank, version, META_REPEATS), *_linked(store, bank, version, META_CORRECTS)):
+            if other.seq not in found and _is_version(version, other):
                 found[other.seq] = other
-                waiting.append(other)
+                pending.append(other)
     return sorted(found)
 
 
@@ -35,9 +37,9 @@ def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | 
     old = get_recorded(store, bank, seq)
     if old is None or old.retracted_at is None:
         return None
-    stand = store.get(bank, find_versions(store, bank, seq))
+    versions = store.get(bank, find_versions(store, bank, seq))
     return next(
-        (line for line in stand if META_CORRECTS in line.metadata and line.text == replace_unstorable(text)[0]), None
+        (line for line in versions if META_CORRECTS in line.metadata and line.text == replace_unstorable(text)[0]), None
     )
 
 
@@ -49,7 +51,7 @@ def _linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
     return [*([before] if before else []), *after]
 
 
-def _same(line: Line, other: Line) -> bool:
+def _is_version(line: Line, other: Line) -> bool:
     """Return whether one line repeats or corrects the other."""
     if META_CORRECTS not in line.metadata and META_CORRECTS not in other.metadata:
         return line.text == other.text

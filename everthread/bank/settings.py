@@ -1,6 +1,6 @@
-"""Validates and reads the settings of a bank whose values have a form: the remember policy and the recipe.
+"""Validates the settings of a bank, and parses two of them: the remember policy and the recipe.
 
-Knows no store; `common.keys` has the names of all settings.
+Knows no store. `common.keys` has the names of all settings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def check_setting(name: str, value: JSONValue | None) -> None:
     """Check that a setting can be stored.
 
     Raises:
-        BadInput: if its name or its value is invalid.
+        BadInput: its name or its value is invalid.
     """
     check_name(name, "the name of a setting")
     if name == SETTING_REMEMBER and not (value is None or (isinstance(value, str) and value in REMEMBER_POLICIES)):
@@ -33,7 +33,7 @@ def check_setting(name: str, value: JSONValue | None) -> None:
 
 
 def remember_policy(settings: Mapping[str, JSONValue]) -> bool | None:
-    """Return whether a bank with these settings remembers conversations; None: the user is asked at the end of each."""
+    """Return whether a bank remembers its conversations; None: the user is asked at the end of each."""
     return REMEMBER_POLICIES.get(str(settings.get(SETTING_REMEMBER)))
 
 
@@ -44,7 +44,7 @@ def parse_recipe(value: JSONValue | None) -> tuple[str, Mapping[str, JSONValue]]
         The recipe's name and its saved options; None if it is unset.
 
     Raises:
-        BadInput: if it has another form.
+        BadInput: the value is invalid.
     """
     if value is None:
         return None
@@ -52,6 +52,6 @@ def parse_recipe(value: JSONValue | None) -> tuple[str, Mapping[str, JSONValue]]
     options = value.get("options", {}) if isinstance(value, Mapping) else None
     if not isinstance(name, str) or not isinstance(options, Mapping):
         raise BadInput(
-            f"invalid setting {SETTING_RECIPE!r}: {value!r}; expected an object with a name, and options by their names"
+            f"invalid setting {SETTING_RECIPE!r}: {value!r}; expected an object with `name`, and `options` by name"
         )
     return name, options

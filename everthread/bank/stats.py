@@ -11,7 +11,7 @@ from everthread.stores.base import TermIndex
 
 @dataclass(frozen=True, slots=True)
 class MonthStats:
-    """The counts of a month, written like 2024-05: lines that are not retracted, and sessions with such lines."""
+    """The number of lines of a month such as 2024-05 that are not retracted, and of their sessions."""
 
     month: str
     lines: int
@@ -19,12 +19,12 @@ class MonthStats:
 
 
 def lines_by_month(store: TermIndex, bank: str) -> list[MonthStats]:
-    """Count lines and sessions per month, ascending, on the speakers' own clocks; months without lines are left out."""
-    every = np.arange(1, store.corpus_stats(bank).last_seq + 1, dtype=np.int64)
-    lines = store.scoring_rows(bank, every).lines  # (R,)
+    """Count lines and sessions per month, ascending, in the speakers' time zones; months without lines are left out."""
+    seqs = np.arange(1, store.corpus_stats(bank).last_seq + 1, dtype=np.int64)
+    lines = store.scoring_rows(bank, seqs).lines  # (R,)
     month = lines["said_at"].astype("datetime64[us]").astype("datetime64[M]")
-    found, place, counts = np.unique(month, return_inverse=True, return_counts=True)
-    pairs = np.unique(np.stack([place, lines["session"]]), axis=1)[0]  # (P,) the month of each session in each month
-    sessions = np.bincount(pairs, minlength=len(found))
-    rows = zip(np.datetime_as_string(found).tolist(), counts.tolist(), sessions.tolist(), strict=True)
+    months, inverse, counts = np.unique(month, return_inverse=True, return_counts=True)
+    pairs = np.unique(np.stack([inverse, lines["session"]]), axis=1)[0]  # (P,) the month of each (month, session)
+    sessions = np.bincount(pairs, minlength=len(months))
+    rows = zip(np.datetime_as_string(months).tolist(), counts.tolist(), sessions.tolist(), strict=True)
     return [MonthStats(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""Validates arguments: queries, line numbers and names, and the units and jobs that a bank is to store.
+"""Validates arguments: queries, line numbers and names, and units and jobs to store.
 
 Queries raise BadQuery, values to be stored BadInput. Knows no store and no model.
 """
@@ -20,17 +20,17 @@ from everthread.stores.filters import canonical_json, check_storable
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
 from everthread.types import JSONValue, NewUnit, ScribeJob
 
-NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as general knowledge
+NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as one of general knowledge
 JOB_KINDS = get_args(get_type_hints(ScribeJob)["kind"])
 
-# ------------------------------------------------------------------- of queries
+# --------------------------------------------------------- arguments of queries
 
 
 def check_query(query: str) -> None:
     """Check the text of a query.
 
     Raises:
-        BadQuery: if it is no str.
+        BadQuery: it is not a str.
     """
     if not isinstance(query, str):
         raise BadQuery(f"query must be a str, got {type(query).__name__}")
@@ -40,7 +40,7 @@ def check_positive(number: int, name: str) -> None:
     """Check that a number is whole and at least 1.
 
     Raises:
-        BadQuery: if it isn't.
+        BadQuery: it is not.
     """
     if type(number) is not int or number < 1:
         raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")
@@ -50,8 +50,8 @@ def check_seq(seq: int, bank: str) -> int:
     """Check the number of a line.
 
     Raises:
-        BadQuery: if it is no int.
-        NotFound: if no line of any bank can have it.
+        BadQuery: it is not an int.
+        NotFound: no line can have this number.
     """
     if type(seq) is not int:
         raise BadQuery(f"seq must be a whole number, got {seq!r}")
@@ -64,7 +64,7 @@ def check_seqs(seqs: Collection[int], name: str = "exclude") -> frozenset[int]:
     """Check numbers of lines, and drop those that no line can have.
 
     Raises:
-        BadQuery: if they are no collection of integers.
+        BadQuery: they are not a collection of integers.
     """
     if not isinstance(seqs, Collection) or not all(isinstance(seq, int | np.integer) for seq in seqs):
         raise BadQuery(f"{name} must be the seqs of lines, got {shortly(seqs)}")
@@ -75,7 +75,7 @@ def check_filter_name(name: str, what: str) -> str:
     """Check the name of a session or a speaker to look for, and return it as it is stored.
 
     Raises:
-        BadQuery: if it is no str, or longer than any stored name.
+        BadQuery: it is not a str, or longer than any stored name.
     """
     if not isinstance(name, str):
         raise BadQuery(f"{what} must be a str, got {name!r}")
@@ -84,14 +84,14 @@ def check_filter_name(name: str, what: str) -> str:
     return check_storable(name, what)
 
 
-# ------------------------------------------------------- of values to be stored
+# ------------------------------------------------------------- values to store
 
 
 def check_at_least(value: int, name: str, least: int) -> int:
     """Check that a value is a whole number of at least `least`, and return it.
 
     Raises:
-        BadInput: if it isn't.
+        BadInput: it is not.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise BadInput(f"{name} must be a whole number of at least {least}, got {value!r}")
@@ -99,25 +99,25 @@ def check_at_least(value: int, name: str, least: int) -> int:
 
 
 def check_unit(new: NewUnit) -> NewUnit:
-    """Check a unit, and return it with a text that every database can hold (see `bank.line_validation`).
+    """Check a unit, and return it with a text that every database can store (see `bank.line_validation`).
 
     Raises:
-        BadInput: naming the invalid field.
+        BadInput: a field is invalid; the message names it.
     """
     if not isinstance(new, NewUnit):
         raise BadInput(f"a unit must be a NewUnit, got {type(new).__name__}: {shortly(new)}")
     if check_name(new.kind, "a unit's kind") == "line":
-        raise BadInput("a unit's kind can't be 'line'; lines are kept by observe")
+        raise BadInput("a unit's kind can't be 'line'; store lines with observe")
     if not isinstance(new.text, str) or not new.text.strip():
         raise BadInput(f"a unit's text must have a character that is not blank, got {shortly(new.text)}")
     if len(new.text) > MAX_TEXT_CHARS:
-        raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {MAX_TEXT_CHARS:,} are kept")
+        raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed")
     if (new.first_seq, new.last_seq) != NO_LINES:
         check_span(new.first_seq, new.last_seq, "a unit")
     if stray := [seq for seq in new.sources if type(seq) is not int or not new.first_seq <= seq <= new.last_seq]:
         raise BadInput(
-            f"source {stray[0]!r} of a unit is no line from {new.first_seq} to {new.last_seq}, of which it is to be; "
-            "let the span enclose all of them, as the unit goes with any line of it"
+            f"source {stray[0]!r} of a unit is outside its span from {new.first_seq} to {new.last_seq}; extend the "
+            "span to contain all sources, because the unit is removed with any line of its span"
         )
     to_micros(new.said_at, "a unit's said_at", BadInput)
     if new.importance is not None and not (type(new.importance) in (int, float) and isfinite(new.importance)):
@@ -134,7 +134,7 @@ def check_job(job: ScribeJob) -> ScribeJob:
     """Check a job of a scribe, and return it.
 
     Raises:
-        BadInput: naming the invalid field.
+        BadInput: a field is invalid; the message names it.
     """
     if not isinstance(job, ScribeJob):
         raise BadInput(f"a job must be a ScribeJob, got {type(job).__name__}: {shortly(job)}")
@@ -154,7 +154,7 @@ def check_name(name: str, what: str) -> str:
     """Check a short text that is not blank, and return it.
 
     Raises:
-        BadInput: if it is blank, too long, or holds what no database can.
+        BadInput: it is blank, too long, or has characters that no database can store.
     """
     if not isinstance(name, str) or not name.strip():
         raise BadInput(f"{what} must be text that is not blank, got {shortly(name)}")
@@ -167,7 +167,7 @@ def check_span(first: int, last: int, what: str) -> None:
     """Check the numbers of a first and a last line.
 
     Raises:
-        BadInput: if they aren't whole numbers from 1 in that order.
+        BadInput: they are not whole numbers from 1 in that order.
     """
     if type(first) is not int or type(last) is not int or not 1 <= first <= last <= MAX_SEQ:
         raise BadInput(f"{what} must be of lines from first_seq to last_seq, counted from 1, got {first!r} to {last!r}")
@@ -177,7 +177,7 @@ def to_json(value: JSONValue, what: str) -> str:
     """Write a value as JSON.
 
     Raises:
-        BadInput: if JSON, or a database, can't hold it.
+        BadInput: JSON or a database can't hold it.
     """
     try:
         written = canonical_json(value)
@@ -189,5 +189,5 @@ def to_json(value: JSONValue, what: str) -> str:
 
 def _check_storable(text: str, what: str) -> str:
     if UNSTORABLE_CHARACTERS.search(text):
-        raise BadInput(f"{what} holds NUL or half a surrogate pair, as no bank can: {shortly(text)}")
+        raise BadInput(f"{what} holds NUL or half a surrogate pair, which no bank can store: {shortly(text)}")
     return text

@@ -1175,7 +1175,7 @@ def test_invalid_options_in_the_configuration_are_named_with_file_and_table(
             "sets [recipes.packabby]: threshold must be a number from -1 to 1",
         ),
         ("[recipes.packabby]\ntreshold = 0", "sets [recipes.packabby]: recipe 'packabby' has no option 'treshold'"),
-        ("recipes = 3", "sets recipes to 3; it must be tables, one a recipe: [recipes.packabby]"),
+        ("recipes = 3", "sets recipes to 3; it must be a table for each recipe, such as [recipes.packabby]"),
         ("[recipe.packabby]\nthreshold = 5", "sets [recipes.packabby]: threshold must be a number from -1 to 1"),
     ):
         file.write_text(text, encoding="utf-8")
