@@ -163,7 +163,7 @@ def test_a_repeated_correction_with_a_key_stores_one_line(bank: Memory) -> None:
 def test_correcting_a_retracted_line_or_to_empty_text_is_rejected(bank: Memory) -> None:
     fill(bank)
     bank.retract(2)
-    with pytest.raises(NotFound, match="no line 2 in bank"):
+    with pytest.raises(NotFound, match="has no line 2 to correct"):
         bank.correct(2, "How sad!")
     with pytest.raises(BadLine, match="empty"):
         bank.correct(1, " ")
