@@ -310,7 +310,7 @@ def test_forgetting_a_session_removes_its_jobs(memory: Memory, tmp_path: Path) -
     data = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"zqsecret" not in data
     assert b"zqerror" not in data
-    with pytest.raises(NotFound, match="no session 'zqsecret' of which notes could be written"):
+    with pytest.raises(NotFound, match="has no session 'zqsecret' for a notes job"):
         memory.enqueue(ScribeJob("notes", "zqsecret", 7, 12, NOON))
 
 

@@ -25,9 +25,13 @@ Floats = npt.NDArray[np.float32]
 MAX_EXHAUSTIVE_LINES = 1200  # up to this size of a bank, every line is a candidate
 DENSE_CANDIDATES = 400  # nearest in meaning; more if more hits are wanted
 LEXICAL_CANDIDATES = 400  # found by terms; likewise
-MAX_TERMS = 24  # the rarest terms of a long query; from 12 to 40 only the time changed
-MAX_UNSPACED_TERMS = 72  # a word of two characters gives three terms; on Chinese dialogues 24 found 9 points less at 10
-MAX_POSTINGS = 400_000  # records read for one query; the commonest terms, which say least, are left out first
+MAX_TERMS = 24  # the rarest terms of a long query; values from 12 to 40 changed only the time
+MAX_UNSPACED_TERMS = (
+    72  # a word of two characters has three terms; on Chinese dialogues, recall at 10 was 9 points lower with 24
+)
+MAX_POSTINGS = (
+    400_000  # records read for one query; the most frequent terms, which distinguish least, are left out first
+)
 
 # A line's window: itself and its neighbours, by distance, with the weights of their words.
 WINDOW_WEIGHTS = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
@@ -86,7 +90,7 @@ def find_candidates(
         visible: numbers of the lines said by the query's `as_of`, in which terms are counted; None: all lines.
         in_span: numbers of the lines said in the times that the query names, if it asks for nothing else.
         exclude: numbers of the lines in the prompt, ascending; they are neither candidates nor neighbours.
-        k: the least number of candidates wanted, by meaning and by terms each.
+        k: the least number of candidates, by meaning and by terms each.
     """
     if exclude is not None:
         k += len(exclude)
@@ -158,13 +162,13 @@ def find_by_terms(postings: Mapping[str, Postings], corpus: CorpusStats, allowed
             in_windows[np.clip(allowed + step, 0, len(weight) - 1)] = True
         weight[~in_windows] = 0
     found = top_k(np.flatnonzero(weight), weight, limit)
-    near = union(*(found + step for step in range(-LINES_AFTER, LINES_BEFORE + 1)))
-    near = near[(near >= 1) & (near <= corpus.last_seq)]
+    windowed = union(*(found + step for step in range(-LINES_AFTER, LINES_BEFORE + 1)))
+    windowed = windowed[(windowed >= 1) & (windowed <= corpus.last_seq)]
     if allowed is not None:
-        near = near[is_member(near, allowed)]
+        windowed = windowed[is_member(windowed, allowed)]
     window_weight = np.zeros(len(weight), np.float32)
-    window_weight[near] = sum(weight[near + step] * factor for step, factor in WINDOW_WEIGHTS.items())
-    return np.sort(top_k(near, window_weight, limit))
+    window_weight[windowed] = sum(weight[windowed + step] * factor for step, factor in WINDOW_WEIGHTS.items())
+    return np.sort(top_k(windowed, window_weight, limit))
 
 
 def top_k(seqs: Seqs, weight: Floats, k: int) -> Seqs:
@@ -181,5 +185,5 @@ def add_windows(seqs: Seqs, last: int) -> Seqs:
     """Return the numbers of these lines and of their windows, ascending."""
     if len(seqs) >= last:
         return seqs
-    near = union(*(seqs + step for step in range(-LINES_BEFORE, LINES_AFTER + 1)))
-    return near[(near >= 1) & (near <= last)]
+    windowed = union(*(seqs + step for step in range(-LINES_BEFORE, LINES_AFTER + 1)))
+    return windowed[(windowed >= 1) & (windowed <= last)]

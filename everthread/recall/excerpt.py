@@ -36,15 +36,15 @@ def choose_excerpt(text: str, query_terms: Collection[str], budget: int, count: 
         return None
     best = max(range(len(sentences)), key=lambda at: _count_shared_terms(sentences[at], query_terms))
     first, end = best, best + 1
-    left = budget - count(_join(sentences, first, end))
-    if left < 0:
+    remaining = budget - count(_join(sentences, first, end))
+    if remaining < 0:
         return None
     grown = True
     while grown:  # add the sentence after and the one before; each is counted once
         grown = False
         for at in (end, first - 1):
-            if 0 <= at < len(sentences) and (cost := count(sentences[at])) <= left:
-                left -= cost
+            if 0 <= at < len(sentences) and (cost := count(sentences[at])) <= remaining:
+                remaining -= cost
                 first, end, grown = min(first, at), max(end, at + 1), True
     # Joined sentences may have more tokens than the sum of their counts.
     while first < end - 1 and (tokens := count(_join(sentences, first, end))) > budget:

@@ -125,7 +125,9 @@ def _find_echoes(found: Candidates, adjacent: _AdjacentRows) -> npt.NDArray[np.b
     empty = (lines["marks"] & UNINFORMATIVE) > 0
     if not empty.any():
         return empty
-    shared = np.zeros(len(lines) + 1, np.int64)  # the last place collects postings of lines that are no rows
+    shared = np.zeros(
+        len(lines) + 1, np.int64
+    )  # the last element collects postings of lines that are not among the rows
     for posting in found.postings.values():
         shared[adjacent.index_by_seq[posting.records["seq"]]] += posting.records["tf"]
     return np.asarray(empty & (shared[:-1] >= lines["length"]))
@@ -188,8 +190,10 @@ def _sum_over_window(
 
 
 def _count_in_rows(posting: Postings, adjacent: _AdjacentRows, scratch: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return (R + 1,) how often a term occurs in each row, and in its head; the last place is of lines that are no
-    rows."""
+    """Return (R + 1,) how often a term occurs in each row, and in its head.
+
+    The last element counts lines that are not among the rows.
+    """
     tf, head = scratch
     tf[:] = head[:] = 0
     indexes = adjacent.index_by_seq[posting.records["seq"]]

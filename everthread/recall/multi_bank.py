@@ -27,17 +27,17 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
 
     Args:
         reader: the caller's own bank.
-        banks: names of banks in its store.
+        banks: ids of banks in its store.
         query: the query; `exclude` has numbers of the caller's own bank.
-        k: hits at most, of all banks together.
+        k: the maximum number of hits, of all banks together.
         search: searches one bank.
 
     Returns:
-        The hits by relevance, each with its bank's name.
+        The hits by relevance, each with its bank's id.
 
     Raises:
-        BadQuery: if `banks` names no bank, or the query is not a str.
-        NotFound: for a bank that doesn't exist; no bank is searched then.
+        BadQuery: `banks` names no bank, or the query is not a str.
+        NotFound: a bank doesn't exist; no bank is searched.
     """
     names = check_banks(reader.store, banks)
     validation.check_query(query.query)
@@ -52,14 +52,14 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
 def build_context(
     reader: BankReader, banks: Collection[str], query: Query, budget: ContextBudget, build: BuildContext
 ) -> Context:
-    """Build one context from several banks, each part under its bank's name, the caller's own bank first.
+    """Build one context from several banks, each part under its bank's id, the caller's own bank first.
 
     Each bank has an equal share of the budget; tokens that it doesn't use are shared by the banks after it. The
     caller's own bank is filled last.
 
     Args:
         reader: the caller's own bank.
-        banks: names of banks in its store.
+        banks: ids of banks in its store.
         query: the query; `notes` and `exclude` apply to the caller's own bank.
         budget: the limits of the whole text; `session` and `exclude` apply to the caller's own bank.
         build: builds the context of one bank.
@@ -72,10 +72,10 @@ def build_context(
     """
     names = sorted(check_banks(reader.store, banks), key=lambda name: name == reader.bank)
     validation.check_query(query.query)
-    count, left = budget.count, budget.budget
+    count, remaining = budget.count, budget.budget
     own, others = Context("", 0, (), (), (), 0.0), list[Context]()
-    for place, each in enumerate(_readers(reader, names)):
-        name, share = each.bank, left // (len(names) - place)
+    for index, each in enumerate(_readers(reader, names)):
+        name, share = each.bank, remaining // (len(names) - index)
         title = "" if names == [reader.bank] else f"[Bank {name if name.isprintable() else repr(name)}]\n"
         room = share - (count(f"\n\n{title}") if title else 0)
         if name == reader.bank:
@@ -84,7 +84,7 @@ def build_context(
             limits = replace(budget, budget=room, session=None, exclude=frozenset())
             if found := build(each, _query_for(each, reader, query), limits):
                 others.append(_add_title(found, title, name, count))
-                left -= share - room + found.tokens
+                remaining -= share - room + found.tokens
     text = _join_texts(own, others)
     while others and count(text) > budget.budget:
         others.pop()
@@ -98,14 +98,14 @@ def check_banks(store: Store, banks: Collection[str]) -> list[str]:
 
     Args:
         store: the store of the banks.
-        banks: their names.
+        banks: their ids.
 
     Returns:
-        The distinct names, in their order.
+        The distinct ids, in their order.
 
     Raises:
-        BadQuery: if `banks` names no bank.
-        NotFound: for a bank that doesn't exist.
+        BadQuery: `banks` names no bank.
+        NotFound: a bank doesn't exist.
     """
     if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(each, str) for each in banks):
         raise BadQuery(f"banks must be a list of banks' names, got {shortly(banks)}")
@@ -138,8 +138,8 @@ def _query_for(reader: BankReader, own: BankReader, query: Query) -> Query:
 
 
 def _add_title(found: Context, title: str, name: str, count: TokenCounter) -> Context:
-    """Return a context with a title above its text, and the bank's name in its hits."""
-    hits, cut = (tuple(replace(hit, bank=name) for hit in some) for some in (found.hits, found.cut))
+    """Return a context with a title above its text, and the bank's id in its hits."""
+    hits, cut = (tuple(replace(hit, bank=name) for hit in hits) for hits in (found.hits, found.cut))
     text = title + found.text if found.text else ""
     return replace(found, text=text, tokens=count(text) if text else 0, hits=hits, cut=cut, bank=name)
 

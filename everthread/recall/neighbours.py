@@ -19,7 +19,7 @@ def build_hits(
     read_lines: Callable[[Sequence[int]], list[Line]],
     exclude: Collection[int],
 ) -> list[Hit]:
-    """Build the hits of chosen lines, each among its neighbours.
+    """Build the hits of chosen lines, each with its neighbours.
 
     Args:
         ranked: the chosen lines, best first.
@@ -46,7 +46,9 @@ def neighbour_seqs(seqs: Iterable[int], width: int, exclude: Collection[int] = f
 
     Lines of these numbers may not exist, or be of another session.
     """
-    return sorted({near for seq in seqs for near in range(max(1, seq - width), seq + width + 1)}.difference(exclude))
+    return sorted(
+        {neighbour for seq in seqs for neighbour in range(max(1, seq - width), seq + width + 1)}.difference(exclude)
+    )
 
 
 def map_by_position(lines: Iterable[Line]) -> dict[int, Line]:
@@ -76,7 +78,7 @@ def build_passage(line: Line, at: int, by_position: Mapping[int, Line], width: i
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Merge spans that overlap or touch; ascending."""
+    """Merge spans that overlap or adjoin; ascending."""
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + 1:

@@ -1,11 +1,11 @@
 """Parses a query: its terms, the speakers and times that it names, and whether it asks for a time. Pure.
 
-The text that is embedded leaves out speakers' names and question words: the names of two speakers are near to every
-line alike, and serve better as a signal of their own. It also leaves out relative times ("last week"), which are a
+The text that is embedded leaves out speakers' names and question words: the names of two speakers are equally near to
+every line, and serve better as a separate signal. It also leaves out relative times ("last week"), which are a
 signal too: lines that contain these words may be about another week.
 
-A query may also be a dialogue, each message as "Name: text", to find what it brings back. Its terms and its embedding
-text are those of all messages without the names before them; a question is looked for in the last message only.
+A query may also be a dialogue, each message as "Name: text", to find the memories that it evokes. Its terms and its
+embedding text are those of all messages without the names before them; only the last message is read as a question.
 
 The lists of words are in `query_words.toml`.
 """
@@ -124,17 +124,17 @@ def split_messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
 
 
 def build_embedding_text(text: str, speakers: Sequence[str]) -> str:
-    """Remove the speakers' names from a text, and the question words from a question; return it whole if it is empty
-    then.
+    """Remove the speakers' names from a text, and the question words from a question.
 
-    A text that asks nothing keeps its question words, so that a stored line has the same vector as a query.
+    If no word is left, the text is returned unchanged. A text that asks
+    nothing keeps its question words, so that a stored line has the same vector as a query.
     """
     words = re.findall(r"[^\s?]+", text)
     removed = {part for name in speakers for part in normalize(name).split()}
     if "?" in text or any(_fold_word(word) in _QUESTION_WORDS for word in words[:1]):
         removed |= _QUESTION_WORDS
-    kept = [word for word in words if _fold_word(word) not in removed]
-    return " ".join(kept) if 0 < len(kept) < len(words) else text
+    remaining = [word for word in words if _fold_word(word) not in removed]
+    return " ".join(remaining) if 0 < len(remaining) < len(words) else text
 
 
 def _fold_word(word: str) -> str:
@@ -154,7 +154,7 @@ def _has_word(name: str, folded: str) -> bool:
 
 
 def is_topicless(timeless: str, mentioned: Iterable[str]) -> bool:
-    """Return whether a question asks what was said or done, and for nothing in particular.
+    """Return whether a question asks what was said or done, without a topic.
 
     Names of who said or heard it are no topic ("What did Nora tell me?"); names after "about" and the like are.
 

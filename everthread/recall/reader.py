@@ -27,7 +27,7 @@ from everthread.types import Filter, FoundUnit, Hit, Line, Seqs, Unit, Vector, n
 log = logging.getLogger("everthread")
 
 UNEMBEDDED = (
-    "a bank has no vectors of %s: lines are found by their words alone; run reindex with a recipe that embeds lines, "
+    "a bank has no vectors of %s: lines are found by keyword only; run reindex with a recipe that embeds lines, "
     "or open the bank with its old embedder"
 )
 
@@ -40,9 +40,9 @@ class BankReader:
 
         Args:
             store: the store that holds the bank.
-            bank: the bank's name; the bank must exist.
-            encoder: embeds questions.
-            backlog: the lines that wait for their vectors; None: no line is embedded.
+            bank: the bank's id; the bank must exist.
+            encoder: embeds queries.
+            backlog: the pending lines; None: no line is embedded.
         """
         self.store, self.bank, self.encoder, self._backlog = store, bank, encoder, backlog
 
@@ -69,7 +69,7 @@ class BankReader:
 
     @cached_property
     def _refusals_path(self) -> Path:
-        """The configuration is read once, and not for every reply."""
+        """The path in the configuration, which is read once and not for every reply."""
         return refusal_words.configured_path()
 
     # -------------------------------------------------------------------- lines
@@ -87,9 +87,9 @@ class BankReader:
         """
         if allowed is None:
             return self.store.get(self.bank, seqs)
-        wanted = np.asarray(seqs, np.int64)
-        is_allowed = np.append(allowed, 0)[np.searchsorted(allowed, wanted)] == wanted
-        return self.store.get(self.bank, wanted[is_allowed].tolist())
+        numbers = np.asarray(seqs, np.int64)
+        is_allowed = np.append(allowed, 0)[np.searchsorted(allowed, numbers)] == numbers
+        return self.store.get(self.bank, numbers[is_allowed].tolist())
 
     def corpus_stats(self, visible: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of some of its lines."""
@@ -143,8 +143,8 @@ class BankReader:
         if (vector := self.encoder.try_embed_query(query.query)) is None:
             return []
         model = self.encoder.name
-        wanted = max(k + len(query.exclude), candidates.DENSE_CANDIDATES)
-        seqs = self.store.nearest_seqs(self.bank, model, vector, wanted, self.allowed_seqs(query))
+        limit = max(k + len(query.exclude), candidates.DENSE_CANDIDATES)
+        seqs = self.store.nearest_seqs(self.bank, model, vector, limit, self.allowed_seqs(query))
         seqs = seqs[~np.isin(seqs, list(query.exclude))]
         cosines = self.encoder.calibrate(self.store.cosines(self.bank, model, vector, seqs))
         best = np.argsort(-cosines, kind="stable")[:k]
@@ -204,7 +204,7 @@ class BankReader:
         ]
 
     def _warn_if_unembedded(self, found: Candidates, exclude: Collection[int]) -> None:
-        """Log once if a bank has no vectors of this model: it still answers, but worse."""
+        """Log once if a bank has no vectors of this model, because recall is then worse."""
         warned = self.encoder.state.warned
         if self.bank in warned:
             return

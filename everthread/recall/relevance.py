@@ -11,8 +11,8 @@ The relevance of a line arises in four steps:
    line answers the query if any line does. The hit's relevance is the product of both probabilities.
 
 A relevance of 0.33 therefore means: of a hundred such hits in the conversations that the curves were fitted on, about
-33 bear on their question. `query_gate` and `hit_model` are logistic curves, fitted by `everthread bench fit`. The
-relevance of units, and of hits of other recipes, is not calibrated: it is the cosine, or a share of words.
+33 are relevant to their question. `query_gate` and `hit_model` are logistic curves, fitted by `everthread bench fit`.
+The relevance of units, and of hits of other recipes, is not calibrated: it is the cosine, or a share of words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from everthread.text.time_expressions import Span
 Floats = npt.NDArray[np.float32]
 
 EVIDENCE_NAMES = (
-    "match",  # the greatest cosine x idf share of the window: near in meaning and in words at the same place
+    "match",  # the greatest cosine x idf share of the window: similar in meaning and in words at the same place
     "cosine",  # the greatest cosine
     "top",  # the best score
     "stranger",  # 1 if the question contains a name that never occurs in the bank

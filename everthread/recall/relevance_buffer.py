@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from everthread.recall.neighbours import Span
 
-MAX_PASSAGES = 10  # membot's number
+MAX_PASSAGES = 10  # as in membot
 MAX_PASSAGE_LINES = 24  # passages that would be longer after merging are not merged but cut where they overlap
 
 
@@ -22,26 +22,26 @@ def push_spans(buffer: Sequence[Span], new: Iterable[Span], capacity: int = MAX_
     Args:
         buffer: the spans of the passages, oldest first.
         new: the spans to add.
-        capacity: passages to keep at most; the oldest ones are dropped.
+        capacity: the maximum number of passages; the oldest ones are dropped.
 
     Returns:
         The new buffer, oldest first.
     """
-    kept = list(buffer)
+    passages = list(buffer)
     if capacity < 1:
         return []
     for first, last in new:
-        overlapping = [span for span in kept if span[0] <= last and first <= span[1]]
+        overlapping = [span for span in passages if span[0] <= last and first <= span[1]]
         merged = (
             min([first, *(span[0] for span in overlapping)]),
             max([last, *(span[1] for span in overlapping)]),
         )
         if merged[1] - merged[0] < MAX_PASSAGE_LINES:
-            kept = [*(span for span in kept if span not in overlapping), merged]
+            passages = [*(span for span in passages if span not in overlapping), merged]
         else:
-            kept = [part for span in kept for part in _parts_outside(span, first, last)] + [(first, last)]
-        kept = kept[-capacity:]
-    return kept
+            passages = [part for span in passages for part in _parts_outside(span, first, last)] + [(first, last)]
+        passages = passages[-capacity:]
+    return passages
 
 
 def _parts_outside(span: Span, first: int, last: int) -> list[Span]:

@@ -58,9 +58,9 @@ def _find_lines_in_span(
     where = Filter(
         speaker=speakers, since=_shift_utc(span.first, -MAX_UTC_OFFSET), until=_shift_utc(span.end, MAX_UTC_OFFSET)
     )
-    near = store.filter_seqs(bank, where, as_of)
-    assert near is not None  # None is returned for an empty filter only
-    lines = store.scoring_rows(bank, near).lines
+    within_offsets = store.filter_seqs(bank, where, as_of)
+    assert within_offsets is not None  # None is returned for an empty filter only
+    lines = store.scoring_rows(bank, within_offsets).lines
     said_at = lines["said_at"].astype("datetime64[us]")  # on the speaker's own clock
     return np.asarray(lines["seq"][(said_at >= np.datetime64(span.first)) & (said_at < np.datetime64(span.end))])
 

@@ -22,7 +22,7 @@ from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
 from everthread.types import Filter, Unit
 
-MIN_UNIT_SCORE = 0.5  # of the best unit, for a context with units; set by hand: units without relation score less
+MIN_UNIT_SCORE = 0.5  # of the best unit, for a context with units; set by hand: unrelated units score less
 
 
 class ScoredUnit(NamedTuple):
@@ -38,21 +38,21 @@ def requested_unit_kinds(where: Filter | None, as_of: datetime | None = None) ->
     """Return the kinds of units that a filter asks for; empty if it asks for lines.
 
     Raises:
-        BadQuery: if it asks for both, or filters units by something that only lines have.
+        BadQuery: it asks for both, or filters units by a field that only lines have.
     """
     if where is None or check_filter(where, as_of).kind is None:
         return ()
-    wanted = tuple(dict.fromkeys(allowed_names(where.kind, "kind")))
-    if "line" not in wanted:
+    kinds = tuple(dict.fromkeys(allowed_names(where.kind, "kind")))
+    if "line" not in kinds:
         for name in ("session", "speaker", "role"):
-            if wanted and getattr(where, name) is not None:
+            if kinds and getattr(where, name) is not None:
                 raise BadQuery(
-                    f"where.{name} applies to lines only, not to a {wanted[0]}; filter by since, until or metadata"
+                    f"where.{name} applies to lines only, not to a {kinds[0]}; filter by since, until or metadata"
                 )
-        return wanted
-    if len(wanted) > 1:
+        return kinds
+    if len(kinds) > 1:
         raise BadQuery(
-            f"where.kind asks for lines and for units ({', '.join(wanted)}), whose scores can't be compared; ask for "
+            f"where.kind asks for lines and for units ({', '.join(kinds)}), whose scores can't be compared; ask for "
             "one after the other"
         )
     return ()
@@ -62,7 +62,7 @@ def check_category(where: Filter | None, name: str, categorised: bool) -> None:
     """Raise BadQuery if a filter by category is given to a recipe whose hits have none."""
     if where is not None and where.category is not None and not categorised and not requested_unit_kinds(where):
         raise BadQuery(
-            f"invalid where.category {where.category!r}: what the recipe {name!r} finds has no category; "
+            f"invalid where.category {where.category!r}: hits of the recipe {name!r} have no category; "
             "filter by kind as well, as in Filter(kind='summary', category='food')"
         )
 
@@ -70,7 +70,7 @@ def check_category(where: Filter | None, name: str, categorised: bool) -> None:
 def filter_units(units: Sequence[Unit], where: Filter, as_of: datetime | None) -> list[Unit]:
     """Return the units that a filter allows and that were current at its moment.
 
-    Superseded notes are found as well: they describe their time, and the later ones have dropped what mattered then.
+    Superseded notes are found as well: they describe their time, and later notes may have dropped what they contain.
     """
     known = [unit for unit in units if as_of is None or unit.said_at <= as_of]
     superseded = {(unit.kind, unit.supersedes) for unit in known if unit.kind != "note"}

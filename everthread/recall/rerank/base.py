@@ -44,15 +44,15 @@ class KeywordOverlap:
     name = "keywords"
 
     def __init__(self, top: int = 20, ignored_names: Collection[str] = (), min_shared: int = 1) -> None:
-        """Make the reranker.
+        """Create the reranker.
 
         Args:
             top: keywords of each text that are compared.
-            ignored_names: names that count for nothing, such as the bot's own.
+            ignored_names: names that are no keywords, such as the bot's.
             min_shared: keywords that a hit must share with the query to be kept; 0 keeps all hits.
 
         Raises:
-            BadInput: for a `top` below 1, a `min_shared` below 0, or one name in place of names.
+            BadInput: `top` is below 1, `min_shared` is below 0, or `ignored_names` is a str.
         """
         if isinstance(ignored_names, str):
             raise BadInput(f"ignored_names must be names, got the text {ignored_names!r}; write [{ignored_names!r}]")
@@ -93,7 +93,7 @@ class RecencyImportance:
         weights: tuple[float, float, float] = (1, 1, 1),
         importance: Callable[[Line | Unit], float | None] = get_importance,
     ) -> None:
-        """Make the reranker.
+        """Create the reranker.
 
         Args:
             now: the present moment, or a clock, for a reranker that is used for long.
@@ -105,7 +105,7 @@ class RecencyImportance:
                 which may call a model for each hit.
 
         Raises:
-            BadInput: for an invalid number.
+            BadInput: a number is invalid.
         """
         if len(weights) != 3 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
             raise BadInput(f"weights can't be {weights!r}; give three numbers from 0: relevance, recency, importance")
@@ -144,7 +144,7 @@ def sort_by_signal(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> 
     """Add a number to the signals of each hit, and sort the hits by it, greatest first. Equal ones keep their order.
 
     Raises:
-        ModelError: if a number is not finite.
+        ModelError: a number is not finite.
     """
     if not all(math.isfinite(number) for number in numbers):
         raise ModelError(f"{name} gave a number that is not finite: {list(numbers)[:8]}; check the model")
@@ -159,5 +159,5 @@ def add_signal(hit: Hit, name: str, number: float) -> Hit:
 
 def _check_aware(moment: datetime) -> datetime:
     if moment.tzinfo is None:
-        raise BadInput(f"now can't be {moment}, which has no time zone; give one, as datetime.now(UTC) has")
+        raise BadInput(f"now can't be {moment}, which has no time zone; give one that has, such as datetime.now(UTC)")
     return moment

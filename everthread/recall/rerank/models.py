@@ -92,17 +92,17 @@ def score_pairs(
 
 
 class MMR:
-    """Orders hits by maximal marginal relevance: near to the query, and unlike the hits before.
+    """Orders hits by maximal marginal relevance: near to the query, and unlike earlier hits.
 
     Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents and producing
     summaries", SIGIR 1998. A hit's number is balance · its cosine to the query − (1 − balance) · its greatest cosine to
-    a hit before it, at least 0. Each call embeds the query and every hit. Raises as EmbedderMatch.
+    an earlier hit, at least 0. Each call embeds the query and every hit. Raises as EmbedderMatch.
     """
 
     name = "mmr"
 
     def __init__(self, embedder: Embedder, balance: float = MMR_LAMBDA, k: int | None = None) -> None:
-        """Make the reranker.
+        """Create the reranker.
 
         Args:
             embedder: compares the hits.
@@ -110,7 +110,7 @@ class MMR:
             k: hits to keep at most; None: all.
 
         Raises:
-            BadInput: for an invalid number.
+            BadInput: a number is invalid.
         """
         if not 0 <= balance <= 1:
             raise BadInput(f"balance can't be {balance}; give a number from 0 (different) to 1 (near)")
@@ -131,9 +131,9 @@ class MMR:
     def _order(self, to_query: Floats, to_each_other: Floats) -> tuple[list[int], list[float]]:
         """Return the indexes of the hits in order, and the marginal relevance of each."""
         order = select_by_mmr(to_query, to_each_other, lambda _: True, self._balance)
-        # (N,) the greatest cosine to a hit before, at least 0: np.tril fills the rest with zeros
-        before = np.tril(to_each_other[np.ix_(order, order)], -1).max(axis=1)
-        return order, (self._balance * to_query[order] - (1 - self._balance) * before).tolist()
+        # (N,) the greatest cosine to an earlier hit, at least 0: np.tril fills the rest with zeros
+        redundancy = np.tril(to_each_other[np.ix_(order, order)], -1).max(axis=1)
+        return order, (self._balance * to_query[order] - (1 - self._balance) * redundancy).tolist()
 
 
 class CrossEncoderModel(Protocol):
@@ -153,7 +153,7 @@ class CrossEncoder:
     """
 
     def __init__(self, name: str | Path, model: CrossEncoderModel | None = None, device: str | None = None) -> None:
-        """Make the reranker; its first use loads the model.
+        """Create the reranker; its first use loads the model.
 
         Args:
             name: a model's name, which the library downloads once, or its folder.
@@ -226,14 +226,14 @@ class LLMVerdict:
     """
 
     def __init__(self, scribe: Scribe, max_hits: int = 5) -> None:
-        """Make the reranker.
+        """Create the reranker.
 
         Args:
             scribe: judges the hits. ExtractiveScribe needs no model.
             max_hits: hits to judge at most.
 
         Raises:
-            BadInput: for a `max_hits` below 1.
+            BadInput: `max_hits` is below 1.
         """
         self._scribe = scribe
         self._max_hits = check_at_least(max_hits, "max_hits", 1)
@@ -242,16 +242,16 @@ class LLMVerdict:
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         """Return the relevant hits; for a blank query none, without a call."""
         judged = list(hits[: self._max_hits]) if query.strip() else []
-        kept: list[Hit] = []
+        relevant: list[Hit] = []
         for at, hit in enumerate(judged):
             try:
                 is_relevant = self._scribe.is_relevant(query, judged_text(hit))
             except ModelError as error:
-                log.warning("hits are kept that %s could not judge: %s", self._scribe.name, error)
-                return kept + [add_signal(each, self.name, UNJUDGED) for each in judged[at:]]
+                log.warning("%s could not judge some hits, which are kept: %s", self._scribe.name, error)
+                return relevant + [add_signal(each, self.name, UNJUDGED) for each in judged[at:]]
             if is_relevant:
-                kept.append(add_signal(hit, self.name, 1.0))
-        return kept
+                relevant.append(add_signal(hit, self.name, 1.0))
+        return relevant
 
 
 def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> Floats:
@@ -274,6 +274,6 @@ def _embed_query(embedder: Embedder, query: str, dim: int) -> Floats:
 
 def _cosines(ones: Floats, others: Floats) -> Floats:
     """Return (N, M) the cosines of N texts, (N, E, D), to M others, (M, F, D): each of the nearest pair of vectors."""
-    every = ones.reshape(-1, ones.shape[-1]) @ others.reshape(-1, others.shape[-1]).T  # (N · E, M · F)
-    found = every.reshape(len(ones), ones.shape[1], len(others), others.shape[1]).max(axis=(1, 3))
+    pairwise = ones.reshape(-1, ones.shape[-1]) @ others.reshape(-1, others.shape[-1]).T  # (N · E, M · F)
+    found = pairwise.reshape(len(ones), ones.shape[1], len(others), others.shape[1]).max(axis=(1, 3))
     return np.asarray(np.round(found, SCORE_DIGITS))
