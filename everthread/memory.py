@@ -14,7 +14,7 @@ A question comes in (recall, context)
     recipes.dispatch         search                            searches lines or units
     bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the pending lines
     recipes.default          Default.recall                    composes the following steps; each recipe has its own
-    recall.reader            BankReader.find_candidates        calls the next five functions
+    recall.reader            BankReader.measure_candidates     calls the next five functions
     recall.query_parsing     parse_query                       finds its terms, names and times
     recall.time_overview     find_lines_in_spans               finds the lines of a time, if it is about nothing else
     embedders.encoder        Encoder.try_embed_query           embeds it

@@ -877,7 +877,7 @@ def test_vectors_of_different_models_are_never_compared(tmp_path: Path) -> None:
         memory.observe("The ferry to Naxos leaves at noon.")
     with open_memory(tmp_path, embedder=Moody("two")) as memory:
         memory.observe("We packed three suitcases.")
-        found, _ = memory.reader.find_candidates(Query("ferry to Naxos"))
+        found, _ = memory.reader.measure_candidates(Query("ferry to Naxos"))
         assert [str(value) == "nan" for value in found.cosine.tolist()] == [True, False]
         assert memory.recall("ferry Naxos")[0].line.seq == 1  # by keyword
         assert (memory.stats().pending, memory.stats().vectors) == (1, {"one": 1, "two": 1})

@@ -438,7 +438,7 @@ def test_excluding_no_lines_or_missing_ones_has_no_effect(memory: Memory) -> Non
     plain = memory.recall("topic4", 20)
     assert memory.recall("topic4", 20, exclude=()) == memory.recall("topic4", 20, exclude=[]) == plain
     assert memory.recall("topic4", 20, exclude=(99, 0, -1, 2**70)) == plain
-    found, signals = memory.reader.find_candidates(Query("topic4", exclude=list(np.arange(1, 4))))
+    found, signals = memory.reader.measure_candidates(Query("topic4", exclude=list(np.arange(1, 4))))
     assert found.seqs.tolist() == list(range(4, 21))
     assert {len(values) for values in signals.values()} == {17}
 
@@ -586,7 +586,7 @@ def test_quoted_words_of_a_line_are_not_found(memory: Memory) -> None:
         text, role="assistant", session="b", metadata=quote_metadata(text, "The giraffe ate acacia leaves.")
     )
     assert line.text == text
-    found, signals = memory.reader.find_candidates(Query("giraffe acacia leaves"))
+    found, signals = memory.reader.measure_candidates(Query("giraffe acacia leaves"))
     assert signals["share"].tolist() == [1, 0]
     assert signals["cosine"][1] < 0.3 < signals["cosine"][0]
     assert memory.recall("Do I like owls?", 1)[0].line == line
@@ -599,7 +599,7 @@ def test_a_line_that_only_quotes_is_stored_and_not_pending(memory: Memory) -> No
     memory.observe(text, session="a")
     memory.observe(text, session="b", metadata=quote_metadata(text, text))
     assert memory.stats().pending == 0
-    _, signals = memory.reader.find_candidates(Query(text))
+    _, signals = memory.reader.measure_candidates(Query(text))
     assert signals["cosine"][1] < 0.3
     assert signals["empty"].tolist() == [0, 1]
     assert memory.recall(text, 1)[0].line.seq == 1
@@ -613,18 +613,18 @@ def test_quotes_are_still_left_out_after_reanalysing_and_reindexing(tmp_path: Pa
     text = "You said: 'The giraffe ate acacia leaves.' I like owls."
     with Memory.open("alice", store=tmp_path / "a", embedder=HashEmbedder(512)) as memory:
         memory.observe(text, session="a", metadata=quote_metadata(text, "The giraffe ate acacia leaves."))
-        _, before = memory.reader.find_candidates(Query("giraffe owls"))
+        _, before = memory.reader.measure_candidates(Query("giraffe owls"))
     with closing(sqlite3.connect(tmp_path / "a" / "alice.bank")) as db, db:
         db.execute("UPDATE bank SET analyser = 0")
     with Memory.open("alice", store=tmp_path / "a", embedder=HashEmbedder(512)) as memory:
         assert memory.store.check("alice") == []
         memory.store.drop_vectors("alice", "none")
         assert memory.reindex() == 1
-        _, after = memory.reader.find_candidates(Query("giraffe owls"))
+        _, after = memory.reader.measure_candidates(Query("giraffe owls"))
         with Memory.open("alice", store=tmp_path / "b", embedder=HashEmbedder(512)) as other:
             copy_bank(memory, other)
             assert other.store.check("alice") == []
-            _, moved = other.reader.find_candidates(Query("giraffe owls"))
+            _, moved = other.reader.measure_candidates(Query("giraffe owls"))
         memory.forget(seq=1)
         assert memory.store.check("alice") == []
     for name, values in before.items():

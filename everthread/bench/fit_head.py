@@ -210,7 +210,7 @@ def cross_validate(
     return FitResult(
         weights=dict(zip(kind.names, _rounded(final.weights), strict=True)),
         whole=dict(zip(("bias", *kind.evidence), _rounded(final.whole), strict=True)),
-        hit=dict(zip(("bias", "share"), _rounded(final.hit), strict=True)),
+        hit=dict(zip(("bias", "score_share"), _rounded(final.hit), strict=True)),
         threshold=round(threshold, 3),
         questions=len(own),
         recall=_recall(own, held),
@@ -311,7 +311,7 @@ def _strangely(
 
 
 def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
-    found, signals = bank.reader.find_candidates(Query(text))
+    found, signals = bank.reader.measure_candidates(Query(text))
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
     evidence = relevance.collect_evidence(found, signals, np.zeros(len(matrix), np.float32))

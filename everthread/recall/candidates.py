@@ -73,7 +73,7 @@ def find_candidates(
     *,
     allowed: Seqs | None = None,
     visible: Seqs | None = None,
-    in_span: Seqs | None = None,
+    in_times: Seqs | None = None,
     exclude: Seqs | None = None,
     k: int = 0,
 ) -> Candidates:
@@ -88,7 +88,7 @@ def find_candidates(
         corpus: the bank's statistics.
         allowed: numbers of the lines that may be returned, ascending; None: all lines.
         visible: numbers of the lines said by the query's `as_of`, in which terms are counted; None: all lines.
-        in_span: numbers of the lines said in the times that the query names, if it asks for nothing else.
+        in_times: numbers of the lines said in the times that the query names, if it asks for nothing else.
         exclude: numbers of the lines in the prompt, ascending; they are neither candidates nor neighbours.
         k: the least number of candidates, by meaning and by terms each.
     """
@@ -102,9 +102,9 @@ def find_candidates(
     }
     if exclude is not None:
         postings = {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
-    if in_span is not None:
+    if in_times is not None:
         chosen = sample_evenly(
-            in_span if allowed is None else in_span[is_member(in_span, allowed)], max(MAX_EXHAUSTIVE_LINES, k)
+            in_times if allowed is None else in_times[is_member(in_times, allowed)], max(MAX_EXHAUSTIVE_LINES, k)
         )
     elif (last if visible is None else len(visible)) <= MAX_EXHAUSTIVE_LINES:
         chosen = np.arange(1, last + 1) if allowed is None else allowed

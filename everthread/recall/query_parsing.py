@@ -85,10 +85,10 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
     folded = normalize(question)
     mentioned = find_mentioned_speakers(folded, speakers)
     times, timeless = find_absolute_times(folded)  # `timeless`: the question without its times
-    about_past = is_about_past(folded)
+    about_past = not times or is_about_past(folded)  # relative times are looked for in the past
     if not times:
         times, timeless = find_relative_times(folded, now)
-        question, about_past = (timeless if times else question), True
+        question = timeless if times else question
     dialogue, topic = "\n".join(messages), "\n".join((*messages[:-1], question))
     return ParsedQuery(
         text=text,

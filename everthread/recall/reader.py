@@ -95,7 +95,7 @@ class BankReader:
         """Return the statistics of the bank, or of some of its lines."""
         return self.store.corpus_stats(self.bank, visible)
 
-    def find_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
+    def measure_candidates(self, query: Query, k: int = 0) -> tuple[Candidates, features.Signals]:
         """Find the lines that may answer a query, and compute their signals.
 
         Args:
@@ -109,8 +109,8 @@ class BankReader:
         visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
         corpus = self.store.corpus_stats(self.bank, visible)
         clock = as_of or now().astimezone()  # the asker's, if it is this machine's
-        parsed = parse_query(query.query, corpus.names, clock)
-        in_span = (
+        parsed = parse_query(query.text, corpus.names, clock)
+        in_times = (
             time_overview.find_lines_in_spans(self.store, self.bank, parsed, clock, as_of)
             if parsed.asks_for_overview
             else None
@@ -118,10 +118,15 @@ class BankReader:
         allowed = visible if where is None else self.store.filter_seqs(self.bank, where, as_of)
         vector = self.encoder.try_embed_query(parsed.embedding_text)
         found = candidates.find_candidates(
-            *(self.store, self.bank, self.encoder.name, parsed, vector, corpus),
+            self.store,
+            self.bank,
+            self.encoder.name,
+            parsed,
+            vector,
+            corpus,
             allowed=allowed,
             visible=visible,
-            in_span=in_span,
+            in_times=in_times,
             exclude=np.array(sorted(exclude), np.int64) if exclude else None,
             k=k,
         )
@@ -140,7 +145,7 @@ class BankReader:
         Returns:
             Number and calibrated cosine of the lines, nearest first; empty while the embedder is down.
         """
-        if (vector := self.encoder.try_embed_query(query.query)) is None:
+        if (vector := self.encoder.try_embed_query(query.text)) is None:
             return []
         model = self.encoder.name
         limit = max(k + len(query.exclude), candidates.DENSE_CANDIDATES)
@@ -177,7 +182,7 @@ class BankReader:
             kinds: the kinds of units to search.
             k: units at most.
         """
-        text, where, as_of = query.query, query.where or Filter(), query.as_of
+        text, where, as_of = query.text, query.where or Filter(), query.as_of
         parsed = parse_query(text, self.store.corpus_stats(self.bank).names, as_of or now().astimezone())
         vector = self.encoder.try_embed_query(parsed.embedding_text) if text.strip() else None
         units = unit_search.filter_units(self.units(*kinds), where, as_of) if text.strip() else []

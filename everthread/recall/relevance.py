@@ -111,7 +111,7 @@ def estimate_relevance(hit_model: LogisticModel, scores: Floats, query_relevance
     Returns:
         (C,) the products of both probabilities.
     """
-    hit_logits = hit_model.bias + hit_model.weights["share"] * log_softmax(scores)
+    hit_logits = hit_model.bias + hit_model.weights["score_share"] * log_softmax(scores)
     return np.asarray(query_relevance * _logistic(hit_logits), np.float32)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from everthread.recall.neighbours import Span
+from everthread.recall.neighbours import SeqRange
 
 MAX_PASSAGES = 10  # as in membot
 MAX_PASSAGE_LINES = 24  # passages that would be longer after merging are not merged but cut where they overlap
 
 
-def push_spans(buffer: Sequence[Span], new: Iterable[Span], capacity: int = MAX_PASSAGES) -> list[Span]:
+def push_spans(buffer: Sequence[SeqRange], new: Iterable[SeqRange], capacity: int = MAX_PASSAGES) -> list[SeqRange]:
     """Add passages at the end of a buffer.
 
     Args:
@@ -44,7 +44,7 @@ def push_spans(buffer: Sequence[Span], new: Iterable[Span], capacity: int = MAX_
     return passages
 
 
-def _parts_outside(span: Span, first: int, last: int) -> list[Span]:
+def _parts_outside(span: SeqRange, first: int, last: int) -> list[SeqRange]:
     """Return the parts of a span before `first` and after `last`."""
     parts = ((span[0], min(span[1], first - 1)), (max(span[0], last + 1), span[1]))
     return [part for part in parts if part[0] <= part[1]]

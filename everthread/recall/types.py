@@ -16,14 +16,14 @@ class Query:
     """A query to a bank, with its restrictions.
 
     Attributes:
-        query: the text of the query.
+        text: its text.
         where: restricts the lines or units that may be found.
         as_of: the moment as of which the bank is read; later lines are ignored.
         exclude: numbers of lines that are in the prompt already; they are neither found nor shown.
         notes: the notes that are in the prompt already.
     """
 
-    query: str
+    text: str
     where: Filter | None = None
     as_of: datetime | None = None
     exclude: Collection[int] = frozenset()

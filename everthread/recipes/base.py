@@ -14,7 +14,7 @@ from typing import ClassVar
 from everthread.bank.validation import check_at_least
 from everthread.recall import neighbours, relevance_buffer
 from everthread.recall.context_packing import fill_context
-from everthread.recall.neighbours import Span
+from everthread.recall.neighbours import SeqRange
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
 from everthread.recall.types import ContextBudget, Query, SearchResult
@@ -159,8 +159,8 @@ class Recipe:
 
 
 def push_buffer(
-    store: Store, bank: str, session: str, new: Sequence[Span], capacity: int = relevance_buffer.MAX_PASSAGES
-) -> list[Span]:
+    store: Store, bank: str, session: str, new: Sequence[SeqRange], capacity: int = relevance_buffer.MAX_PASSAGES
+) -> list[SeqRange]:
     """Push passages into a session's relevance buffer.
 
     Args:

@@ -68,7 +68,7 @@ _FRIENDS_PROFILE = ScoringProfile(
             "small_top": -1.0379,
         },
     ),
-    hit_model=LogisticModel(0.7599, {"share": 1.025}),
+    hit_model=LogisticModel(0.7599, {"score_share": 1.025}),
     threshold=0.216,
 )
 
@@ -101,7 +101,7 @@ _ASSISTANT_PROFILE = ScoringProfile(
             "small_top": -1.4431,
         },
     ),
-    hit_model=LogisticModel(-0.4552, {"share": 0.6918}),
+    hit_model=LogisticModel(-0.4552, {"score_share": 0.6918}),
     threshold=0.187,
 )
 
@@ -116,7 +116,7 @@ _WORDS_PROFILE = ScoringProfile(
         **{name: _FRIENDS_PROFILE.weights[name] for name in ("asks", "speaker", "day", "month", "empty")},
     },
     query_gate=LogisticModel(-0.9435, {"top": 0.4845, "small": 1.3427, "asked": -0.1732}),
-    hit_model=LogisticModel(1.1249, {"share": 1.0814}),
+    hit_model=LogisticModel(1.1249, {"score_share": 1.0814}),
     threshold=0.549,
 )
 
@@ -154,7 +154,7 @@ class Default(Recipe):
         return self.assistant if found.corpus.has_assistant else self.friends
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
-        found, signals = reader.find_candidates(query, k)
+        found, signals = reader.measure_candidates(query, k)
         profile = self.choose_profile(found)
         if found.query.asks_for_overview:
             scores = time_overview.compute_scores(found, signals)

@@ -31,11 +31,11 @@ def search(recipe: Recipe, reader: BankReader, query: Query, k: int) -> SearchRe
         BadQuery: the recipe or the units can't apply the filter, or the query is not a string.
     """
     if kinds := unit_search.requested_unit_kinds(query.where, query.as_of):
-        validation.check_query(query.query)
+        validation.check_query(query.text)
         return reader.search_units(query, kinds, k)
-    if isinstance(query.query, str) and not query.query.strip():
+    if isinstance(query.text, str) and not query.text.strip():
         return SearchResult(allowed=reader.allowed_seqs(query))
-    validation.check_query(query.query)
+    validation.check_query(query.text)
     reader.embed_pending(query.exclude)
     return _recipe_for(recipe, query.where).recall(reader, query, k)
 
@@ -60,7 +60,7 @@ def build_context(
     found = search(recipe, reader, query, most if reranker is None else most * CANDIDATES_PER_HIT)
     least = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
     hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not budget.gate else []
-    ranked = rerank_hits(reranker, query.query, hits)[:most]
+    ranked = rerank_hits(reranker, query.text, hits)[:most]
     return recipe_used.lay_out(reader, replace(found, hits=ranked), budget)
 
 

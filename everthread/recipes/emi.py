@@ -105,7 +105,7 @@ class Emi(Recipe):
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
         query = replace(query, where=restrict_to_roles(query.where, roles, corpus))
         hits = list(islice(_find_candidates(reader, query, self.candidates * SEARCH_DEPTH_FACTOR), self.candidates))
-        wanted, *theirs = self._extract_keywords(reader, [query.query, *map(judged_text, hits)], corpus, past)
+        wanted, *theirs = self._extract_keywords(reader, [query.text, *map(judged_text, hits)], corpus, past)
         mass = max(len(wanted), 1)
         shared = [len(wanted & each) for each in theirs]
         rated = [
@@ -144,7 +144,7 @@ def _find_candidates(reader: BankReader, query: Query, most: int) -> Iterator[Hi
 
 def _find_by_words(reader: BankReader, query: Query, most: int) -> list[tuple[int, float]]:
     """Return the lines with most of the question's words by their rarity, each with its share of the question."""
-    found, signals = reader.find_candidates(query, most)
+    found, signals = reader.measure_candidates(query, most)
     share = signals["share"]
     best = np.lexsort((-signals["bm25_window"], -share))[:most]
     return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]

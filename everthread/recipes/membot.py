@@ -9,7 +9,7 @@ from datetime import datetime
 
 from everthread.recall import neighbours, relevance_buffer
 from everthread.recall.context_packing import fill_context
-from everthread.recall.neighbours import Span
+from everthread.recall.neighbours import SeqRange
 from everthread.recall.reader import BankReader
 from everthread.recall.types import ContextBudget, Query, ScoredLine, SearchResult
 from everthread.recipes.base import MAX_NEIGHBOURS, OFFERS_MEANING, Recipe, push_buffer
@@ -129,7 +129,7 @@ class Membot(Recipe):
         hits = reader.read_hits(ranked, self.neighbours, allowed, query.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         passes = bool(hits) and best >= threshold
-        return MembotResult(hits, best, passes, tuple(dict.fromkeys(terms(query.query))), allowed, threshold)
+        return MembotResult(hits, best, passes, tuple(dict.fromkeys(terms(query.text))), allowed, threshold)
 
     def _score_lines(
         self, nearest: Sequence[tuple[int, float]], last: int, threshold: float
@@ -162,7 +162,7 @@ class Membot(Recipe):
         blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
         return _place_corrections([_drop_other_sessions(block, found.hits) for block in blocks if block])
 
-    def _update_buffer(self, reader: BankReader, hits: Sequence[Hit], session: str | None) -> list[Span]:
+    def _update_buffer(self, reader: BankReader, hits: Sequence[Hit], session: str | None) -> list[SeqRange]:
         """Push the passages of hits, and return the spans in view, oldest first."""
         new = [span for hit in reversed(hits) for span in neighbours.list_spans(hit.passage)]  # the best enters last
         if session is None:

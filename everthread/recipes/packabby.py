@@ -125,7 +125,7 @@ class Packabby(Recipe):
         A filter applies to lines: a summary is found if the filter allows all of the person's lines that it derives
         from, and none of them is in the prompt already.
         """
-        text = query.query[:MAX_QUERY_CHARS]
+        text = query.text[:MAX_QUERY_CHARS]
         vector = reader.encoder.try_embed_query(text)
         found = _find_by_words(reader, query) if vector is None else self._find_nearest(reader, query, vector)
         best = islice(_filter_allowed(reader, query, found), k)
@@ -210,7 +210,7 @@ def _read_units(reader: BankReader, query: Query) -> list[Unit]:
 
 def _find_by_words(reader: BankReader, query: Query) -> list[_ScoredSummary]:
     """Return the summaries that share words with the question, those that share most first."""
-    wanted = set(terms(query.query[:MAX_QUERY_CHARS]))
+    wanted = set(terms(query.text[:MAX_QUERY_CHARS]))
     shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _read_units(reader, query)]
     return sorted(
         (_ScoredSummary(unit, many / len(wanted), "share") for unit, many in shares if many),

@@ -93,7 +93,7 @@ class Snapshots(Recipe):
     def recall(self, reader: BankReader, query: Query, k: int) -> SnapshotResult:
         excluded = _excluded_seqs(reader, query)
         units = [unit for unit in reader.units(NOTE) if not _derives_from(unit, excluded)]
-        text = query.query[:MAX_QUERY_CHARS]
+        text = query.text[:MAX_QUERY_CHARS]
         pool = list(islice(_drop_repeated_texts(_rank_notes(reader, text, units), query.notes), max(k, self.pool)))
         hits = reader.build_unit_hits(self._select_diverse(pool)[:k])
         relevance = max((hit.relevance for hit in hits), default=0.0)

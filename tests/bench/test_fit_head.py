@@ -73,7 +73,7 @@ def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_eviden
         "bias",
         *EVIDENCE_NAMES[:-1],
     )  # by words alone, the length of the question is evidence
-    assert tuple(weighed.hit) == ("bias", "share")
+    assert tuple(weighed.hit) == ("bias", "score_share")
     numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
     assert all(map(math.isfinite, numbers))
     assert 0 <= weighed.threshold <= 1

@@ -73,7 +73,7 @@ class Newest(Recipe):
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         newest = reader.corpus_stats().lines
         hits = reader.read_hits([ScoredLine(newest, 1.0, 1.0, {})], 0, reader.allowed_seqs(asked))
-        return SearchResult(hits, 1.0, "Ben" not in asked.query)
+        return SearchResult(hits, 1.0, "Ben" not in asked.text)
 
 
 @dataclass(frozen=True, kw_only=True)

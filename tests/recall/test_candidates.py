@@ -73,12 +73,12 @@ def test_in_a_small_bank_every_line_is_a_candidate(tmp_path: Path) -> None:
     with open_filled(tmp_path, [f"Line number {n}." for n in range(40)]) as memory:
         memory.retract(7)
         memory.forget(seq=9)
-        found, _ = memory.reader.find_candidates(Query("something else entirely"))
+        found, _ = memory.reader.measure_candidates(Query("something else entirely"))
         assert found.seqs.tolist() == [seq for seq in range(1, 41) if seq not in (7, 9)]
 
 
 def test_a_large_bank_is_not_scored_exhaustively(large: Memory) -> None:
-    found, _ = large.reader.find_candidates(Query(next(large.lines(after=99)).text))
+    found, _ = large.reader.measure_candidates(Query(next(large.lines(after=99)).text))
     assert MAX_EXHAUSTIVE_LINES < LINES
     assert len(found.seqs) < LINES / 2
     assert (np.diff(found.seqs) > 0).all()
@@ -88,7 +88,7 @@ def test_a_large_bank_is_not_scored_exhaustively(large: Memory) -> None:
 def test_the_best_line_by_score_or_cosine_is_nearly_always_a_candidate(large: Memory, questions: list[str]) -> None:
     by_score, by_cosine, first_ten = [], [], []
     for question in questions:
-        found, _ = large.reader.find_candidates(Query(question))
+        found, _ = large.reader.measure_candidates(Query(question))
         every = all_as_candidates(large, found)
         exact = rank_candidates(large, every)
         by_score.append(exact[0] in found.seqs)
@@ -106,7 +106,7 @@ def test_a_line_is_found_by_its_own_words(large: Memory) -> None:
 
 def test_the_scores_of_candidates_are_those_of_an_exact_search(large: Memory, questions: list[str]) -> None:
     for question in questions[::10]:
-        found, signals = large.reader.find_candidates(Query(question))
+        found, signals = large.reader.measure_candidates(Query(question))
         every = features.compute_signals(found.query, all_as_candidates(large, found))
         for name in set(signals) - {"cosine_session"}:  # this one depends on the candidates in the session
             np.testing.assert_allclose(signals[name], every[name][found.seqs - 1], rtol=1e-3, atol=1e-3, err_msg=name)
@@ -186,8 +186,8 @@ def test_top_k_returns_those_of_the_greatest_weight(weights: list[int], most: in
 def test_a_long_query_in_an_unspaced_script_uses_as_many_words_as_others(tmp_path: Path) -> None:
     words = [f"{chr(0x7000 + 2 * n)}{chr(0x7001 + 2 * n)}" for n in range(24)]  # 24 words of two characters
     with open_filled(tmp_path, words) as memory:
-        found, signals = memory.reader.find_candidates(Query("，".join(words)))
+        found, signals = memory.reader.measure_candidates(Query("，".join(words)))
         assert len(found.postings) == 72
         assert (signals["share"] > 0).all()
-        spaced, _ = memory.reader.find_candidates(Query(" ".join(f"word{n}" for n in range(40))))
+        spaced, _ = memory.reader.measure_candidates(Query(" ".join(f"word{n}" for n in range(40))))
         assert len(spaced.postings) == 24

@@ -201,7 +201,7 @@ def test_every_signal_matches_its_definition(
             memory.retract(seq)
         numbers = {int(line.session[1:]) for line in memory.lines(include_retracted=True)}
         query = f"{asked} {date}"
-        found, got = memory.reader.find_candidates(Query(query))
+        found, got = memory.reader.measure_candidates(Query(query))
         corpus = memory.store.corpus_stats("bank")
         naive = Naive(
             list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
@@ -214,19 +214,19 @@ def test_every_signal_matches_its_definition(
 
 
 def measured(memory: Memory, query: str) -> tuple[Candidates, dict[str, list[float]]]:
-    found, signals = memory.reader.find_candidates(Query(query))
+    found, signals = memory.reader.measure_candidates(Query(query))
     return found, {name: values.tolist() for name, values in signals.items()}
 
 
 def test_compute_signals_returns_exactly_the_named_signals(tmp_path: Path) -> None:
     with open_filled(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        assert tuple(memory.reader.find_candidates(Query("kite"))[1]) == features.SIGNALS
-        assert tuple(memory.reader.find_candidates(Query(""))[1]) == features.SIGNALS
+        assert tuple(memory.reader.measure_candidates(Query("kite"))[1]) == features.SIGNALS
+        assert tuple(memory.reader.measure_candidates(Query(""))[1]) == features.SIGNALS
 
 
 def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
     with open_filled(tmp_path, []) as memory:
-        found, signals = memory.reader.find_candidates(Query("kite"))
+        found, signals = memory.reader.measure_candidates(Query("kite"))
         assert len(found.seqs) == 0
         assert set(signals) == set(features.SIGNALS)
         assert all(values.shape == (0,) for values in signals.values())
@@ -235,7 +235,7 @@ def test_an_empty_bank_has_empty_signals(tmp_path: Path) -> None:
 
 def test_a_line_without_a_vector_gets_a_neutral_cosine(tmp_path: Path) -> None:
     with open_filled(tmp_path, ["I built a kite.", "Well done!"]) as memory:
-        found, _ = memory.reader.find_candidates(Query("kite"))
+        found, _ = memory.reader.measure_candidates(Query("kite"))
         bare = replace(found, cosine=np.full(len(found.cosine), np.nan, np.float32))
         signals = features.compute_signals(found.query, bare)
         assert signals["cosine"] == pytest.approx([features.UNKNOWN_COSINE] * 2)
@@ -278,7 +278,7 @@ def test_short_relative_times_set_the_day_signal_and_longer_ones_the_month_signa
     ago = (400, 20, 6, 0.5)
     lines = [NewLine("I flew a kite.", said_at=now - timedelta(days=days), session=f"s{days}") for days in ago]
     with open_filled(tmp_path, lines) as memory:
-        signals = memory.reader.find_candidates(Query(f"Where did I fly the kite {when}?", as_of=now))[1]
+        signals = memory.reader.measure_candidates(Query(f"Where did I fly the kite {when}?", as_of=now))[1]
         assert signals["day"].tolist() == day
         assert signals["month"].tolist() == month
 

@@ -43,9 +43,9 @@ def test_the_only_allowed_line_with_a_keyword_is_found_without_an_embedder(crowd
 
 def test_a_frequent_name_is_not_unknown_in_a_long_query(crowded: Memory) -> None:
     rare = " ".join(f"number {n} of" for n in range(40))
-    found, _ = crowded.reader.find_candidates(Query(f"tell me of {rare} the pizza that I had in Lisbon"))
+    found, _ = crowded.reader.measure_candidates(Query(f"tell me of {rare} the pizza that I had in Lisbon"))
     assert not mentions_unknown_name(found)
-    assert mentions_unknown_name(crowded.reader.find_candidates(Query("tell me of the pizza in Reykjavik"))[0])
+    assert mentions_unknown_name(crowded.reader.measure_candidates(Query("tell me of the pizza in Reykjavik"))[0])
 
 
 def test_recall_as_of_an_earlier_time_scores_like_the_bank_at_that_time(tmp_path: Path) -> None:

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_CORRECTS
-from everthread.recall.neighbours import Span, build_passage, list_spans, map_by_position, merge_spans, neighbour_seqs
+from everthread.recall.neighbours import (
+    SeqRange,
+    build_passage,
+    list_spans,
+    map_by_position,
+    merge_spans,
+    neighbour_seqs,
+)
 from everthread.recipes.default import Default
 from everthread.types import Line, NewLine
 from recall.builders import BEGUN, line, open_filled
@@ -25,7 +32,7 @@ def correction(seq: int, original: int) -> Line:
     return replace(line(seq), metadata={META_CORRECTS: original})
 
 
-def covered_seqs(spans: list[Span]) -> set[int]:
+def covered_seqs(spans: list[SeqRange]) -> set[int]:
     return {seq for first, last in spans for seq in range(first, last + 1)}
 
 
@@ -37,7 +44,7 @@ def test_neighbour_seqs_are_unique_ascending_and_within_the_width(seqs: list[int
 
 
 @given(SPANS)
-def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_adjoin(spans: list[Span]) -> None:
+def test_merged_spans_cover_the_same_lines_and_neither_overlap_nor_adjoin(spans: list[SeqRange]) -> None:
     merged = merge_spans(spans)
     assert covered_seqs(merged) == covered_seqs(spans)
     assert all(before[1] + 1 < after[0] for before, after in pairwise(merged))

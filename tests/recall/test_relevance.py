@@ -27,7 +27,7 @@ from everthread.types import NewLine
 from recall.builders import BEGUN, open_filled
 
 SCORES = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=30)
-CURVES = st.builds(lambda bias, slope: LogisticModel(bias, {"share": slope}), st.floats(-20, 20), st.floats(0, 20))
+CURVES = st.builds(lambda bias, slope: LogisticModel(bias, {"score_share": slope}), st.floats(-20, 20), st.floats(0, 20))
 
 
 @given(SCORES, CURVES, st.floats(0, 1))
@@ -42,7 +42,7 @@ def test_relevance_rises_with_the_score_and_does_not_exceed_that_of_the_query(
 
 
 def test_no_candidates_yield_no_relevance() -> None:
-    assert estimate_relevance(LogisticModel(0, {"share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
+    assert estimate_relevance(LogisticModel(0, {"score_share": 1}), np.empty(0, np.float32), 1.0).shape == (0,)
 
 
 @given(SCORES)
@@ -76,7 +76,7 @@ def test_a_logistic_model_does_not_overflow() -> None:
 
 def test_an_empty_bank_yields_all_evidence(tmp_path: Path) -> None:
     with open_filled(tmp_path, []) as memory:
-        found, signals = memory.reader.find_candidates(Query("Where is the kite?"))
+        found, signals = memory.reader.measure_candidates(Query("Where is the kite?"))
         assert set(collect_evidence(found, signals, np.empty(0, np.float32))) == set(EVIDENCE_NAMES)
         assert memory.context("Where is the kite?").text == ""
 
@@ -84,7 +84,7 @@ def test_an_empty_bank_yields_all_evidence(tmp_path: Path) -> None:
 def test_a_query_similar_in_meaning_and_words_has_more_match_evidence(tmp_path: Path) -> None:
     with open_filled(tmp_path, ["I built a kite of red paper.", "The ferry leaves at nine."]) as memory:
         near, far = (
-            collect_evidence(*memory.reader.find_candidates(Query(query)), np.zeros(2, np.float32))["match"]
+            collect_evidence(*memory.reader.measure_candidates(Query(query)), np.zeros(2, np.float32))["match"]
             for query in ("kite of red paper", "tax declaration of the landlord")
         )
         assert near > far
@@ -103,14 +103,14 @@ def test_a_query_similar_in_meaning_and_words_has_more_match_evidence(tmp_path: 
 )
 def test_a_name_without_an_occurrence_in_the_bank_is_unknown(tmp_path: Path, question: str, unknown: bool) -> None:
     with open_filled(tmp_path, [NewLine("I went to Lisbon.", "Ann")]) as memory:
-        assert mentions_unknown_name(memory.reader.find_candidates(Query(question))[0]) is unknown
+        assert mentions_unknown_name(memory.reader.measure_candidates(Query(question))[0]) is unknown
 
 
 def test_a_line_that_only_asks_is_not_evidence(tmp_path: Path) -> None:
     with open_filled(
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
-        found, signals = memory.reader.find_candidates(Query("where is my kite"))
+        found, signals = memory.reader.measure_candidates(Query("where is my kite"))
         seen = collect_evidence(found, signals, np.array([7, 1], np.float32))
         assert signals["empty"].tolist() == [1, 0]
         assert (seen["top"], seen["match"]) == (1, 0)
@@ -120,7 +120,7 @@ def test_a_line_that_only_asks_is_not_evidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (SATURATED_LINES, 0.0), (2 * SATURATED_LINES, 0.0)])
 def test_the_small_evidence_falls_with_the_size_of_the_bank(tmp_path: Path, lines: int, small: float) -> None:
     with open_filled(tmp_path, ["I built a kite."]) as memory:
-        found, signals = memory.reader.find_candidates(Query("kite"))
+        found, signals = memory.reader.measure_candidates(Query("kite"))
         found = replace(found, corpus=replace(found.corpus, lines=lines))
         seen = collect_evidence(found, signals, np.ones(1, np.float32))
         assert seen["small"] == pytest.approx(small)

@@ -6,14 +6,14 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.recall.neighbours import Span
+from everthread.recall.neighbours import SeqRange
 from everthread.recall.relevance_buffer import MAX_PASSAGE_LINES, MAX_PASSAGES, push_spans
 from recall.builders import open_filled
 
 SPANS = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 6)).map(lambda pair: (pair[0], sum(pair))), max_size=25)
 
 
-def covered_seqs(spans: list[Span]) -> list[int]:
+def covered_seqs(spans: list[SeqRange]) -> list[int]:
     return [seq for first, last in spans for seq in range(first, last + 1)]
 
 
@@ -44,27 +44,27 @@ def test_a_capacity_of_zero_holds_nothing() -> None:
 
 
 @given(SPANS, st.integers(1, 12))
-def test_no_line_is_held_twice_and_the_capacity_is_not_exceeded(spans: list[Span], capacity: int) -> None:
+def test_no_line_is_held_twice_and_the_capacity_is_not_exceeded(spans: list[SeqRange], capacity: int) -> None:
     buffer = push_spans([], spans, capacity)
     assert len(buffer) <= capacity
     assert len(covered_seqs(buffer)) == len(set(covered_seqs(buffer)))
 
 
 @given(SPANS)
-def test_with_sufficient_capacity_every_line_is_held(spans: list[Span]) -> None:
+def test_with_sufficient_capacity_every_line_is_held(spans: list[SeqRange]) -> None:
     assert set(covered_seqs(push_spans([], spans, capacity=100))) == set(covered_seqs(spans))
 
 
 @given(SPANS)
-def test_pushing_spans_together_equals_pushing_them_one_by_one(spans: list[Span]) -> None:
-    buffer: list[Span] = []
+def test_pushing_spans_together_equals_pushing_them_one_by_one(spans: list[SeqRange]) -> None:
+    buffer: list[SeqRange] = []
     for span in spans:
         buffer = push_spans(buffer, [span])
     assert push_spans([], spans) == buffer
 
 
 @given(SPANS, st.tuples(st.integers(1, 60), st.integers(0, 6)).map(lambda pair: (pair[0], sum(pair))))
-def test_the_last_pushed_span_is_in_the_last_passage(spans: list[Span], new: Span) -> None:
+def test_the_last_pushed_span_is_in_the_last_passage(spans: list[SeqRange], new: SeqRange) -> None:
     first, last = push_spans(push_spans([], spans), [new])[-1]
     assert first <= new[0]
     assert last >= new[1]
@@ -92,7 +92,7 @@ def test_recalled_lines_stay_in_the_buffer_of_their_session_only(tmp_path: Path)
 
 
 def test_a_passage_never_exceeds_the_maximum_length() -> None:
-    buffer: list[Span] = []
+    buffer: list[SeqRange] = []
     for seq in range(1, 200):
         buffer = push_spans(buffer, [(seq, seq + 1)])
     assert all(last - first < MAX_PASSAGE_LINES for first, last in buffer)

@@ -300,12 +300,12 @@ def test_reindexing_embeds_all_lines_once_the_embedder_is_back(model: Embedder, 
     with Memory.open("friends", store=tmp_path, embedder=model, recipe="default") as memory:
         assert memory.reindex() == memory.stats().lines
         assert memory.stats().pending == 0
-        found, _ = memory.reader.find_candidates(Query("Which instrument does Nora play?"))
+        found, _ = memory.reader.measure_candidates(Query("Which instrument does Nora play?"))
         assert np.isfinite(found.cosine).all()
 
 
 def test_vectors_of_another_model_are_never_compared(friends: Memory) -> None:
     other = Memory("friends", friends.store, HashEmbedder(), friends.recipe)
-    found, _ = other.reader.find_candidates(Query("Which instrument does Nora play?"))
+    found, _ = other.reader.measure_candidates(Query("Which instrument does Nora play?"))
     assert np.isnan(found.cosine).all()
     assert other.stats().pending == other.stats().lines

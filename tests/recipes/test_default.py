@@ -51,7 +51,7 @@ def test_the_profile_depends_on_whether_a_bot_has_spoken(tmp_path: Path, role: R
 
 
 def chosen(memory: Memory, question: str) -> ScoringProfile:
-    return Default().choose_profile(memory.reader.find_candidates(Query(question))[0])
+    return Default().choose_profile(memory.reader.measure_candidates(Query(question))[0])
 
 
 def test_vectors_count_if_the_embedder_reads_chinese(tmp_path: Path) -> None:

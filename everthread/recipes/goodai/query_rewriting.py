@@ -35,10 +35,10 @@ class Rewriter:
     def rewrite_question(self, reader: BankReader, query: Query) -> str:
         """Rewrite a question so that it can be understood without the lines that are in the prompt already."""
         shown = reader.store.get(reader.bank, sorted(query.exclude)[-CONTEXT_LINES - 1 :])
-        before = [line for line in shown if line.text.strip() != query.query.strip()]
+        before = [line for line in shown if line.text.strip() != query.text.strip()]
         if not before:
-            return query.query
-        return self._try(lambda scribe: scribe.rewrite_query(query.query, before), query.query)
+            return query.text
+        return self._try(lambda scribe: scribe.rewrite_query(query.text, before), query.text)
 
     def rewrite_chunks(self, reader: BankReader, units: Sequence[NewUnit]) -> list[NewUnit]:
         """Add to chunks the rewritten text from which their vectors are computed; their own text stays."""

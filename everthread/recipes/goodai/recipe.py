@@ -168,9 +168,9 @@ class GoodAI(Recipe):
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         if self.rewrite:
-            query = replace(query, query=self._rewriter.rewrite_question(reader, query))
+            query = replace(query, text=self._rewriter.rewrite_question(reader, query))
         allowed = reader.allowed_seqs(query)
-        if (vector := reader.encoder.try_embed_query(query.query)) is None:
+        if (vector := reader.encoder.try_embed_query(query.text)) is None:
             return _search_words(reader, query, k)
         self._chunking(reader).update(shown=query.exclude)
         found = self._best(query, k, self._candidates(reader, query, vector, allowed))
@@ -199,7 +199,7 @@ class GoodAI(Recipe):
         if self._matching is None and self._weighing is None:
             return [each for _, each in islice(drop_redundant(candidates, self.redundancy), k)]
         wanted = math.ceil(k * self.reranking_k_factor)
-        pool = self._rerank(query.query, collect_candidates(candidates, wanted, self.redundancy))
+        pool = self._rerank(query.text, collect_candidates(candidates, wanted, self.redundancy))
         best = [each for _, each in islice(drop_redundant(pool, self.redundancy), wanted)]
         if self._weighing is not None:
             best = _weigh(best, self._weighing, query.as_of or now())
@@ -226,7 +226,7 @@ def _open_matcher(name: str) -> Matcher | None:
 
 def _search_words(reader: BankReader, query: Query, k: int) -> SearchResult:
     """Find the lines that share words with a question, the best by BM25 first."""
-    found, signals = reader.find_candidates(query, k)
+    found, signals = reader.measure_candidates(query, k)
     scores, shares = signals["bm25_window"], signals["share"]
     best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
     ranked = [
