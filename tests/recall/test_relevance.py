@@ -27,7 +27,9 @@ from everthread.types import NewLine
 from recall.builders import BEGUN, open_filled
 
 SCORES = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=30)
-CURVES = st.builds(lambda bias, slope: LogisticModel(bias, {"score_share": slope}), st.floats(-20, 20), st.floats(0, 20))
+CURVES = st.builds(
+    lambda bias, slope: LogisticModel(bias, {"score_share": slope}), st.floats(-20, 20), st.floats(0, 20)
+)
 
 
 @given(SCORES, CURVES, st.floats(0, 1))
