@@ -40,7 +40,7 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
         NotFound: a bank doesn't exist; no bank is searched.
     """
     names = check_banks(reader.store, banks)
-    validation.check_query(query.query)
+    validation.check_query(query.text)
     hits = [
         replace(hit, bank=each.bank)
         for each in _readers(reader, names)
@@ -71,7 +71,7 @@ def build_context(
         BadQuery, NotFound: as `recall`.
     """
     names = sorted(check_banks(reader.store, banks), key=lambda name: name == reader.bank)
-    validation.check_query(query.query)
+    validation.check_query(query.text)
     count, remaining = budget.count, budget.budget
     own, others = Context("", 0, (), (), (), 0.0), list[Context]()
     for index, each in enumerate(_readers(reader, names)):

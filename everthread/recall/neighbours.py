@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from everthread.recall.types import ScoredLine
 from everthread.types import Hit, Line
 
-Span = tuple[int, int]  # first and last seq, both inclusive
+SeqRange = tuple[int, int]  # first and last seq, both inclusive
 
 
 def build_hits(
@@ -77,9 +77,9 @@ def build_passage(line: Line, at: int, by_position: Mapping[int, Line], width: i
     return tuple(each for each in passage if each is not None and each.session == line.session)
 
 
-def merge_spans(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[SeqRange]) -> list[SeqRange]:
     """Merge spans that overlap or adjoin; ascending."""
-    merged: list[Span] = []
+    merged: list[SeqRange] = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(merged[-1][1], last))
@@ -88,7 +88,7 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def list_spans(lines: Sequence[Line]) -> list[Span]:
+def list_spans(lines: Sequence[Line]) -> list[SeqRange]:
     """Return the span from the first line to the last, and one for each correction, which is far from its position."""
     originals = [line.seq for line in lines if line.position == line.seq]
     corrections = [(line.seq, line.seq) for line in lines if line.position != line.seq]
