@@ -67,11 +67,11 @@ V2_COPY_NOTE = "(A copy for programs that read no V3 cards. The V3 card in this 
 def from_card(value: object) -> Character:
     """Build the character of a card, parsed JSON of any version. Raises BadInput."""
     if not isinstance(value, dict):
-        raise BadInput(f"a card is a JSON object, this is {shorten(value)}")
+        raise BadInput(f"a card is a JSON object, got {shorten(value)}")
     top_level = {name: each for name, each in value.items() if name not in ("spec", "spec_version", "data")}
     spec = value.get("spec")
     if spec is not None and spec not in [known for known, _ in SPECS.values()]:
-        raise BadInput(f'its "spec" is {shorten(spec)}; a card has "chara_card_v2", "chara_card_v3", or none')
+        raise BadInput(f'invalid "spec": got {shorten(spec)}, expected "chara_card_v2", "chara_card_v3", or none')
     if spec is None and "data" not in value:
         data = {name: top_level.pop(name) for name in V1_FIELDS if name in top_level}
     else:
@@ -85,7 +85,7 @@ def from_card(value: object) -> Character:
 def _build_character(data: dict[str, Any], top_level: dict[str, Any]) -> Character:
     """Build the character from the fields of "data", which is emptied, and the fields at the top level."""
     if data.get("name") is None:
-        raise BadInput('it has no "name"; a card of a character names it')
+        raise BadInput('it has no "name"; a character card must name its character')
     _check_types(data)
     texts = {ours: _pop_text(data, theirs) for theirs, ours in FIELDS.items()}
     description, personality = _pop_text(data, "description"), _pop_text(data, "personality")
@@ -242,7 +242,7 @@ def write_bytes(path: Path, raw: bytes, force: bool = False) -> None:
     """Write a file atomically. Raises BadInput if it exists, unless `force`, or would be too large."""
     if not force and path.exists():
         remedy = "name another file, or replace this one with {option}"
-        raise BadInput("the file is there already", path=path, remedy=remedy, option="force")
+        raise BadInput("the file exists already", path=path, remedy=remedy, option="force")
     if len(raw) > MAX_FILE_BYTES:
         remedy = f"take a smaller picture, or {JSON}"
         raise BadInput(f"the file would have more than {MAX_FILE_BYTES // 1024**2} MB", path=path, remedy=remedy)

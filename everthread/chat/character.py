@@ -66,7 +66,7 @@ class Character:
         """Return the character with these fields changed. Raises BadInput for an unknown field or an invalid value."""
         known = [each.name for each in fields(self)]
         if unknown := sorted(changes.keys() - set(known)):
-            raise BadInput(f"a character has no {unknown[0]!r}; it has {', '.join(known)}")
+            raise BadInput(f"unknown field {unknown[0]!r} of a character; expected one of {', '.join(known)}")
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, JSONValue]:
@@ -110,7 +110,7 @@ def _is_same_name(name: str, other: str) -> bool:
 def _check_storable(text: str, what: str) -> str:
     """Return the text; raise BadInput if no store can hold it."""
     if found := UNSTORABLE_CHARACTERS.search(text):
-        raise BadInput(f"{what} holds {found[0]!r} at {found.start()}: NUL or half a surrogate pair; take it out")
+        raise BadInput(f"{what} holds {found[0]!r} at {found.start()}: NUL or half a surrogate pair; remove it")
     return text
 
 

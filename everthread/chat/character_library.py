@@ -115,7 +115,7 @@ def add_all(paths: Sequence[Path], *, force: bool = False) -> list[Character]:
     for path in paths:
         name = card.read(path).name
         if name in names:
-            raise BadInput(f"{names[name]} and {path} are both of {name!r}; import one of them")
+            raise BadInput(f"{names[name]} and {path} are both cards of {name!r}; import one of them")
         _check_replaceable(name, force)
         names[name] = path
     return [add(path, force=force) for path in paths]
@@ -203,7 +203,7 @@ def _check_replaceable(name: str, force: bool) -> Path | None:
     file = _find_file(name)
     if file is not None and not force:
         remedy = "edit it, remove it, or replace it with {option}"
-        raise BadInput(f"there is a character {name!r} already", remedy=remedy, option="force")
+        raise BadInput(f"the character {name!r} exists already", remedy=remedy, option="force")
     return file
 
 
@@ -213,7 +213,7 @@ def _target_path(name: str, kind: str) -> Path:
         library_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
-            f"{library_folder()} can't be made ({error.strerror}); make it a folder of yours"
+            f"{library_folder()} can't be created ({error.strerror}); check that you may write to the folder around it"
         ) from error
     return library_folder() / (_file_stem(name) + kind)
 

@@ -360,7 +360,7 @@ class Chat:
         """Stop a running reply, and load changes by other processes: lines, settings, the character. Raises BadQuery
         after `close`."""
         if self._closed:
-            raise BadQuery("this conversation is closed; open another Chat to go on with it")
+            raise BadQuery("this conversation is closed; open another Chat to continue it")
         self.responder.stop()
         settings = self._settings = self.memory.settings()
         if remember_policy(settings) is False:

@@ -38,11 +38,11 @@ class GroupChat:
     def enter(self, chat: Chat) -> None:
         """Add a character, which gets all lines from now on. Raises BadInput if its name or bank is present already."""
         for other in self._present:
-            for one, two in ((chat, other), (other, chat)):
-                if _is_same_name(one.character.name, two.character.name) or _is_same_name(
-                    one.character.name, two.character.person
+            for one, another in ((chat, other), (other, chat)):
+                if _is_same_name(one.character.name, another.character.name) or _is_same_name(
+                    one.character.name, another.character.person
                 ):
-                    raise BadInput(f"there are two called {one.character.name!r}; give one of them another name")
+                    raise BadInput(f"two participants are named {one.character.name!r}; rename one of them")
             if (other.memory.bank, other.memory.store.location) == (chat.memory.bank, chat.memory.store.location):
                 raise BadInput(
                     f"{other.character.name} and {chat.character.name} share the bank {chat.memory.bank!r}, so each "
@@ -61,7 +61,7 @@ class GroupChat:
         return _broadcast(self._present, lambda chat: chat.add_line(text, chat.character.person))
 
     def reply(self, name: str) -> Generator[str]:
-        """Stream a character's reply. At its end the other banks get it too, as far as it came, unless it was refused.
+        """Stream a character's reply. When it ends, its text is stored in the other banks too, unless it was refused.
         Raises as `Reply`, and NotFound if the character is not present."""
         chat = self.chat(name)
         chat.responder.participants = [name for name in self.names if name != chat.character.name]
@@ -85,7 +85,7 @@ class GroupChat:
         if found:
             return min(found, key=lambda name: found[name])
         if not self._present:
-            raise NotFound("no character is present to answer; let one enter")
+            raise NotFound("no character is present to answer; add one with enter")
         return max(self._present, key=_count_lines_since_spoken).character.name
 
     def chat(self, name: str) -> Chat:
@@ -93,8 +93,8 @@ class GroupChat:
         for chat in self._present:
             if _is_same_name(chat.character.name, name):
                 return chat
-        there = ", ".join(self.names) or "none"
-        raise NotFound(f"{name!r} is not there; present are: {there}")
+        present = ", ".join(self.names) or "none"
+        raise NotFound(f"{name!r} is not present; present: {present}")
 
 
 def _broadcast(chats: Iterable[Chat], add: Callable[[Chat], Line]) -> list[Line]:

@@ -31,5 +31,5 @@ def render(context: Context, is_first: bool, private: bool) -> str:
 
 
 def without_label(text: str) -> str:
-    """Return a recall-only reply without the label that it opens with."""
+    """Return a recall-only reply without its label."""
     return text.removeprefix(f"{LABEL} ")

@@ -25,8 +25,8 @@ MIN_CUT_CHARS = 12  # of a line that is cut to fit; less is meaningless
 
 def list_pins(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
     """Return the pinned lines, in order. `settings`: the bank's, if they were read already."""
-    kept = memory.store.settings(memory.bank) if settings is None else settings
-    seqs = pinned_seqs(kept.get(SETTING_PINNED))
+    stored = memory.store.settings(memory.bank) if settings is None else settings
+    seqs = pinned_seqs(stored.get(SETTING_PINNED))
     return memory.store.get(memory.bank, seqs) if seqs else []
 
 
@@ -44,7 +44,7 @@ def add(memory: Memory, seq: int) -> list[Line]:
         line.seq for line in list_pins(memory, settings)
     )
 
-    def pinned(value: JSONValue | None) -> JSONValue | None:
+    def add_pin(value: JSONValue | None) -> JSONValue | None:
         seqs = [each for each in pinned_seqs(value) if each not in stale_seqs]
         if seq in seqs:
             return value
@@ -52,7 +52,7 @@ def add(memory: Memory, seq: int) -> list[Line]:
             raise BadInput(f"{MAX_PINS} lines are pinned already, the most that are allowed; unpin one of them first")
         return [*sorted([*seqs, seq])]
 
-    memory.store.update_setting(memory.bank, SETTING_PINNED, pinned)
+    memory.store.update_setting(memory.bank, SETTING_PINNED, add_pin)
     return list_pins(memory)
 
 

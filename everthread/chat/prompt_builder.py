@@ -148,8 +148,8 @@ def shared_prefix_ratio(before: Prompt, after: Prompt, count: TokenCounter = est
 
 
 def _common_prefix(one: str, other: str) -> str:
-    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return one[:at]
+    end = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return one[:end]
 
 
 # -------------------------------------------------------------------- messages
@@ -264,19 +264,19 @@ def _trim(
 
 def _drop_oldest(parts: PromptParts, over: int, spared: int, count: TokenCounter) -> PromptParts:
     """Drop the oldest lines, to save `over` tokens; keep the last `spared`."""
-    gone = 0
-    while over > 0 and len(parts.window) - gone > spared:
-        over -= count_line_tokens(parts.window[gone], count)
-        gone += 1
-    return replace(parts, window=parts.window[gone:])
+    dropped = 0
+    while over > 0 and len(parts.window) - dropped > spared:
+        over -= count_line_tokens(parts.window[dropped], count)
+        dropped += 1
+    return replace(parts, window=parts.window[dropped:])
 
 
 def _shrink_memories(context: Context, over: int, count: TokenCounter) -> Context:
     """Drop memories, to save `over` tokens; those of other banks first."""
     if context.others:
         *others, last = context.others
-        left = context.text if others or context.sources else ""
-        return replace(context, text=left, tokens=context.tokens - last.tokens, others=tuple(others))
+        text = context.text if others or context.sources else ""
+        return replace(context, text=text, tokens=context.tokens - last.tokens, others=tuple(others))
     room = context.tokens - over
     return (
         fill_context(context.hits, (), room, count, context.relevance)

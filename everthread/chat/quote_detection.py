@@ -72,12 +72,12 @@ class QuoteIndex:
         They are runs of at least MIN_RUN_WORDS words of one text, and whole shorter texts in quotation marks; adjacent
         punctuation and quotation marks are included.
         """
-        found = list(_split_words(reply))
-        words, at = [word for word, _ in found], [at for _, at in found]
-        repeated = [*self._find_repeated_runs(words), *self._find_quotes(reply, words, at)]
+        split = list(_split_words(reply))
+        words, word_spans = [word for word, _ in split], [span for _, span in split]
+        repeated = [*self._find_repeated_runs(words), *self._find_quotes(reply, words, word_spans)]
         spans: Spans = []
         for first, last in sorted(repeated):
-            start, end = _extend_over_marks(reply, at[first][0], at[last][1])
+            start, end = _extend_over_marks(reply, word_spans[first][0], word_spans[last][1])
             if spans and start < spans[-1][1]:
                 spans[-1] = (min(spans[-1][0], start), max(spans[-1][1], end))
             else:
@@ -96,18 +96,18 @@ class QuoteIndex:
             for text in texts:
                 open_runs.setdefault(text, at)
 
-    def _find_quotes(self, reply: str, words: Sequence[str], at: Spans) -> Iterator[tuple[int, int]]:
+    def _find_quotes(self, reply: str, words: Sequence[str], word_spans: Spans) -> Iterator[tuple[int, int]]:
         """Yield the first and last word of each quoted short text."""
         quotable = set(self._quotable.values())
         if not quotable:
             return
         for first in range(len(words)):
-            start, _ = _extend_over_marks(reply, *at[first])
-            if not any(char in _QUOTES for char in reply[start : at[first][0]]):
+            start, _ = _extend_over_marks(reply, *word_spans[first])
+            if not any(char in _QUOTES for char in reply[start : word_spans[first][0]]):
                 continue
             for last in range(first + MIN_QUOTE_WORDS - 1, min(first + 2 * MIN_RUN_WORDS, len(words))):
-                end = _extend_over_marks(reply, *at[last])[1]
-                closed = any(char in _QUOTES for char in reply[at[last][1] : end])
+                end = _extend_over_marks(reply, *word_spans[last])[1]
+                closed = any(char in _QUOTES for char in reply[word_spans[last][1] : end])
                 if closed and hash(tuple(words[first : last + 1])) in quotable:
                     yield first, last
 
@@ -126,11 +126,11 @@ def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
     if not spans:
         return text
     edges = [0, *(edge for span in spans for edge in span), len(text)]
-    left = ""
+    remaining = ""
     for start, end in list(pairwise(edges))[::2]:
         part = text[start:end]
-        left += part.lstrip(" ") if not left or left[-1].isspace() else part
-    return left.strip()
+        remaining += part.lstrip(" ") if not remaining or remaining[-1].isspace() else part
+    return remaining.strip()
 
 
 def _split_words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:

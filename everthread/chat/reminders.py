@@ -69,13 +69,13 @@ class Reminders:
         last = self._memory.store.corpus_stats(self._memory.bank).last_seq
         recent = self._memory.lines(Filter(role="user"), after=max(0, last - SCAN_LINES))
         events = [event for line in recent if (event := parse_event(line)) is not None]
-        made = self._list_offered_without(replaces)
-        fresh = [event for event in find_due_events(events, now, last_seen) if event.line.seq not in made]
+        offered = self._list_offered_without(replaces)
+        fresh = [event for event in find_due_events(events, now, last_seen) if event.line.seq not in offered]
         return (fresh[0].line.seq, phrase(fresh[0], now)) if fresh else None
 
-    def _list_offered_without(self, *gone: Line | None) -> tuple[int, ...]:
+    def _list_offered_without(self, *replies: Line | None) -> tuple[int, ...]:
         """Return the offered lines, without those offered to these replies."""
-        removed = {_offered_seq(line) for line in gone if line is not None}
+        removed = {_offered_seq(line) for line in replies if line is not None}
         return tuple(seq for seq in self._seqs if seq not in removed)
 
     def _load_history(self, spoken: Sequence[Line], replaces: Line | None) -> ReminderHistory:

@@ -188,11 +188,11 @@ class Reply(Iterator[str]):
             if self._stream is not None:
                 self._stream.close()
                 self.usage, finish = self._stream.usage, self._stream.finish
-            said = self.text.strip()
-            self.refused = finish in REFUSAL_REASONS or (not truncation and bool(said) and self._is_refusal(said))
+            text = self.text.strip()
+            self.refused = finish in REFUSAL_REASONS or (not truncation and bool(text) and self._is_refusal(text))
             if not truncation and (finish == "length" or self._filter.stop_reason == "long"):
                 truncation = "length"
             self.truncation = truncation or ("broken" if finish == "content_filter" else "")
-            if said:
-                self.line = self._save(said, truncation=self.truncation, refused=self.refused)
+            if text:
+                self.line = self._save(text, truncation=self.truncation, refused=self.refused)
             return True

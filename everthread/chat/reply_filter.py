@@ -48,8 +48,8 @@ _LOWER_CASE = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1
 class ReplyFilter:
     """Filters one reply as it streams.
 
-    How the stream is cut into pieces makes no difference to what is shown. Nothing is held back except spaces and text
-    that may still turn out to be a label or a mark.
+    How the stream is cut into pieces makes no difference to what is shown. Only spaces, and text that may still turn
+    out to be a label or a mark, are held back.
 
     Attributes:
         is_over: whether the rest of the stream must not be read.
@@ -102,14 +102,14 @@ class ReplyFilter:
 
     def _release(self, last: bool) -> Iterator[str]:
         """Yield what to show of the held text, as far as that is decided; to its end, if it is the last."""
-        going = True
-        while going and self._pending and not self.is_over:
+        decided = True
+        while decided and self._pending and not self.is_over:
             if self._thought_end:
-                going = self._skip_thoughts()
+                decided = self._skip_thoughts()
             elif self._at_line_start:
-                going = self._begin_line(last)
+                decided = self._begin_line(last)
             else:
-                text, going = self._continue_line(last)
+                text, decided = self._continue_line(last)
                 yield text
 
     def _skip_thoughts(self) -> bool:
@@ -246,12 +246,12 @@ def _strip_decoration(opened: list[str], closed: list[str], text: str, last: boo
     If the decoration is closed later ("“Nemo: Yes.”"), the text begins with what opened it. None if later text decides.
     """
     closing = [_CLOSING.get(char, char) for char in reversed(opened)]
-    left = "".join(closing[len(closed) :]) if closing[: len(closed)] == closed else ""
-    if text.startswith(left):
-        return text[len(left) :]
-    if left.startswith(text):
+    unclosed = "".join(closing[len(closed) :]) if closing[: len(closed)] == closed else ""
+    if text.startswith(unclosed):
+        return text[len(unclosed) :]
+    if unclosed.startswith(text):
         return "" if last else None
-    return "".join(opened[: len(left)]) + text.removeprefix(" ")
+    return "".join(opened[: len(unclosed)]) + text.removeprefix(" ")
 
 
 def _skip_decoration(text: str, start: int) -> int:

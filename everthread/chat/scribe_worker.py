@@ -158,7 +158,7 @@ class ScribeWorker:
             self._done.notify_all()
 
     def _attempt(self, job: ScribeJob) -> None:
-        self._not_before[_key(job)] = time.monotonic() + RETRY_DELAY_S  # in case the thread itself dies of it
+        self._not_before[_key(job)] = time.monotonic() + RETRY_DELAY_S  # in case the job kills the thread
         try:
             with self._scribe_slot():
                 self._perform(job)
@@ -184,8 +184,8 @@ class ScribeWorker:
 
     def _perform(self, job: ScribeJob) -> None:
         lines = self._read_lines(job)
-        about = {line.seq for line in lines}
-        background = self._filter_stored([each for each in self.background if _last_seq(each) not in about])
+        job_seqs = {line.seq for line in lines}
+        background = self._filter_stored([each for each in self.background if _last_seq(each) not in job_seqs])
         if job.kind == "summary":
             old = self._find_summary(job.session)
             unit = self._write_summary(job, lines, old)
@@ -196,7 +196,7 @@ class ScribeWorker:
             if self._closed:
                 return
             if len(self._filter_stored(background)) < len(background):
-                raise NotFound("a recalled line was removed meanwhile; the text may quote it")
+                raise NotFound("a recalled line was removed while the job ran; the text may quote it")
             if (queued := self._find_queued(job)) is None:
                 return  # another process was quicker
             done = job if queued.last_seq == job.last_seq else None
@@ -243,17 +243,17 @@ class ScribeWorker:
         if not people or (old is not None and old.last_seq >= lines[-1].seq):
             return None
         text = self.scribe.summarize(lines, people.most_common(1)[0][0])
-        stripped, recipe = self._redact(text), self.memory.recipe
-        if stripped is None or (kept := recipe.narrow_summary(self.memory.reader, self.scribe, stripped)) is None:
+        redacted, recipe = self._redact(text), self.memory.recipe
+        if redacted is None or (summary := recipe.narrow_summary(self.memory.reader, self.scribe, redacted)) is None:
             return None
         return NewUnit(
             kind="summary",
-            text=kept,
+            text=summary,
             first_seq=lines[0].seq,
             last_seq=lines[-1].seq,
             said_at=lines[-1].said_at,
-            importance=self.scribe.rate_importance(kept),
-            category=recipe.choose_category(self.scribe, kept),
+            importance=self.scribe.rate_importance(summary),
+            category=recipe.choose_category(self.scribe, summary),
             metadata={"session": job.session, "scribe": self.scribe.name},
             sources=tuple(line.seq for line in lines),
         )
@@ -271,13 +271,13 @@ class ScribeWorker:
             return None
         last = lines[-1]
         spans = [(lines[0].seq, last.seq, last.said_at)] + ([(old.first_seq, old.last_seq, old.said_at)] if old else [])
-        first_seqs, last_seqs, said = zip(*spans, strict=True)
+        first_seqs, last_seqs, times = zip(*spans, strict=True)
         return NewUnit(
             kind="note",
             text=redacted or (old.text if old else ""),
             first_seq=min(first_seqs),
             last_seq=max(last_seqs),
-            said_at=max(said),
+            said_at=max(times),
             metadata={"scribe": self.scribe.name, META_NOTED_TO: last.seq},
             sources=tuple(line.seq for line in lines),
         )
@@ -303,10 +303,10 @@ class ScribeWorker:
 
     def _drop_quotes(self, written: str, sources: Sequence[str]) -> str:
         """Drop the rows that quote recalled text, unless the sources say it too."""
-        said = QuoteIndex()
-        said.add(sources)
+        source_index = QuoteIndex()
+        source_index.add(sources)
         rows = written.splitlines()
-        return "\n".join(row for row in rows if not self.quotes.find_spans(row) or said.find_spans(row))
+        return "\n".join(row for row in rows if not self.quotes.find_spans(row) or source_index.find_spans(row))
 
 
 def make_job(kind: str, lines: Sequence[Line]) -> ScribeJob:

@@ -307,7 +307,9 @@ class ChatRepl:
         if what == SETTING_REMEMBER:
             return self.set_policy(text.strip())
         if what not in EDITABLE_FIELDS:
-            raise BadQuery(f"a character has no {shorten(what)!r}; it has {', '.join(EDITABLE_FIELDS)}")
+            raise BadQuery(
+                f"unknown field {shorten(what)!r} of a character; expected one of {', '.join(EDITABLE_FIELDS)}"
+            )
         if not text.strip():
             value = getattr(self.chat.character, what)
             return f"{what}: {value} (/set {what} - clears it)" if value else f"{what}: nothing"

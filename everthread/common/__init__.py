@@ -1,4 +1,4 @@
-"""Helpers without a subject of their own: locks that survive a fork, retries, timestamps, reserved names.
+"""Helpers for all packages: locks that survive a fork, retries, timestamps, reserved names.
 
 The package may import `errors`.
 """

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writes files atomically: completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         StoreUnavailable: if the file can't be written.
     """
-    beside = path.with_name(f".everthread-{secrets.token_hex(8)}")
+    temporary = path.with_name(f".everthread-{secrets.token_hex(8)}")
     try:
         try:
-            with beside.open("xb") as file:
+            with temporary.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(path)
+            temporary.replace(path)
         finally:
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
     except OSError as error:
         raise StoreUnavailable(
             f"{path} can't be written ({error.strerror}); check its folder, or name another"

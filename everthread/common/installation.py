@@ -31,7 +31,7 @@ def extra_command(extra: str) -> str:
 
 
 def has_llm_extra() -> bool:
-    """Return whether the packages are installed with which a language model writes about conversations."""
+    """Return whether the packages for writing notes and summaries with a language model are installed."""
     return all(find_spec(name) for name in ("json_repair", "pydantic"))
 
 

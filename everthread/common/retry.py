@@ -1,4 +1,4 @@
-"""Retrying a call: the delays between its attempts, and the limits after which it is given up."""
+"""Retries of a call: the delays between attempts, and the limits after which it is given up."""
 
 from __future__ import annotations
 

@@ -25,19 +25,19 @@ def to_micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLi
         raise error(f"{name} must be a datetime, got {at!r}; parse text with datetime.fromisoformat")
     if at.utcoffset() is None:
         raise error(
-            f"{name} {at.isoformat()} has no time zone; say which, for example {name}.replace(tzinfo=timezone.utc)"
+            f"{name} {at.isoformat()} has no time zone; set one, for example {name}.replace(tzinfo=timezone.utc)"
         )
     try:
         at.astimezone(UTC)
     except OverflowError:
-        raise error(f"{name} {at.isoformat()} leaves the years 1 to 9999 in UTC; use a time inside them") from None
+        raise error(f"{name} {at.isoformat()} is outside the years 1 to 9999 in UTC; use a time within them") from None
     return (at - _EPOCH) // _MICRO
 
 
 def utc_offset_s(at: datetime) -> int:
     """Return the time's offset from UTC in seconds."""
-    apart = at.utcoffset()
-    return int(apart.total_seconds()) if apart else 0
+    offset = at.utcoffset()
+    return int(offset.total_seconds()) if offset else 0
 
 
 def from_micros(micros: int, offset_s: int = 0) -> datetime:

@@ -114,8 +114,8 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Run the app's start-up and shutdown."""
     current_default_thread_limiter().total_tokens = app.state.settings.max_threads
-    ready = threading.Thread(target=_ready, args=[app], name="everthread ready", daemon=True)
-    ready.start()
+    warm_up = threading.Thread(target=_warm_up, args=[app], name="everthread warm-up", daemon=True)
+    warm_up.start()
     try:
         yield
     finally:
@@ -126,10 +126,10 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.idempotency.close()
         if app.state.closes_store:
             app.state.services.store.close()
-        await run_in_threadpool(ready.join)  # a process that ends while a model is being loaded aborts
+        await run_in_threadpool(warm_up.join)  # a process that ends while a model is being loaded aborts
 
 
-def _ready(app: FastAPI) -> None:
+def _warm_up(app: FastAPI) -> None:
     """Clean up after killed processes, and load what the first reply would otherwise wait for.
 
     In a process that only serves, objects that exist by then are excluded from garbage collection, which saves pauses

@@ -34,6 +34,6 @@ class Authenticator:
             return key
         if authorization is not None or self.key_required or any(name in request.headers for name in PROXY_HEADERS):
             what = "unknown or revoked key" if authorization else "a key is required: send Authorization: Bearer et_…"
-            remedy = "make one with `everthread keys new` where the server runs"
+            remedy = "create one with `everthread keys new` where the server runs"
             raise Problem(401, "unauthorized", f"{what}; {remedy}", {"WWW-Authenticate": "Bearer"})
         return None

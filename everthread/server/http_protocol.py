@@ -124,5 +124,5 @@ class ProtocolFactory:
         self.limits = limits
         self.waiting: dict[TimeoutProtocol, None] = {}
 
-    def __call__(self, **given: Any) -> TimeoutProtocol:
-        return TimeoutProtocol(self.limits, self.waiting, **given)
+    def __call__(self, **kwargs: Any) -> TimeoutProtocol:
+        return TimeoutProtocol(self.limits, self.waiting, **kwargs)

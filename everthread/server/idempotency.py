@@ -150,7 +150,7 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         pattern="^[!-~]{1,200}$",
-        description="A name of your own for this request: repeated under the same name, it is done once.",
+        description="A unique name for this request: if it is repeated under the same name, it is done once.",
     ),
 ]
 
@@ -163,9 +163,9 @@ async def get_request(request: Request, key: IdempotencyKey = None) -> Idempoten
 async def get_streamed_request(request: Request, key: IdempotencyKey = None) -> IdempotentRequest:
     """Return the request without its body, which is read later."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
-    asked = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
+    target = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
     name = None if key is None else _digest(request.headers.get("authorization", ""), key)
-    digest = hashlib.sha256(b"\0".join(asked)).hexdigest()
+    digest = hashlib.sha256(b"\0".join(target)).hexdigest()
     return IdempotentRequest(request.app.state.idempotency, name, _digest(key or "", digest))
 
 

@@ -109,23 +109,23 @@ class KeyStore:
 
     def find(self, secret: str) -> ApiKey | None:
         """Return the key with this secret, and record the day of its use; None if it is unknown or revoked."""
-        wanted = _hash(secret)
+        digest = _hash(secret)
         with self._file.read() as db:
-            row = db.execute("SELECT * FROM key WHERE hash = ?", (wanted,)).fetchone() if db else None
-        if row is None or not hmac.compare_digest(row[0], wanted):
+            row = db.execute("SELECT * FROM key WHERE hash = ?", (digest,)).fetchone() if db else None
+        if row is None or not hmac.compare_digest(row[0], digest):
             return None
         if row[5] != _today():
-            self._record_use(wanted)
+            self._record_use(digest)
         return _parse_row(row)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def _record_use(self, wanted: bytes) -> None:
+    def _record_use(self, digest: bytes) -> None:
         with suppress(StoreUnavailable), self._file.read() as db:  # a key stays valid even if the disk is full
             if db:
-                db.execute("UPDATE key SET used_on = ? WHERE hash = ?", (_today(), wanted))
+                db.execute("UPDATE key SET used_on = ? WHERE hash = ?", (_today(), digest))
 
 
 def _covers(scope: str, bank: str) -> bool:

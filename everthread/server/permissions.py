@@ -20,7 +20,7 @@ from everthread.server.keys import ApiKey, Verb
 from everthread.server.problems import Problem
 from everthread.server.services import Services
 
-BEARER = HTTPBearer(auto_error=False, description="A key made by `everthread keys new`.")
+BEARER = HTTPBearer(auto_error=False, description="A key that `everthread keys new` created.")
 # The same for every bank and verb, so that it reveals nothing.
 FORBIDDEN_DETAIL = "this key does not permit the request; `everthread keys list` shows what each key permits"
 

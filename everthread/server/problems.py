@@ -91,9 +91,9 @@ def build_response(
 def build_error_document(error: errors.EverthreadError) -> dict[str, object]:
     """Build the problem document of an error of the library, without the location of files or model servers."""
     name = to_kebab_case(type(error).__name__)
-    hidden = next((words + DOCTOR_HINT for kind, words in PUBLIC_DETAILS.items() if isinstance(error, kind)), None)
-    if hidden is not None:
-        return build_document(get_status(error), name, hidden)
+    detail = next((message + DOCTOR_HINT for kind, message in PUBLIC_DETAILS.items() if isinstance(error, kind)), None)
+    if detail is not None:
+        return build_document(get_status(error), name, detail)
     if isinstance(error, errors.ModelError):
         return build_document(get_status(error), name, error.public)
     fields = {"path": None if error.path is None else to_file_name(error.path), "where": error.where}
@@ -126,11 +126,11 @@ def install(app: FastAPI) -> None:
     """Register handlers that return every expected error as a problem document (see also `render_unexpected`)."""
 
     @app.exception_handler(Problem)
-    async def problem(request: Request, error: Problem) -> JSONResponse:
+    async def render_problem(request: Request, error: Problem) -> JSONResponse:
         return error.response()
 
     @app.exception_handler(errors.EverthreadError)
-    async def ours(request: Request, error: errors.EverthreadError) -> JSONResponse:
+    async def render_error(request: Request, error: errors.EverthreadError) -> JSONResponse:
         number = get_status(error)
         if number == 500:
             log.error("%s %s: %s", request.method, request.scope["route"].path, type(error).__name__)
@@ -138,7 +138,7 @@ def install(app: FastAPI) -> None:
         return JSONResponse(build_error_document(error), number, headers, media_type=MEDIA_TYPE)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def render_invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         found = [{"where": list(each["loc"]), "what": each["msg"]} for each in error.errors()]
         where = ".".join(str(part) for part in found[0]["where"]) if found else "the request"
         return build_response(
@@ -146,15 +146,15 @@ def install(app: FastAPI) -> None:
         )
 
     @app.exception_handler(ClientDisconnect)
-    async def left(request: Request, error: ClientDisconnect) -> Response:
+    async def render_disconnect(request: Request, error: ClientDisconnect) -> Response:
         return Response(status_code=CLIENT_CLOSED_STATUS)
 
     @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> JSONResponse:
-        nowhere = error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase
+    async def render_http(request: Request, error: HTTPException) -> JSONResponse:
+        unknown = error.status_code == 404 and error.detail == HTTPStatus.NOT_FOUND.phrase
         wrong_method = error.status_code == 405
         headers = await with_allowed_methods(request, error.headers) if wrong_method else error.headers
-        return build_response(error.status_code, "http", UNKNOWN_ADDRESS if nowhere else str(error.detail), headers)
+        return build_response(error.status_code, "http", UNKNOWN_ADDRESS if unknown else str(error.detail), headers)
 
 
 async def with_allowed_methods(request: Request, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:

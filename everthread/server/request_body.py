@@ -27,17 +27,17 @@ class AuthFirstRoute(APIRoute):
         """Wrap FastAPI's own handler."""
         handle = super().get_route_handler()
         called: list[object] = [each.call for each in self.dependant.dependencies]
-        needs = [call for call in called if isinstance(call, PermissionCheck)]
+        checks = [call for call in called if isinstance(call, PermissionCheck)]
 
-        async def checked(request: Request) -> Response:
-            for need in needs:
-                await need.check_async(request)
+        async def handle_checked(request: Request) -> Response:
+            for check in checks:
+                await check.check_async(request)
             request = BodyRequest(request.scope, request.receive)
             if self.body_field is not None:
                 await request.body()  # FastAPI answers 400 to a client that hangs up while it reads the body
             return await handle(request)
 
-        return checked
+        return handle_checked
 
 
 class BodyRequest(Request):

@@ -82,11 +82,11 @@ class RequestGuard:
 
         send = with_security_headers(send)
         try:
-            taken = self.check_request(scope)
+            max_body_bytes = self.check_request(scope)
         except Problem as problem:
             await problem.response()(scope, receive, send)
             return
-        await self.app(scope, with_body_limit(receive, taken, self.settings.body_timeout_s), send)
+        await self.app(scope, with_body_limit(receive, max_body_bytes, self.settings.body_timeout_s), send)
 
     def check_request(self, scope: Scope) -> int:
         """Check a request by its head.
@@ -111,17 +111,17 @@ class RequestGuard:
         The address to which the connection was made is accepted as well, for a name that was made to resolve to it is
         not an address.
         """
-        said = headers.get("host", "").lower()
-        found = HOST_PATTERN.fullmatch(said)
+        host = headers.get("host", "").lower()
+        found = HOST_PATTERN.fullmatch(host)
         if not found:
             raise Problem(
-                400, "bad-host", f"invalid Host: got {said[:100]!r}, expected the name at which the server is reached"
+                400, "bad-host", f"invalid Host: got {host[:100]!r}, expected the name at which the server is reached"
             )
         local_address = (scope.get("server") or ("", 0))[0]
         if found[1] not in self.known_hosts and found[1].strip("[]") != local_address:
             what = f"this server is not reached as {found[1][:100]!r}"
             raise Problem(421, "wrong-host", f"{what}; to allow the name, add it to server_hosts in the configuration")
-        return said
+        return host
 
     def _check_origin(self, headers: Headers, host: str) -> None:
         """Reject requests from pages of other sites, which browsers name in Origin."""
@@ -130,14 +130,14 @@ class RequestGuard:
                 raise Problem(403, "foreign-origin", f"requests from pages at {origin[:100]!r} are refused")
 
     def _is_own_origin(self, origin: str, host: str) -> bool:
-        scheme, _, place = origin.partition("://")
-        found, asked = HOST_PATTERN.fullmatch(place), HOST_PATTERN.fullmatch(host)
-        if scheme not in DEFAULT_PORTS or not found or not asked:
+        scheme, _, address = origin.partition("://")
+        source, target = HOST_PATTERN.fullmatch(address), HOST_PATTERN.fullmatch(host)
+        if scheme not in DEFAULT_PORTS or not source or not target:
             return False
-        usual = DEFAULT_PORTS[scheme]
-        port = int(found[2] or usual)
-        same = found[1] == asked[1] and port == int(asked[2] or usual)
-        return same or (found[1] in self.proxied_hosts and port == usual)  # a proxy may replace Host by its own
+        default_port = DEFAULT_PORTS[scheme]
+        port = int(source[2] or default_port)
+        same = source[1] == target[1] and port == int(target[2] or default_port)
+        return same or (source[1] in self.proxied_hosts and port == default_port)  # a proxy may replace Host by its own
 
     def _check_fetch_site(self, headers: Headers, scope: Scope) -> None:
         """Reject requests without an Origin that another site's page caused, such as an image or a form; links are
@@ -221,7 +221,7 @@ def check_path(scope: Mapping[str, object]) -> None:
 
 
 def body_too_large(max_bytes: int) -> Problem:
-    """Return the problem of a body of more than `most` bytes."""
+    """Return the problem of a body of more than `max_bytes` bytes."""
     return Problem(413, "too-large", f"the body has more than {max_bytes:,} bytes; send less, or in parts")
 
 

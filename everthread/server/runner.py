@@ -49,7 +49,7 @@ START_TIMEOUT_S = 60  # an unresponsive worker counts as hung after this; on a b
 POLL_INTERVAL_S = 0.05
 TRUSTED_PROXIES = "127.0.0.1,::1"  # may name their clients: proxies on this machine
 KEY_REQUIRED_MESSAGE = (
-    "{} can be reached from other machines, and there is no key: make one with `everthread keys new`, or serve at "
+    "{} can be reached from other machines, and there is no key: create one with `everthread keys new`, or serve at "
     "127.0.0.1, where no key is needed"
 )
 
@@ -100,8 +100,8 @@ def resolve_address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"host {host!r} is not an address of this machine ({error}); 127.0.0.1 always is") from None
-    family, _, _, _, place = found[0]
-    return family, str(place[0])
+    family, _, _, _, address = found[0]
+    return family, str(address[0])
 
 
 def is_loopback(host: str) -> bool:
@@ -124,10 +124,10 @@ def open_socket(host: str, port: int, workers: int = 1) -> socket.socket:
     Raises:
         ConfigError: if the address is unavailable.
     """
-    family, place = resolve_address(host, port)
+    family, address = resolve_address(host, port)
     try:
-        alone = socket.create_server((place, port), family=family, backlog=BACKLOG)
-        return alone if workers == 1 or not REUSEPORT_BALANCES else _reserve_address(alone)
+        listener = socket.create_server((address, port), family=family, backlog=BACKLOG)
+        return listener if workers == 1 or not REUSEPORT_BALANCES else _reserve_address(listener)
     except OSError as error:
         remedy = {
             errno.EADDRINUSE: "another program uses it, perhaps another Everthread; choose another with --port",
@@ -137,20 +137,20 @@ def open_socket(host: str, port: int, workers: int = 1) -> socket.socket:
         raise ConfigError(f"port {port} of {host} is unavailable: {remedy}") from None
 
 
-def _reserve_address(alone: socket.socket) -> socket.socket:
+def _reserve_address(listener: socket.socket) -> socket.socket:
     """Reserve the address, which was just found to be free, for the workers."""
-    with alone:
-        held = socket.socket(alone.family)
-        place = alone.getsockname()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    if held.family == socket.AF_INET6:
-        held.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-    held.bind(place)
-    held.setsockopt(
+    with listener:
+        reserved = socket.socket(listener.family)
+        address = listener.getsockname()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    if reserved.family == socket.AF_INET6:
+        reserved.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    reserved.bind(address)
+    reserved.setsockopt(
         socket.SOL_SOCKET, socket.SO_REUSEADDR, 0
     )  # otherwise another server could listen before the workers do
-    return held
+    return reserved
 
 
 def local_url(listener: socket.socket) -> str:
@@ -237,14 +237,14 @@ class WorkerEventLoop(asyncio.SelectorEventLoop):
 
     _worker_server: asyncio.Server | None = None
 
-    async def create_server(self, protocol_factory: Any, *given: Any, **named: Any) -> asyncio.Server:
-        if (place := bank_leases.get_socket_path()) is not None:
-            self._worker_server = await self.create_unix_server(protocol_factory, place, backlog=BACKLOG)
-        held: socket.socket = named["sock"]
+    async def create_server(self, protocol_factory: Any, *args: Any, **kwargs: Any) -> asyncio.Server:
+        if (path := bank_leases.get_socket_path()) is not None:
+            self._worker_server = await self.create_unix_server(protocol_factory, path, backlog=BACKLOG)
+        reserved: socket.socket = kwargs["sock"]
         if REUSEPORT_BALANCES:
-            at = held.getsockname()[:2]
-            named["sock"] = socket.create_server(at, family=held.family, backlog=BACKLOG, reuse_port=True)
-        return await super().create_server(protocol_factory, *given, **named)
+            address = reserved.getsockname()[:2]
+            kwargs["sock"] = socket.create_server(address, family=reserved.family, backlog=BACKLOG, reuse_port=True)
+        return await super().create_server(protocol_factory, *args, **kwargs)
 
     def close(self) -> None:
         if self._worker_server is not None:
@@ -257,7 +257,7 @@ class LoggingSupervisor(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         for each in self.processes:
-            each.child_conn.close()  # theirs: while we hold it too, a worker that dies during a health check seems slow
+            each.child_conn.close()  # or a worker that dies during a health check would only seem slow
         before = list(self.processes)
         super().keep_subprocess_alive()
         for old, new in zip(before, self.processes, strict=True):
@@ -287,12 +287,12 @@ def _exit_with_parent() -> None:
     """Stop this worker when the supervising process has ended, so that the port is free."""
     parent = multiprocessing.parent_process()
 
-    def outlive() -> None:
+    def stop_after_parent() -> None:
         if parent is not None:
             parent.join()
             os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=outlive, name="everthread parent", daemon=True).start()
+    threading.Thread(target=stop_after_parent, name="everthread parent", daemon=True).start()
 
 
 def _raise_open_file_limit() -> None:

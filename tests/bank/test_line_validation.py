@@ -175,9 +175,9 @@ def test_a_time_retains_its_utc_offset() -> None:
 @pytest.mark.parametrize(
     ("at", "remedy"),
     [
-        (datetime(2024, 5, 1), "has no time zone; say which"),
-        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), "leaves the years 1 to 9999 in UTC"),
-        (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-2))), "leaves the years 1 to 9999 in UTC"),
+        (datetime(2024, 5, 1), "has no time zone; set one"),
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), "is outside the years 1 to 9999 in UTC"),
+        (datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-2))), "is outside the years 1 to 9999 in UTC"),
         ("2024-05-01T00:00:00Z", r"parse text with datetime\.fromisoformat"),
     ],
 )

@@ -178,15 +178,15 @@ def deep(depth: int) -> bytes:
         ("card.png", picture(chunk(b"tEXt", b"ccv3\0QUJ")), "its ccv3 chunk: not base64"),
         ("card.png", picture(chunk(b"tEXt", b"chara")), "empty"),
         ("card.png", picture(chunk(b"tEXt", b"chara\0/w==")), "its chara chunk: this is neither JSON in UTF-8"),
-        ("card.png", picture(text(b"chara", ["no"])), "a card is a JSON object, this is ['no']"),
+        ("card.png", picture(text(b"chara", ["no"])), "a card is a JSON object, got ['no']"),
         ("card.json", b"", "the file is empty; give a card's JSON"),
         ("card.json", b"Nora is nice.", "not JSON"),
         ("card.json", b'{"name": "Nora"', "line 1, column 16: not JSON"),
         ("card.json", json.dumps(V2).encode("utf-16"), "this is neither JSON in UTF-8 nor a PNG picture"),
         ("card.json", json.dumps(V2).encode("utf-16-le"), "not JSON"),
         ("card.json", b"PK\3\4\xff", "this is neither JSON in UTF-8 nor a PNG picture"),
-        ("card.json", b"[]", "a card is a JSON object, this is []"),
-        ("card.json", b"null", "a card is a JSON object, this is None"),
+        ("card.json", b"[]", "a card is a JSON object, got []"),
+        ("card.json", b"null", "a card is a JSON object, got None"),
         ("card.json", b"{}", 'it has no "name"'),
         ("card.json", b'{"name": null}', 'it has no "name"'),
         ("card.json", b'{"name": " "}', "name must be text that is not blank"),
@@ -201,8 +201,8 @@ def deep(depth: int) -> bytes:
         ("card.json", deep(10_000), "nested too deeply"),
         ("card.json", deep(200), "card is nested more than 100 deep"),
         ("card.json", b'{"name": "user"}', "name 'user' is the user's name too"),
-        ("card.json", b'{"spec": "lorebook_v3", "data": {"name": "Nora"}}', "\"spec\" is 'lorebook_v3'"),
-        ("card.json", b'{"spec": ["chara_card_v2"]}', "\"spec\" is ['chara_card_v2']"),
+        ("card.json", b'{"spec": "lorebook_v3", "data": {"name": "Nora"}}', "invalid \"spec\": got 'lorebook_v3'"),
+        ("card.json", b'{"spec": ["chara_card_v2"]}', "invalid \"spec\": got ['chara_card_v2']"),
         ("card.json", b'{"spec": "chara_card_v2", "name": "Nora"}', '"data" is None; it must be an object'),
         ("card.json", b'{"name": "Nora", "data": 7}', '"data" is 7; it must be an object'),
     ],
@@ -353,7 +353,7 @@ def test_a_card_that_is_replaced_keeps_its_picture(tmp_path: Path) -> None:
 
 def test_an_existing_file_is_replaced_only_if_forced(tmp_path: Path) -> None:
     path = file(tmp_path, V2)
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="the file exists already"):
         card.write(DEFAULT_CHARACTER, path)
     assert card.read(path).name == "Nora"
     card.write(DEFAULT_CHARACTER, path, force=True)

@@ -84,7 +84,9 @@ def test_an_edit_leaves_the_original_character_unchanged() -> None:
 
 
 def test_an_edit_is_checked_like_a_new_character() -> None:
-    with pytest.raises(BadInput, match=r"a character has no 'mood'; it has name, description, location, .*nickname"):
+    with pytest.raises(
+        BadInput, match=r"unknown field 'mood' of a character; expected one of name, description, location, .*nickname"
+    ):
         NORA.with_changes(mood="glad")
     with pytest.raises(BadInput, match="user's name too"):
         NORA.with_changes(person="Nora")

@@ -111,7 +111,7 @@ def test_other_files_in_the_folder_are_ignored() -> None:
 
 def test_a_character_is_not_replaced_unless_forced() -> None:
     character_library.save(NORA)
-    with pytest.raises(BadInput, match="there is a character 'Nora' already"):
+    with pytest.raises(BadInput, match="the character 'Nora' exists already"):
         character_library.save(Character("Nora"))
     assert character_library.load("Nora") == NORA
     character_library.save(Character("Nora"), force=True)
@@ -164,7 +164,7 @@ def test_a_character_has_one_file_after_any_import(kinds: tuple[str, str], tmp_p
 
 def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    with pytest.raises(StoreUnavailable, match="can't be made"):
+    with pytest.raises(StoreUnavailable, match="can't be created"):
         character_library.save(NORA)
 
 

@@ -600,7 +600,7 @@ def test_the_default_character_speaks_if_none_is_set(talk: Talk) -> None:
 
 
 def test_an_unknown_field_of_a_character_is_rejected(talk: Talk) -> None:
-    with pytest.raises(BadInput, match="no 'hat'"):
+    with pytest.raises(BadInput, match="unknown field 'hat'"):
         talk().edit_character(hat="blue")
 
 

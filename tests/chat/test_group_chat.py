@@ -194,7 +194,7 @@ def test_two_groups_on_one_store_are_separate(make: Make) -> None:
 
 def test_two_characters_with_one_name_or_bank_are_rejected(make: Make, tmp_path: Path) -> None:
     scene = GroupChat([make("Captain"), make("Cook")])
-    with pytest.raises(BadInput, match="there are two called 'captain'"):
+    with pytest.raises(BadInput, match="two participants are named 'captain'"):
         scene.enter(make("captain", bank="x"))
     with pytest.raises(BadInput, match="Captain and Mate share the bank 'Captain'"):
         scene.enter(make("Mate", bank="Captain"))
@@ -208,17 +208,17 @@ def test_two_characters_with_one_name_or_bank_are_rejected(make: Make, tmp_path:
 @pytest.mark.parametrize("first", [True, False])
 def test_a_character_with_the_users_name_is_rejected(make: Make, first: bool) -> None:
     chats = [make("Cook"), make("Captain", person="cook")]
-    with pytest.raises(BadInput, match="there are two called 'Cook'"):
+    with pytest.raises(BadInput, match="two participants are named 'Cook'"):
         GroupChat(chats if first else chats[::-1])
 
 
 def test_the_error_for_an_absent_character_lists_those_present(make: Make) -> None:
     scene = GroupChat([make("Captain")])
     for call in (scene.reply, scene.leave, scene.chat):
-        with pytest.raises(NotFound, match="'Cook' is not there; present are: Captain"):
+        with pytest.raises(NotFound, match="'Cook' is not present; present: Captain"):
             call("Cook")
     scene.leave("Captain")
-    with pytest.raises(NotFound, match="present are: none"):
+    with pytest.raises(NotFound, match="present: none"):
         scene.chat("Captain")
     with pytest.raises(NotFound, match="no character is present to answer"):
         scene.find_addressee("Captain?")

@@ -74,7 +74,7 @@ def test_every_text_of_a_character_can_be_given() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["new", "Nora"], "there is a character 'Nora' already"),
+        (["new", "Nora"], "the character 'Nora' exists already"),
         (["new", ""], "name must be text that is not blank"),
         (["new", "user"], "name 'user' is the user's name too"),
         (["edit", "Nora"], "there is nothing to change; give one of --description, "),
@@ -107,7 +107,7 @@ def test_cards_are_imported_and_exported(tmp_path: Path) -> None:
     assert (tmp_path / "out.json").read_bytes() == (tmp_path / "nora.json").read_bytes()
     assert told("export", "Ada", tmp_path / "out.png") == {"name": "Ada", "file": str(tmp_path / "out.png")}
     assert (tmp_path / "out.png").read_bytes() == (tmp_path / "ada.png").read_bytes()
-    assert "is there already" in error("export", "Nora", tmp_path / "out.png")
+    assert "the file exists already" in error("export", "Nora", tmp_path / "out.png")
     told("export", "Nora", tmp_path / "out.png", "--force", "--picture", tmp_path / "ada.png")
     assert card.read(tmp_path / "out.png") == NORA
     assert png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)["title"] == b"Ada"
@@ -126,14 +126,14 @@ def test_if_one_file_is_invalid_none_is_imported(tmp_path: Path) -> None:
     card.write(NORA, tmp_path / "again.json")
     (tmp_path / "wrong.json").write_text("[]")
     assert "wrong.json: a card is a JSON object" in error("import", tmp_path / "nora.json", tmp_path / "wrong.json")
-    assert "are both of 'Nora'" in error("import", tmp_path / "nora.json", tmp_path / "again.json")
+    assert "are both cards of 'Nora'" in error("import", tmp_path / "nora.json", tmp_path / "again.json")
     assert character_library.list_names() == []
 
 
 def test_an_import_over_an_existing_character_needs_force(tmp_path: Path) -> None:
     card.write(NORA.with_changes(location="ashore"), tmp_path / "nora.json")
     character_library.save(NORA)
-    assert "there is a character 'Nora' already" in error("import", tmp_path / "nora.json")
+    assert "the character 'Nora' exists already" in error("import", tmp_path / "nora.json")
     assert character_library.load("Nora") == NORA
     assert run("import", tmp_path / "nora.json", "--force").stdout == "Nora\n"
     assert character_library.load("Nora").location == "ashore"

@@ -339,7 +339,7 @@ def test_recall_is_filtered(alice: Cli, filters: list[str], seqs: set[int]) -> N
     [
         (["-k", "0"], "k must be a whole number from 1, got 0"),
         (["--since", "yesterday"], "invalid time: got 'yesterday'"),
-        (["--as-of", "0001-01-01T00:00+23:00"], "leaves the years 1 to 9999"),
+        (["--as-of", "0001-01-01T00:00+23:00"], "is outside the years 1 to 9999"),
     ],
 )
 def test_an_invalid_query_is_refused(alice: Cli, arguments: list[str], words: str) -> None:

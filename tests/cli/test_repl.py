@@ -378,7 +378,7 @@ def test_a_changed_setting_applies_from_then_on(memory: Memory) -> None:
     assert "location  -" in screen[1]
     assert screen[2] == "location: the crow's nest, from now on\n"
     assert "at: the crow's nest" in model.prompts[0][-1].content
-    assert "no 'hat'; it has name," in screen[4]
+    assert "unknown field 'hat' of a character; expected one of name," in screen[4]
 
 
 def test_the_remember_policy_can_be_set_in_the_chat(memory: Memory) -> None:
@@ -540,10 +540,10 @@ def test_an_invalid_argument_is_reported_in_one_line_and_changes_nothing(
         ("/set person -", "person must be text that is not blank"),
         ("/set person captain", "is the user's name too"),
         ("/set name " + "x" * 201, "has 201 characters; at most 200 are allowed"),
-        ("/set self x", "a character has no 'self'; it has name, "),
-        ("/set card x", "a character has no 'card'; it has name, "),
-        ("/set Name x", "a character has no 'Name'; it has name, "),
-        ("/set " + "x" * 5000, "a character has no 'xxx"),
+        ("/set self x", "unknown field 'self' of a character; expected one of name, "),
+        ("/set card x", "unknown field 'card' of a character; expected one of name, "),
+        ("/set Name x", "unknown field 'Name' of a character; expected one of name, "),
+        ("/set " + "x" * 5000, "unknown field 'xxx"),
     ],
 )
 def test_an_impossible_edit_or_setting_is_reported_in_one_line_and_changes_nothing(

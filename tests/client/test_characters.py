@@ -67,7 +67,7 @@ def test_a_character_of_the_same_name_is_replaced_only_if_forced(there: RemoteCh
     there.save(NORA)
     other = NORA.with_changes(description="A diver.")
     for keep in (lambda: there.save(other), lambda: there.add(json.dumps(card.to_card(other)).encode())):
-        with pytest.raises(BadInput, match=r"there is a character .* already; .* replace it with force=True"):
+        with pytest.raises(BadInput, match=r"the character .* exists already; .* replace it with force=True"):
             keep()
     assert there.load(NORA.name) == NORA
     there.save(other, force=True)

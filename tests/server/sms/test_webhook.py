@@ -394,7 +394,7 @@ def test_stop_during_a_reply_takes_effect_and_the_reply_is_not_sent(tmp_path: Pa
 def test_forget_me_asks_for_confirmation_and_a_yes_removes_everything(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("Forget me, please!") == [render_text("forget?", 0)]
-    assert nemo.phone().send("Yes.") == ["Forgotten, for good: 3 lines. I remember nothing of you now."]
+    assert nemo.phone().send("Yes.") == ["Forgotten, for good: 3 lines. I remember nothing about you now."]
     assert nemo.store.banks() == []
     assert not any(b"Lisbon" in file.read_bytes() for file in nemo.folder.rglob("*"))
     assert nemo.phone().send("FORGET ME") == [render_text("stranger", 0)]
