@@ -122,10 +122,10 @@ def _warn_of_unknown(unknown: tuple[str, ...], known: tuple[str, ...]) -> None:
 
 def _with_suggestion(name: str, known: tuple[str, ...]) -> str:
     """Return the name of an unknown variable, with the most similar known one."""
-    near = get_close_matches(
+    similar = get_close_matches(
         name.removeprefix(ENV_PREFIX), [each.removeprefix(ENV_PREFIX) for each in known], 1, MIN_NAME_SIMILARITY
     )
-    return f"{name} (did you mean {ENV_PREFIX}{near[0]}?)" if near else name
+    return f"{name} (did you mean {ENV_PREFIX}{similar[0]}?)" if similar else name
 
 
 def _read(file: Path) -> dict[str, object] | None:

@@ -445,8 +445,8 @@ class Memory:
             BadQuery, BadLine, NotFound, StoreUnavailable: as `replace_lines`.
         """
         known = None if key is None else self.store.get_by_key(self.bank, [key]).get(key)
-        if done := known or find_correction(self.store, self.bank, validation.check_seq(seq, self.bank), text):
-            return done
+        if correction := known or find_correction(self.store, self.bank, validation.check_seq(seq, self.bank), text):
+            return correction
         new = corrections.build_correction(self.store, self.bank, seq, text, key)
         line = self.replace_lines([seq], [new], corrects=seq)[0]
         if line.text != replace_unstorable(text)[0]:  # a concurrent correction took the key
@@ -514,8 +514,8 @@ class Memory:
 
     def set_notes(self, text: str) -> Unit:
         """Store notes written by hand, which supersede the current ones. Raises as `add_unit`."""
-        new, before = corrections.build_note(self.store, self.bank, text)
-        return self.add_unit(new, supersedes=before)
+        new, superseded = corrections.build_note(self.store, self.bank, text)
+        return self.add_unit(new, supersedes=superseded)
 
     def forget_unit(self, kind: str, number: int) -> list[int]:
         """Delete a unit and those that it superseded, and return their ids; its lines stay.

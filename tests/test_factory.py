@@ -16,16 +16,16 @@ def test_objects_are_returned_unchanged(tmp_path: Path) -> None:
     store, embedder = SQLiteStore(tmp_path), HashEmbedder()
     assert factory.open_store(store) is store
     assert factory.open_embedder(embedder) is embedder
-    ours = Default()
-    assert factory.open_recipe(ours) is ours
+    recipe = Default()
+    assert factory.open_recipe(recipe) is recipe
     for wrong in (3, Default):  # a class in place of a recipe is an easy slip
         with pytest.raises(ConfigError, match="is unknown; known are default"):
             factory.open_recipe(wrong)  # type: ignore[arg-type]
 
 
 def test_a_path_opens_a_store_in_that_folder(tmp_path: Path) -> None:
-    made = factory.open_store(str(tmp_path / "deep" / "down"))
-    assert isinstance(made, SQLiteStore)
+    store = factory.open_store(str(tmp_path / "deep" / "down"))
+    assert isinstance(store, SQLiteStore)
     assert (tmp_path / "deep" / "down").is_dir()
 
 

@@ -50,7 +50,7 @@ def seqs(hits: list[Hit]) -> set[int]:
     return {hit.line.seq for hit in hits}
 
 
-def after(minutes: float) -> datetime:
+def minutes_after_noon(minutes: float) -> datetime:
     return NOON + timedelta(minutes=minutes)
 
 
@@ -59,12 +59,28 @@ def zoo(memory: Memory) -> Memory:
     """Store six lines of three speakers in two sessions, each about another animal."""
     memory.observe_many(
         [
-            NewLine("The giraffe ate acacia leaves.", "Ann", "user", after(0), "monday", {"mood": "calm", "n": 1}),
-            NewLine("A penguin waddled over the ice.", "Bob", "assistant", after(1), "monday", {"mood": None}),
-            NewLine("Crocodiles bask beside the river.", "Ann", "user", after(2), "monday", {"n": True}),
-            NewLine("The kangaroo carries its joey.", "Bob", "assistant", after(60), "friday", {"at": {"x": [1, 2]}}),
-            NewLine("Owls hunt mice by moonlight.", "Ann", "user", after(61), "friday", {"n": "1"}),
-            NewLine("That hedgehog curled up tightly.", "Cid", "tool", after(62), "friday"),
+            NewLine(
+                "The giraffe ate acacia leaves.",
+                "Ann",
+                "user",
+                minutes_after_noon(0),
+                "monday",
+                {"mood": "calm", "n": 1},
+            ),
+            NewLine(
+                "A penguin waddled over the ice.", "Bob", "assistant", minutes_after_noon(1), "monday", {"mood": None}
+            ),
+            NewLine("Crocodiles bask beside the river.", "Ann", "user", minutes_after_noon(2), "monday", {"n": True}),
+            NewLine(
+                "The kangaroo carries its joey.",
+                "Bob",
+                "assistant",
+                minutes_after_noon(60),
+                "friday",
+                {"at": {"x": [1, 2]}},
+            ),
+            NewLine("Owls hunt mice by moonlight.", "Ann", "user", minutes_after_noon(61), "friday", {"n": "1"}),
+            NewLine("That hedgehog curled up tightly.", "Cid", "tool", minutes_after_noon(62), "friday"),
         ]
     )
     return memory
@@ -386,7 +402,7 @@ def test_forgetting_a_line_forgets_its_key(memory: Memory) -> None:
 
 
 def test_a_session_ends_after_an_hour_of_silence(memory: Memory) -> None:
-    sessions = [memory.observe("Hm.", said_at=after(minutes)).session for minutes in (0, 30, 90, 151, 152)]
+    sessions = [memory.observe("Hm.", said_at=minutes_after_noon(minutes)).session for minutes in (0, 30, 90, 151, 152)]
     assert sessions == ["2024-05-01T12:00:00Z"] * 3 + ["2024-05-01T14:31:00Z"] * 2
 
 
@@ -398,36 +414,41 @@ def test_old_lines_do_not_join_the_current_session(memory: Memory) -> None:
 
 
 def test_a_line_without_a_session_joins_the_one_with_the_latest_line(memory: Memory) -> None:
-    memory.observe("A.", session="a", said_at=after(0))
-    memory.observe("B.", session="b", said_at=after(1))
-    memory.observe("A.", session="a", said_at=after(2))
-    assert memory.observe("?", said_at=after(3)).session == "a"
+    memory.observe("A.", session="a", said_at=minutes_after_noon(0))
+    memory.observe("B.", session="b", said_at=minutes_after_noon(1))
+    memory.observe("A.", session="a", said_at=minutes_after_noon(2))
+    assert memory.observe("?", said_at=minutes_after_noon(3)).session == "a"
 
 
 def test_a_new_session_never_gets_an_id_in_use(memory: Memory) -> None:
-    memory.observe("Named by hand.", session="2024-05-01T12:00:00Z", said_at=after(-600))
+    memory.observe("Named by hand.", session="2024-05-01T12:00:00Z", said_at=minutes_after_noon(-600))
     assert memory.observe("Hm.", said_at=NOON).session == "2024-05-01T12:00:00Z-2"
 
 
 def test_interleaved_sessions_are_separate(memory: Memory) -> None:
     for n in range(6):
-        memory.observe(f"Line {n}.", session="ab"[n % 2], said_at=after(n))
+        memory.observe(f"Line {n}.", session="ab"[n % 2], said_at=minutes_after_noon(n))
     first, second = memory.sessions()
     assert (first.id, first.first_seq, first.last_seq, first.lines) == ("a", 1, 5, 3)
-    assert (second.id, second.started_at, second.last_at, second.lines) == ("b", after(1), after(5), 3)
+    assert (second.id, second.started_at, second.last_at, second.lines) == (
+        "b",
+        minutes_after_noon(1),
+        minutes_after_noon(5),
+        3,
+    )
     hit = memory.recall("Line 2", 1)[0]
     assert {line.session for line in hit.passage} == {"a"}
 
 
 def test_a_session_shrinks_to_its_remaining_lines(memory: Memory) -> None:
     for n in range(4):
-        memory.observe(f"Line {n}.", session="s", said_at=after(n))
+        memory.observe(f"Line {n}.", session="s", said_at=minutes_after_noon(n))
     memory.forget(seq=1)
     memory.forget(seq=4)
     memory.retract(2)
     (session,) = memory.sessions()
     assert (session.first_seq, session.last_seq, session.lines) == (2, 3, 1)
-    assert (session.started_at, session.last_at) == (after(1), after(2))
+    assert (session.started_at, session.last_at) == (minutes_after_noon(1), minutes_after_noon(2))
 
 
 # ------------------------------------------------------------------- invalid queries
@@ -545,10 +566,10 @@ def test_values_that_no_bank_can_store_are_rejected(zoo: Memory) -> None:
         (Filter(role=("user", "tool")), {1, 3, 5, 6}),
         (Filter(kind="line"), {1, 2, 3, 4, 5, 6}),
         (Filter(kind="fact"), set()),
-        (Filter(since=after(2)), {3, 4, 5, 6}),
-        (Filter(until=after(2)), {1, 2}),
-        (Filter(since=after(1), until=after(61)), {2, 3, 4}),
-        (Filter(since=after(2).astimezone(INDIA)), {3, 4, 5, 6}),
+        (Filter(since=minutes_after_noon(2)), {3, 4, 5, 6}),
+        (Filter(until=minutes_after_noon(2)), {1, 2}),
+        (Filter(since=minutes_after_noon(1), until=minutes_after_noon(61)), {2, 3, 4}),
+        (Filter(since=minutes_after_noon(2).astimezone(INDIA)), {3, 4, 5, 6}),
         (Filter(metadata={"mood": "calm"}), {1}),
         (Filter(metadata={"mood": None}), {2}),
         (Filter(metadata={"n": 1}), {1}),
@@ -560,7 +581,7 @@ def test_values_that_no_bank_can_store_are_rejected(zoo: Memory) -> None:
         (Filter(metadata={"mood": "calm", "n": 1}), {1}),
         (Filter(metadata={"mood": "calm", "n": 2}), set()),
         (Filter(metadata={"missing": None}), set()),
-        (Filter(session="monday", speaker="Ann", since=after(1)), {3}),
+        (Filter(session="monday", speaker="Ann", since=minutes_after_noon(1)), {3}),
         (Filter(speaker=tuple(f"Nobody {n}" for n in range(40_000))), set()),
         (Filter(speaker="'; DROP TABLE line; --"), set()),
     ],
@@ -576,9 +597,9 @@ def test_metadata_with_keys_in_another_order_is_equal(memory: Memory) -> None:
 
 
 def test_as_of_leaves_out_later_lines(zoo: Memory) -> None:
-    assert seqs(zoo.recall("giraffe owls", 10, as_of=after(2))) == {1, 2, 3}
-    assert zoo.recall("giraffe", as_of=after(-1)) == []
-    assert "owls" not in zoo.context("owls hunt mice", gate=False, as_of=after(10)).text.lower()
+    assert seqs(zoo.recall("giraffe owls", 10, as_of=minutes_after_noon(2))) == {1, 2, 3}
+    assert zoo.recall("giraffe", as_of=minutes_after_noon(-1)) == []
+    assert "owls" not in zoo.context("owls hunt mice", gate=False, as_of=minutes_after_noon(10)).text.lower()
 
 
 @pytest.mark.parametrize("bank", load_first_facts()[:4], ids=lambda bank: bank.id)
@@ -591,10 +612,10 @@ def test_recall_as_of_a_time_equals_recall_at_that_time(tmp_path: Path, bank: An
         now.observe("Zelda sold the greyhound, the cello and everything else I ever spoke of.", speaker="Zelda")
         moment = bank.lines[last - 1].said_at
         for text in (*(question.text for question in bank.questions), "Does Zelda like the greyhound?"):
-            wanted, found = then.recall(text), now.recall(text, as_of=moment)
-            assert [hit.line.seq for hit in found] == [hit.line.seq for hit in wanted]
-            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-4)
-            assert [hit.relevance for hit in found] == pytest.approx([hit.relevance for hit in wanted], abs=1e-4)
+            expected, found = then.recall(text), now.recall(text, as_of=moment)
+            assert [hit.line.seq for hit in found] == [hit.line.seq for hit in expected]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-4)
+            assert [hit.relevance for hit in found] == pytest.approx([hit.relevance for hit in expected], abs=1e-4)
             assert now.context(text, as_of=moment).text == then.context(text).text
 
 
@@ -689,15 +710,17 @@ def test_a_retracted_line_is_never_recalled_but_stays_in_the_record(zoo: Memory)
 
 
 def test_retracting_twice_equals_retracting_once(zoo: Memory) -> None:
-    once = zoo.retract(2)
-    assert zoo.retract(2) == once
+    first = zoo.retract(2)
+    assert zoo.retract(2) == first
     assert (zoo.stats().lines, zoo.stats().retracted) == (5, 1)
     assert zoo.store.check("alice") == []
 
 
 def test_a_line_stored_as_retracted_is_not_recalled(zoo: Memory) -> None:
-    (gone,) = zoo.observe_many([NewLine("A zebra grazed.", "Ann", session="friday", retracted_at=after(90))])
-    assert (gone.seq, gone.retracted_at) == (7, after(90))
+    (gone,) = zoo.observe_many(
+        [NewLine("A zebra grazed.", "Ann", session="friday", retracted_at=minutes_after_noon(90))]
+    )
+    assert (gone.seq, gone.retracted_at) == (7, minutes_after_noon(90))
     assert list(zoo.lines(after=6)) == []
     assert list(zoo.lines(after=6, include_retracted=True)) == [gone]
     assert zoo.recall("zebra grazed", 10, where=Filter(session="friday"))
@@ -736,9 +759,11 @@ def test_a_retracted_line_can_be_forgotten(zoo: Memory) -> None:
 def test_forget_removes_only_the_lines_of_its_scope(zoo: Memory, what: Any, gone: set[int], ranges: Any) -> None:
     receipt = zoo.forget(**what)
     assert (receipt.seqs, receipt.lines) == (ranges, len(gone))
-    left = {1, 2, 3, 4, 5, 6} - gone
-    assert {line.seq for line in zoo.lines(include_retracted=True)} == left == seqs(zoo.recall("giraffe penguin", 10))
-    assert zoo.stats().vectors == {"hash-512": len(left)}
+    remaining = {1, 2, 3, 4, 5, 6} - gone
+    assert (
+        {line.seq for line in zoo.lines(include_retracted=True)} == remaining == seqs(zoo.recall("giraffe penguin", 10))
+    )
+    assert zoo.stats().vectors == {"hash-512": len(remaining)}
     assert zoo.store.check("alice") == []
     assert zoo.observe("Next.").seq == 7  # a number is never used again
 
@@ -916,7 +941,7 @@ def test_stats_count_the_contents_of_the_bank(zoo: Memory, tmp_path: Path) -> No
     stats = zoo.stats()
     assert (stats.bank, stats.lines, stats.retracted, stats.sessions) == ("alice", 5, 1, 2)
     assert stats.speakers == ("Ann", "Bob", "Cid")
-    assert (stats.first_said_at, stats.last_said_at) == (after(0), after(62))
+    assert (stats.first_said_at, stats.last_said_at) == (minutes_after_noon(0), minutes_after_noon(62))
     assert (stats.vectors, stats.pending) == ({"hash-512": 5}, 0)
     assert (stats.recipe, stats.embedder) == ("default", "hash-512")
     assert stats.bytes == sum(path.stat().st_size for path in tmp_path.iterdir())

@@ -53,19 +53,19 @@ def test_a_stored_unit_equals_the_given_one(memory: Memory) -> None:
     fill(memory)
     said = datetime(2024, 5, 1, 21, 2, 3, 4, EAST)
     new = NewUnit("fact", "Ann has a \U0001f9f5.", 2, 4, said, 7.3, "hobby", {"n": [1, None], "ü": "x"}, (2, 4))
-    made = memory.add_unit(new)
-    assert memory.units() == memory.units("fact") == [made]
-    assert repr(made.said_at) == repr(said)
-    wanted = Unit(1, "fact", new.text, 2, 4, said, made.valid_from, None, 7.3, "hobby", {"n": [1, None], "ü": "x"})
-    assert made == wanted
+    stored = memory.add_unit(new)
+    assert memory.units() == memory.units("fact") == [stored]
+    assert repr(stored.said_at) == repr(said)
+    expected = Unit(1, "fact", new.text, 2, 4, said, stored.valid_from, None, 7.3, "hobby", {"n": [1, None], "ü": "x"})
+    assert stored == expected
     assert memory.units("note") == []
 
 
 def test_units_are_numbered_by_kind(memory: Memory) -> None:
     fill(memory)
-    made = [memory.add_unit(note(n, kind=kind)) for n, kind in ((1, "b"), (2, "a"), (3, "b"))]
-    assert [(unit.kind, unit.id) for unit in made] == [("b", 1), ("a", 1), ("b", 2)]
-    assert memory.units() == [made[1], made[0], made[2]]
+    stored = [memory.add_unit(note(n, kind=kind)) for n, kind in ((1, "b"), (2, "a"), (3, "b"))]
+    assert [(unit.kind, unit.id) for unit in stored] == [("b", 1), ("a", 1), ("b", 2)]
+    assert memory.units() == [stored[1], stored[0], stored[2]]
     assert memory.stats().units == {"a": 1, "b": 2}
 
 
@@ -199,9 +199,9 @@ def test_units_are_removed_with_their_lines_and_at_most_one_note_is_current(
         assert memory.store.check("alice") == []
         data = b"".join(path.read_bytes() for path in Path(folder).iterdir())
         assert [word for word in forgotten if word.encode() in data] == []
-        wanted = {(unit.kind, unit.id) for unit in memory.units()}
+        expected = {(unit.kind, unit.id) for unit in memory.units()}
         query = memory.embedder.embed_query("it is")
-        assert {key[:2] for key in memory.store.unit_cosines("alice", memory.embedder.name, query, ())} == wanted
+        assert {key[:2] for key in memory.store.unit_cosines("alice", memory.embedder.name, query, ())} == expected
 
 
 BAD: dict[str, tuple[Callable[[], object], str]] = {
@@ -223,9 +223,9 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("what", BAD)
 def test_an_invalid_unit_is_rejected_with_the_name_of_the_field(memory: Memory, what: str) -> None:
     fill(memory)
-    made, words = BAD[what]
+    build, words = BAD[what]
     with pytest.raises(BadInput, match=words):
-        memory.add_unit(made())  # type: ignore[arg-type]
+        memory.add_unit(build())  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="supersedes must be the id"):
         memory.add_unit(note(1), supersedes=0)
     assert memory.units() == []
@@ -450,9 +450,9 @@ def test_lines_can_be_excluded_in_a_large_bank(memory: Memory) -> None:
     again = [hit.seq for hit in memory.recall("the weather of day700", 400, exclude=best[:100])]
     assert len(again) == 400
     assert not {*again} & {*best[:100]}
-    every = list(range(1, 1500))
-    assert memory.recall("the weather of day700", exclude=every) == []
-    assert not memory.context("the weather of day700", exclude=every)
+    all_seqs = list(range(1, 1500))
+    assert memory.recall("the weather of day700", exclude=all_seqs) == []
+    assert not memory.context("the weather of day700", exclude=all_seqs)
 
 
 @pytest.mark.parametrize("exclude", [5, ["1"], [1.5]])

@@ -129,18 +129,18 @@ def reindex(
     Raises:
         ModelError: the embedder failed; finished batches stay stored.
     """
-    done, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
+    embedded, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
     while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
         vectors = embed([remove_quotes(line.text, line.metadata) for line in lines])
         by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
         store.put_vectors(bank, embedder.name, by_seq, lines)
-        done, last = done + len(lines), lines[-1].seq
+        embedded, last = embedded + len(lines), lines[-1].seq
         if progress is not None:
-            progress(done)
+            progress(embedded)
     missing = iter(store.units_without_vectors(bank, embedder.name, dim))
     while units := list(islice(missing, batch)):
         vectors = embed([embedding_text(unit) for unit in units])
         by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, vectors, strict=True)}
         store.put_unit_vectors(bank, embedder.name, by_unit)
     store.drop_vectors(bank, keep=embedder.name)
-    return done
+    return embedded

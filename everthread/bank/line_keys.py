@@ -62,5 +62,5 @@ def key_history(store: LineStore, bank: str, line: Line) -> Iterator[Line]:
     found: Line | None = line
     while found is not None:
         yield found
-        before = found.metadata.get(META_KEY_FROM)
-        found = get_recorded(store, bank, before) if type(before) is int and 0 < before < found.seq else None
+        previous = found.metadata.get(META_KEY_FROM)
+        found = get_recorded(store, bank, previous) if type(previous) is int and 0 < previous < found.seq else None

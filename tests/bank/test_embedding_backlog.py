@@ -80,8 +80,8 @@ def test_recall_finds_a_deferred_line_like_any_other(tmp_path: Path, embedder: E
         defer(one, "Mia moved to Lisbon.", "The boat is painted green.")
         for text in ("Mia moved to Lisbon.", "The boat is painted green."):
             two.observe(text, speaker="Nora")
-        found, wanted = one.recall("Where does Mia live?"), two.recall("Where does Mia live?")
-        assert [(hit.line.seq, hit.score) for hit in found] == [(hit.line.seq, hit.score) for hit in wanted]
+        deferred, embedded = one.recall("Where does Mia live?"), two.recall("Where does Mia live?")
+        assert [(hit.line.seq, hit.score) for hit in deferred] == [(hit.line.seq, hit.score) for hit in embedded]
         assert one.stats().pending == 0
 
 

@@ -1,4 +1,4 @@
-"""The memory over months."""
+"""Statistics by month."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -170,8 +170,8 @@ def test_a_query_that_is_not_a_str_is_rejected(large: Memory, question: object) 
 def test_windows_contain_each_line_with_two_before_and_one_after(seqs: set[int], more: int) -> None:
     last = max(seqs, default=1) + more
     found = add_windows(np.array(sorted(seqs), np.int64), last)
-    wanted = {seq + step for seq in seqs for step in (-2, -1, 0, 1)}
-    assert found.tolist() == [seq for seq in range(1, last + 1) if seq in wanted]
+    expected = {seq + step for seq in seqs for step in (-2, -1, 0, 1)}
+    assert found.tolist() == [seq for seq in range(1, last + 1) if seq in expected]
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 50))

@@ -42,38 +42,40 @@ class Polyglot(HashEmbedder):
     multilingual = True
 
 
-# ------------------------------------------------------------------ the naive way
+# ------------------------------------------------------------------ naive signals
 
 
 @cache
-def terms(said: str) -> tuple[str, ...]:
-    return tuple(text.terms(said))
+def terms(content: str) -> tuple[str, ...]:
+    return tuple(text.terms(content))
 
 
 @cache
-def cosine(said: str, asked: str) -> float:
+def cosine(content: str, query: str) -> float:
     model = Polyglot()
-    raw = (model.embed(split_for_embedding(said)) @ model.embed_query(asked)).max()
+    raw = (model.embed(split_for_embedding(content)) @ model.embed_query(query)).max()
     return float(scale_of(model).to_shipped(raw))
 
 
 @dataclass(frozen=True)
 class Naive:
-    """A bank as a list of lines. Sessions are called s0, s1 … in the order in which they began."""
+    """A bank as a list of lines. The ids of its sessions are s0, s1 … in the order in which they began."""
 
     lines: Sequence[Line]
-    sessions: int  # also those of which every line was retracted
+    sessions: int  # including those whose lines are all retracted
     last_session: int
     query: ParsedQuery
 
     def signals(self, line: Line) -> dict[str, float]:
-        asked = self.neighbour(line, -1)
-        around = [self.heard(near) for step in (-1, 1) if (near := self.neighbour(line, step))]
+        previous = self.neighbour(line, -1)
+        around = [self.neighbour_cosine(other) for step in (-1, 1) if (other := self.neighbour(line, step))]
         cosines = [self.cosine(line), *around]
         return {
             "cosine": self.cosine(line),
             "cosine_near": sum(cosines) / len(cosines),
-            "cosine_session": max(self.heard(other) for other in self.lines if other.session == line.session),
+            "cosine_session": max(
+                self.neighbour_cosine(other) for other in self.lines if other.session == line.session
+            ),
             "bm25_window": self.bm25_window(line),
             "bm25_session": self.bm25_session(line),
             "share": self.share(lambda term: term in terms(line.text)),
@@ -84,22 +86,21 @@ class Naive:
             "person": float(line.role != "assistant"),
             "day": self.said_on(line, day=True),
             "month": self.said_on(line, day=False),
-            "answers": float(asked is not None and line_flags(asked.text) & ENDS_WITH_QUESTION > 0),
+            "answers": float(previous is not None and line_flags(previous.text) & ENDS_WITH_QUESTION > 0),
             "time": float(self.query.asks_for_time and line_flags(line.text) & HAS_TIME > 0),
             "empty": float(line_flags(line.text) & UNINFORMATIVE > 0),
             "age": -math.log(1 + self.last_session - int(line.session[1:])),
         }
 
-    def echo(self, line: Line) -> bool:
-        said = terms(line.text)
-        return line_flags(line.text) & UNINFORMATIVE > 0 and all(term in self.query.terms for term in said)
+    def is_echo(self, line: Line) -> bool:
+        return line_flags(line.text) & UNINFORMATIVE > 0 and all(term in self.query.terms for term in terms(line.text))
 
-    def heard(self, line: Line) -> float:
-        return UNKNOWN_COSINE if self.echo(line) else self.cosine(line)
+    def neighbour_cosine(self, line: Line) -> float:
+        return UNKNOWN_COSINE if self.is_echo(line) else self.cosine(line)
 
     def neighbour(self, line: Line, step: int) -> Line | None:
-        near = [other for other in self.lines if other.seq == line.seq + step and other.session == line.session]
-        return near[0] if near else None
+        found = [other for other in self.lines if other.seq == line.seq + step and other.session == line.session]
+        return found[0] if found else None
 
     def cosine(self, line: Line) -> float:
         return cosine(line.text, self.query.embedding_text)
@@ -122,14 +123,14 @@ class Naive:
         """Count the line's terms, and those of its neighbours' beginnings, weighted by distance."""
         counts: Counter[str] = Counter(terms(line.text))
         for step, weight in ((-2, 0.5), (-1, 0.8), (1, 0.5)):
-            if (near := self.neighbour(line, step)) and not self.echo(near):
-                for term in terms(near.text[:HEAD_CHARS]):
+            if (other := self.neighbour(line, step)) and not self.is_echo(other):
+                for term in terms(other.text[:HEAD_CHARS]):
                     counts[term] += weight  # type: ignore[assignment]
         return counts
 
     def bm25_window(self, line: Line) -> float:
-        near = [found for step in (-2, -1, 1) if (found := self.neighbour(line, step))]
-        length = len(terms(line.text)) + sum(len(terms(other.text[:HEAD_CHARS])) for other in near)
+        neighbours = [found for step in (-2, -1, 1) if (found := self.neighbour(line, step))]
+        length = len(terms(line.text)) + sum(len(terms(other.text[:HEAD_CHARS])) for other in neighbours)
         mean = sum(len(terms(each.text)) + 3 * len(terms(each.text[:HEAD_CHARS])) for each in self.lines) / len(
             self.lines
         )
@@ -137,12 +138,12 @@ class Naive:
 
     def bm25_session(self, line: Line) -> float:
         together = [other for other in self.lines if other.session == line.session]
-        said = [term for other in together if not self.echo(other) for term in terms(other.text)]
+        session_terms = [term for other in together if not self.is_echo(other) for term in terms(other.text)]
         mean = sum(len(terms(each.text)) for each in self.lines) / self.sessions
-        return self.bm25(Counter(said), sum(len(terms(other.text)) for other in together), mean)
+        return self.bm25(Counter(session_terms), sum(len(terms(other.text)) for other in together), mean)
 
-    def share(self, there: Callable[[str], bool]) -> float:
-        found = sum(self.idf(term) for term in self.query.terms if there(term))
+    def share(self, contains: Callable[[str], bool]) -> float:
+        found = sum(self.idf(term) for term in self.query.terms if contains(term))
         return found / self.mass() if self.query.terms else 0.0
 
     def speaker(self, line: Line) -> float:
@@ -162,7 +163,7 @@ class Naive:
         return 0.0
 
 
-# ---------------------------------------------------------------- comparing the two
+# ------------------------------------------------------------------ comparison
 
 
 @st.composite
@@ -207,10 +208,10 @@ def test_every_signal_matches_its_definition(
             list(memory.lines()), len(numbers), max(numbers, default=0), parse_query(query, corpus.names, BEGUN)
         )
         assert [line.seq for line in naive.lines] == found.seqs.tolist()
-        wanted = [naive.signals(line) for line in naive.lines]
+        expected = [naive.signals(line) for line in naive.lines]
         for name, values in got.items():
             # Vectors are stored in half precision, so that cosines are exact to three decimal places.
-            np.testing.assert_allclose(values, [each[name] for each in wanted], rtol=2e-4, atol=1e-3, err_msg=name)
+            np.testing.assert_allclose(values, [each[name] for each in expected], rtol=2e-4, atol=1e-3, err_msg=name)
 
 
 def measured(memory: Memory, query: str) -> tuple[Candidates, dict[str, list[float]]]:
@@ -251,8 +252,8 @@ def test_the_speaker_signal_is_zero_unless_one_speaker_is_named(tmp_path: Path) 
 
 
 def test_the_day_signal_uses_the_time_zone_of_the_speaker(tmp_path: Path) -> None:
-    late = datetime(2024, 5, 7, 1, tzinfo=timezone(timedelta(hours=9)))  # still the 6th in UTC
-    lines = [NewLine("I built a kite.", said_at=late), NewLine("Hm.", said_at=late.astimezone(UTC))]
+    after_midnight = datetime(2024, 5, 7, 1, tzinfo=timezone(timedelta(hours=9)))  # still the 6th in UTC
+    lines = [NewLine("I built a kite.", said_at=after_midnight), NewLine("Hm.", said_at=after_midnight.astimezone(UTC))]
     with open_filled(tmp_path, lines) as memory:
         assert measured(memory, "What was on 7 May?")[1]["day"] == [1, 0]
         assert measured(memory, "What was in May?")[1]["month"] == [1, 1]

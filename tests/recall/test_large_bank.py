@@ -62,9 +62,9 @@ def test_recall_as_of_an_earlier_time_scores_like_the_bank_at_that_time(tmp_path
         now.observe_many(lines)
         for query in ("kite 3 other17", "word999 thing", "the other kite"):
             found = now.recall(query, 20, as_of=lines[999].said_at)
-            wanted = then.recall(query, 20)
-            assert [hit.line.seq for hit in found] == [hit.line.seq for hit in wanted]
-            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in wanted], abs=1e-4)
+            expected = then.recall(query, 20)
+            assert [hit.line.seq for hit in found] == [hit.line.seq for hit in expected]
+            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-4)
 
 
 def test_recall_returns_as_many_hits_as_requested(crowded: Memory) -> None:

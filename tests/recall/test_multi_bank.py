@@ -28,7 +28,7 @@ SAID = {
 
 
 class Counted(HashEmbedder):
-    """Counts the questions that it embeds; may be switched off."""
+    """An embedder that counts the queries that it embeds; fails while it is switched off."""
 
     asked = 0
     down = False
@@ -40,7 +40,7 @@ class Counted(HashEmbedder):
         return super().embed_query(text)
 
 
-def kept(name: str, store: Store, lines: Sequence[str], embedder: HashEmbedder | None = None) -> Memory:
+def fill_bank(name: str, store: Store, lines: Sequence[str], embedder: HashEmbedder | None = None) -> Memory:
     memory = Memory.open(name, store=store, embedder=embedder or HashEmbedder(512), recipe="default")
     memory.observe_many(
         [NewLine(text, name.title(), said_at=AT + n * timedelta(days=1)) for n, text in enumerate(lines)]
@@ -50,12 +50,12 @@ def kept(name: str, store: Store, lines: Sequence[str], embedder: HashEmbedder |
 
 @pytest.fixture(scope="module", params=["folder", "database"])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    """Three banks, in a store of each kind."""
+    """Open a store with three banks, of each kind."""
     with tempfile.TemporaryDirectory() as folder:
         database = request.param == "database"
         made: Store = PostgresStore(request.getfixturevalue("database")) if database else SQLiteStore(folder)
         for name, lines in SAID.items():
-            kept(name, made, lines)
+            fill_bank(name, made, lines)
         yield made
         made.close()
 
@@ -227,14 +227,14 @@ TEXTS = st.lists(st.sampled_from("fern lamp ferry kite pier otter".split()), min
 
 @pytest.fixture(scope="module")
 def make() -> Iterator[Make]:
-    """Makes banks of these lines."""
+    """Return a function that fills banks."""
     with tempfile.TemporaryDirectory() as folder, Memory.open("0", store=folder, embedder=HashEmbedder(64)) as first:
         names = map(str, range(1, 10_000))
 
         def made(talks: list[list[str]]) -> tuple[Memory, list[str]]:
             banks = [next(names) for _ in talks]
             for name, lines in zip(banks, talks, strict=True):
-                kept(name, first.store, lines, HashEmbedder(64))
+                fill_bank(name, first.store, lines, HashEmbedder(64))
             return first, banks
 
         yield made

@@ -34,13 +34,13 @@ CURVES = st.builds(
 
 @given(SCORES, CURVES, st.floats(0, 1))
 def test_relevance_rises_with_the_score_and_does_not_exceed_that_of_the_query(
-    scores: list[float], curve: LogisticModel, whole: float
+    scores: list[float], curve: LogisticModel, query_relevance: float
 ) -> None:
-    found = estimate_relevance(curve, np.sort(np.array(scores, np.float32)), whole)
+    found = estimate_relevance(curve, np.sort(np.array(scores, np.float32)), query_relevance)
     assert found.shape == (len(scores),)
     assert (np.diff(found) >= 0).all()
     assert (found >= 0).all()
-    assert (found <= np.float32(whole)).all()
+    assert (found <= np.float32(query_relevance)).all()
 
 
 def test_no_candidates_yield_no_relevance() -> None:
@@ -55,9 +55,9 @@ def test_log_softmax_yields_the_shares_of_a_softmax(scores: list[float]) -> None
     assert found[np.argmax(scores)] == found.max()  # scores that are equal as floats share the first place
 
 
-@pytest.mark.parametrize("head", [Default().friends, Default().assistant], ids=["friends", "assistant"])
-def test_the_default_hit_models_rise_with_the_score(head: ScoringProfile) -> None:
-    found = estimate_relevance(head.hit_model, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
+@pytest.mark.parametrize("profile", [Default().friends, Default().assistant], ids=["friends", "assistant"])
+def test_the_default_hit_models_rise_with_the_score(profile: ScoringProfile) -> None:
+    found = estimate_relevance(profile.hit_model, np.linspace(-50, 50, 101, dtype=np.float32), 1.0)
     assert (np.diff(found) >= 0).all()
     assert found[0] < found[-1]
 
@@ -113,10 +113,10 @@ def test_a_line_that_only_asks_is_not_evidence(tmp_path: Path) -> None:
         tmp_path, [NewLine("Where is the kite?", session="a"), NewLine("The ferry leaves at nine.", session="b")]
     ) as memory:
         found, signals = memory.reader.measure_candidates(Query("where is my kite"))
-        seen = collect_evidence(found, signals, np.array([7, 1], np.float32))
+        evidence = collect_evidence(found, signals, np.array([7, 1], np.float32))
         assert signals["empty"].tolist() == [1, 0]
-        assert (seen["top"], seen["match"]) == (1, 0)
-        assert seen["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
+        assert (evidence["top"], evidence["match"]) == (1, 0)
+        assert evidence["cosine"] == pytest.approx(max(0, signals["cosine"][1]))
 
 
 @pytest.mark.parametrize(("lines", "small"), [(1, 1.0), (SATURATED_LINES, 0.0), (2 * SATURATED_LINES, 0.0)])
@@ -124,10 +124,10 @@ def test_the_small_evidence_falls_with_the_size_of_the_bank(tmp_path: Path, line
     with open_filled(tmp_path, ["I built a kite."]) as memory:
         found, signals = memory.reader.measure_candidates(Query("kite"))
         found = replace(found, corpus=replace(found.corpus, lines=lines))
-        seen = collect_evidence(found, signals, np.ones(1, np.float32))
-        assert seen["small"] == pytest.approx(small)
-        assert seen["small_top"] == pytest.approx(small)
-        assert seen["small_cosine"] == pytest.approx(small * seen["cosine"])
+        evidence = collect_evidence(found, signals, np.ones(1, np.float32))
+        assert evidence["small"] == pytest.approx(small)
+        assert evidence["small_top"] == pytest.approx(small)
+        assert evidence["small_cosine"] == pytest.approx(small * evidence["cosine"])
 
 
 def thresholded(threshold: float) -> Recipe:

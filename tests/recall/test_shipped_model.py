@@ -1,4 +1,4 @@
-"""The whole of recall with the model that ships: a conversation of ours, and what is asked of it."""
+"""Recall with the shipped model: queries to a made-up conversation."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ STRANGE = (
 )
 
 
-def said(talk: dict[datetime, str]) -> Iterator[NewLine]:
+def parse_lines(talk: dict[datetime, str]) -> Iterator[NewLine]:
     for begun, text in talk.items():
         for number, row in enumerate(text.splitlines()):
             speaker, _, words = row.partition(": ")
@@ -110,7 +110,7 @@ def model() -> Embedder:
 @pytest.fixture(scope="module")
 def friends(model: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     with Memory.open("friends", store=tmp_path_factory.mktemp("friends"), embedder=model, recipe="default") as memory:
-        memory.observe_many(said(TALK))
+        memory.observe_many(parse_lines(TALK))
         yield memory
 
 
@@ -274,7 +274,7 @@ def test_a_chinese_conversation_is_recalled(model: Embedder, tmp_path: Path, que
 
 
 class Down:
-    """An embedder whose server is away."""
+    """An embedder whose server is down."""
 
     name = "down"
     multilingual = True
@@ -288,7 +288,7 @@ class Down:
 
 def test_lines_are_stored_and_found_by_keyword_while_the_embedder_is_down(tmp_path: Path) -> None:
     with Memory.open("friends", store=tmp_path, embedder=Down(), recipe="default") as memory:
-        kept = memory.observe_many(said(TALK))
+        kept = memory.observe_many(parse_lines(TALK))
         assert memory.stats().pending == len(kept)
         assert "nine hundred" in memory.recall("Who bought the old motorbike from Felix?", k=1)[0].line.text
         assert "greyhound" in memory.recall("greyhound from the shelter", k=1)[0].line.text
@@ -296,7 +296,7 @@ def test_lines_are_stored_and_found_by_keyword_while_the_embedder_is_down(tmp_pa
 
 def test_reindexing_embeds_all_lines_once_the_embedder_is_back(model: Embedder, tmp_path: Path) -> None:
     with Memory.open("friends", store=tmp_path, embedder=Down(), recipe="default") as memory:
-        memory.observe_many(said(TALK))
+        memory.observe_many(parse_lines(TALK))
     with Memory.open("friends", store=tmp_path, embedder=model, recipe="default") as memory:
         assert memory.reindex() == memory.stats().lines
         assert memory.stats().pending == 0

@@ -149,9 +149,9 @@ def test_days_are_those_of_the_speakers_time_zone(tmp_path: Path) -> None:
     ]
     with open_filled(tmp_path, lines) as memory:
         for clock in (TOKYO, UTC):
-            asked = datetime(2026, 11, 21, 20, tzinfo=clock)
-            assert texts(memory.recall("What did Ken say today?", as_of=asked)) == ["Early."]
-            assert texts(memory.recall("What did Ken say yesterday?", as_of=asked)) == ["Late."]
+            as_of = datetime(2026, 11, 21, 20, tzinfo=clock)
+            assert texts(memory.recall("What did Ken say today?", as_of=as_of)) == ["Early."]
+            assert texts(memory.recall("What did Ken say yesterday?", as_of=as_of)) == ["Late."]
 
 
 def test_a_date_without_a_year_means_the_latest_year_with_lines(tmp_path: Path) -> None:

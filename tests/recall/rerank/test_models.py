@@ -206,17 +206,17 @@ def test_mmr_matches_the_definition_of_carbonell_and_goldstein(rows: list[Any], 
     table = Table(q=query, **{f"t{place}": row for place, row in enumerate(rows)})
     reranker = MMR(table, balance)
     found = reranker.rerank("q", hits(*(f"t{place}" for place in range(len(rows)))))
-    taken: list[int] = []
+    chosen: list[int] = []
     for seq, number in zip(seqs(found), rerank_scores(reranker, found), strict=True):
         marginal = {
             place: balance * np.dot(row, query)
-            - (1 - balance) * max([0.0, *(np.dot(row, rows[before]) for before in taken)])
+            - (1 - balance) * max([0.0, *(np.dot(row, rows[before]) for before in chosen)])
             for place, row in enumerate(rows)
-            if place not in taken
+            if place not in chosen
         }
         assert number == pytest.approx(marginal[seq - 1], abs=1e-5)
         assert number == pytest.approx(max(marginal.values()), abs=1e-5)
-        taken.append(seq - 1)
+        chosen.append(seq - 1)
 
 
 # ------------------------------------------------------------------------------------------------ CrossEncoder
@@ -379,10 +379,10 @@ def test_a_blank_query_makes_no_model_call() -> None:
     assert model.prompts == []
 
 
-@pytest.mark.parametrize("asked", [0, -2, 1.5])
-def test_max_hits_below_1_is_rejected(asked: Any) -> None:
-    with pytest.raises(BadInput, match=f"max_hits must be a whole number of at least 1, got {asked}"):
-        LLMVerdict(ExtractiveScribe(), asked)
+@pytest.mark.parametrize("max_hits", [0, -2, 1.5])
+def test_max_hits_below_1_is_rejected(max_hits: Any) -> None:
+    with pytest.raises(BadInput, match=f"max_hits must be a whole number of at least 1, got {max_hits}"):
+        LLMVerdict(ExtractiveScribe(), max_hits)
 
 
 # --------------------------------------------------------------------------------------------------------- all

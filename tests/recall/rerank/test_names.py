@@ -26,7 +26,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 class Backwards:
-    """Reverses the order; notes how many hits it was given."""
+    """A reranker that reverses the order, and records how many hits it was given."""
 
     name = "backwards"
 
@@ -39,7 +39,7 @@ class Backwards:
 
 
 class Down(Backwards):
-    """Fails as a model that is down does."""
+    """A reranker that fails like a model that is down."""
 
     name = "down"
 
