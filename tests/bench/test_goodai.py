@@ -59,11 +59,11 @@ def test_the_same_seed_makes_the_same_queries() -> None:
 
 
 def test_facts_that_share_a_word_with_their_question_are_found() -> None:
-    told: list[tuple[int, int]] = []
-    found = evaluate("qrecc", ITEMS, HashEmbedder(4096), lambda done, total: told.append((done, total)))
+    progress_calls: list[tuple[int, int]] = []
+    found = evaluate("qrecc", ITEMS, HashEmbedder(4096), lambda done, total: progress_calls.append((done, total)))
     assert (found.questions, found.embedder) == (12, "hash-4096")
     assert found.accuracy == {3: 1.0, 10: 1.0}
-    assert told[-1] == (12, 12)
+    assert progress_calls[-1] == (12, 12)
 
 
 def test_a_question_about_something_else_counts_as_missed() -> None:
@@ -74,16 +74,16 @@ def test_a_question_about_something_else_counts_as_missed() -> None:
 
 
 def test_a_matcher_that_knows_more_than_the_finder_answers_more() -> None:
-    told: list[tuple[int, int]] = []
+    progress_calls: list[tuple[int, int]] = []
     items = [FactItem(item.fact, f"{item.question} or an aardvark?", ()) for item in ITEMS]
     found = evaluate(
-        *("qrecc", items, HashEmbedder(4), lambda done, total: told.append((done, total))),
+        *("qrecc", items, HashEmbedder(4), lambda done, total: progress_calls.append((done, total))),
         matcher="em:minilm",
         factors=(1, 4),
     )
     assert found.accuracy[3] < found.by_factor[1][3] <= found.by_factor[4][3]
     assert found.accuracy[10] == found.by_factor[1][10]  # the same ten in another order
-    assert told[-1] == (36, 36)
+    assert progress_calls[-1] == (36, 36)
 
 
 def test_facts_are_found_by_words_without_an_embedder() -> None:

@@ -14,14 +14,14 @@ def test_small_banks_are_asked_without_and_with_a_large_one(tmp_path: Path, monk
     for name, value in {"CHUNK_LINES": 200, "SMALL_QUERY_COUNT": 80, "QUERY_COUNT": 20}.items():
         monkeypatch.setattr(noisy_neighbour, name, value)
     store = SQLiteStore(tmp_path)
-    told: list[str] = []
-    found = measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash", progress=told.append)
+    progress_calls: list[str] = []
+    found = measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash", progress=progress_calls.append)
     lines = {bank: store.corpus_stats(bank).lines for bank in store.banks()}
     assert lines == {"small 0": 100, "small 1": 100, "large": 400}
     assert min(found.before.p50, found.after.p50, found.during.p50, found.large.p50) > 0
     assert found.before.calls == found.after.calls == found.during.calls == 80
     assert found.large.calls == 20
-    assert told[-1] == "400 of 400 lines of the large bank"
+    assert progress_calls[-1] == "400 of 400 lines of the large bank"
     assert found.text().count("p50") == 4
     measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash")  # goes on where it was
     assert store.corpus_stats("large").lines == 400

@@ -185,28 +185,28 @@ def test_every_question_to_a_scribe_is_counted_and_answered_by_it() -> None:
     assert counting.calls.total() == 8
 
 
-class Told(HashEmbedder):
-    """Notes what it was asked to embed."""
+class RecordingEmbedder(HashEmbedder):
+    """Records the texts that it embeds."""
 
     def __init__(self) -> None:
         super().__init__(64)
-        self.asked: list[str] = []
+        self.texts: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked += texts
+        self.texts += texts
         return super().embed(texts)
 
 
 def test_each_text_is_embedded_once_and_each_question_every_time() -> None:
-    told = Told()
-    remembering = CachedEmbedder(told)
+    recorder = RecordingEmbedder()
+    remembering = CachedEmbedder(recorder)
     first = remembering.embed(["a kite", "a tree", "a kite"])
     again = remembering.embed(["a tree", "a boat"])
-    assert told.asked == ["a kite", "a tree", "a boat"]
+    assert recorder.texts == ["a kite", "a tree", "a boat"]
     assert np.array_equal(first, HashEmbedder(64).embed(["a kite", "a tree", "a kite"]))
     assert np.array_equal(again[0], first[1])
     assert remembering.embed([]).shape == (0, 64)
-    assert (remembering.name, remembering.multilingual) == (told.name, told.multilingual)
+    assert (remembering.name, remembering.multilingual) == (recorder.name, recorder.multilingual)
     for _ in range(2):
         assert np.array_equal(remembering.embed_query("a kite"), first[0])
-    assert told.asked[3:] == ["a kite", "a kite"]
+    assert recorder.texts[3:] == ["a kite", "a kite"]

@@ -47,9 +47,9 @@ def test_the_files_of_the_page_are_measured(measured: list[serve.ServerResult]) 
 
 def test_page_load_times_are_reported_for_a_first_and_a_repeated_visit(measured: list[serve.ServerResult]) -> None:
     opened = (serve.PageVisit(100.4, 200.0, 300.0), serve.PageVisit(50.0, 60.0, 70.0))
-    told = serve.table([replace(measured[0], opened=opened)])
-    assert "first visit: interactive after 100 ms, read 200, whole 300" in told
-    assert "loaded again: interactive after 50 ms, read 60, whole 70" in told
+    output = serve.table([replace(measured[0], opened=opened)])
+    assert "first visit: interactive after 100 ms, read 200, whole 300" in output
+    assert "loaded again: interactive after 50 ms, read 60, whole 70" in output
     assert "first visit" not in serve.table(measured)
 
 

@@ -48,13 +48,13 @@ CONVERSATIONS = [conversation(0, ("Ida", "Tom")), conversation(1, ("Ada", "Ben")
 
 
 def test_every_arm_is_asked_the_same_of_banks_of_every_size() -> None:
-    told: list[tuple[int, int]] = []
+    progress_calls: list[tuple[int, int]] = []
     found = measure_small_banks(
-        CONVERSATIONS, dataset="made", embedder=HashEmbedder(512), progress=lambda *each: told.append(each)
+        CONVERSATIONS, dataset="made", embedder=HashEmbedder(512), progress=lambda *each: progress_calls.append(each)
     )
     assert set(found.passed) == {(arm, size) for arm in ARMS for size in SESSIONS_PER_BANK}
     begins = {size: len(range(0, SESSIONS - size + 1, BANK_STRIDE_SESSIONS)) for size in SESSIONS_PER_BANK}
-    assert found.banks == 2 * sum(begins.values()) == len(told) == told[-1][0]
+    assert found.banks == 2 * sum(begins.values()) == len(progress_calls) == progress_calls[-1][0]
     assert found.questions == 2 * sum(size * many for size, many in begins.items())  # of the first speaker's lines
     assert found.strange == found.banks * min(MAX_STRANGE_QUESTIONS, 2 * SESSIONS)
     assert all(0 <= value <= 1 for each in found.passed.values() for value in (each.known, each.strange, each.renamed))

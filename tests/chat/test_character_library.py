@@ -32,17 +32,17 @@ def run(*arguments: str | Path, stdin: str | None = None) -> Result:
     return result
 
 
-def told(*arguments: str | Path, status: int = 0) -> Any:
+def run_json(*arguments: str | Path, status: int = 0) -> Any:
     result = run(*arguments, "--json")
     assert result.exit_code == status, result.output
     return json.loads(result.stdout)
 
 
 def error(*arguments: str | Path, status: int = 2) -> str:
-    return str(told(*arguments, status=status)["error"])
+    return str(run_json(*arguments, status=status)["error"])
 
 
-def pictured(path: Path, character: Character) -> Path:
+def write_picture_card(path: Path, character: Character) -> Path:
     """Write a distinct picture with the card of a character."""
     path.write_bytes(
         png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
@@ -138,7 +138,7 @@ def test_a_cards_file_is_loaded_by_its_path(tmp_path: Path) -> None:
 
 
 def test_a_picture_is_stored_unchanged(tmp_path: Path) -> None:
-    source = pictured(tmp_path / "nora.png", NORA)
+    source = write_picture_card(tmp_path / "nora.png", NORA)
     assert character_library.add(source) == NORA
     (file,) = character_library.library_folder().iterdir()
     assert file.suffix == ".png"
@@ -146,7 +146,7 @@ def test_a_picture_is_stored_unchanged(tmp_path: Path) -> None:
 
 
 def test_a_character_with_a_picture_keeps_it_when_it_is_edited(tmp_path: Path) -> None:
-    character_library.add(pictured(tmp_path / "nora.png", NORA))
+    character_library.add(write_picture_card(tmp_path / "nora.png", NORA))
     file = character_library.save(NORA.with_changes(location="ashore"), force=True)
     assert [*character_library.library_folder().iterdir()] == [file]
     assert png_text.read_texts(file.read_bytes(), file)["title"] == b"Nora"

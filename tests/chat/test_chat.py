@@ -65,7 +65,7 @@ def talk(memory: Memory, clock: Clock) -> Iterator[Talk]:
         chat.close()
 
 
-def said(chat: Chat, text: str) -> str:
+def get_reply_text(chat: Chat, text: str) -> str:
     """Return the character's reply."""
     return "".join(chat.reply(text))
 
@@ -83,7 +83,7 @@ def prompts(chat: Chat) -> list[tuple[Message, ...]]:
     return chat.llm.prompts
 
 
-def asked(chat: Chat) -> str:
+def last_prompt_text(chat: Chat) -> str:
     """Return the text of the last prompt."""
     return "\n".join(message.content for message in prompts(chat)[-1])
 
@@ -95,7 +95,7 @@ def test_both_lines_are_saved_with_speakers_and_the_reply_has_the_users_line_as_
     talk: Talk, memory: Memory
 ) -> None:
     chat = talk("Fair winds, Nora.")
-    assert said(chat, "Good morning.") == "Fair winds, Nora."
+    assert get_reply_text(chat, "Good morning.") == "Fair winds, Nora."
     greeting, morning, answer = memory.lines()
     assert [(line.speaker, line.role) for line in (greeting, morning, answer)] == [
         ("Captain", "assistant"),
@@ -121,8 +121,8 @@ def test_the_users_line_is_saved_before_the_model_is_called(talk: Talk, memory: 
 
 def test_the_prompt_ends_with_the_newest_line(talk: Talk) -> None:
     chat = talk("Aye.", "Aye again.")
-    said(chat, "First thing.")
-    said(chat, "Second thing.")
+    get_reply_text(chat, "First thing.")
+    get_reply_text(chat, "Second thing.")
     assert [message.role for message in prompts(chat)[-1]] == [
         "system",
         "user",
@@ -131,19 +131,19 @@ def test_the_prompt_ends_with_the_newest_line(talk: Talk) -> None:
         "assistant",
         "user",
     ]
-    assert asked(chat).endswith("Nora: Second thing.")
-    assert asked(chat).index("Nora: First thing.") < asked(chat).index("Captain: Aye.")
+    assert last_prompt_text(chat).endswith("Nora: Second thing.")
+    assert last_prompt_text(chat).index("Nora: First thing.") < last_prompt_text(chat).index("Captain: Aye.")
 
 
 def test_a_greeting_is_said_only_once(talk: Talk, clock: Clock, memory: Memory) -> None:
     chat = talk()
     assert chat.greeting == "Ahoy, Nora!"
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     assert chat.greeting == ""
     clock.pass_by(days=3)
     later = talk()
     assert later.greeting == ""
-    said(later, "Me again.")
+    get_reply_text(later, "Me again.")
     assert recorded(memory).count("Captain: Ahoy, Nora!") == 1
 
 
@@ -155,20 +155,20 @@ def test_an_unanswered_greeting_is_not_saved(talk: Talk, memory: Memory) -> None
 def test_an_old_line_is_recalled_with_its_date_only_when_relevant(talk: Talk, memory: Memory, clock: Clock) -> None:
     memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
     chat = talk(character=Character("Captain", person="Nora"))
-    said(chat, "My sister Mia moved to Lisbon, did she not?")
-    assert "Nora: My sister Mia moved to Lisbon." in asked(chat)
-    assert "6 months ago]" in asked(chat)
-    said(chat, "zzz qqq xxx")
-    assert "6 months ago]" not in asked(chat)
+    get_reply_text(chat, "My sister Mia moved to Lisbon, did she not?")
+    assert "Nora: My sister Mia moved to Lisbon." in last_prompt_text(chat)
+    assert "6 months ago]" in last_prompt_text(chat)
+    get_reply_text(chat, "zzz qqq xxx")
+    assert "6 months ago]" not in last_prompt_text(chat)
 
 
 def test_lines_in_the_window_are_not_recalled_as_well(talk: Talk) -> None:
     chat = talk()
-    said(chat, "My sister Mia moved to Lisbon.")
+    get_reply_text(chat, "My sister Mia moved to Lisbon.")
     reply = chat.reply("My sister Mia moved to Lisbon, as I said.")
     assert "".join(reply)
     assert not reply.context
-    assert asked(chat).count("My sister Mia moved to Lisbon.") == 1
+    assert last_prompt_text(chat).count("My sister Mia moved to Lisbon.") == 1
 
 
 def test_an_empty_line_is_rejected_and_nothing_is_saved(talk: Talk, memory: Memory) -> None:
@@ -189,7 +189,7 @@ def test_the_text_of_a_broken_stream_is_saved_as_partial(talk: Talk, memory: Mem
     line = list(memory.lines())[-1]
     assert (line.text, line.metadata["partial"]) == ("I saw a whale", True)
     assert reply.line == line
-    assert said(chat, "Go on.") == "Aye."
+    assert get_reply_text(chat, "Go on.") == "Aye."
 
 
 def test_a_stopped_reply_is_saved_as_far_as_it_arrived(talk: Talk, memory: Memory) -> None:
@@ -204,14 +204,14 @@ def test_a_stopped_reply_is_saved_as_far_as_it_arrived(talk: Talk, memory: Memor
 def test_an_unfinished_reply_is_saved_when_the_next_line_is_said(talk: Talk, memory: Memory) -> None:
     chat = talk("one two three", "Aye.")
     next(chat.reply("Count."))
-    said(chat, "Never mind.")
+    get_reply_text(chat, "Never mind.")
     assert recorded(memory)[1:] == ["Nora: Count.", "Captain: one", "Nora: Never mind.", "Captain: Aye."]
 
 
 def test_the_users_line_is_saved_if_the_model_fails(talk: Talk, memory: Memory) -> None:
     chat = talk(LLMUnavailable("down"), "Here I am.")
     with pytest.raises(LLMUnavailable):
-        said(chat, "Are you there?")
+        get_reply_text(chat, "Are you there?")
     assert recorded(memory)[-1] == "Nora: Are you there?"
     assert chat.is_unanswered
     assert "".join(chat.answer()) == "Here I am."
@@ -221,14 +221,14 @@ def test_the_users_line_is_saved_if_the_model_fails(talk: Talk, memory: Memory) 
 def test_an_empty_reply_is_an_error_and_is_not_saved(talk: Talk, memory: Memory) -> None:
     chat = talk("", "Aye.")
     with pytest.raises(LLMUnavailable, match="empty reply"):
-        said(chat, "Hm?")
+        get_reply_text(chat, "Hm?")
     assert recorded(memory)[-1] == "Nora: Hm?"
     assert "".join(chat.regenerate()) == "Aye."
 
 
 def test_a_reply_is_cut_where_it_speaks_for_the_user(talk: Talk, memory: Memory) -> None:
     chat = talk("Captain: Aye, aye.\nNora: And then I jumped.\nCaptain: Splash!")
-    assert said(chat, "Tell me.") == "Aye, aye."
+    assert get_reply_text(chat, "Tell me.") == "Aye, aye."
     assert recorded(memory)[-1] == "Captain: Aye, aye."
 
 
@@ -240,23 +240,23 @@ def test_a_refusal_is_shown_and_not_recalled(talk: Talk, memory: Memory) -> None
     assert recorded(memory)[-1] == "Nora: Sing!"
     assert "language model" in recorded(memory, retracted=True)[-1]
     assert "".join(chat.regenerate()) == "Aye."
-    assert "language model" not in asked(chat)
+    assert "language model" not in last_prompt_text(chat)
 
 
 def test_a_regenerated_reply_has_the_same_parent(talk: Talk, memory: Memory) -> None:
     chat = talk("A storm comes.", "All is calm.")
-    said(chat, "How is the sea?")
+    get_reply_text(chat, "How is the sea?")
     first = chat.lines[-1]
     assert "".join(chat.regenerate()) == "All is calm."
     assert standing(chat)[-2:] == ["Nora: How is the sea?", "Captain: All is calm."]
     assert chat.lines[-1].parent == first.parent
-    assert "A storm comes." not in asked(chat)
+    assert "A storm comes." not in last_prompt_text(chat)
     assert "A storm comes." in recorded(memory, retracted=True)[-2]
 
 
 def test_the_old_reply_remains_if_regenerating_fails(talk: Talk) -> None:
     chat = talk("A storm comes.", LLMUnavailable("down"))
-    said(chat, "How is the sea?")
+    get_reply_text(chat, "How is the sea?")
     with pytest.raises(LLMUnavailable):
         list(chat.regenerate())
     assert standing(chat)[-1] == "Captain: A storm comes."
@@ -264,21 +264,21 @@ def test_the_old_reply_remains_if_regenerating_fails(talk: Talk) -> None:
 
 def test_an_edited_line_gets_a_new_reply_and_later_lines_are_discarded(talk: Talk, memory: Memory) -> None:
     chat = talk("Rome!", "Aye.", "Lisbon!")
-    said(chat, "We go to Rome.")
+    get_reply_text(chat, "We go to Rome.")
     seq = chat.lines[-2].seq
-    said(chat, "When?")
+    get_reply_text(chat, "When?")
     reply = chat.edit(seq, "We go to Lisbon.")
     assert reply is not None
     assert "".join(reply) == "Lisbon!"
     assert standing(chat)[1:] == ["Nora: We go to Lisbon.", "Captain: Lisbon!"]
-    assert "Rome" not in asked(chat)
+    assert "Rome" not in last_prompt_text(chat)
     assert not memory.context("We go to Rome.", gate=False, exclude=[line.seq for line in chat.lines]).text
     assert "Nora: We go to Rome." in recorded(memory, retracted=True)
 
 
 def test_editing_a_reply_asks_for_no_new_one(talk: Talk) -> None:
     chat = talk("She lives in Rome.")
-    said(chat, "Where does Mia live?")
+    get_reply_text(chat, "Where does Mia live?")
     assert chat.edit(chat.lines[-1].seq, "She lives in Lisbon.") is None
     assert standing(chat)[-1] == "Captain: She lives in Lisbon."
 
@@ -286,7 +286,7 @@ def test_editing_a_reply_asks_for_no_new_one(talk: Talk) -> None:
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_an_invalid_edit_changes_nothing(talk: Talk, text: str) -> None:
     chat = talk()
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     before = standing(chat)
     with pytest.raises(BadLine):
         chat.edit(chat.lines[-2].seq, text)
@@ -295,15 +295,15 @@ def test_an_invalid_edit_changes_nothing(talk: Talk, text: str) -> None:
 
 def test_a_missing_line_cannot_be_edited(talk: Talk) -> None:
     chat = talk()
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     with pytest.raises(NotFound, match="no line 99"):
         chat.edit(99, "Hi.")
 
 
 def test_undo_discards_the_last_line_and_its_reply(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two")
-    said(chat, "First.")
-    said(chat, "Second.")
+    get_reply_text(chat, "First.")
+    get_reply_text(chat, "Second.")
     assert [line.text for line in chat.undo()] == ["Second.", "two"]
     assert standing(chat)[1:] == ["Nora: First.", "Captain: one"]
     assert recorded(memory) == standing(chat)
@@ -313,22 +313,22 @@ def test_undo_discards_the_last_line_and_its_reply(talk: Talk, memory: Memory) -
 
 def test_a_branch_continues_from_an_earlier_line(talk: Talk) -> None:
     chat = talk("one", "two", "other")
-    said(chat, "First.")
+    get_reply_text(chat, "First.")
     at = chat.lines[-1].seq
-    said(chat, "Second.")
+    get_reply_text(chat, "Second.")
     chat.branch(at)
-    said(chat, "Instead.")
+    get_reply_text(chat, "Instead.")
     assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Instead.", "Captain: other"]
 
 
 def test_a_discarded_branch_can_be_restored(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "other")
-    said(chat, "First.")
+    get_reply_text(chat, "First.")
     at = chat.lines[-1].seq
-    said(chat, "Second.")
+    get_reply_text(chat, "Second.")
     left = chat.lines[-1].seq
     chat.branch(at)
-    said(chat, "Instead.")
+    get_reply_text(chat, "Instead.")
     chat.branch(left)
     assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Second.", "Captain: two"]
     assert recorded(memory) == standing(chat)
@@ -338,7 +338,7 @@ def test_a_discarded_branch_can_be_restored(talk: Talk, memory: Memory) -> None:
 
 def test_a_branch_from_an_unknown_line_changes_nothing(talk: Talk) -> None:
     chat = talk()
-    said(chat, "First.")
+    get_reply_text(chat, "First.")
     before = standing(chat)
     with pytest.raises(NotFound, match="no line 99"):
         chat.branch(99)
@@ -358,21 +358,21 @@ def test_answering_an_empty_conversation_is_rejected(talk: Talk) -> None:
 
 def test_a_conversation_is_resumed_within_the_hour(talk: Talk, clock: Clock) -> None:
     chat = talk("Aye.")
-    said(chat, "Remember the map.")
+    get_reply_text(chat, "Remember the map.")
     chat.close()
     clock.pass_by(minutes=20)
     again = talk("I do.")
     assert again.session == chat.session
     assert standing(again)[1:] == ["Nora: Remember the map.", "Captain: Aye."]
-    said(again, "Do you?")
-    assert "Nora: Remember the map." in asked(again)
+    get_reply_text(again, "Do you?")
+    assert "Nora: Remember the map." in last_prompt_text(again)
 
 
 def test_after_an_hour_a_new_conversation_begins_and_the_old_one_is_summarised(
     talk: Talk, clock: Clock, memory: Memory
 ) -> None:
     chat = talk("Aye.")
-    said(chat, "My sister Mia moved to Lisbon in May.")
+    get_reply_text(chat, "My sister Mia moved to Lisbon in May.")
     chat.close()
     clock.pass_by(hours=5)
     later = talk("Aye.")
@@ -386,7 +386,7 @@ def test_after_an_hour_a_new_conversation_begins_and_the_old_one_is_summarised(
 
 
 def test_a_named_session_is_resumed_at_any_age(talk: Talk, clock: Clock) -> None:
-    said(talk("Aye.", session="voyage"), "Ahoy.")
+    get_reply_text(talk("Aye.", session="voyage"), "Ahoy.")
     clock.pass_by(days=90)
     assert standing(talk(session="voyage"))[-1] == "Captain: Aye."
 
@@ -401,7 +401,7 @@ def test_an_unanswered_line_is_present_when_the_session_resumes(talk: Talk, memo
 
 def test_ending_changes_nothing_until_its_question_is_answered(talk: Talk, memory: Memory) -> None:
     chat = talk()
-    said(chat, "I work at the harbour.")
+    get_reply_text(chat, "I work at the harbour.")
     ending = chat.end()
     assert (ending.remembered, ending.question) == (None, QUESTION)
     assert standing(chat)[-1] == "Captain: Aye."
@@ -410,7 +410,7 @@ def test_ending_changes_nothing_until_its_question_is_answered(talk: Talk, memor
 
 def test_a_remembered_conversation_is_summarised(talk: Talk, memory: Memory) -> None:
     chat = talk()
-    said(chat, "I work at the harbour.")
+    get_reply_text(chat, "I work at the harbour.")
     session = chat.session
     ending = chat.end(remember=True)
     chat.wait(120)
@@ -423,7 +423,7 @@ def test_a_remembered_conversation_is_summarised(talk: Talk, memory: Memory) -> 
 
 def test_a_forgotten_conversation_leaves_no_byte_on_disk(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk(*["Noted, a purple elephant, as you say, and I will think of it every day that we are at sea."] * 3)
-    said(chat, "I love a purple elephant.")
+    get_reply_text(chat, "I love a purple elephant.")
     ending = chat.end(remember=False)
     assert ending.receipt is not None
     assert ending.receipt.lines == 3
@@ -440,7 +440,7 @@ def test_ending_an_empty_conversation_does_nothing(talk: Talk, memory: Memory) -
 
 
 def test_incognito_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
-    said(chat := talk("Aye."), "Hello.")
+    get_reply_text(chat := talk("Aye."), "Hello.")
     chat.close()
     clock.pass_by(days=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -449,9 +449,9 @@ def test_incognito_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> N
         "Aye.",
         incognito=True,
     )
-    said(private, "There is gold in the cave.")
-    said(private, "Much gold.")
-    assert "There is gold in the cave." in asked(private)
+    get_reply_text(private, "There is gold in the cave.")
+    get_reply_text(private, "Much gold.")
+    assert "There is gold in the cave." in last_prompt_text(private)
     assert private.end(remember=True).remembered is False
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {path for path in after if after[path] != before.get(path)} == set()
@@ -459,20 +459,20 @@ def test_incognito_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> N
 
 def test_lines_said_incognito_are_discarded_afterwards(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "three")
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     chat.incognito = True
-    said(chat, "A secret.")
+    get_reply_text(chat, "A secret.")
     assert standing(chat)[-1] == "Captain: two"
     chat.incognito = False
-    said(chat, "Back again.")
-    assert "A secret" not in asked(chat)
+    get_reply_text(chat, "Back again.")
+    assert "A secret" not in last_prompt_text(chat)
     assert recorded(memory)[1:] == ["Nora: Hello.", "Captain: one", "Nora: Back again.", "Captain: three"]
 
 
 def test_incognito_lines_can_be_edited_and_undone(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "three", "four", character=Character("Captain", person="Nora"), incognito=True)
-    said(chat, "First.")
-    said(chat, "Second.")
+    get_reply_text(chat, "First.")
+    get_reply_text(chat, "Second.")
     chat.undo()
     list(chat.edit(chat.lines[0].seq, "Other.") or ())
     "".join(chat.regenerate())
@@ -482,9 +482,9 @@ def test_incognito_lines_can_be_edited_and_undone(talk: Talk, memory: Memory) ->
 
 def test_ending_incognito_preserves_stored_lines(talk: Talk, memory: Memory) -> None:
     chat = talk()
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     chat.incognito = True
-    said(chat, "A secret.")
+    get_reply_text(chat, "A secret.")
     assert chat.end(remember=True).remembered
     assert "Nora: Hello." in recorded(memory)
 
@@ -494,7 +494,9 @@ def test_ending_incognito_preserves_stored_lines(talk: Talk, memory: Memory) -> 
 
 def long_talk(chat: Chat, turns: int, first: int = 0) -> None:
     for turn in range(first, first + turns):
-        said(chat, f"On day {turn} my sister Mia sailed to island number {turn} with her yellow boat and two dogs.")
+        get_reply_text(
+            chat, f"On day {turn} my sister Mia sailed to island number {turn} with her yellow boat and two dogs."
+        )
         chat.wait(120)
 
 
@@ -506,9 +508,9 @@ def test_lines_that_leave_the_window_are_noted_and_older_notes_remain_units(talk
     assert [unit.valid_to is None for unit in notes] == [False] * (len(notes) - 1) + [True]
     assert chat.notes == notes[-1].text
     assert "sailed to island" in chat.notes
-    assert chat.notes.split("\n")[0] in asked(chat)
+    assert chat.notes.split("\n")[0] in last_prompt_text(chat)
     window = [line for line in chat.lines if line.seq > notes[-1].last_seq]
-    assert f"{window[0].speaker}: {window[0].text}" in asked(chat)
+    assert f"{window[0].speaker}: {window[0].text}" in last_prompt_text(chat)
     assert chat.last_reply is not None
     assert chat.last_reply.prompt is not None
     assert chat.last_reply.prompt.cut == ()
@@ -519,7 +521,7 @@ def test_the_window_is_cut_in_blocks_so_that_the_prefix_is_stable(talk: Talk) ->
     shares = []
     for turn in range(60):
         before = chat.last_reply.prompt if chat.last_reply else None
-        said(chat, f"On day {turn} we sailed to island number {turn} with her yellow boat and two dogs.")
+        get_reply_text(chat, f"On day {turn} we sailed to island number {turn} with her yellow boat and two dogs.")
         chat.wait(120)
         assert chat.last_reply is not None
         if before is not None and chat.last_reply.prompt is not None:
@@ -530,23 +532,23 @@ def test_the_window_is_cut_in_blocks_so_that_the_prefix_is_stable(talk: Talk) ->
 
 def test_forgetting_a_line_removes_the_notes_on_it(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
-    said(chat, "My brother Zebulon keeps a purple elephant in his yellow garden.")
+    get_reply_text(chat, "My brother Zebulon keeps a purple elephant in his yellow garden.")
     long_talk(chat, 30)
     assert memory.units("note")
     (seq,) = (line.seq for line in memory.lines() if "Zebulon" in line.text)
     chat.forget(seq)
     assert not any("Zebulon" in unit.text for unit in memory.units())
     long_talk(chat, 20, first=30)
-    assert "Zebulon" not in asked(chat)
+    assert "Zebulon" not in last_prompt_text(chat)
     assert not any(b"Zebulon" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_a_line_forgotten_by_another_process_leaves_the_window_at_once(talk: Talk, memory: Memory) -> None:
     chat = talk()
-    said(chat, "My PIN is in the drawer.")
+    get_reply_text(chat, "My PIN is in the drawer.")
     memory.forget(seq=chat.lines[-2].seq)
-    said(chat, "What did I say?")
-    assert "drawer" not in asked(chat)
+    get_reply_text(chat, "What did I say?")
+    assert "drawer" not in last_prompt_text(chat)
 
 
 def test_a_reply_that_repeats_a_memory_is_saved_but_not_recalled_for_it(talk: Talk, memory: Memory) -> None:
@@ -569,7 +571,7 @@ def test_the_job_of_a_failing_scribe_stays_queued_and_is_counted(memory: Memory,
 
     broken = LLMScribe(ScriptedLLM([LLMUnavailable("down")] * 9))
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."] * 9), scribe=broken, clock=clock) as chat:
-        said(chat, "I work at the harbour.")
+        get_reply_text(chat, "I work at the harbour.")
         chat.end(remember=True)
         assert chat.wait(120)
     assert memory.stats().queued == 2
@@ -587,9 +589,9 @@ def test_the_job_of_a_failing_scribe_stays_queued_and_is_counted(memory: Memory,
 def test_the_bank_saves_its_character_and_edits_of_it(talk: Talk, memory: Memory) -> None:
     chat = talk()
     chat.edit_character(location="the crow's nest", person="Nora the Brave")
-    said(chat, "Hello.")
-    assert "at: the crow's nest" in asked(chat)
-    assert asked(chat).endswith("Nora the Brave: Hello.")
+    get_reply_text(chat, "Hello.")
+    assert "at: the crow's nest" in last_prompt_text(chat)
+    assert last_prompt_text(chat).endswith("Nora the Brave: Hello.")
     again = talk(character=None)
     assert again.character.location == "the crow's nest"
     assert again.character.name == "Captain"
@@ -609,13 +611,13 @@ def test_the_first_long_reply_becomes_the_style_sample(talk: Talk, clock: Clock)
         "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
     )
     chat = talk("Aye.", long, *["Aye, aye."] * 9)
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     assert chat.sample == ""
-    said(chat, "How is it?")
+    get_reply_text(chat, "How is it?")
     assert chat.sample == long
     clock.pass_by(days=2)
     later = talk("Aye.")
-    said(later, "Hello again.")
+    get_reply_text(later, "Hello again.")
     assert long in prompts(later)[-1][0].content
     later.edit_character(sample="Short and dry.")
     assert later.sample == "Short and dry."
@@ -626,11 +628,11 @@ def test_a_forgotten_sample_is_no_longer_used(talk: Talk, memory: Memory) -> Non
         "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
     )
     chat = talk(long, "Aye.")
-    said(chat, "How is it?")
+    get_reply_text(chat, "How is it?")
     chat.forget(chat.lines[-1].seq)
     assert chat.sample == ""
-    said(chat, "And now?")
-    assert "creaking" not in asked(chat)
+    get_reply_text(chat, "And now?")
+    assert "creaking" not in last_prompt_text(chat)
 
 
 # -------------------------------------------------------------------- proactively
@@ -638,7 +640,7 @@ def test_a_forgotten_sample_is_no_longer_used(talk: Talk, memory: Memory) -> Non
 
 def test_an_announced_event_is_offered_once_in_the_next_conversation(talk: Talk, clock: Clock) -> None:
     chat = talk()
-    said(chat, "My job interview is tomorrow.")
+    get_reply_text(chat, "My job interview is tomorrow.")
     chat.close()
     clock.pass_by(days=2)
     later = talk()
@@ -647,7 +649,7 @@ def test_an_announced_event_is_offered_once_in_the_next_conversation(talk: Talk,
     assert "".join(reply)
     assert "My job interview is tomorrow." in reply.offer
     assert "yesterday" in reply.offer
-    assert reply.offer in asked(later)
+    assert reply.offer in last_prompt_text(later)
     again = later.reply("Well.")
     assert "".join(again)
     assert again.offer == ""
@@ -661,10 +663,10 @@ def test_an_announced_event_is_offered_once_in_the_next_conversation(talk: Talk,
 def test_without_a_model_a_reply_shows_memories_and_is_not_saved(memory: Memory, clock: Clock) -> None:
     memory.observe("My sister Mia moved to Lisbon.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
     with Chat(memory, CAPTAIN, None, clock=clock) as chat:
-        first = said(chat, "My sister Mia moved to Lisbon, did she not?")
+        first = get_reply_text(chat, "My sister Mia moved to Lisbon, did she not?")
         assert first.startswith(LABEL)
         assert "Nora: My sister Mia moved to Lisbon." in first
-        assert said(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
+        assert get_reply_text(chat, "zzz qqq xxx").startswith(f"{LABEL} I remember nothing that bears on this")
         session = chat.end(remember=True).session
         chat.wait(120)
     assert [line.speaker for line in memory.lines()] == ["Nora"] * 3
@@ -674,15 +676,15 @@ def test_without_a_model_a_reply_shows_memories_and_is_not_saved(memory: Memory,
 def test_a_chat_opens_by_name_with_the_configuration(tmp_path: Path) -> None:
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder()) as chat:
         assert chat.llm is None
-        assert said(chat, "Hello.").startswith(LABEL)
+        assert get_reply_text(chat, "Hello.").startswith(LABEL)
     with Chat.open("nora", store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."])) as chat:
-        assert said(chat, "Hello again.") == "Aye."
+        assert get_reply_text(chat, "Hello again.") == "Aye."
 
 
 def test_no_missing_vectors_are_reported_if_all_lines_are_in_the_prompt(
     talk: Talk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said(talk(), "Hello.")
+    get_reply_text(talk(), "Hello.")
     assert "has no vectors" not in caplog.text
 
 
@@ -701,7 +703,7 @@ def test_memories_shown_without_a_model_are_not_filtered(memory: Memory, clock: 
         "In HTML, </s> ends what <s> began.", speaker="user", said_at=NOON - timedelta(days=9), session="old"
     )
     with Chat(memory, None, None, clock=clock) as chat:
-        assert "user: In HTML, </s> ends what <s> began." in said(chat, "What ends what <s> began in HTML?")
+        assert "user: In HTML, </s> ends what <s> began." in get_reply_text(chat, "What ends what <s> began in HTML?")
 
 
 def test_a_closed_conversation_rejects_every_call(talk: Talk, memory: Memory) -> None:
@@ -716,7 +718,7 @@ def test_a_closed_conversation_rejects_every_call(talk: Talk, memory: Memory) ->
 def test_notes_include_facts_that_were_recalled_from_the_noted_lines(memory: Memory, clock: Clock) -> None:
     with Chat(memory, CAPTAIN, None, clock=clock) as chat:
         for text in ("My sister Mia moved to Lisbon.", "My sister Mia has two dogs.", "Where did my sister Mia move?"):
-            said(chat, text)
+            get_reply_text(chat, text)
         chat.end(remember=True)
         chat.wait(120)
     assert "Mia moved to Lisbon" in memory.units("note", only_current=True)[0].text
@@ -724,8 +726,8 @@ def test_notes_include_facts_that_were_recalled_from_the_noted_lines(memory: Mem
 
 def test_a_summary_is_rewritten_after_one_of_its_lines_is_forgotten(talk: Talk, memory: Memory) -> None:
     chat = talk()
-    said(chat, "My sister Mia moved to Lisbon.")
-    said(chat, "My brother Zebulon keeps two purple elephants.")
+    get_reply_text(chat, "My sister Mia moved to Lisbon.")
+    get_reply_text(chat, "My brother Zebulon keeps two purple elephants.")
     chat.end(remember=True)
     chat.wait(120)
     memory.forget(seq=next(line.seq for line in memory.lines() if "Zebulon" in line.text))
@@ -740,45 +742,47 @@ def test_a_summary_is_rewritten_after_one_of_its_lines_is_forgotten(talk: Talk, 
 # ------------------------------------------------------------------- special cases
 
 
-LONG = "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+LONG_REPLY = (
+    "Arr, the wind be howling and the mast be creaking, so hold fast to the rope and keep thy hat on, lass, I say."
+)
 
 
 def test_a_reply_to_be_replaced_is_neither_recalled_nor_used_as_a_sample(talk: Talk, memory: Memory) -> None:
-    chat = talk(LONG, "Aye.", character=Character("Captain", person="Nora"))
-    said(chat, "Is the wind howling and the mast creaking?")
-    assert chat.sample == LONG
+    chat = talk(LONG_REPLY, "Aye.", character=Character("Captain", person="Nora"))
+    get_reply_text(chat, "Is the wind howling and the mast creaking?")
+    assert chat.sample == LONG_REPLY
     "".join(chat.regenerate())
-    assert "howling and the mast be" not in asked(chat)
+    assert "howling and the mast be" not in last_prompt_text(chat)
     assert chat.sample == ""
 
 
 def test_a_discarded_sample_is_replaced_by_the_next_long_reply(talk: Talk) -> None:
-    chat = talk(LONG, LONG.replace("lass", "Nora"))
-    said(chat, "Hello.")
+    chat = talk(LONG_REPLY, LONG_REPLY.replace("lass", "Nora"))
+    get_reply_text(chat, "Hello.")
     chat.undo()
     assert chat.sample == ""
-    said(chat, "Hello again.")
+    get_reply_text(chat, "Hello again.")
     assert "Nora" in chat.sample
 
 
 def test_a_reply_that_is_too_long_is_no_sample(talk: Talk) -> None:
-    chat = talk("Arr! " * 3000, LONG)
-    said(chat, "Hello.")
+    chat = talk("Arr! " * 3000, LONG_REPLY)
+    get_reply_text(chat, "Hello.")
     assert chat.sample == ""
-    said(chat, "And?")
-    assert chat.sample == LONG
+    get_reply_text(chat, "And?")
+    assert chat.sample == LONG_REPLY
 
 
 def test_a_reply_in_a_script_without_spaces_can_be_a_sample(talk: Talk) -> None:
     text = "今天的风很大，桅杆吱吱作响，所以抓紧绳子，把帽子戴好，我的朋友，我们要出海了，一起去看看那座岛吧。"
     chat = talk(text)
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     assert chat.sample == text
 
 
 def test_a_renamed_character_keeps_its_lines(talk: Talk) -> None:
     chat = talk("Aye.", "Other.", character=Character("Captain", person="Nora"))
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     chat.edit_character(name="Admiral", person="Nora the Brave")
     assert not chat.is_unanswered
     "".join(chat.regenerate())
@@ -788,9 +792,9 @@ def test_a_renamed_character_keeps_its_lines(talk: Talk) -> None:
 
 def test_a_renamed_characters_lines_keep_their_role_in_the_prompt(talk: Talk) -> None:
     chat = talk("Aye.", "Yes.", character=Character("Captain", person="Nora"))
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     chat.edit_character(name="Admiral")
-    said(chat, "Still there?")
+    get_reply_text(chat, "Still there?")
     assert [message.role for message in prompts(chat)[-1]] == ["system", "user", "assistant", "user"]
 
 
@@ -808,7 +812,7 @@ def test_a_description_too_long_for_the_model_is_rejected_before_anything_is_sav
         chat.reply("Hello.")
     assert recorded(memory, retracted=True) == []
     chat.edit_character(description="A sailor.")
-    assert said(chat, "Hello.") == "Aye."
+    assert get_reply_text(chat, "Hello.") == "Aye."
     chat.edit_character(description="sea " * 20_000)
     before = standing(chat)
     with pytest.raises(BadQuery, match="shorten them"):
@@ -819,13 +823,13 @@ def test_a_description_too_long_for_the_model_is_rejected_before_anything_is_sav
 def test_a_line_longer_than_the_context_is_shortened_only_in_the_prompt(talk: Talk, memory: Memory) -> None:
     chat = talk("Aye.", "Aye.", context=2400)
     text = "whale " * 50_000 + "That is all."
-    said(chat, text)
-    assert asked(chat).endswith("That is all.")
+    get_reply_text(chat, text)
+    assert last_prompt_text(chat).endswith("That is all.")
     assert chat.last_reply is not None
     assert chat.last_reply.prompt is not None
     assert chat.last_reply.prompt.tokens <= 2400 - 512
     assert text in [line.text for line in memory.lines()]
-    said(chat, "And now?")
+    get_reply_text(chat, "And now?")
     assert chat.last_reply.prompt.tokens <= 2400 - 512
 
 
@@ -838,9 +842,9 @@ def test_a_rejected_line_saves_no_greeting(talk: Talk, memory: Memory) -> None:
 
 def test_asking_whether_to_remember_preserves_incognito_lines(talk: Talk) -> None:
     chat = talk()
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     chat.incognito = True
-    said(chat, "A secret.")
+    get_reply_text(chat, "A secret.")
     before = standing(chat)
     assert chat.end().remembered is None
     assert standing(chat) == before
@@ -849,23 +853,23 @@ def test_asking_whether_to_remember_preserves_incognito_lines(talk: Talk) -> Non
 
 def test_changes_made_incognito_are_temporary(talk: Talk, memory: Memory) -> None:
     chat = talk("one", "two", "three", "four")
-    said(chat, "First.")
-    said(chat, "Second.")
+    get_reply_text(chat, "First.")
+    get_reply_text(chat, "Second.")
     before = standing(chat)
     chat.incognito = True
     "".join(chat.regenerate())
     chat.undo()
     list(chat.edit(chat.lines[1].seq, "Other.") or ())
     assert standing(chat) == ["Captain: Ahoy, Nora!", "Nora: Other.", "Captain: four"]
-    assert "Second" not in asked(chat)
+    assert "Second" not in last_prompt_text(chat)
     chat.incognito = False
     assert standing(chat) == recorded(memory) == before
 
 
 def test_ending_begins_a_new_conversation_even_if_an_older_one_is_open(talk: Talk) -> None:
-    said(talk("Aye.", session="older"), "Hello.")
+    get_reply_text(talk("Aye.", session="older"), "Hello.")
     chat = talk("Aye.", session="newer")
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     chat.end(remember=False)
     assert chat.session not in ("older", "newer")
     assert chat.lines == []
@@ -873,7 +877,7 @@ def test_ending_begins_a_new_conversation_even_if_an_older_one_is_open(talk: Tal
 
 def test_discarded_lines_are_forgotten_with_their_conversation(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk(character=Character("Captain", person="Nora"))
-    said(chat, "I love a purple elephant.")
+    get_reply_text(chat, "I love a purple elephant.")
     chat.undo()
     assert chat.end().remembered is False  # no line is left to ask about, and nothing is forgotten unasked
     assert len(recorded(memory, retracted=True)) == 2
@@ -884,7 +888,7 @@ def test_discarded_lines_are_forgotten_with_their_conversation(talk: Talk, memor
 
 def test_forgetting_a_restored_line_removes_all_its_copies(talk: Talk, memory: Memory, tmp_path: Path) -> None:
     chat = talk("one", "two")
-    said(chat, "I love a purple elephant.")
+    get_reply_text(chat, "I love a purple elephant.")
     seq = chat.lines[-1].seq
     chat.branch(1)
     chat.branch(seq)
@@ -898,15 +902,15 @@ def test_a_session_dated_in_the_future_is_not_resumed(talk: Talk, memory: Memory
     memory.observe("Hello from tomorrow.", session="wrong", said_at=NOON + timedelta(days=400))
     chat = talk("Aye.")
     assert chat.session != "wrong"
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     assert talk().session == chat.session
 
 
 def test_a_small_step_back_of_the_clock_keeps_the_session(talk: Talk, clock: Clock) -> None:
     chat = talk("Aye.", "Aye.")
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     clock.pass_by(minutes=-20)
-    said(chat, "Again.")
+    get_reply_text(chat, "Again.")
     assert [text.split(": ")[1] for text in standing(talk())][1:] == ["Hello.", "Aye.", "Again.", "Aye."]
 
 
@@ -917,23 +921,23 @@ def test_a_clock_without_an_offset_is_rejected(memory: Memory) -> None:
 
 def test_each_of_two_alternating_sessions_has_its_own_lines_in_the_prompt(talk: Talk) -> None:
     one = talk("Aye.", session="one")
-    said(one, "The map is in the drawer.")
+    get_reply_text(one, "The map is in the drawer.")
     other = talk("Aye.", session="other")
-    said(other, "My sister Mia moved to Lisbon.")
+    get_reply_text(other, "My sister Mia moved to Lisbon.")
     other.end(remember=True)
     assert other.wait(120)
     assert "Lisbon" in other.notes
     again = talk("Aye.", session="one")
-    said(again, "Well?")
-    assert "Nora: The map is in the drawer." in asked(again)
+    get_reply_text(again, "Well?")
+    assert "Nora: The map is in the drawer." in last_prompt_text(again)
 
 
 def test_a_session_continued_after_its_end_is_summarised_again(talk: Talk, clock: Clock, memory: Memory) -> None:
     chat = talk(session="voyage")
-    said(chat, "My sister Mia moved to Lisbon.")
+    get_reply_text(chat, "My sister Mia moved to Lisbon.")
     chat.end(remember=True)
     assert chat.wait(120)
-    said(talk(session="voyage"), "My brother Tom works in Oslo.")
+    get_reply_text(talk(session="voyage"), "My brother Tom works in Oslo.")
     clock.pass_by(hours=3)
     assert talk().wait(120)
     (current,) = memory.units("summary", only_current=True)
@@ -942,11 +946,11 @@ def test_a_session_continued_after_its_end_is_summarised_again(talk: Talk, clock
 
 
 def test_an_offer_is_repeated_if_its_reply_failed_or_was_discarded(talk: Talk, clock: Clock) -> None:
-    said(talk(), "My job interview is tomorrow.")
+    get_reply_text(talk(), "My job interview is tomorrow.")
     clock.pass_by(days=2)
     chat = talk(LLMUnavailable("down"), "How was it?", "Tell me of it!", "Well?", "So?")
     with pytest.raises(LLMUnavailable):
-        said(chat, "Good morning.")
+        get_reply_text(chat, "Good morning.")
     for again in (chat.answer, chat.regenerate):
         reply = again()
         assert "".join(reply)
@@ -961,7 +965,7 @@ def test_an_offer_is_repeated_if_its_reply_failed_or_was_discarded(talk: Talk, c
 
 
 def test_offers_are_limited_across_chats_opened_for_each_turn(talk: Talk, clock: Clock, memory: Memory) -> None:
-    said(talk(), "My job interview is tomorrow.")
+    get_reply_text(talk(), "My job interview is tomorrow.")
     clock.pass_by(days=2)
     offers = []
     for text in ("Good morning.", "My job interview is tomorrow, I said.", "Well.", "So."):
@@ -974,7 +978,7 @@ def test_offers_are_limited_across_chats_opened_for_each_turn(talk: Talk, clock:
 
 def test_opening_and_closing_a_chat_writes_nothing(talk: Talk, clock: Clock, tmp_path: Path) -> None:
     chat = talk("Aye.")
-    said(chat, "Hello.")
+    get_reply_text(chat, "Hello.")
     chat.close()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     idle = talk()
@@ -987,7 +991,7 @@ def test_opening_and_closing_a_chat_writes_nothing(talk: Talk, clock: Clock, tmp
 def test_a_reply_that_quotes_the_window_is_no_echo(talk: Talk, memory: Memory) -> None:
     text = "My sister Mia moved to Lisbon with her two dogs in May."
     chat = talk(f"You said: {text}")
-    said(chat, text)
+    get_reply_text(chat, text)
     assert META_ECHO not in list(memory.lines())[-1].metadata
 
 
@@ -995,7 +999,7 @@ def test_an_edited_reply_is_checked_for_echoes_again(talk: Talk, memory: Memory)
     told = "My sister Mia moved to Lisbon with her two dogs in May."
     memory.observe(told, speaker="Nora", said_at=NOON - timedelta(days=200), session="old")
     chat = talk("Aye.", character=Character("Captain", person="Nora"))
-    said(chat, "My sister Mia moved to Lisbon with her dogs, did she not?")
+    get_reply_text(chat, "My sister Mia moved to Lisbon with her dogs, did she not?")
     chat.edit(chat.lines[-1].seq, f"Well, Nora, {told}")
     line = list(memory.lines())[-1]
     assert "Mia" not in remove_quotes(line.text, line.metadata)
@@ -1003,9 +1007,9 @@ def test_an_edited_reply_is_checked_for_echoes_again(talk: Talk, memory: Memory)
 
 def test_two_chats_in_one_session_share_the_conversation(talk: Talk) -> None:
     one, other = talk("Aye one."), None
-    said(one, "First.")
+    get_reply_text(one, "First.")
     other = talk("Aye two.")
-    said(other, "Second.")
+    get_reply_text(other, "Second.")
     one.llm.prompts.clear()  # type: ignore[union-attr]
     reply = one.add_line("Third.", "Nora")
     assert reply.parent == other.lines[-1].seq
@@ -1015,7 +1019,7 @@ def test_two_chats_in_one_session_share_the_conversation(talk: Talk) -> None:
 def test_a_reply_is_saved_if_queueing_its_notes_fails(
     talk: Talk, memory: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    chat = talk(LONG, "Aye.")
+    chat = talk(LONG_REPLY, "Aye.")
 
     def full(*_: object) -> None:
         raise StoreUnavailable("no room")
@@ -1023,16 +1027,16 @@ def test_a_reply_is_saved_if_queueing_its_notes_fails(
     with monkeypatch.context() as full_disk:
         full_disk.setattr(memory, "set_setting", full)
         reply = chat.reply("Hello.")
-        assert "".join(reply) == LONG
+        assert "".join(reply) == LONG_REPLY
     assert reply.line is not None
     assert "a reply is saved, and its notes are postponed" in caplog.text
-    said(chat, "Again.")
+    get_reply_text(chat, "Again.")
 
 
 def test_a_chat_begun_without_a_model_continues_with_one(memory: Memory, clock: Clock, talk: Talk) -> None:
     with Chat(memory, CAPTAIN, None, clock=clock) as silent:
-        said(silent, "My sister Mia moved to Lisbon.")
-        said(silent, "She has two dogs.")
+        get_reply_text(silent, "My sister Mia moved to Lisbon.")
+        get_reply_text(silent, "She has two dogs.")
     chat = talk("Aye.")
     assert chat.is_unanswered
     assert "".join(chat.answer()) == "Aye."
@@ -1044,7 +1048,7 @@ def test_an_imported_session_with_odd_metadata_and_roles_can_be_continued(talk: 
     for role in ("user", "assistant", "system", "tool"):
         memory.observe(f"I am the {role}.", role=role, session="odd", metadata=odd)  # type: ignore[arg-type]
     chat = talk("Aye.", "Aye.", session="odd")
-    said(chat, "Well?")
+    get_reply_text(chat, "Well?")
     roles = [message.role for message in prompts(chat)[-1]]
     assert roles == ["system", "user", "assistant", "user"]
     "".join(chat.regenerate())
@@ -1059,11 +1063,11 @@ def test_the_cost_of_a_turn_does_not_grow_with_the_conversation(talk: Talk, memo
     ]
     memory.observe_many(lines)
     chat = talk("Aye.", "Aye.", session="long", context=2600)
-    said(chat, "Well?")
+    get_reply_text(chat, "Well?")
     assert chat.wait(120)
     assert len(prompts(chat)[-1]) < 200
-    assert "line 2990" in asked(chat)
-    assert "line 12" not in asked(chat).split()
+    assert "line 2990" in last_prompt_text(chat)
+    assert "line 12" not in last_prompt_text(chat).split()
     assert [line.text for line in chat.undo()] == ["Well?", "Aye."]
     assert len(chat.branch(chat.lines[9].seq)) == 2990
     assert len(chat.lines) == 10
@@ -1086,7 +1090,7 @@ def test_removed_notes_are_rewritten_from_the_lines_that_left_the_window(talk: T
 def test_a_bank_set_to_always_asks_no_question(talk: Talk, memory: Memory) -> None:
     memory.set_setting("remember", "always")
     chat = talk()
-    said(chat, "I moved to Lisbon with my sister.")
+    get_reply_text(chat, "I moved to Lisbon with my sister.")
     assert chat.end().remembered
     assert chat.wait(120)
     assert [unit.kind for unit in memory.units("summary")] == ["summary"]
@@ -1095,7 +1099,7 @@ def test_a_bank_set_to_always_asks_no_question(talk: Talk, memory: Memory) -> No
 def test_an_explicit_no_overrides_the_setting_always(talk: Talk, memory: Memory) -> None:
     memory.set_setting("remember", "always")
     chat = talk()
-    said(chat, "I moved to Lisbon with my sister.")
+    get_reply_text(chat, "I moved to Lisbon with my sister.")
     assert chat.end(remember=False).remembered is False
     assert recorded(memory, retracted=True) == []
 
@@ -1103,7 +1107,7 @@ def test_an_explicit_no_overrides_the_setting_always(talk: Talk, memory: Memory)
 def test_the_setting_ask_equals_no_setting(talk: Talk, memory: Memory) -> None:
     memory.set_setting("remember", "ask")
     chat = talk()
-    said(chat, "I moved to Lisbon.")
+    get_reply_text(chat, "I moved to Lisbon.")
     assert (chat.end().remembered, chat.end().question) == (None, QUESTION)
     assert "Nora: I moved to Lisbon." in recorded(memory)
 
@@ -1113,7 +1117,7 @@ def test_every_conversation_of_a_bank_set_to_never_is_incognito(talk: Talk, memo
     chat = talk()
     for _ in range(2):  # also for the conversation that `end` begins
         assert chat.incognito
-        said(chat, "I moved to Lisbon.")
+        get_reply_text(chat, "I moved to Lisbon.")
         with pytest.raises(BadQuery, match="'alice' is set to remember never; set it to ask or always first"):
             chat.incognito = False
         assert len(chat.lines) == 3
@@ -1122,15 +1126,15 @@ def test_every_conversation_of_a_bank_set_to_never_is_incognito(talk: Talk, memo
     assert (recorded(memory, retracted=True), memory.units(), memory.jobs()) == ([], [], [])
     memory.set_setting("remember", "ask")
     chat.incognito = False
-    said(chat, "I moved to Oslo.")
+    get_reply_text(chat, "I moved to Oslo.")
     assert "Nora: I moved to Oslo." in recorded(memory)
 
 
 def test_lines_stored_before_the_setting_never_are_asked_about(talk: Talk, memory: Memory) -> None:
-    said(talk(), "I moved to Lisbon.")
+    get_reply_text(talk(), "I moved to Lisbon.")
     memory.set_setting("remember", "never")
     chat = talk()
-    said(chat, "And to Oslo.")
+    get_reply_text(chat, "And to Oslo.")
     assert chat.end().question == QUESTION
     assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
     assert chat.end(remember=False).receipt
@@ -1138,9 +1142,9 @@ def test_lines_stored_before_the_setting_never_are_asked_about(talk: Talk, memor
 
 
 def test_setting_never_in_another_process_stops_saving_an_open_conversation(talk: Talk, memory: Memory) -> None:
-    said(chat := talk(), "I moved to Lisbon.")
+    get_reply_text(chat := talk(), "I moved to Lisbon.")
     memory.set_setting("remember", "never")
-    said(chat, "And to Oslo.")
+    get_reply_text(chat, "And to Oslo.")
     assert chat.incognito
     assert recorded(memory) == ["Captain: Ahoy, Nora!", "Nora: I moved to Lisbon.", "Captain: Aye."]
 
@@ -1157,9 +1161,9 @@ def test_lines_recalled_incognito_are_not_given_to_the_scribe(talk: Talk, memory
             return super().update_notes(old, recalled, leaving, limit)
 
     chat = talk(scribe=Listening())
-    said(chat, "I moved to Lisbon with my sister Mia.")
+    get_reply_text(chat, "I moved to Lisbon with my sister Mia.")
     chat.incognito = True
-    said(chat, "Where is the gold, in the cave behind the waterfall?")
+    get_reply_text(chat, "Where is the gold, in the cave behind the waterfall?")
     assert "gold lies in the cave" in chat.last_reply.context.text if chat.last_reply else False
     chat.incognito = False
     chat.end(remember=True)
@@ -1171,8 +1175,8 @@ def test_lines_recalled_incognito_are_not_given_to_the_scribe(talk: Talk, memory
 def test_a_window_of_zero_lines_is_empty(talk: Talk, memory: Memory) -> None:
     memory.recipe = Membot(window=0)
     chat = talk(character=Character("Captain", person="Nora"))
-    said(chat, "I moved to Lisbon.")
-    said(chat, "And to Oslo.")
+    get_reply_text(chat, "I moved to Lisbon.")
+    get_reply_text(chat, "And to Oslo.")
     assert chat.last_reply
     assert chat.last_reply.prompt
     assert len(chat.last_reply.prompt.messages) == 2  # the character and the newest line
@@ -1196,7 +1200,7 @@ def test_a_reply_recalls_lines_of_other_banks(memory: Memory, others: Memory, cl
     ours.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9), session="old")
     model = ScriptedLLM(["It was cancelled, Bob says.", "Yes."])
     with Chat(ours, CAPTAIN, model, clock=clock, scribe=ExtractiveScribe(), banks=["bob"]) as chat:
-        said(chat, "What became of the ferry to Capri?")
+        get_reply_text(chat, "What became of the ferry to Capri?")
         prompt = "\n".join(message.content for message in model.prompts[0])
         assert "[Said to Captain by others, in the bank bob]" in prompt
         assert "Bob: The ferry to Capri was cancelled." in prompt
@@ -1211,7 +1215,7 @@ def test_a_reply_recalls_lines_of_other_banks(memory: Memory, others: Memory, cl
 def test_a_reply_that_repeats_another_banks_line_is_an_echo(memory: Memory, others: Memory, clock: Clock) -> None:
     words = "The ferry to Capri was cancelled"
     with Chat(memory, CAPTAIN, ScriptedLLM([f"{words}."]), clock=clock, banks=["bob"]) as chat:
-        said(chat, f"Is it so that {words.lower()}?")
+        get_reply_text(chat, f"Is it so that {words.lower()}?")
         assert chat.lines[-1].metadata[META_ECHO]
 
 
@@ -1232,11 +1236,11 @@ def test_a_missing_bank_is_an_error_before_anything_is_said(memory: Memory, othe
         Chat(memory, CAPTAIN, banks=["bobb"])
     with Chat(memory, CAPTAIN, ScriptedLLM(["Aye."]), clock=clock, banks=["bob"]) as chat:
         others.store.forget("bob", "bank", None, NOON)
-        assert said(chat, "What became of the ferry?") == "Aye."
+        assert get_reply_text(chat, "What became of the ferry?") == "Aye."
     assert not others.store.exists("bob")
 
 
 def test_without_a_model_memories_of_other_banks_are_shown(memory: Memory, others: Memory, clock: Clock) -> None:
     with Chat(memory, CAPTAIN, clock=clock, banks=["bob"]) as chat:
-        said(chat, "Hello there, I am new.")
-        assert "[Bank bob]" in said(chat, "What became of the ferry to Capri?")
+        get_reply_text(chat, "Hello there, I am new.")
+        assert "[Bank bob]" in get_reply_text(chat, "What became of the ferry to Capri?")

@@ -33,7 +33,7 @@ def texts(talk: Conversation) -> list[str]:
     return [line.text for line in talk.lines]
 
 
-def kept(memory: Memory) -> list[str]:
+def stored_texts(memory: Memory) -> list[str]:
     return [line.text for line in memory.lines()]
 
 
@@ -41,7 +41,7 @@ def test_a_replacement_is_saved_and_the_replaced_lines_retracted_together(memory
     talk = opened(memory)
     add(talk, "one", "two", "three")
     line = talk.add(NewLine("other", "Nora", said_at=NOON), replacing=talk.lines[1:])
-    assert texts(talk) == kept(memory) == ["one", "other"]
+    assert texts(talk) == stored_texts(memory) == ["one", "other"]
     assert line.parent == talk.lines[0].seq
 
 
@@ -49,7 +49,7 @@ def test_a_refused_line_is_not_shown_and_replaces_nothing(memory: Memory) -> Non
     talk = opened(memory)
     add(talk, "one", "two")
     refused = talk.add(NewLine("never", "Captain", "assistant", NOON), refused=True, replacing=talk.lines[1:])
-    assert texts(talk) == kept(memory) == ["one", "two"]
+    assert texts(talk) == stored_texts(memory) == ["one", "two"]
     assert refused.parent == talk.lines[0].seq
     assert refused.retracted_at is not None
 
@@ -59,7 +59,7 @@ def test_an_invalid_edit_changes_nothing(memory: Memory) -> None:
     add(talk, "one", "two")
     with pytest.raises(BadLine):
         talk.edit(0, " ", NOON, {})
-    assert texts(talk) == kept(memory) == ["one", "two"]
+    assert texts(talk) == stored_texts(memory) == ["one", "two"]
 
 
 def test_lines_discarded_incognito_are_only_hidden(memory: Memory) -> None:
@@ -70,7 +70,7 @@ def test_lines_discarded_incognito_are_only_hidden(memory: Memory) -> None:
     talk.edit(1, "secret", NOON, {})
     assert texts(talk) == ["one", "secret"]
     assert talk.hidden_seqs == {2, 3}
-    assert kept(memory) == ["one", "two", "three"]
+    assert stored_texts(memory) == ["one", "two", "three"]
     talk.end_private()
     assert texts(talk) == ["one", "two", "three"]
     assert talk.hidden_seqs == set()
@@ -116,7 +116,7 @@ def test_a_branch_to_an_imported_line_restores_the_lines_before_it(memory: Memor
     talk.branch(3)
     assert texts(talk) == ["line 1", "line 2", "line 3"]
     talk.branch(5)
-    assert texts(talk) == kept(memory) == ["line 1", "line 2", "line 3", "line 4", "line 5"]
+    assert texts(talk) == stored_texts(memory) == ["line 1", "line 2", "line 3", "line 4", "line 5"]
 
 
 def test_a_branch_to_a_line_after_imported_ones_keeps_the_imported_lines(memory: Memory) -> None:
@@ -134,9 +134,9 @@ def test_a_branch_to_a_discarded_first_line_keeps_no_current_line(memory: Memory
     talk.truncate(0)
     add(talk, "other", "and so on")
     talk.branch(2)
-    assert texts(talk) == kept(memory) == ["one", "two"]
+    assert texts(talk) == stored_texts(memory) == ["one", "two"]
     talk.branch(3)
-    assert texts(talk) == kept(memory) == ["other"]
+    assert texts(talk) == stored_texts(memory) == ["other"]
 
 
 def test_a_line_whose_parent_was_forgotten_cannot_be_restored(memory: Memory) -> None:
@@ -146,7 +146,7 @@ def test_a_line_whose_parent_was_forgotten_cannot_be_restored(memory: Memory) ->
     memory.forget(seq=2)
     with pytest.raises(BadQuery, match="line 2, which led to it, is forgotten"):
         talk.branch(3)
-    assert texts(talk) == kept(memory) == ["one"]
+    assert texts(talk) == stored_texts(memory) == ["one"]
 
 
 def test_a_branch_to_a_line_of_another_session_is_rejected(memory: Memory) -> None:

@@ -32,7 +32,7 @@ def begun(memory: Memory, **options: str) -> Chat:
     return chat
 
 
-def said(chat: Chat, text: str) -> str:
+def get_reply_text(chat: Chat, text: str) -> str:
     return "".join(chat.reply(text))
 
 
@@ -52,7 +52,7 @@ def test_a_goodbye_is_saved_and_answered_with_the_question(asking: Memory) -> No
 
 def test_a_yes_is_not_saved_and_the_conversation_is_summarised(asking: Memory) -> None:
     with begun(asking) as chat:
-        said(chat, "bye")
+        get_reply_text(chat, "bye")
         reply = chat.reply("yes please")
         assert "".join(reply) == "I will remember it."
         assert reply.ending is not None
@@ -65,7 +65,7 @@ def test_a_yes_is_not_saved_and_the_conversation_is_summarised(asking: Memory) -
 
 def test_a_no_leaves_no_line_and_no_setting(asking: Memory) -> None:
     with begun(asking) as chat:
-        said(chat, "bye")
+        get_reply_text(chat, "bye")
         reply = chat.reply("No, thanks")
         assert "".join(reply) == "It is forgotten."
         assert reply.ending is not None
@@ -78,20 +78,20 @@ def test_a_no_leaves_no_line_and_no_setting(asking: Memory) -> None:
 @pytest.mark.parametrize("unclear", ["Not now", "Now", "Yes, but not my job"])
 def test_after_an_unclear_answer_the_question_is_asked_again(asking: Memory, unclear: str) -> None:
     with begun(asking) as chat:
-        said(chat, "bye")
+        get_reply_text(chat, "bye")
         before = texts(asking)
-        assert said(chat, unclear).endswith(QUESTION)
+        assert get_reply_text(chat, unclear).endswith(QUESTION)
         assert (texts(asking), chat.question) == (before, QUESTION)
 
 
 def test_a_new_subject_instead_of_an_answer_continues_the_conversation(asking: Memory) -> None:
     with begun(asking) as chat:
         session = chat.session
-        said(chat, "bye")
-        assert said(chat, "One more thing: she has a dog.") == "Aye."
+        get_reply_text(chat, "bye")
+        assert get_reply_text(chat, "One more thing: she has a dog.") == "Aye."
         assert (chat.session, chat.question) == (session, "")
-        assert said(chat, "yes") == "Aye."
-        assert said(chat, "Goodbye, Captain") == f"Goodbye! {QUESTION}"
+        assert get_reply_text(chat, "yes") == "Aye."
+        assert get_reply_text(chat, "Goodbye, Captain") == f"Goodbye! {QUESTION}"
 
 
 def test_the_question_is_still_pending_in_another_process(asking: Memory) -> None:
@@ -99,32 +99,32 @@ def test_the_question_is_still_pending_in_another_process(asking: Memory) -> Non
     with Chat(asking, NORA, ScriptedLLM([])) as again:
         assert again.question == QUESTION
         assert "".join(again.answer()) == f"Goodbye! {QUESTION}"
-        assert said(again, "no") == "It is forgotten."
+        assert get_reply_text(again, "no") == "It is forgotten."
     assert texts(asking) == []
 
 
 def test_a_remembered_conversation_continues_without_a_question(asking: Memory) -> None:
     with begun(asking, session="one") as chat:
-        said(chat, "bye")
-        said(chat, "yes")
+        get_reply_text(chat, "bye")
+        get_reply_text(chat, "yes")
         chat.wait(120)
     with Chat(asking, NORA, ScriptedLLM(["Aye."]), session="one") as again:
         assert again.question == ""
-        assert said(again, "yes") == "Aye."
+        assert get_reply_text(again, "yes") == "Aye."
 
 
 def test_a_goodbye_is_an_ordinary_line_if_the_recipe_needs_no_consent(memory: Memory) -> None:
     with begun(memory) as chat:
-        assert (said(chat, "Goodbye!"), said(chat, "no")) == ("Aye.", "Aye.")
+        assert (get_reply_text(chat, "Goodbye!"), get_reply_text(chat, "no")) == ("Aye.", "Aye.")
         memory.set_setting("remember", "ask")
-        assert said(chat, "Goodbye!").endswith(QUESTION)
+        assert get_reply_text(chat, "Goodbye!").endswith(QUESTION)
 
 
 def test_a_goodbye_incognito_or_in_an_empty_conversation_is_an_ordinary_line(asking: Memory) -> None:
     with Chat(asking, NORA, ScriptedLLM(["Aye."] * 4)) as chat:
-        assert said(chat, "bye") == "Aye."
+        assert get_reply_text(chat, "bye") == "Aye."
         chat.incognito = True
-        assert said(chat, "bye") == "Aye."
+        assert get_reply_text(chat, "bye") == "Aye."
 
 
 def test_a_goodbye_ends_the_conversation_if_the_setting_is_always(asking: Memory) -> None:
@@ -140,10 +140,10 @@ def test_a_goodbye_ends_the_conversation_if_the_setting_is_always(asking: Memory
 
 def test_the_question_is_closed_if_the_goodbye_is_undone_or_edited(asking: Memory) -> None:
     with begun(asking) as chat:
-        said(chat, "bye")
+        get_reply_text(chat, "bye")
         chat.undo()
         assert (chat.question, chat.is_unanswered) == ("", False)
-        said(chat, "bye")
+        get_reply_text(chat, "bye")
         reply = chat.edit(chat.lines[-1].seq, "By the way, she has a dog.")
         assert reply is not None
         assert ("".join(reply), chat.question) == ("Aye.", "")

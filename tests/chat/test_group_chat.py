@@ -51,7 +51,7 @@ def heard(chat: Chat) -> list[tuple[str, str]]:
     return [(line.speaker, line.text) for line in chat.memory.lines()]
 
 
-def said(scene: GroupChat, name: str) -> str:
+def get_reply_text(scene: GroupChat, name: str) -> str:
     return "".join(scene.reply(name))
 
 
@@ -64,7 +64,7 @@ def test_every_present_character_gets_every_line(make: Make) -> None:
     captain, cook = make("Captain", ["North."]), make("Cook", ["Soup."])
     scene = GroupChat([captain, cook])
     scene.say("Who has seen the map?")
-    assert (said(scene, "captain"), said(scene, "Cook")) == ("North.", "Soup.")
+    assert (get_reply_text(scene, "captain"), get_reply_text(scene, "Cook")) == ("North.", "Soup.")
     both = [("Ann", "Who has seen the map?"), ("Captain", "North."), ("Cook", "Soup.")]
     assert heard(captain) == heard(cook) == both
 
@@ -76,10 +76,10 @@ def test_a_character_gets_no_lines_of_its_absence_after_returning(make: Make, tm
     gone = scene.leave("cook")
     assert (gone, scene.names) == (cook, ("Captain",))
     scene.say("The treasure lies in the cellar. Where in it?")
-    said(scene, "Captain")
+    get_reply_text(scene, "Captain")
     scene.enter(cook)
     scene.say("We were talking of the weather.")
-    said(scene, "Cook")
+    get_reply_text(scene, "Cook")
     texts = [text for _, text in heard(cook)]
     assert texts == ["The ship sails on Monday.", "We were talking of the weather.", "Soup is ready."]
     assert cook.memory.recall("treasure in the cellar, herring barrels", 9)
@@ -103,10 +103,10 @@ def test_lines_of_other_characters_are_user_lines_with_their_names(make: Make) -
     captain, cook = make("Captain", ["North."]), make("Cook", ["Soup.", "Stew."])
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
-    said(scene, "Captain")
-    said(scene, "Cook")
+    get_reply_text(scene, "Captain")
+    get_reply_text(scene, "Cook")
     scene.say("And then?")
-    said(scene, "Cook")
+    get_reply_text(scene, "Cook")
     assert isinstance(cook.llm, ScriptedLLM)
     prompt = cook.llm.prompts[-1]
     assert roles(cook) == ["system", "user", "assistant", "user"]
@@ -119,7 +119,7 @@ def test_a_character_can_speak_twice_in_a_row(make: Make) -> None:
     captain, cook = make("Captain", ["North.", "And then west."]), make("Cook")
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
-    assert (said(scene, "Captain"), said(scene, "Captain")) == ("North.", "And then west.")
+    assert (get_reply_text(scene, "Captain"), get_reply_text(scene, "Captain")) == ("North.", "And then west.")
     assert isinstance(captain.llm, ScriptedLLM)
     assert roles(captain) == ["system", "user", "assistant", "user"]
     assert captain.llm.prompts[-1][2].content == "Captain: North."
@@ -134,7 +134,7 @@ def test_an_unfinished_reply_is_broadcast_as_far_as_it_arrived(make: Make, cut: 
     scene.say("What did you see?")
     if cut:
         with pytest.raises(LLMUnavailable, match="it went away"):
-            said(scene, "Captain")
+            get_reply_text(scene, "Captain")
     else:
         reply = scene.reply("Captain")
         assert [next(reply) for _ in range(3)] == ["I", " saw", " a"]
@@ -148,9 +148,9 @@ def test_a_failed_or_refused_reply_is_not_broadcast(make: Make) -> None:
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
     with pytest.raises(LLMUnavailable, match="it is down"):
-        said(scene, "Captain")
-    assert said(scene, "Captain") == no
-    assert said(scene, "Captain") == "North."
+        get_reply_text(scene, "Captain")
+    assert get_reply_text(scene, "Captain") == no
+    assert get_reply_text(scene, "Captain") == "North."
     assert heard(cook) == heard(captain) == [("Ann", "Where to?"), ("Captain", "North.")]
 
 
@@ -158,8 +158,8 @@ def test_a_reply_ends_where_it_speaks_for_another_character(make: Make) -> None:
     captain, cook = make("Captain", ["North.\nCook: I made soup.\nAnn: Lovely!"]), make("Cook")
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
-    said(scene, "Cook")
-    assert said(scene, "Captain") == "North."
+    get_reply_text(scene, "Cook")
+    assert get_reply_text(scene, "Captain") == "North."
     assert heard(cook)[-1] == ("Captain", "North.")
 
 
@@ -173,7 +173,7 @@ def test_incognito_lines_are_broadcast_and_not_written(make: Make, tmp_path: Pat
     captain, cook = make("Captain", ["North."], incognito=True), make("Cook", ["Soup."], incognito=True)
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
-    said(scene, "Captain")
+    get_reply_text(scene, "Captain")
     assert (heard(captain), heard(cook)) == ([], [])
     assert [line.text for line in cook.lines] == ["Where to?", "North."]
     assert all(b"Where to" not in path.read_bytes() for path in tmp_path.iterdir())
@@ -250,7 +250,7 @@ def test_without_a_name_the_character_silent_for_longest_is_addressed(make: Make
     order = []
     for _ in range(4):
         order.append(scene.find_addressee("And?"))
-        said(scene, order[-1])
+        get_reply_text(scene, order[-1])
     assert order == ["Al", "Bea", "Al", "Bea"]
     scene.enter(make("Cid"))
     scene.say("Well?")
@@ -286,7 +286,7 @@ def test_a_line_is_stored_in_the_other_banks_if_one_cannot_be_written(make: Make
     with pytest.raises(StoreUnavailable, match="the disk is full"):
         scene.say("Where to?")
     with pytest.raises(StoreUnavailable, match="the disk is full"):
-        said(scene, "Captain")
+        get_reply_text(scene, "Captain")
     assert heard(captain) == heard(mate) == [("Ann", "Where to?"), ("Captain", "North.")]
     full.full = False
     scene.say("And now?")
@@ -306,5 +306,5 @@ def test_a_reply_does_not_speak_for_a_silent_character(make: Make) -> None:
     captain, cook = make("Captain", ["North.\nCook: I made soup."]), make("Cook")
     scene = GroupChat([captain, cook])
     scene.say("Where to?")
-    assert said(scene, "Captain") == "North."
+    assert get_reply_text(scene, "Captain") == "North."
     assert ("Captain", "North.") in heard(cook)

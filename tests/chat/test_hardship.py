@@ -24,9 +24,9 @@ from hardship.llm import (
     Raw,
     Reply,
     Server,
+    ServerBehaviour,
     Stall,
     Status,
-    Told,
     closed_port,
     llm_server,
 )
@@ -48,7 +48,7 @@ CAPTAIN = Character("Captain", person="Nora")
 
 
 @contextmanager
-def talking(memory: Memory, *behaviours: Told, timeout: float = PATIENCE) -> Iterator[tuple[Chat, Server]]:
+def open_chat(memory: Memory, *behaviours: ServerBehaviour, timeout: float = PATIENCE) -> Iterator[tuple[Chat, Server]]:
     """Open a conversation with a model server of these behaviours."""
     with llm_server(*behaviours) as server:
         model = OpenAICompatible(server.url, "m", "sk-hush", timeout=timeout, retries=2, sleep=lambda _: None)
@@ -56,7 +56,7 @@ def talking(memory: Memory, *behaviours: Told, timeout: float = PATIENCE) -> Ite
             yield chat, server
 
 
-def said(chat: Chat, text: str) -> str:
+def get_reply_text(chat: Chat, text: str) -> str:
     return "".join(chat.reply(text))
 
 
@@ -64,7 +64,7 @@ def texts(memory: Memory) -> list[str]:
     return [line.text for line in memory.lines()]
 
 
-FAULTS: list[tuple[Told, type[ModelError]]] = [
+FAULTS: list[tuple[ServerBehaviour, type[ModelError]]] = [
     (Status(401), LLMDenied),
     (Status(403), LLMDenied),
     (Status(404), ModelNotFound),
@@ -78,11 +78,11 @@ FAULTS: list[tuple[Told, type[ModelError]]] = [
 
 @pytest.mark.parametrize(("fault", "error"), FAULTS, ids=lambda each: str(each)[:24])
 def test_the_users_line_is_saved_and_the_chat_continues_after_any_server_error(
-    memory: Memory, fault: Told, error: type[ModelError]
+    memory: Memory, fault: ServerBehaviour, error: type[ModelError]
 ) -> None:
-    with talking(memory, fault, "Fair winds.") as (chat, _):
+    with open_chat(memory, fault, "Fair winds.") as (chat, _):
         with pytest.raises(error) as caught:
-            said(chat, "I sold the blue boat.")
+            get_reply_text(chat, "I sold the blue boat.")
         assert texts(memory) == ["I sold the blue boat."]
         assert "\n" not in str(caught.value)
         assert not any(word in str(caught.value) for word in ("blue", "sk-hush"))
@@ -92,15 +92,15 @@ def test_the_users_line_is_saved_and_the_chat_continues_after_any_server_error(
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_busy_server_is_asked_again(memory: Memory, status: int) -> None:
-    with talking(memory, Status(status), Status(status), "Here I am.") as (chat, server):
-        assert said(chat, "Hello.") == "Here I am."
+    with open_chat(memory, Status(status), Status(status), "Here I am.") as (chat, server):
+        assert get_reply_text(chat, "Hello.") == "Here I am."
         assert len(server.asked) == 3
 
 
 def test_a_server_that_stays_busy_is_given_up_after_a_few_attempts(memory: Memory) -> None:
-    with talking(memory, Status(500)) as (chat, server):
+    with open_chat(memory, Status(500)) as (chat, server):
         with pytest.raises(LLMUnavailable):
-            said(chat, "Hello.")
+            get_reply_text(chat, "Hello.")
         assert len(server.asked) == 3
     assert texts(memory) == ["Hello."]
 
@@ -109,35 +109,35 @@ def test_an_unreachable_server_is_reported_in_one_line(memory: Memory) -> None:
     with closed_port() as port:
         model = OpenAICompatible(f"http://127.0.0.1:{port}/v1", "m", retries=1, sleep=lambda _: None)
         with Chat(memory, CAPTAIN, model) as chat, pytest.raises(LLMUnavailable):
-            said(chat, "Hello.")
+            get_reply_text(chat, "Hello.")
     assert texts(memory) == ["Hello."]
 
 
 def test_a_server_that_never_responds_times_out(memory: Memory) -> None:
-    with talking(memory, Mute(), timeout=0.3) as (chat, _), pytest.raises(LLMUnavailable):
-        said(chat, "Hello.")
+    with open_chat(memory, Mute(), timeout=0.3) as (chat, _), pytest.raises(LLMUnavailable):
+        get_reply_text(chat, "Hello.")
     assert texts(memory) == ["Hello."]
 
 
 @pytest.mark.parametrize("how", ["chunk", "reset", "clean"])
 def test_the_text_of_a_broken_http_stream_is_saved_as_partial(memory: Memory, how: str) -> None:
-    with talking(memory, Cut("I saw a whale", how), "Aye.") as (chat, _):  # type: ignore[arg-type]
+    with open_chat(memory, Cut("I saw a whale", how), "Aye.") as (chat, _):  # type: ignore[arg-type]
         with pytest.raises(LLMUnavailable):
-            said(chat, "What did you see?")
+            get_reply_text(chat, "What did you see?")
         line = list(memory.lines())[-1]
         assert "I saw a whale".startswith(line.text)
         assert (line.metadata["partial"], line.metadata["cut"]) == (True, "broken")
-        assert said(chat, "And then?") == "Aye."
+        assert get_reply_text(chat, "And then?") == "Aye."
 
 
 def test_the_text_of_a_stalled_stream_is_saved(memory: Memory) -> None:
-    with talking(memory, Stall("I saw a whale and "), timeout=1.0) as (chat, _), pytest.raises(LLMUnavailable):
-        said(chat, "What did you see?")
+    with open_chat(memory, Stall("I saw a whale and "), timeout=1.0) as (chat, _), pytest.raises(LLMUnavailable):
+        get_reply_text(chat, "What did you see?")
     assert texts(memory)[-1] == "I saw a whale and"
 
 
 def test_a_reply_can_be_stopped_from_another_thread_while_the_server_is_silent(memory: Memory) -> None:
-    with talking(memory, Stall("I saw "), timeout=PATIENCE) as (chat, server):
+    with open_chat(memory, Stall("I saw "), timeout=PATIENCE) as (chat, server):
         reply = chat.reply("What did you see?")
         assert next(reply).strip() == "I"
         threading.Timer(0.1, reply.stop).start()
@@ -151,7 +151,7 @@ def test_a_reply_can_be_stopped_from_another_thread_while_the_server_is_silent(m
 
 
 def test_an_endless_reply_is_cut_and_marked(memory: Memory) -> None:
-    with talking(memory, Reply(["words " * 1000] * 180)) as (chat, _):  # 1 MB
+    with open_chat(memory, Reply(["words " * 1000] * 180)) as (chat, _):  # 1 MB
         reply = chat.reply("Tell me everything.")
         assert len("".join(reply)) <= MAX_REPLY_CHARS
         assert (reply.partial, reply.truncation) == (True, "length")
@@ -159,7 +159,7 @@ def test_an_endless_reply_is_cut_and_marked(memory: Memory) -> None:
 
 
 def test_a_reply_cut_by_the_server_for_its_length_is_partial(memory: Memory) -> None:
-    with talking(memory, Reply("And so on and", finish="length")) as (chat, _):
+    with open_chat(memory, Reply("And so on and", finish="length")) as (chat, _):
         reply = chat.reply("Tell me.")
         assert "".join(reply) == "And so on and"
         assert reply.partial
@@ -169,8 +169,8 @@ def test_a_reply_cut_by_the_server_for_its_length_is_partial(memory: Memory) -> 
 
 def test_a_reply_that_speaks_for_the_user_is_cut_and_its_request_cancelled(memory: Memory) -> None:
     story = ["Captain: Aye.", "\n", "Us", "er", ": and", " then I jumped.\n", *["And so on. "] * 500]
-    with talking(memory, Reply(story, delay=0.001)) as (chat, _):
-        assert said(chat, "Well?") == "Aye."
+    with open_chat(memory, Reply(story, delay=0.001)) as (chat, _):
+        assert get_reply_text(chat, "Well?") == "Aye."
     assert texts(memory)[-1] == "Aye."
 
 
@@ -178,28 +178,28 @@ def test_a_reply_that_speaks_for_the_user_is_cut_and_its_request_cancelled(memor
     "reply", [Reply("I can't talk about that.", refusal=True), Reply("No.", finish="content_filter")]
 )
 def test_a_refusal_is_not_recalled(memory: Memory, reply: Reply) -> None:
-    with talking(memory, reply, "Aye.") as (chat, server):
+    with open_chat(memory, reply, "Aye.") as (chat, server):
         refused = chat.reply("Sing!")
         assert "".join(refused)
         assert refused.refused
         assert texts(memory) == ["Sing!"]
-        said(chat, "Please.")
+        get_reply_text(chat, "Please.")
         assert reply.text not in str(server.bodies[-1]["messages"])  # type: ignore[operator]
 
 
 def test_each_reply_has_the_token_counts_of_the_server(memory: Memory) -> None:
-    with talking(memory, Reply("Aye.", usage=(120, 3))) as (chat, _):
+    with open_chat(memory, Reply("Aye.", usage=(120, 3))) as (chat, _):
         reply = chat.reply("Hello.")
         assert "".join(reply)
         assert (reply.usage.prompt, reply.usage.completion, reply.usage.estimated) == (120, 3, False)
 
 
 def test_a_scribe_with_a_broken_model_leaves_its_jobs_queued_and_the_chat_continues(memory: Memory) -> None:
-    broken: list[Told] = ["no JSON at all", '{"points": [', "", "I'm sorry, I can't.", Status(500), HTML]
+    broken: list[ServerBehaviour] = ["no JSON at all", '{"points": [', "", "I'm sorry, I can't.", Status(500), HTML]
     with llm_server("Aye.", *broken, HTML) as server:
         model = OpenAICompatible(server.url, "m", retries=0, sleep=lambda _: None)
         with Chat(memory, CAPTAIN, model) as chat:
-            said(chat, "I sold the blue boat.")
+            get_reply_text(chat, "I sold the blue boat.")
             assert chat.end(remember=True).remembered
             assert chat.wait(120)
             assert memory.stats().queued == 2
@@ -209,10 +209,10 @@ def test_a_scribe_with_a_broken_model_leaves_its_jobs_queued_and_the_chat_contin
 
 
 def test_a_chat_in_the_terminal_survives_every_server_error(memory: Memory) -> None:
-    behaviours: list[Told] = [*[fault for fault, _ in FAULTS], Cut("I saw", "reset"), "Fair winds."]
+    behaviours: list[ServerBehaviour] = [*[fault for fault, _ in FAULTS], Cut("I saw", "reset"), "Fair winds."]
     waiting = iter([f"Line {n}." for n in range(len(behaviours))] + ["/quit"])
     screen: list[str] = []
-    with talking(memory, *behaviours) as (chat, _):
+    with open_chat(memory, *behaviours) as (chat, _):
         ChatRepl(chat, lambda _: next(waiting), screen.append).run()
     shown = "".join(screen)
     saved = r"Your message (?:is|and the reply so far are) saved; /again asks for a reply"

@@ -25,7 +25,7 @@ def keep(memory: Memory, *texts: str) -> list[int]:
     return [memory.observe(text, speaker="Alice", said_at=MAY, session="spring").seq for text in texts]
 
 
-def talking(memory: Memory, replies: int = 3) -> tuple[Chat, ScriptedLLM]:
+def open_chat(memory: Memory, replies: int = 3) -> tuple[Chat, ScriptedLLM]:
     model = ScriptedLLM(["Yes."] * replies)
     return Chat(memory, llm=model, scribe=ExtractiveScribe(), session="today"), model
 
@@ -33,7 +33,7 @@ def talking(memory: Memory, replies: int = 3) -> tuple[Chat, ScriptedLLM]:
 def test_a_pinned_line_is_in_the_prefix_of_every_prompt_with_date_and_speaker(memory: Memory) -> None:
     (seq,) = keep(memory, "I am allergic to nuts.")
     pins.add(memory, seq)
-    chat, model = talking(memory)
+    chat, model = open_chat(memory)
     with chat:
         for text in ("What a fine day.", "And the sea!"):
             list(chat.reply(text))
@@ -96,7 +96,7 @@ def test_rendered_pins_fit_their_budget(memory: Memory, text: str) -> None:
 def test_pinned_lines_are_not_recalled(memory: Memory) -> None:
     (seq,) = keep(memory, "Mia moved to Lisbon in May.")
     pins.add(memory, seq)
-    chat, _ = talking(memory)
+    chat, _ = open_chat(memory)
     with chat:
         reply = chat.reply("Where did Mia move to, Lisbon?")
         list(reply)

@@ -74,7 +74,7 @@ def speech(longest: int = 65_536) -> ReplyFilter:
     return ReplyFilter("Captain Nemo", ["Nora"], longest)
 
 
-def said(*pieces: str, longest: int = 65_536) -> tuple[str, bool, str]:
+def filter_pieces(*pieces: str, longest: int = 65_536) -> tuple[str, bool, str]:
     """Return the text shown for these pieces, whether the filter is over, and its stop reason."""
     reading = speech(longest)
     text = "".join([*(reading.feed(piece) for piece in pieces), reading.end()])
@@ -91,12 +91,16 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 @given(TEXTS, st.lists(st.integers(0, 500), max_size=40), st.integers(1, 60))
 def test_the_division_into_pieces_does_not_change_the_result(text: str, places: list[int], longest: int) -> None:
-    assert said(*cut(text, places), longest=longest) == said(text, longest=longest) == said(*text, longest=longest)
+    assert (
+        filter_pieces(*cut(text, places), longest=longest)
+        == filter_pieces(text, longest=longest)
+        == filter_pieces(*text, longest=longest)
+    )
 
 
 @given(TEXTS)
 def test_no_line_that_is_shown_begins_with_the_label_of_another(text: str) -> None:
-    shown = said(text)[0]
+    shown = filter_pieces(text)[0]
     assert not [line for line in shown.splitlines() if FORBIDDEN.match(line.lstrip())]
     assert not [mark for mark in TEMPLATE_MARKS if mark in shown]
     assert shown == shown.strip()
@@ -107,7 +111,7 @@ def test_no_line_that_is_shown_begins_with_the_label_of_another(text: str) -> No
     | st.lists(st.sampled_from(["a ", "you\n", "Nora "])).map("".join)
 )
 def test_text_without_labels_and_marks_is_shown_unchanged(text: str) -> None:
-    assert said(text) == (text.strip(), False, "")
+    assert filter_pieces(text) == (text.strip(), False, "")
 
 
 @given(TEXTS.filter(lambda text: not re.search(r"[\s:：]", text) and not text.casefold().startswith("<")))
@@ -121,10 +125,10 @@ def test_little_is_held_back(text: str) -> None:
 
 @given(TEXTS, st.integers(1, 30))
 def test_the_shown_text_never_exceeds_its_limit(text: str, longest: int) -> None:
-    shown, over, why = said(text, longest=longest)
+    shown, over, why = filter_pieces(text, longest=longest)
     assert len(shown) <= longest
     assert bool(why) <= over
-    assert said(text)[0].startswith(shown)
+    assert filter_pieces(text)[0].startswith(shown)
 
 
 # ------------------------------------------------------------------- pieces
@@ -158,8 +162,8 @@ def test_a_possible_label_is_held_until_it_is_decided() -> None:
     ],
 )
 def test_the_own_label_is_dropped(label: str) -> None:
-    assert said(f"{label} *smiles* Hi.") == ("*smiles* Hi.", False, "")
-    assert said(f"One.\n\n{label} Two.") == ("One.\n\nTwo.", False, "")
+    assert filter_pieces(f"{label} *smiles* Hi.") == ("*smiles* Hi.", False, "")
+    assert filter_pieces(f"One.\n\n{label} Two.") == ("One.\n\nTwo.", False, "")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +183,7 @@ def test_the_own_label_is_dropped(label: str) -> None:
     ],
 )
 def test_decoration_around_the_own_label_is_balanced(reply: str, shown: str) -> None:
-    assert said(reply) == (shown, False, "")
+    assert filter_pieces(reply) == (shown, False, "")
 
 
 @pytest.mark.parametrize(
@@ -190,8 +194,8 @@ def test_decoration_around_the_own_label_is_balanced(reply: str, shown: str) -> 
     ],
 )
 def test_a_reply_ends_where_it_begins_to_speak_for_the_user(label: str) -> None:
-    assert said(f"Aye.\n\n{label} Thank you!\nCaptain: Welcome.") == ("Aye.", True, "person")
-    assert said(f"{label} Thank you!") == ("", True, "person")
+    assert filter_pieces(f"Aye.\n\n{label} Thank you!\nCaptain: Welcome.") == ("Aye.", True, "person")
+    assert filter_pieces(f"{label} Thank you!") == ("", True, "person")
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def test_a_reply_ends_where_it_begins_to_speak_for_the_user(label: str) -> None:
     ],
 )
 def test_a_name_that_is_no_label_stays(reply: str) -> None:
-    assert said(reply) == (reply, False, "")
+    assert filter_pieces(reply) == (reply, False, "")
 
 
 def test_a_speaker_is_recognised_by_first_or_last_name() -> None:
@@ -226,8 +230,8 @@ def test_full_names_precede_parts_and_the_user_precedes_the_character() -> None:
 @pytest.mark.parametrize("mark", TEMPLATE_MARKS)
 def test_the_marks_of_a_template_end_a_reply(mark: str) -> None:
     for written in (mark, mark.lower(), mark.upper()):
-        assert said(f"Aye. \n{written}\nNora, wait") == ("Aye.", True, TEMPLATE_MARKS[mark])
-        assert said(*f"Aye {written}") == ("Aye", True, TEMPLATE_MARKS[mark])
+        assert filter_pieces(f"Aye. \n{written}\nNora, wait") == ("Aye.", True, TEMPLATE_MARKS[mark])
+        assert filter_pieces(*f"Aye {written}") == ("Aye", True, TEMPLATE_MARKS[mark])
 
 
 @pytest.mark.parametrize("tag", THINKING_TAGS)
@@ -238,10 +242,10 @@ def test_thoughts_are_dropped(tag: str) -> None:
         f"{tag.upper()}</s>{end}Captain: Aye.",
         f"{tag}{end} Aye.",
     ):
-        assert said(written) == said(*written) == ("Aye.", False, "")
-    assert said(f"{tag}What shall I say? {end[:-1]}") == ("", False, "")
-    assert said(f"I wrote {tag} in it.") == (f"I wrote {tag} in it.", False, "")
-    assert said(f"{tag}a{end}{tag}b{end}Captain: {tag}c{end}Aye.") == ("Aye.", False, "")
+        assert filter_pieces(written) == filter_pieces(*written) == ("Aye.", False, "")
+    assert filter_pieces(f"{tag}What shall I say? {end[:-1]}") == ("", False, "")
+    assert filter_pieces(f"I wrote {tag} in it.") == (f"I wrote {tag} in it.", False, "")
+    assert filter_pieces(f"{tag}a{end}{tag}b{end}Captain: {tag}c{end}Aye.") == ("Aye.", False, "")
 
 
 # ------------------------------------------------------------------- length
@@ -254,8 +258,8 @@ def test_a_reply_that_is_too_long_is_cut() -> None:
 
 
 def test_a_reply_of_exactly_the_limit_is_complete() -> None:
-    assert said("1234567890", longest=10) == ("1234567890", False, "")
-    assert said("123456789 ab", longest=10) == ("123456789", True, "long")
+    assert filter_pieces("1234567890", longest=10) == ("1234567890", False, "")
+    assert filter_pieces("123456789 ab", longest=10) == ("123456789", True, "long")
 
 
 @pytest.mark.parametrize("endless", ["\n", "a \n", "<think>hm", "Captain: ", "hm\n\n\n\n\n\n"])

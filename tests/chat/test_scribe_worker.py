@@ -73,7 +73,7 @@ def desk(memory: Memory) -> Iterator[Opened]:
         each.close(5)
 
 
-def said(memory: Memory, session: str, *texts: str) -> list[Line]:
+def observe_lines(memory: Memory, session: str, *texts: str) -> list[Line]:
     return [memory.observe(text, speaker="Nora", session=session) for text in texts]
 
 
@@ -84,7 +84,7 @@ TOM = "My brother Tom works at the harbour of Oslo."
 def test_close_does_not_wait_for_a_hanging_scribe_which_then_writes_nothing(memory: Memory, desk: Opened) -> None:
     scribe = Waiting()
     busy = desk(scribe)
-    busy.submit(make_job("summary", said(memory, "s", MIA)))
+    busy.submit(make_job("summary", observe_lines(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     begun = time.monotonic()
     busy.close(0.2)
@@ -98,7 +98,7 @@ def test_close_does_not_wait_for_a_hanging_scribe_which_then_writes_nothing(memo
 def test_a_closed_worker_starts_no_job(memory: Memory, desk: Opened) -> None:
     idle = desk()
     idle.close(1)
-    idle.submit(make_job("summary", said(memory, "s", MIA)))
+    idle.submit(make_job("summary", observe_lines(memory, "s", MIA)))
     assert idle.join(1)
     assert len(memory.jobs()) == 1
 
@@ -109,10 +109,12 @@ def test_an_unexpected_error_of_a_scribe_stops_neither_the_worker_nor_join(
     told: list[object] = []
     monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
     odd = desk(Failing(ZeroDivisionError()))
-    odd.submit(make_job("summary", said(memory, "s", MIA)))
+    odd.submit(make_job("summary", observe_lines(memory, "s", MIA)))
     assert odd.join(PATIENCE)
     assert told == [ZeroDivisionError]
-    odd.submit(make_job("notes", said(memory, "t", TOM)))  # the other job waits, so it isn't started at every line
+    odd.submit(
+        make_job("notes", observe_lines(memory, "t", TOM))
+    )  # the other job waits, so it isn't started at every line
     assert odd.join(PATIENCE)
     assert [waiting.kind for waiting in memory.jobs()] == ["summary"]
     assert len(memory.units("note")) == 1
@@ -120,7 +122,7 @@ def test_an_unexpected_error_of_a_scribe_stops_neither_the_worker_nor_join(
 
 def test_a_failed_job_stays_queued_and_is_not_retried_at_once(memory: Memory, desk: Opened) -> None:
     failing = desk(Failing(LLMUnavailable("down")))
-    failing.submit(make_job("summary", said(memory, "s", MIA)))
+    failing.submit(make_job("summary", observe_lines(memory, "s", MIA)))
     assert failing.join(PATIENCE)
     failing.start()
     assert failing.join(PATIENCE)
@@ -133,7 +135,7 @@ def test_lines_forgotten_during_a_job_get_no_unit(
 ) -> None:
     scribe = Waiting()
     busy = desk(scribe)
-    busy.submit(make_job("notes", said(memory, "s", MIA)))
+    busy.submit(make_job("notes", observe_lines(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     memory.forget(**scope)  # type: ignore[arg-type]
     scribe.go.set()
@@ -144,7 +146,7 @@ def test_lines_forgotten_during_a_job_get_no_unit(
 
 
 def test_other_jobs_are_done_if_a_session_is_forgotten_while_its_job_fails(memory: Memory, desk: Opened) -> None:
-    gone, stays = said(memory, "s", MIA), said(memory, "t", TOM)
+    gone, stays = observe_lines(memory, "s", MIA), observe_lines(memory, "t", TOM)
 
     class Forgetting(Failing):
         def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
@@ -162,11 +164,11 @@ def test_other_jobs_are_done_if_a_session_is_forgotten_while_its_job_fails(memor
 
 
 def test_a_background_line_forgotten_during_the_job_is_in_no_notes(memory: Memory, desk: Opened) -> None:
-    told = said(memory, "old", TOM)
+    told = observe_lines(memory, "old", TOM)
     scribe = Waiting()
     busy = desk(scribe)
     busy.background = told
-    busy.submit(make_job("notes", said(memory, "s", MIA)))
+    busy.submit(make_job("notes", observe_lines(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     memory.forget(seq=told[0].seq)
     scribe.go.set()
@@ -177,7 +179,7 @@ def test_a_background_line_forgotten_during_the_job_is_in_no_notes(memory: Memor
 
 
 def test_removed_notes_are_not_used_as_background(memory: Memory, desk: Opened) -> None:
-    told = said(memory, "old", TOM, "And so the evening went.")
+    told = observe_lines(memory, "old", TOM, "And so the evening went.")
     gone = memory.add_unit(NewUnit("note", "Tom works in Oslo.", 1, 2, told[1].said_at, sources=(1, 2)))
     scribe = Waiting()
     scribe.go.set()
@@ -186,11 +188,11 @@ def test_removed_notes_are_not_used_as_background(memory: Memory, desk: Opened) 
     memory.forget(seq=told[0].seq)
     again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
     assert again.id == gone.id  # the id is reused
-    busy.submit(make_job("notes", said(memory, "s", MIA)))
+    busy.submit(make_job("notes", observe_lines(memory, "s", MIA)))
     assert busy.join(PATIENCE)
     assert "Oslo" not in memory.units("note")[-1].text
     busy.background = [FoundUnit(again, "old", "note")]
-    busy.submit(make_job("notes", said(memory, "t", TOM.replace("Oslo", "Bergen"))))
+    busy.submit(make_job("notes", observe_lines(memory, "t", TOM.replace("Oslo", "Bergen"))))
     assert busy.join(PATIENCE)
     assert "The evening went." in memory.units("note")[-1].text  # current notes are used as background
 
@@ -198,7 +200,7 @@ def test_removed_notes_are_not_used_as_background(memory: Memory, desk: Opened) 
 def test_two_workers_of_one_bank_write_a_summary_once(memory: Memory, desk: Opened, tmp_path: Path) -> None:
     scribe = Waiting()
     slow, quick = desk(scribe), desk()
-    slow.submit(make_job("summary", said(memory, "s", MIA)))
+    slow.submit(make_job("summary", observe_lines(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
     quick.start()
     assert quick.join(PATIENCE)
@@ -211,7 +213,7 @@ def test_two_workers_of_one_bank_write_a_summary_once(memory: Memory, desk: Open
 def test_concurrent_first_notes_are_merged_into_one_current_note(memory: Memory, desk: Opened) -> None:
     scribe = Waiting()
     slow = desk(scribe)
-    slow.submit(make_job("notes", said(memory, "s", MIA)))
+    slow.submit(make_job("notes", observe_lines(memory, "s", MIA)))
     assert scribe.writes.wait(30)
     new, before = corrections.build_note(memory.store, memory.bank, "Tom works in Oslo.")
     memory.add_unit(new, supersedes=before)
@@ -226,10 +228,10 @@ def test_concurrent_first_notes_are_merged_into_one_current_note(memory: Memory,
 def test_lines_added_to_a_running_job_are_processed_too(memory: Memory, desk: Opened) -> None:
     scribe = Waiting()
     busy = desk(scribe)
-    first = said(memory, "s", MIA)
+    first = observe_lines(memory, "s", MIA)
     busy.submit(make_job("summary", first))
     assert scribe.writes.wait(PATIENCE)
-    memory.enqueue(make_job("summary", [*first, *said(memory, "s", TOM)]))
+    memory.enqueue(make_job("summary", [*first, *observe_lines(memory, "s", TOM)]))
     scribe.go.set()
     assert busy.join(PATIENCE)
     (current,) = memory.units("summary", only_current=True)
@@ -240,10 +242,10 @@ def test_lines_added_to_a_running_job_are_processed_too(memory: Memory, desk: Op
 
 def test_a_continued_session_has_one_current_summary(memory: Memory, desk: Opened) -> None:
     writing = desk()
-    first = said(memory, "s", MIA)
+    first = observe_lines(memory, "s", MIA)
     writing.submit(make_job("summary", first))
     assert writing.join(PATIENCE)
-    writing.submit(make_job("summary", [*first, *said(memory, "s", TOM)]))
+    writing.submit(make_job("summary", [*first, *observe_lines(memory, "s", TOM)]))
     assert writing.join(PATIENCE)
     assert len(memory.units("summary")) == 2
     (current,) = memory.units("summary", only_current=True)
@@ -252,7 +254,7 @@ def test_a_continued_session_has_one_current_summary(memory: Memory, desk: Opene
 
 def test_alternating_sessions_are_both_noted(memory: Memory, desk: Opened) -> None:
     writing = desk()
-    one, other = said(memory, "s", MIA), said(memory, "t", TOM)
+    one, other = observe_lines(memory, "s", MIA), observe_lines(memory, "t", TOM)
     writing.submit(make_job("notes", other))
     assert writing.join(PATIENCE)
     assert (writing.last_noted_seq(one), writing.last_noted_seq(other)) == (0, other[-1].seq)
@@ -269,7 +271,7 @@ def test_alternating_sessions_are_both_noted(memory: Memory, desk: Opened) -> No
 
 def test_lines_count_as_noted_if_the_scribe_writes_nothing_about_them(memory: Memory, desk: Opened) -> None:
     writing = desk()
-    writing.submit(make_job("notes", said(memory, "s", MIA)))
+    writing.submit(make_job("notes", observe_lines(memory, "s", MIA)))
     assert writing.join(PATIENCE)
 
     class Empty(ExtractiveScribe):
@@ -278,7 +280,7 @@ def test_lines_count_as_noted_if_the_scribe_writes_nothing_about_them(memory: Me
         ) -> str:
             return ""
 
-    idle = said(memory, "s", "Hm.")
+    idle = observe_lines(memory, "s", "Hm.")
     other = desk(Empty())
     other.submit(make_job("notes", idle))
     assert other.join(PATIENCE)
@@ -291,7 +293,7 @@ def test_lines_count_as_noted_if_the_scribe_writes_nothing_about_them(memory: Me
 
 def test_jobs_queued_by_another_process_are_done(tmp_path: Path, desk: Opened) -> None:
     with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as first:
-        lines = said(first, "s", MIA)
+        lines = observe_lines(first, "s", MIA)
         first.enqueue(ScribeJob("summary", "s", lines[0].seq, lines[0].seq, lines[0].said_at, 3, "LLMUnavailable"))
     with Memory.open("bob", store=tmp_path / "more", embedder=HashEmbedder(64)) as second:
         late = desk(on=second)

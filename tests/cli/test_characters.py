@@ -28,17 +28,17 @@ def run(*arguments: str | Path, stdin: str | None = None) -> Result:
     return result
 
 
-def told(*arguments: str | Path, status: int = 0) -> Any:
+def run_json(*arguments: str | Path, status: int = 0) -> Any:
     result = run(*arguments, "--json")
     assert result.exit_code == status, result.output
     return json.loads(result.stdout)
 
 
 def error(*arguments: str | Path, status: int = 2) -> str:
-    return str(told(*arguments, status=status)["error"])
+    return str(run_json(*arguments, status=status)["error"])
 
 
-def pictured(path: Path, character: Character) -> Path:
+def write_picture_card(path: Path, character: Character) -> Path:
     """Create a picture that differs from every other."""
     path.write_bytes(
         png_text.replace_texts(png_text.build_plain_picture(), {"Title": character.name.encode()}, (), path)
@@ -52,15 +52,15 @@ def test_without_a_command_the_characters_are_listed() -> None:
     character_library.save(NORA)
     assert run().stdout == "Nora\n"
     assert run("list").stdout == "Nora\n"
-    assert told("list") == ["Nora"]
+    assert run_json("list") == ["Nora"]
 
 
 def test_a_character_is_made_shown_and_edited() -> None:
-    made = told("new", "Nora", "--description", "Keeps a lighthouse.", "--greeting", "Come in,\n{{user}}.")
+    made = run_json("new", "Nora", "--description", "Keeps a lighthouse.", "--greeting", "Come in,\n{{user}}.")
     assert made == {"name": "Nora", "description": "Keeps a lighthouse.", "greeting": "Come in,\n{{user}}."}
-    assert told("show", "Nora") == made
+    assert run_json("show", "Nora") == made
     assert "    greeting  Come in,\n              {{user}}.\n" in run("show", "Nora").stdout
-    edited = told("edit", "Nora", "--location", "ashore", "--description", "")
+    edited = run_json("edit", "Nora", "--location", "ashore", "--description", "")
     assert edited == {"name": "Nora", "location": "ashore", "greeting": "Come in,\n{{user}}."}
     assert character_library.load("Nora").to_json() == edited
 
@@ -68,7 +68,7 @@ def test_a_character_is_made_shown_and_edited() -> None:
 def test_every_text_of_a_character_can_be_given() -> None:
     given = {name: name.upper() for name in OPTIONS}
     options = [word for name, text in given.items() for word in (f"--{name}", text)]
-    assert told("new", "Nora", *options) == {"name": "Nora", **given}
+    assert run_json("new", "Nora", *options) == {"name": "Nora", **given}
 
 
 @pytest.mark.parametrize(
@@ -101,21 +101,21 @@ def test_an_unknown_name_is_reported_with_the_known_ones(arguments: list[str]) -
 
 def test_cards_are_imported_and_exported(tmp_path: Path) -> None:
     card.write(NORA, tmp_path / "nora.json", version=2)
-    pictured(tmp_path / "ada.png", Character("Ada"))
-    assert told("import", tmp_path / "nora.json", tmp_path / "ada.png") == ["Nora", "Ada"]
+    write_picture_card(tmp_path / "ada.png", Character("Ada"))
+    assert run_json("import", tmp_path / "nora.json", tmp_path / "ada.png") == ["Nora", "Ada"]
     assert run("export", "Nora", tmp_path / "out.json", "--version", "2").exit_code == 0
     assert (tmp_path / "out.json").read_bytes() == (tmp_path / "nora.json").read_bytes()
-    assert told("export", "Ada", tmp_path / "out.png") == {"name": "Ada", "file": str(tmp_path / "out.png")}
+    assert run_json("export", "Ada", tmp_path / "out.png") == {"name": "Ada", "file": str(tmp_path / "out.png")}
     assert (tmp_path / "out.png").read_bytes() == (tmp_path / "ada.png").read_bytes()
     assert "the file exists already" in error("export", "Nora", tmp_path / "out.png")
-    told("export", "Nora", tmp_path / "out.png", "--force", "--picture", tmp_path / "ada.png")
+    run_json("export", "Nora", tmp_path / "out.png", "--force", "--picture", tmp_path / "ada.png")
     assert card.read(tmp_path / "out.png") == NORA
     assert png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)["title"] == b"Ada"
 
 
 def test_an_exported_picture_is_a_v2_card_on_request(tmp_path: Path) -> None:
     character_library.save(NORA)
-    told("export", "Nora", tmp_path / "out.png", "--version", "2")
+    run_json("export", "Nora", tmp_path / "out.png", "--version", "2")
     found = png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)
     assert list(found) == ["chara"]
     assert json.loads(base64.b64decode(found["chara"]))["spec_version"] == "2.0"
@@ -141,7 +141,7 @@ def test_an_import_over_an_existing_character_needs_force(tmp_path: Path) -> Non
 
 def test_a_picture_is_given_to_a_character(tmp_path: Path) -> None:
     character_library.save(NORA)
-    told("edit", "Nora", "--picture", pictured(tmp_path / "ada.png", Character("Ada")))
+    run_json("edit", "Nora", "--picture", write_picture_card(tmp_path / "ada.png", Character("Ada")))
     assert [file.suffix for file in character_library.library_folder().iterdir()] == [".png"]
     assert character_library.load("Nora") == NORA
 
@@ -161,7 +161,7 @@ def test_a_character_is_removed_after_confirmation() -> None:
     assert run("remove", "Nora", stdin="y\n").stdout.endswith("removed: Nora\n")
     assert character_library.list_names() == []
     character_library.save(NORA)
-    assert told("remove", "Nora", "--yes") == {"removed": "Nora"}
+    assert run_json("remove", "Nora", "--yes") == {"removed": "Nora"}
     assert character_library.list_names() == []
 
 
@@ -173,4 +173,4 @@ def test_a_damaged_character_can_be_removed_and_replaced(tmp_path: Path) -> None
     character_library.save(NORA, force=True)
     assert character_library.load("Nora") == NORA
     file.write_text("{")
-    assert told("remove", "Nora", "--yes") == {"removed": "Nora"}
+    assert run_json("remove", "Nora", "--yes") == {"removed": "Nora"}

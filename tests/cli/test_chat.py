@@ -61,7 +61,7 @@ def complaint(result: Result, code: int = 2) -> str:
     return result.stderr.removeprefix("everthread: ").strip()
 
 
-def kept(folder: Path, bank: str) -> list[tuple[str, str]]:
+def stored_lines(folder: Path, bank: str) -> list[tuple[str, str]]:
     with Memory.open(bank, store=folder / "store", embedder=HashEmbedder(512)) as memory:
         return [(line.speaker, line.text) for line in memory.lines()]
 
@@ -91,7 +91,7 @@ def test_an_incognito_chat_does_not_change_an_existing_bank(run: Run, tmp_path: 
             stdin="Swordfish.\n/set location X\n",
         )
         assert "Mia" not in json.dumps(server.bodies[0]["messages"][:-1])
-    assert kept(tmp_path, "alice") == [("Alice", "My sister Mia moved to Lisbon.")]
+    assert stored_lines(tmp_path, "alice") == [("Alice", "My sister Mia moved to Lisbon.")]
     assert all(b"wordfish" not in path.read_bytes() for path in (tmp_path / "store").rglob("*"))
     assert "Alice> " in run("-b", "alice", "-m", "none").stdout
 
@@ -167,9 +167,9 @@ def test_in_a_group_chat_each_character_has_a_bank_named_after_it(run: Run, tmp_
         run("-c", "Dr. No", "-c", tmp_path / "someone.json", *given, stdin="Dr. No, the map is in the barn.\n")
         run("-c", "Dr. Who", "-c", tmp_path / "someone.json", *given, stdin="Dr. Who, hello.\n")
     barn, hello = ("Ben", "Dr. No, the map is in the barn."), ("Ben", "Dr. Who, hello.")
-    assert kept(tmp_path, "default/Dr. No") == [barn, ("Dr. No", "Aye.")]
-    assert kept(tmp_path, "default/Dr. Who") == [hello, ("Dr. Who", "Aye.")]
-    assert kept(tmp_path, "default/Ada") == [barn, ("Dr. No", "Aye."), hello, ("Dr. Who", "Aye.")]
+    assert stored_lines(tmp_path, "default/Dr. No") == [barn, ("Dr. No", "Aye.")]
+    assert stored_lines(tmp_path, "default/Dr. Who") == [hello, ("Dr. Who", "Aye.")]
+    assert stored_lines(tmp_path, "default/Ada") == [barn, ("Dr. No", "Aye."), hello, ("Dr. Who", "Aye.")]
 
 
 # -------------------------------------------------------------------------- models
@@ -177,7 +177,7 @@ def test_in_a_group_chat_each_character_has_a_bank_named_after_it(run: Run, tmp_
 
 def test_without_a_model_the_chat_remembers(run: Run, tmp_path: Path) -> None:
     assert "No language model is configured" in run("-m", "none", stdin="Hello.\n").stdout
-    assert kept(tmp_path, "default") == [("user", "Hello.")]
+    assert stored_lines(tmp_path, "default") == [("user", "Hello.")]
 
 
 def test_a_url_without_a_name_selects_the_servers_only_model(run: Run, tmp_path: Path) -> None:
@@ -226,8 +226,8 @@ def test_in_json_an_error_is_reported_and_the_chat_continues(run: Run, tmp_path:
     refusal = Reply("I'm sorry, but I can't help with that.")
     with llm_server(Status(401), Cut("I saw a"), "", refusal, "Aye.") as server:
         typed = "One.\nTwo.\nThree.\nFour.\n/lines x\n/nonsense\n/forget 1\n/end\n/set self x\n\u00a0\nFive.\n"
-        told = answers(run("--json", "-m", f"{server.url}#m", stdin=typed))
-    denied, cut, empty, refused, *commands, last = told
+        received = answers(run("--json", "-m", f"{server.url}#m", stdin=typed))
+    denied, cut, empty, refused, *commands, last = received
     assert set(denied) == {"error"}
     assert (cut["reply"], cut["partial"], set(cut)) == ("I saw a", True, {"error", "reply", "partial"})
     assert "the model gave an empty reply" in empty["error"]
@@ -235,16 +235,16 @@ def test_in_json_an_error_is_reported_and_the_chat_continues(run: Run, tmp_path:
     assert [set(each) for each in commands] == [{"error"}] * 6
     assert "unknown command '/nonsense'" in commands[1]["error"]
     assert last["reply"] == "Aye."
-    said = [text for _, text in kept(tmp_path, "default")]
+    said = [text for _, text in stored_lines(tmp_path, "default")]
     assert said[1:] == ["One.", "Two.", "I saw a", "Three.", "Four.", "Five.", "Aye."]
 
 
 def test_in_json_an_edit_is_done_without_a_question(run: Run, tmp_path: Path) -> None:
     typed = "One.\nTwo.\n/edit 2 Other.\n"
     with llm_server("Aye.") as server:
-        told = answers(run("--json", "-m", f"{server.url}#m", stdin=typed))
-    assert "(4 lines discarded" in told[-1]["answer"]
-    assert [text for _, text in kept(tmp_path, "default")][1:] == ["Other.", "Aye."]
+        received = answers(run("--json", "-m", f"{server.url}#m", stdin=typed))
+    assert "(4 lines discarded" in received[-1]["answer"]
+    assert [text for _, text in stored_lines(tmp_path, "default")][1:] == ["Other.", "Aye."]
 
 
 def test_a_closed_pipe_ends_a_json_chat_quietly(tmp_path: Path) -> None:
@@ -283,11 +283,11 @@ def test_a_session_may_have_any_name(run: Run, tmp_path: Path, name: str) -> Non
         assert [(each.id, each.lines) for each in memory.sessions()] == [(name, 2)]
 
 
-@pytest.mark.parametrize(("name", "told"), [("", "is blank"), (" ", "is blank"), ("x" * 201, "has 201 characters")])
+@pytest.mark.parametrize(("name", "message"), [("", "is blank"), (" ", "is blank"), ("x" * 201, "has 201 characters")])
 def test_an_invalid_session_name_is_refused_before_anything_is_created(
-    run: Run, tmp_path: Path, name: str, told: str
+    run: Run, tmp_path: Path, name: str, message: str
 ) -> None:
-    assert told in complaint(run("--session", name, "-m", "none", stdin="Hello.\n"))
+    assert message in complaint(run("--session", name, "-m", "none", stdin="Hello.\n"))
     assert not (tmp_path / "store").exists()
 
 
@@ -315,11 +315,11 @@ def test_the_remember_policy_is_set_before_the_first_line(run: Run, tmp_path: Pa
         assert memory.settings() == {"remember": "never"}  # nor the character
     again = run("-b", "nora", "-m", "none", stdin="A secret.\n/incognito\nAnother.\n").stdout  # it stays set
     assert "is set to remember never; set it to ask or always first" in again
-    assert kept(tmp_path, "nora") == []
+    assert stored_lines(tmp_path, "nora") == []
     screen = run("-b", "nora", "-m", "none", "--remember", "always", stdin="I moved to Oslo.\n/end\n").stdout
     assert "It is remembered." in screen
     assert "(yes or no)" not in screen
-    assert [text for _, text in kept(tmp_path, "nora")] == ["I moved to Oslo."]
+    assert [text for _, text in stored_lines(tmp_path, "nora")] == ["I moved to Oslo."]
 
 
 def test_remember_and_incognito_exclude_each_other(run: Run, tmp_path: Path) -> None:
@@ -444,4 +444,4 @@ def test_a_chat_recalls_from_other_named_banks(run: Run, tmp_path: Path) -> None
         run(*model, stdin="What became of the ferry to Capri?\n")
         assert "in the bank bob]" not in json.dumps(server.bodies[-1]["messages"])
     assert "there is no bank 'bobb'" in complaint(run(*model, "--in", "bobb"), 1)
-    assert [text for _, text in kept(tmp_path, "bob")] == ["The ferry to Capri was cancelled."]
+    assert [text for _, text in stored_lines(tmp_path, "bob")] == ["The ferry to Capri was cancelled."]

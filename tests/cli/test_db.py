@@ -21,7 +21,7 @@ def db(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["db", *arguments])
 
 
-def told(result: Result, status: int = 0) -> Any:
+def parse_output(result: Result, status: int = 0) -> Any:
     assert result.exit_code == status, result.output
     return json.loads(result.stdout)
 
@@ -32,25 +32,25 @@ def url(postgres_server: str) -> Iterator[str]:
         yield made
 
 
-def observed(url: str, text: str) -> None:
+def observe_line(url: str, text: str) -> None:
     with Memory.open("alice", store=url, embedder=HashEmbedder()) as memory:
         memory.observe(text)
 
 
 def test_init_creates_the_tables_once(url: str) -> None:
-    made = told(db("init", url, "--json"))
+    made = parse_output(db("init", url, "--json"))
     assert made == {"url": url, "migrations": schema.VERSION, "statements": []}
     assert db("init", url).stdout == f"{url}: schema {schema.VERSION}, 0 migrations applied\n"
-    observed(url, "Hello.")
-    assert told(db("check", url, "--json")) == {"banks": 1, "wrong": []}
+    observe_line(url, "Hello.")
+    assert parse_output(db("check", url, "--json")) == {"banks": 1, "wrong": []}
     assert db("check", url).stdout == f"{url}: 1 bank, all sound\n"
 
 
 def test_init_secures_a_role(postgres_server: str) -> None:
     with postgres.role(postgres_server) as role, postgres.database(postgres_server) as url:
-        assert told(db("init", url, "--role", role, "--json"))["role"] == role
+        assert parse_output(db("init", url, "--role", role, "--json"))["role"] == role
         as_role = postgres.build_url(url, user=role, password="zqxsecret")
-        observed(as_role, "Hello.")
+        observe_line(as_role, "Hello.")
         checked = db("check", as_role)
         assert "1 bank, all sound" in checked.stdout
         assert "zqxsecret" not in checked.output
@@ -58,20 +58,20 @@ def test_init_secures_a_role(postgres_server: str) -> None:
 
 def test_init_distributes_only_with_citus(url: str) -> None:
     result = db("init", url, "--distribute", "--json")
-    assert "has no Citus; make it there with: CREATE EXTENSION citus" in told(result, 1)["error"]
+    assert "has no Citus; make it there with: CREATE EXTENSION citus" in parse_output(result, 1)["error"]
     assert result.stderr.startswith("everthread: ")
 
 
 def test_role_and_distribute_are_refused_together_before_any_change(url: str) -> None:
     result = db("init", url, "--role", "ann", "--distribute", "--json")
-    assert "--role and --distribute can't be combined" in told(result, 2)["error"]
+    assert "--role and --distribute can't be combined" in parse_output(result, 2)["error"]
     assert "has no tables yet" in db("check", url).stderr
 
 
 def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "has no tables yet; create them with: everthread db init URL" in db("migrate", url).stderr
     assert db("init", url).exit_code == 0
-    assert told(db("migrate", url, "--json"))["migrations"] == 0
+    assert parse_output(db("migrate", url, "--json"))["migrations"] == 0
     monkeypatch.setattr(
         schema, "MIGRATIONS", (*schema.MIGRATIONS, ("ALTER TABLE everthread.bank ADD COLUMN colour text",))
     )
@@ -82,15 +82,15 @@ def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.Monk
 
 
 def test_check_creates_no_tables(url: str) -> None:
-    assert "has no tables yet" in told(db("check", url, "--json"), 1)["error"]
-    assert "has no tables yet" in told(db("check", url, "--json"), 1)["error"]
+    assert "has no tables yet" in parse_output(db("check", url, "--json"), 1)["error"]
+    assert "has no tables yet" in parse_output(db("check", url, "--json"), 1)["error"]
 
 
 def test_check_names_a_damaged_bank_and_its_faults(url: str) -> None:
-    observed(url, "Hello there.")
+    observe_line(url, "Hello there.")
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE everthread.bank SET lines = 7")
-    (wrong,) = told(db("check", url, "--json"), 1)["wrong"]
+    (wrong,) = parse_output(db("check", url, "--json"), 1)["wrong"]
     assert wrong.startswith("alice: lines: 7 recorded, 1 found")
 
 

@@ -16,7 +16,7 @@ def findings(folder: Path, *banks: str, embedder: str = "hash") -> dict[str, Fin
     return {finding.what: finding for finding in examine(str(folder), embedder, banks)}
 
 
-def made(folder: Path, bank: str) -> Path:
+def create_bank(folder: Path, bank: str) -> Path:
     """Create a bank of a few lines; return the path of its file."""
     with Memory.open(bank, store=folder, embedder=HashEmbedder()) as memory:
         for number in range(5):
@@ -36,8 +36,8 @@ def test_every_requirement_is_checked(tmp_path: Path) -> None:
 
 
 def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:
-    made(tmp_path, "alice")
-    made(tmp_path, "bob")
+    create_bank(tmp_path, "alice")
+    create_bank(tmp_path, "bob")
     found = findings(tmp_path)
     assert found["bank alice"] == Finding("bank alice", True, "sound")
     assert found["bank bob"].ok
@@ -45,7 +45,7 @@ def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unknown_bank_is_named(tmp_path: Path) -> None:
-    made(tmp_path, "alice")
+    create_bank(tmp_path, "alice")
     found = findings(tmp_path, "alice", "zoe")["banks"]
     assert not found.ok
     assert "there is no bank 'zoe'" in found.detail
@@ -55,12 +55,12 @@ def test_a_missing_folder_is_reported_and_not_created(tmp_path: Path) -> None:
     missing = tmp_path / "typo"
     assert findings(missing)["banks"].ok
     assert not findings(missing, "alice")["banks"].ok
-    assert f"there is no folder {missing}" in findings(missing)["banks"].detail
+    assert f"the folder {missing} does not exist" in findings(missing)["banks"].detail
     assert not missing.exists()
 
 
 def test_the_other_banks_are_checked_after_a_damaged_one(tmp_path: Path) -> None:
-    made(tmp_path, "alice")
+    create_bank(tmp_path, "alice")
     (tmp_path / "broken.bank").write_bytes(b"no database" * 1000)
     found = findings(tmp_path)
     assert not found["bank broken"].ok
@@ -69,7 +69,7 @@ def test_the_other_banks_are_checked_after_a_damaged_one(tmp_path: Path) -> None
 
 
 def test_a_bank_whose_middle_was_overwritten_is_not_sound(tmp_path: Path) -> None:
-    path = made(tmp_path, "alice")
+    path = create_bank(tmp_path, "alice")
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     data = bytearray(path.read_bytes())
@@ -79,7 +79,7 @@ def test_a_bank_whose_middle_was_overwritten_is_not_sound(tmp_path: Path) -> Non
 
 
 def test_an_empty_file_is_a_finding_until_the_bank_is_used(tmp_path: Path) -> None:
-    path = made(tmp_path, "alice")
+    path = create_bank(tmp_path, "alice")
     path.write_bytes(b"")
     for _ in range(2):
         found = findings(tmp_path)["bank alice"]
@@ -92,7 +92,7 @@ def test_an_empty_file_is_a_finding_until_the_bank_is_used(tmp_path: Path) -> No
 
 
 def test_counts_that_contradict_the_lines_are_found(tmp_path: Path) -> None:
-    path = made(tmp_path, "alice")
+    path = create_bank(tmp_path, "alice")
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE bank SET lines = lines + 1")
     found = findings(tmp_path)["bank alice"]
@@ -116,7 +116,7 @@ def test_a_store_that_is_a_file_is_a_finding(tmp_path: Path) -> None:
 
 def test_the_configured_store_is_checked_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_STORE", str(tmp_path / "kept"))
-    made(tmp_path / "kept", "alice")
+    create_bank(tmp_path / "kept", "alice")
     found = {finding.what: finding for finding in examine(None, "hash")}
     assert found["store"].detail == str(tmp_path / "kept")
     assert found["bank alice"].ok
@@ -147,7 +147,7 @@ def test_a_recipe_that_can_not_be_opened_is_a_finding_with_its_reason(
 
 
 def test_the_checks_change_nothing_in_a_bank(tmp_path: Path) -> None:
-    path = made(tmp_path, "alice")
+    path = create_bank(tmp_path, "alice")
     findings(tmp_path)
     before = path.read_bytes()
     findings(tmp_path)

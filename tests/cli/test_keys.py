@@ -37,10 +37,10 @@ def test_a_key_is_printed_once_on_its_own_line(store: Path) -> None:
 
 
 def test_a_key_permits_everything_by_default(store: Path) -> None:
-    told = json.loads(run(store, "new", "mine", "--json").stdout)
-    assert told["banks"] == ["*"]
-    assert told["may"] == ["read", "write", "chat", "forget"]
-    assert told["key"].startswith("et_")
+    output = json.loads(run(store, "new", "mine", "--json").stdout)
+    assert output["banks"] == ["*"]
+    assert output["may"] == ["read", "write", "chat", "forget"]
+    assert output["key"].startswith("et_")
     (listed,) = json.loads(run(store, "list", "--json").stdout)
     assert listed["name"] == "mine"
     assert listed["used_on"] is None

@@ -41,7 +41,7 @@ def cli(tmp_path: Path) -> Cli:
     return run
 
 
-def out(result: Result) -> Any:
+def parse_output(result: Result) -> Any:
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -49,9 +49,9 @@ def out(result: Result) -> Any:
 def error(result: Result, code: int = 2) -> str:
     """Return the error that was printed as JSON."""
     assert result.exit_code == code
-    told = json.loads(result.stdout)
-    assert set(told) == {"error"}
-    return str(told["error"])
+    output = json.loads(result.stdout)
+    assert set(output) == {"error"}
+    return str(output["error"])
 
 
 def complaint(result: Result, code: int = 2) -> str:
@@ -81,7 +81,9 @@ def alice(cli: Cli) -> Cli:
 
 
 def test_a_line_is_observed_and_shown(cli: Cli) -> None:
-    line = out(cli("observe", "I bake rye bread.", "-b", "alice", "--speaker", "Alice", "--key", "k1", "--json"))
+    line = parse_output(
+        cli("observe", "I bake rye bread.", "-b", "alice", "--speaker", "Alice", "--key", "k1", "--json")
+    )
     assert (line["seq"], line["text"], line["speaker"], line["role"]) == (1, "I bake rye bread.", "Alice", "user")
     shown = cli("observe", "With caraway.", "-b", "alice", "--said-at", "2024-05-06T18:00")
     assert shown.stdout == "     2  2024-05-06 18:00  user: With caraway.\n"
@@ -89,20 +91,23 @@ def test_a_line_is_observed_and_shown(cli: Cli) -> None:
 
 @pytest.mark.parametrize("text", ["Wheat bread.", "Rye bread."])
 def test_a_line_with_a_known_key_is_not_stored_again_and_that_is_reported(cli: Cli, text: str) -> None:
-    first, again = (out(cli("observe", each, "--key", "k1", "--json")) for each in ("Rye bread.", text))
+    first, again = (parse_output(cli("observe", each, "--key", "k1", "--json")) for each in ("Rye bread.", text))
     assert (first.pop("already_known"), again.pop("already_known")) == (False, True)
     assert first == again
     said = cli("observe", text, "--key", "k1")
     assert said.exit_code == 0
     assert said.stdout.startswith("already known as line 1; nothing was stored\n     1  ")
     assert said.stdout.endswith("user: Rye bread.\n")
-    assert len(out(cli("lines", "--json"))) == 1
+    assert len(parse_output(cli("lines", "--json"))) == 1
     assert "already known" not in cli("observe", text, "--key", "k2").stdout
 
 
 def test_a_line_is_read_from_standard_input_without_its_last_line_end(cli: Cli) -> None:
-    assert out(cli("observe", "-", "--json", stdin="Ein Gedicht\nüber Möwen\n"))["text"] == "Ein Gedicht\nüber Möwen"
-    assert out(cli("observe", "-", "--json", stdin="Hello\r\n"))["text"] == "Hello"
+    assert (
+        parse_output(cli("observe", "-", "--json", stdin="Ein Gedicht\nüber Möwen\n"))["text"]
+        == "Ein Gedicht\nüber Möwen"
+    )
+    assert parse_output(cli("observe", "-", "--json", stdin="Hello\r\n"))["text"] == "Hello"
 
 
 def test_standard_input_that_is_not_utf_8_is_refused(cli: Cli) -> None:
@@ -124,7 +129,7 @@ def test_standard_input_that_is_not_utf_8_is_refused(cli: Cli) -> None:
 )
 def test_bad_input_is_one_line_on_standard_error_and_status_2(cli: Cli, arguments: list[str], words: str) -> None:
     assert words in complaint(cli(*arguments))
-    assert out(cli("banks", "--json")) in ([], ["default"])
+    assert parse_output(cli("banks", "--json")) in ([], ["default"])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +159,7 @@ def test_an_unknown_bank_is_reported_with_the_known_ones(alice: Cli, command: st
     cli = alice
     more = {"recall": ["Mia"], "context": ["Mia"], "forget": ["--everything", "-y"]}.get(command, [])
     assert "there is no bank 'alcie'; there are alice" in complaint(cli(command, *more, "-b", "alcie"), code=1)
-    assert out(cli("banks", "--json")) == ["alice"]
+    assert parse_output(cli("banks", "--json")) == ["alice"]
 
 
 def test_a_store_without_banks_is_reported_as_empty(cli: Cli) -> None:
@@ -162,7 +167,7 @@ def test_a_store_without_banks_is_reported_as_empty(cli: Cli) -> None:
     cli("forget", "--everything", "-y")
     assert "there are no banks yet" in complaint(cli("recall", "Mia"), code=1)
     assert cli("banks").stdout == "there are no banks yet; begin with: everthread chat\n"
-    assert out(cli("banks", "--json")) == []
+    assert parse_output(cli("banks", "--json")) == []
 
 
 READING = [
@@ -281,7 +286,7 @@ def test_recall_in_several_banks_names_the_bank_of_each_line(alice: Cli) -> None
     both = alice("recall", "Where did Mia move? To Lisbon?", "--in", "bob/home", "--in", "alice", "-k", "2")
     assert [row.split("] ")[1] for row in both.stdout.splitlines() if "%" in row] == ["#1 in alice", "#1 in bob/home"]
     assert both.stderr == ""
-    hits = out(alice("recall", "Mia", "--in", "bob/home", "--json"))
+    hits = parse_output(alice("recall", "Mia", "--in", "bob/home", "--json"))
     assert [hit["bank"] for hit in hits] == ["bob/home"]
     strange = alice("recall", "Who ever invented lawnmowers?", "--in", "bob/home", "--in", "alice")
     assert strange.stderr.startswith("(nothing seems relevant")
@@ -289,23 +294,23 @@ def test_recall_in_several_banks_names_the_bank_of_each_line(alice: Cli) -> None
         wrong = alice("recall", "Mia", "--in", banks[0], "--in", banks[1])
         assert wrong.exit_code == 1
         assert "there is no bank 'alicia'" in wrong.stderr
-    assert out(alice("banks", "--json")) == ["alice", "bob/home"]
+    assert parse_output(alice("banks", "--json")) == ["alice", "bob/home"]
 
 
 def test_a_context_of_several_banks_has_a_part_for_each(alice: Cli) -> None:
     alice("observe", "I saw Mia in Lisbon.", "-b", "bob/home")
     both = ("--in", "bob/home", "--in", "alice", "--all")
-    told = alice("context", "Where did Mia move? To Lisbon?", *both).stdout
+    output = alice("context", "Where did Mia move? To Lisbon?", *both).stdout
     parts = ("[Bank bob/home]\n", "I saw Mia", "[Bank alice]\n", "My sister Mia moved to Lisbon.")
-    places = [told.index(each) for each in parts]
+    places = [output.index(each) for each in parts]
     assert places == sorted(places)
-    found = out(alice("context", "Where did Mia move?", *both, "--json"))
+    found = parse_output(alice("context", "Where did Mia move?", *both, "--json"))
     assert [other["bank"] for other in found["others"]] == ["alice"]  # the first that is named is the memory's own
     assert "there is no bank 'alicia'" in alice("context", "Mia", "--in", "alice", "--in", "alicia").stderr
 
 
 def test_recall_as_json_includes_all_fields_of_a_hit(alice: Cli) -> None:
-    hits = out(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
+    hits = parse_output(alice("recall", "Where did Mia move?", "-b", "alice", "--json"))
     assert len(hits) == 3
     assert set(hits[0]) == {"line", "score", "relevance", "signals", "passage", "kind", "bank"}
     assert hits[0]["line"]["text"] == "My sister Mia moved to Lisbon."
@@ -330,7 +335,7 @@ def test_recall_as_json_includes_all_fields_of_a_hit(alice: Cli) -> None:
     ],
 )
 def test_recall_is_filtered(alice: Cli, filters: list[str], seqs: set[int]) -> None:
-    hits = out(alice("recall", "Mia moved to Lisbon", "-b", "alice", "--json", *filters))
+    hits = parse_output(alice("recall", "Mia moved to Lisbon", "-b", "alice", "--json", *filters))
     assert {hit["line"]["seq"] for hit in hits} == seqs
 
 
@@ -347,9 +352,9 @@ def test_an_invalid_query_is_refused(alice: Cli, arguments: list[str], words: st
 
 
 def test_a_blank_query_finds_nothing(alice: Cli) -> None:
-    assert out(alice("recall", "", "-b", "alice", "--json")) == []
+    assert parse_output(alice("recall", "", "-b", "alice", "--json")) == []
     assert alice("recall", " ", "-b", "alice").stdout == "the query is blank\n"
-    assert out(alice("context", " ", "-b", "alice", "--all", "--json"))["text"] == ""
+    assert parse_output(alice("context", " ", "-b", "alice", "--all", "--json"))["text"] == ""
 
 
 def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:
@@ -366,7 +371,7 @@ def test_a_context_is_text_for_a_prompt_with_its_cost_on_standard_error(alice: C
 
 @pytest.mark.parametrize("budget", [1, 20, 40, 1000])
 def test_a_context_keeps_to_its_budget_and_says_what_was_cut(alice: Cli, budget: int) -> None:
-    found = out(alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget), "--json"))
+    found = parse_output(alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget), "--json"))
     assert found["tokens"] <= budget
     assert len(found["hits"]) + len(found["cut"]) <= 3
     assert bool(found["text"]) == bool(found["lines"])
@@ -387,20 +392,20 @@ def test_lines_are_listed_in_order(alice: Cli) -> None:
     assert [row.split("  ")[-1] for row in alice("lines", "-b", "alice").stdout.splitlines()] == [
         "Alice: My sister Mia moved to Lisbon.", "Bob: How lovely!", "Alice: We painted the kitchen yellow."
     ]  # fmt: skip
-    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--after", "1", "--json"))] == [2, 3]
-    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--limit", "2", "--json"))] == [1, 2]
-    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--speaker", "Bob", "--json"))] == [2]
-    assert out(alice("lines", "-b", "alice", "--limit", "0", "--json")) == []
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--after", "1", "--json"))] == [2, 3]
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--limit", "2", "--json"))] == [1, 2]
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--speaker", "Bob", "--json"))] == [2]
+    assert parse_output(alice("lines", "-b", "alice", "--limit", "0", "--json")) == []
 
 
 def test_banks_are_listed(alice: Cli) -> None:
     alice("observe", "Hi", "-b", "bob/captain Nemo")
-    assert out(alice("banks", "--json")) == ["alice", "bob/captain Nemo"]
+    assert parse_output(alice("banks", "--json")) == ["alice", "bob/captain Nemo"]
     assert alice("banks").stdout == "alice\nbob/captain Nemo\n"
 
 
 def test_stats_count_what_a_bank_holds(alice: Cli) -> None:
-    found = out(alice("stats", "-b", "alice", "--json"))
+    found = parse_output(alice("stats", "-b", "alice", "--json"))
     assert (found["lines"], found["sessions"], found["speakers"]) == (3, 2, ["Alice", "Bob"])
     assert (found["pending"], found["recipe"], found["embedder"]) == (0, "default", "hash-64")
     text = alice("stats", "-b", "alice").stdout
@@ -415,11 +420,11 @@ def test_sessions_and_their_units_are_listed(alice: Cli, tmp_path: Path) -> None
     first, *_, last = alice("sessions", "-b", "alice").stdout.splitlines()
     assert first == "spring                   2024-05-06 16:00  2 lines"
     assert last.endswith("  1 line  ended")
-    assert out(alice("sessions", "-b", "alice", "--json"))[-1]["lines"] == 1
+    assert parse_output(alice("sessions", "-b", "alice", "--json"))[-1]["lines"] == 1
     shown = alice("units", "summary", "-b", "alice").stdout
     assert shown.startswith("summary 1, home, of lines ")
     assert "My brother Zeb sailed to Rome." in shown
-    assert [unit["kind"] for unit in out(alice("units", "-b", "alice", "--json"))][-1] == "summary"
+    assert [unit["kind"] for unit in parse_output(alice("units", "-b", "alice", "--json"))][-1] == "summary"
 
 
 def test_units_are_listed_and_recalled_by_category(alice: Cli) -> None:
@@ -438,25 +443,25 @@ def test_general_knowledge_is_added_listed_and_forgotten(alice: Cli, tmp_path: P
     file = tmp_path / "known.txt"
     file.write_text("Ferns like shade\nand moist soil.\n \nThe tide turns twice a day.\n")
     assert alice("seed", file, "-b", "ferns").stdout == "2 of 2 texts were new; ferns has 2 now\n"
-    assert out(alice("seed", file, "-b", "ferns", "--json")) == {"read": 2, "added": 0, "texts": 2}
+    assert parse_output(alice("seed", file, "-b", "ferns", "--json")) == {"read": 2, "added": 0, "texts": 2}
     listed = alice("units", "general", "-b", "ferns").stdout
     assert listed.startswith("general 1, of no line\n  Ferns like shade\n  and moist soil.\n")
     found = alice("--recipe", "packabby", "recall", "When does the tide turn?", "-b", "ferns", "-k", 1).stdout
     assert "The tide turns twice a day." in found
     assert alice("forget", "-b", "ferns", "--unit", "general", 2, "-y").stdout == "forgotten: general 2\n"
-    assert [unit["id"] for unit in out(alice("units", "-b", "ferns", "--json"))] == [1]
+    assert [unit["id"] for unit in parse_output(alice("units", "-b", "ferns", "--json"))] == [1]
     file.write_text("\n \n")
     assert "it holds no text" in alice("seed", file, "-b", "ferns").stderr
     assert "can't be read" in alice("seed", tmp_path / "none.txt", "-b", "ferns").stderr
 
 
 def test_a_line_is_retracted(alice: Cli) -> None:
-    line = out(alice("retract", "1", "-b", "alice", "--json"))
+    line = parse_output(alice("retract", "1", "-b", "alice", "--json"))
     assert (line["seq"], line["text"]) == (1, "My sister Mia moved to Lisbon.")
     assert line["retracted_at"]
     assert alice("retract", "2", "-b", "alice").stdout == "2  2024-05-06 18:01  (retracted) Bob: How lovely!\n"
-    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
-    assert {hit["line"]["seq"] for hit in out(alice("recall", "Mia", "-b", "alice", "--json"))} == {3}
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--json"))] == [3]
+    assert {hit["line"]["seq"] for hit in parse_output(alice("recall", "Mia", "-b", "alice", "--json"))} == {3}
     assert "has no line 77" in complaint(alice("retract", "77", "-b", "alice"), code=1)
 
 
@@ -467,10 +472,10 @@ def test_forgetting_asks_for_confirmation(alice: Cli) -> None:
     refused = alice("forget", "-b", "alice", "--session", "spring", stdin="n\n")
     assert refused.exit_code == 1
     assert "Forget session 'spring' of bank 'alice' for good? [y/N]" in refused.stderr
-    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+    assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
     done = alice("forget", "-b", "alice", "--session", "spring", stdin="y\n")
     assert done.stdout.startswith("forgotten: 2 lines")
-    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [3]
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--json"))] == [3]
 
 
 @pytest.mark.parametrize(
@@ -478,10 +483,10 @@ def test_forgetting_asks_for_confirmation(alice: Cli) -> None:
     [(["--seq", "2"], [1, 3]), (["--speaker", "Alice"], [2]), (["--session", "summer"], [1, 2])],
 )
 def test_forgetting_without_a_question_leaves_a_receipt(alice: Cli, scope: list[str], left: list[int]) -> None:
-    receipt = out(alice("forget", "-b", "alice", *scope, "-y", "--json"))
+    receipt = parse_output(alice("forget", "-b", "alice", *scope, "-y", "--json"))
     assert receipt["lines"] == 3 - len(left)
     assert set(receipt) == {"bank", "scope", "seqs", "lines", "forgotten_at"}
-    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == left
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--json"))] == left
 
 
 def test_without_a_terminal_the_error_names_the_option_to_skip_the_question(alice: Cli) -> None:
@@ -491,7 +496,7 @@ def test_without_a_terminal_the_error_names_the_option_to_skip_the_question(alic
     assert refused.stderr.endswith(
         "\neverthread: no terminal to confirm at; give --yes to continue without confirmation\n"
     )
-    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+    assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
 
 
 def test_json_output_never_asks_for_confirmation(alice: Cli) -> None:
@@ -500,7 +505,7 @@ def test_json_output_never_asks_for_confirmation(alice: Cli) -> None:
     assert (
         "give --yes as well, to forget everything that 'Bob' said of bank 'alice'" in json.loads(failed.stdout)["error"]
     )
-    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+    assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
 
 
 def test_a_single_line_is_counted_in_the_singular(alice: Cli) -> None:
@@ -508,8 +513,8 @@ def test_a_single_line_is_counted_in_the_singular(alice: Cli) -> None:
 
 
 def test_a_whole_bank_is_forgotten(alice: Cli) -> None:
-    assert out(alice("forget", "-b", "alice", "--everything", "-y", "--json"))["scope"] == "bank"
-    assert out(alice("banks", "--json")) == []
+    assert parse_output(alice("forget", "-b", "alice", "--everything", "-y", "--json"))["scope"] == "bank"
+    assert parse_output(alice("banks", "--json")) == []
 
 
 @pytest.mark.parametrize(
@@ -528,7 +533,7 @@ def test_what_cannot_be_forgotten_is_reported_before_the_question(
     alice: Cli, scope: list[str], code: int, words: str
 ) -> None:
     assert words in complaint(alice("forget", "-b", "alice", *scope), code)
-    assert len(out(alice("lines", "-b", "alice", "--json"))) == 3
+    assert len(parse_output(alice("lines", "-b", "alice", "--json"))) == 3
 
 
 # ------------------------------------------------------------------------- import
@@ -608,7 +613,7 @@ def test_a_file_is_imported_in_its_detected_format_and_a_second_time_adds_nothin
     cli: Cli, tmp_path: Path, name: str, content: object, lines: int
 ) -> None:
     path = saved(tmp_path, name, content)
-    first = out(cli("import", path, "-b", "alice", "--json"))
+    first = parse_output(cli("import", path, "-b", "alice", "--json"))
     assert first == {
         "bank": "alice",
         "read": lines,
@@ -626,7 +631,7 @@ def test_a_file_is_imported_in_its_detected_format_and_a_second_time_adds_nothin
 def test_skipped_entries_of_an_import_are_counted(cli: Cli, tmp_path: Path) -> None:
     text = "[13/06/24, 18:05:22] Ann: Hello\n[13/06/24, 18:06:00] Ann: <Media omitted>\n[13/06/24, 18:07:00] Bob left\n"
     path = saved(tmp_path, "chat.txt", text)
-    assert out(cli("import", path, "--json"))["skipped"] == {"without words": 1, "notices": 1}
+    assert parse_output(cli("import", path, "--json"))["skipped"] == {"without words": 1, "notices": 1}
     said = cli("import", path).stdout
     assert said == "0 of 1 line was new; default has 1 now (skipped: 1 without words, 1 notices)\n"
 
@@ -637,7 +642,7 @@ def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) 
     path = saved(tmp_path, "talk.json", talk)
     said = cli("import", path).stdout
     assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 parts that are no text, 1 without words)\n")
-    assert [line["text"] for line in out(cli("lines", "--json"))] == ["My cat.", "Well?"]
+    assert [line["text"] for line in parse_output(cli("lines", "--json"))] == ["My cat.", "Well?"]
 
 
 def test_chats_with_the_same_name_are_imported_separately_and_later_copies_add_only_new_lines(
@@ -646,25 +651,30 @@ def test_chats_with_the_same_name_are_imported_separately_and_later_copies_add_o
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
     cli("import", saved(tmp_path / "a", "chat.txt", "Ann: I like tea.\nBob: ok\n"))
-    assert out(cli("import", saved(tmp_path / "b", "chat.txt", "Ann: I sail.\nBob: ok\n"), "--json"))["added"] == 2
-    assert out(cli("import", saved(tmp_path, "copy.txt", "Ann: I like tea.\nBob: ok\n"), "--json"))["added"] == 0
+    assert (
+        parse_output(cli("import", saved(tmp_path / "b", "chat.txt", "Ann: I sail.\nBob: ok\n"), "--json"))["added"]
+        == 2
+    )
+    assert (
+        parse_output(cli("import", saved(tmp_path, "copy.txt", "Ann: I like tea.\nBob: ok\n"), "--json"))["added"] == 0
+    )
     grown = saved(tmp_path / "a", "chat.txt", "Ann: I like tea.\nBob: ok\nBob: ok\n")
-    assert out(cli("import", grown, "--json"))["added"] == 1
-    sessions = [line["session"] for line in out(cli("lines", "--json"))]
+    assert parse_output(cli("import", grown, "--json"))["added"] == 1
+    sessions = [line["session"] for line in parse_output(cli("lines", "--json"))]
     assert sessions[0] == sessions[1] == sessions[4] != sessions[2] == sessions[3]
 
 
 def test_files_with_the_same_line_numbers_do_not_collide(cli: Cli, tmp_path: Path) -> None:
     for name, text in (("monday.jsonl", "I bought a car."), ("tuesday.jsonl", "Mia moved.")):
         path = saved(tmp_path, name, json.dumps({"id": 1, "text": text}))
-        assert [out(cli("import", path, "--json"))["added"] for _ in range(2)] == [1, 0]
+        assert [parse_output(cli("import", path, "--json"))["added"] for _ in range(2)] == [1, 0]
 
 
 def test_a_known_key_with_another_text_stops_the_whole_import(cli: Cli, tmp_path: Path) -> None:
     cli("import", saved(tmp_path, "one.jsonl", '{"key": "k", "text": "I sail."}'))
     path = saved(tmp_path, "two.jsonl", '{"key": "l", "text": "I swim."}\n{"key": "k", "text": "I bake."}')
     assert "two.jsonl, line 2: bank 'default' keeps other words under the key 'k'" in complaint(cli("import", path))
-    assert [line["text"] for line in out(cli("lines", "--json"))] == ["I sail."]
+    assert [line["text"] for line in parse_output(cli("lines", "--json"))] == ["I sail."]
 
 
 @pytest.mark.parametrize(
@@ -694,20 +704,20 @@ def test_an_option_that_the_format_does_not_use_is_refused(
     cli: Cli, tmp_path: Path, name: str, content: object, option: list[str], words: str
 ) -> None:
     assert words in complaint(cli("import", saved(tmp_path, name, content), *option))
-    assert out(cli("banks", "--json")) == []
+    assert parse_output(cli("banks", "--json")) == []
 
 
 def test_lines_keep_the_time_at_which_they_were_said(cli: Cli, tmp_path: Path) -> None:
     path = saved(tmp_path, "talk.txt", TRANSCRIPT)
     cli("import", path, "--tz", "Asia/Tokyo", "--assistant", "Bob")
-    lines = out(cli("lines", "--json"))
+    lines = parse_output(cli("lines", "--json"))
     assert [line["role"] for line in lines] == ["user", "assistant", "user"]
     assert lines[2]["said_at"] == "2024-05-06T18:05:00+09:00"
 
 
 def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> None:
     path = saved(tmp_path, "locomo.json", [LOCOMO, OTHER])
-    assert out(cli("import", path, "--only", "conv-2", "--json"))["added"] == 2
+    assert parse_output(cli("import", path, "--only", "conv-2", "--json"))["added"] == 2
     assert "there is no sample 'conv-9'; choose from conv-1, conv-2" in complaint(
         cli("import", path, "--only", "conv-9")
     )
@@ -728,7 +738,7 @@ def test_an_invalid_file_is_refused_with_the_position_and_nothing_is_stored(
     cli: Cli, tmp_path: Path, name: str, content: object, words: str
 ) -> None:
     assert words in complaint(cli("import", saved(tmp_path, name, content)))
-    assert out(cli("banks", "--json")) == []
+    assert parse_output(cli("banks", "--json")) == []
 
 
 def test_a_broken_line_far_down_is_named_and_nothing_before_it_is_stored(cli: Cli, tmp_path: Path) -> None:
@@ -737,7 +747,7 @@ def test_a_broken_line_far_down_is_named_and_nothing_before_it_is_stored(cli: Cl
     rows[4999] = rows[4999][:-3]
     path.write_text("\n".join(rows))
     assert "line 5000, column" in complaint(cli("import", path))
-    assert out(cli("banks", "--json")) == []
+    assert parse_output(cli("banks", "--json")) == []
 
 
 def test_a_file_that_is_not_utf_8_is_refused_at_its_byte(cli: Cli, tmp_path: Path) -> None:
@@ -776,9 +786,11 @@ def test_importing_again_completes_an_interrupted_import(cli: Cli, tmp_path: Pat
     path = jsonl(tmp_path, 700)
     with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder()) as memory:
         memory.observe_many(line for n, line in enumerate(open_reader(path)()) if n < 300)
-    done = out(cli("import", path, "-b", "alice", "--json"))
+    done = parse_output(cli("import", path, "-b", "alice", "--json"))
     assert (done["read"], done["added"], done["lines"]) == (700, 400, 700)
-    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == [f"Line {n}." for n in range(700)]
+    assert [line["text"] for line in parse_output(cli("lines", "-b", "alice", "--json"))] == [
+        f"Line {n}." for n in range(700)
+    ]
 
 
 # --------------------------------------------------------------- export, reindex
@@ -789,8 +801,8 @@ def test_an_export_imported_elsewhere_keeps_times_and_texts(alice: Cli, tmp_path
     said = alice("export", "-b", "alice", "-o", path)
     assert said.stderr == f"3 lines written to {path}\n"
     assert alice("export", "-b", "alice").stdout == path.read_text(encoding="utf-8")
-    assert out(alice("import", path, "-b", "copy", "--json"))["added"] == 3
-    lines, copies = (out(alice("lines", "-b", bank, "--json")) for bank in ("alice", "copy"))
+    assert parse_output(alice("import", path, "-b", "copy", "--json"))["added"] == 3
+    lines, copies = (parse_output(alice("lines", "-b", bank, "--json")) for bank in ("alice", "copy"))
     for kept in ("seq", "session", "role", "speaker", "text", "said_at", "metadata", "parent"):
         assert [line[kept] for line in lines] == [line[kept] for line in copies]
 
@@ -802,11 +814,13 @@ def test_an_export_imported_into_its_own_bank_adds_only_what_was_forgotten(alice
         memory.observe("An answer.", parent=2, session="summer")
     alice("export", "-b", "alice", "-o", path)
     alice("retract", "1", "-b", "alice")
-    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 0
+    assert parse_output(alice("import", path, "-b", "alice", "--json"))["added"] == 0
     alice("forget", "-b", "alice", "--seq", "5", "-y")
-    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 1
-    assert out(alice("import", path, "-b", "alice", "--json"))["added"] == 0
-    found = [(line["text"], line["parent"]) for line in out(alice("lines", "-b", "alice", "--after", "4", "--json"))]
+    assert parse_output(alice("import", path, "-b", "alice", "--json"))["added"] == 1
+    assert parse_output(alice("import", path, "-b", "alice", "--json"))["added"] == 0
+    found = [
+        (line["text"], line["parent"]) for line in parse_output(alice("lines", "-b", "alice", "--after", "4", "--json"))
+    ]
     assert found == [("An answer.", 2)]
 
 
@@ -815,8 +829,8 @@ def test_the_export_of_one_bank_is_new_to_another_bank_with_as_many_lines(alice:
     alice("export", "-b", "alice", "-o", path)
     for number in range(3):
         alice("observe", f"Something else {number}.", "-b", "bob")
-    assert out(alice("import", path, "-b", "bob", "--json"))["added"] == 3
-    assert out(alice("import", path, "-b", "bob", "--json"))["added"] == 0
+    assert parse_output(alice("import", path, "-b", "bob", "--json"))["added"] == 3
+    assert parse_output(alice("import", path, "-b", "bob", "--json"))["added"] == 0
 
 
 def test_retracted_lines_are_exported_only_on_request(alice: Cli, tmp_path: Path) -> None:
@@ -824,8 +838,8 @@ def test_retracted_lines_are_exported_only_on_request(alice: Cli, tmp_path: Path
         memory.retract(2)
     assert len(alice("export", "-b", "alice").stdout.splitlines()) == 2
     assert len(alice("export", "-b", "alice", "--retracted").stdout.splitlines()) == 3
-    assert [line["seq"] for line in out(alice("lines", "-b", "alice", "--json"))] == [1, 3]
-    assert len(out(alice("lines", "-b", "alice", "--retracted", "--json"))) == 3
+    assert [line["seq"] for line in parse_output(alice("lines", "-b", "alice", "--json"))] == [1, 3]
+    assert len(parse_output(alice("lines", "-b", "alice", "--retracted", "--json"))) == 3
 
 
 def test_an_export_with_retracted_lines_is_imported_with_them_retracted(alice: Cli, tmp_path: Path) -> None:
@@ -834,18 +848,21 @@ def test_an_export_with_retracted_lines_is_imported_with_them_retracted(alice: C
     alice("retract", "2", "-b", "alice")
     alice("export", "-b", "alice", "--retracted", "-o", path)
     for bank, added in (("new", 3), ("new", 0), ("alice", 0), ("copy", 0)):  # the copy was made before
-        counts = out(alice("import", path, "-b", bank, "--json"))
+        counts = parse_output(alice("import", path, "-b", bank, "--json"))
         assert (counts["read"], counts["added"], counts["lines"], counts["retracted"]) == (3, added, 2, 1)
-        lines, copies = (out(alice("lines", "-b", each, "--retracted", "--json")) for each in ("alice", bank))
+        lines, copies = (parse_output(alice("lines", "-b", each, "--retracted", "--json")) for each in ("alice", bank))
         assert [line["retracted_at"] for line in lines] == [line["retracted_at"] for line in copies]
-        assert {hit["line"]["seq"] for hit in out(alice("recall", "How lovely!", "-b", bank, "--json"))} == {1, 3}
+        assert {hit["line"]["seq"] for hit in parse_output(alice("recall", "How lovely!", "-b", bank, "--json"))} == {
+            1,
+            3,
+        }
     assert alice("import", path, "-b", "new").stdout == "0 of 3 lines were new; new has 2 now and 1 retracted\n"
 
 
 def test_a_file_of_only_retracted_lines_is_imported(cli: Cli, tmp_path: Path) -> None:
     path = saved(tmp_path, "a.jsonl", {"text": "No.", "key": "k", "retracted_at": "2024-05-01T10:00:00Z"})
-    assert out(cli("import", path, "--json"))["added"] == 1
-    assert out(cli("lines", "--json")) == []
+    assert parse_output(cli("import", path, "--json"))["added"] == 1
+    assert parse_output(cli("lines", "--json")) == []
     other = saved(tmp_path, "b.jsonl", {"text": "Yes.", "key": "k"})
     assert "keeps other words under the key 'k'" in complaint(cli("import", other))
 
@@ -858,17 +875,21 @@ def test_an_export_that_cannot_be_written_is_reported(alice: Cli, tmp_path: Path
 def test_reindexing_embeds_every_line_with_the_current_model(alice: Cli, tmp_path: Path) -> None:
     with Memory.open("alice", store=tmp_path / "store", embedder=HashEmbedder(32)) as memory:
         assert memory.reindex() == 3
-    assert out(alice("stats", "-b", "alice", "--json"))["pending"] == 3
-    assert out(alice("reindex", "-b", "alice", "--json")) == {"bank": "alice", "embedded": 3, "embedder": "hash-64"}
+    assert parse_output(alice("stats", "-b", "alice", "--json"))["pending"] == 3
+    assert parse_output(alice("reindex", "-b", "alice", "--json")) == {
+        "bank": "alice",
+        "embedded": 3,
+        "embedder": "hash-64",
+    }
     assert alice("reindex", "-b", "alice").stdout == "0 lines of alice were embedded by hash-64\n"
-    assert out(alice("stats", "-b", "alice", "--json"))["vectors"] == {"hash-64": 3}
+    assert parse_output(alice("stats", "-b", "alice", "--json"))["vectors"] == {"hash-64": 3}
 
 
 # ------------------------------------------------------------------- doctor, chat
 
 
 def test_the_doctor_finds_a_sound_bank_sound(alice: Cli) -> None:
-    findings = {finding["what"]: finding for finding in out(alice("doctor", "--json"))}
+    findings = {finding["what"]: finding for finding in parse_output(alice("doctor", "--json"))}
     assert findings["bank alice"] == {"what": "bank alice", "ok": True, "detail": "sound"}
     assert all(finding["ok"] for finding in findings.values())
     assert "ok   bank alice             sound" in alice("doctor", "-b", "alice").stdout
@@ -878,7 +899,7 @@ def test_a_bank_that_cannot_be_opened_can_be_forgotten(alice: Cli, tmp_path: Pat
     path = next(tmp_path.rglob("alice.bank"))
     path.write_bytes(b"not a database, but all that is left of one" * 1000)
     assert alice("lines", "-b", "alice").exit_code == 1
-    receipt = out(alice("forget", "-b", "alice", "--everything", "--yes", "--json"))
+    receipt = parse_output(alice("forget", "-b", "alice", "--everything", "--yes", "--json"))
     assert (receipt["scope"], receipt["lines"]) == ("bank", 0)
     assert not list(tmp_path.rglob("alice.bank*"))
 
@@ -900,7 +921,9 @@ def test_a_chat_remembers_what_is_typed(cli: Cli) -> None:
     assert said.exit_code == 0
     assert "remembers nothing yet" in said.stdout
     assert "1 line in 1 session by Alice" in said.stdout
-    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved to Lisbon."]
+    assert [line["text"] for line in parse_output(cli("lines", "-b", "alice", "--json"))] == [
+        "My sister Mia moved to Lisbon."
+    ]
 
 
 def test_a_json_chat_answers_each_line_and_stores_no_command(cli: Cli) -> None:
@@ -917,19 +940,22 @@ def test_a_json_chat_answers_each_line_and_stores_no_command(cli: Cli) -> None:
         }
     )
     assert first["reply"] is None
-    assert [line["text"] for line in out(cli("lines", "-b", "alice", "--json"))] == ["My sister Mia moved.", "Mia?"]
+    assert [line["text"] for line in parse_output(cli("lines", "-b", "alice", "--json"))] == [
+        "My sister Mia moved.",
+        "Mia?",
+    ]
 
 
 def test_a_json_chat_stores_a_line_that_says_quit(cli: Cli) -> None:
     cli("chat", "--json", stdin="quit\nexit\n/quit\nNever.\n")
-    assert [line["text"] for line in out(cli("lines", "--json"))] == ["quit", "exit"]
+    assert [line["text"] for line in parse_output(cli("lines", "--json"))] == ["quit", "exit"]
 
 
 @pytest.mark.parametrize("speaker", ["", "  "])
 def test_a_chat_without_a_speaker_name_is_refused(cli: Cli, speaker: str) -> None:
     said = complaint(cli("chat", "--speaker", speaker, stdin="Hello.\n"))
     assert said == f"everthread: --speaker {speaker!r} is blank; give your name, or leave the option out\n"
-    assert out(cli("banks", "--json")) == []
+    assert parse_output(cli("banks", "--json")) == []
 
 
 def test_a_json_chat_reports_a_line_that_cannot_be_stored_and_continues(cli: Cli) -> None:
@@ -940,7 +966,7 @@ def test_a_json_chat_reports_a_line_that_cannot_be_stored_and_continues(cli: Cli
     assert "standard input is not UTF-8" in latin["error"]
     assert "text" in first
     assert "text" in last
-    assert [line["text"] for line in out(cli("lines", "--json"))] == ["Hello.", "Bye."]
+    assert [line["text"] for line in parse_output(cli("lines", "--json"))] == ["Hello.", "Bye."]
 
 
 # ------------------------------------------------------------------- as a program
@@ -1071,9 +1097,9 @@ def test_a_file_name_that_is_not_utf_8_is_printed_in_json(
 def test_standard_input_is_imported_and_a_second_time_or_from_a_file_adds_nothing(
     cli: Cli, tmp_path: Path, content: str, form: list[str], lines: int
 ) -> None:
-    added = [out(cli("import", "-", *form, "--json", stdin=content))["added"] for _ in range(2)]
+    added = [parse_output(cli("import", "-", *form, "--json", stdin=content))["added"] for _ in range(2)]
     assert added == [lines, 0]
-    assert out(cli("import", saved(tmp_path, "file.txt", content), *form, "--json"))["added"] == 0
+    assert parse_output(cli("import", saved(tmp_path, "file.txt", content), *form, "--json"))["added"] == 0
 
 
 @pytest.mark.parametrize(
@@ -1090,7 +1116,7 @@ def test_standard_input_is_imported_and_a_second_time_or_from_a_file_adds_nothin
 )
 def test_errors_in_standard_input_name_it(cli: Cli, content: bytes, words: str) -> None:
     assert words in complaint(cli("import", "-", stdin=content))
-    assert out(cli("banks", "--json")) == []
+    assert parse_output(cli("banks", "--json")) == []
 
 
 def test_piped_input_is_imported(program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -1117,21 +1143,21 @@ def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: 
     shown = cli("recipes", "packabby").stdout
     assert "threshold = none\n    Least cosine of a summary" in shown
     assert "A number from -1 to 1, or none; default: none" in shown
-    told = out(cli("recipes", "emi", "--json"))
-    assert told["name"] == "emi"
-    top = next(each for each in told["options"] if each["name"] == "top")
+    output = parse_output(cli("recipes", "emi", "--json"))
+    assert output["name"] == "emi"
+    top = next(each for each in output["options"] if each["name"] == "top")
     assert (top["type"], top["low"], top["default"], top["value"]) == ("int", 1, 20, 20)
 
 
 def test_options_apply_to_one_command_and_are_saved_with_a_new_bank(cli: Cli) -> None:
     assert cli("--recipe", "membot", "--set", "neighbours=0", "--set", "max_hits=1", "observe", "Ferns.").exit_code == 0
-    own = {each["name"]: each["value"] for each in out(cli("recipes", "-b", "default", "--json"))["options"]}
+    own = {each["name"]: each["value"] for each in parse_output(cli("recipes", "-b", "default", "--json"))["options"]}
     assert (own["neighbours"], own["max_hits"], own["blocks"]) == (0, 1, 10)
-    then = out(cli("--set", "neighbours=2", "recipes", "-b", "default", "--json"))
+    then = parse_output(cli("--set", "neighbours=2", "recipes", "-b", "default", "--json"))
     assert {each["name"]: each["value"] for each in then["options"]}["neighbours"] == 2
-    assert out(cli("stats", "--json"))["recipe"] == "membot"
-    assert out(cli("--recipe", "emi", "recall", "ferns", "--json")) is not None
-    assert out(cli("stats", "--json"))["recipe"] == "membot"
+    assert parse_output(cli("stats", "--json"))["recipe"] == "membot"
+    assert parse_output(cli("--recipe", "emi", "recall", "ferns", "--json")) is not None
+    assert parse_output(cli("stats", "--json"))["recipe"] == "membot"
 
 
 @pytest.mark.parametrize(
@@ -1187,6 +1213,6 @@ def test_invalid_options_in_the_configuration_are_named_with_file_and_table(
 def test_hits_are_reranked_by_name(cli: Cli) -> None:
     for text in ("The ferry leaves at noon.", "We baked bread."):
         cli("observe", text)
-    told = out(cli("recall", "When does the ferry leave?", "--rerank", "keywords", "--json"))
-    assert [(hit["line"]["seq"], hit["signals"]["keywords"]) for hit in told] == [(1, 2.0)]
+    output = parse_output(cli("recall", "When does the ferry leave?", "--rerank", "keywords", "--json"))
+    assert [(hit["line"]["seq"], hit["signals"]["keywords"]) for hit in output] == [(1, 2.0)]
     assert "invalid reranker 'best'" in complaint(cli("context", "ferry", "--rerank", "best"))

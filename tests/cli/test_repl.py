@@ -26,8 +26,8 @@ from everthread.testing import ScriptedLLM, StreamCut
 from everthread.types import NewLine
 
 Screen = list[str]
-KEPT = "It is remembered. Your next message begins another conversation; /quit leaves.\n"
-LEFT = "It is forgotten. Your next message begins another conversation; /quit leaves.\n"
+REMEMBERED = "It is remembered. Your next message begins another conversation; /quit leaves.\n"
+FORGOTTEN = "It is forgotten. Your next message begins another conversation; /quit leaves.\n"
 ALICE = Character("Captain", person="Alice", greeting="Ahoy!")
 
 
@@ -200,7 +200,7 @@ def test_the_chat_ends_at_quit_or_exit_and_reads_no_further(memory: Memory, endi
     assert memory.stats().lines == 0
 
 
-@pytest.mark.parametrize(("answer", "outcome"), [("yes", KEPT), ("no", LEFT)])
+@pytest.mark.parametrize(("answer", "outcome"), [("yes", REMEMBERED), ("no", FORGOTTEN)])
 def test_quitting_after_the_end_does_not_repeat_the_outcome(memory: Memory, answer: str, outcome: str) -> None:
     *_, end, goodbye = converse(memory, "Hello.", f"/end {answer}", "/quit")
     assert (end, goodbye) == (outcome, "\nUntil next time.\n")
@@ -362,7 +362,7 @@ def test_the_last_exchange_and_the_whole_conversation_can_be_forgotten(memory: M
 def test_the_end_asks_whether_to_remember(memory: Memory, answer: str, kept: bool) -> None:
     screen = converse(memory, "I work at the harbour.", "/end", "not now", answer, llm=ScriptedLLM(["Aye."]))
     assert screen[2].count("Shall I remember this conversation? (yes or no) ") == 2
-    assert screen[2].endswith(KEPT if kept else LEFT)
+    assert screen[2].endswith(REMEMBERED if kept else FORGOTTEN)
     assert ("I work at the harbour." in texts(memory)) == kept
 
 
@@ -396,7 +396,7 @@ def test_the_remember_policy_can_be_set_in_the_chat(memory: Memory) -> None:
     assert "must be one of always, ask, never, got 'sometimes'" in screen[3]
     assert screen[4] == "remember: never. From now on nothing is stored. /end asks about what was said before.\n"
     assert "is set to remember never" in screen[6]
-    assert screen[7].endswith(LEFT)
+    assert screen[7].endswith(FORGOTTEN)
     assert texts(memory) == []
     assert screen[8] == "remember: always, when a conversation ends. This one is incognito; /incognito ends that.\n"
     assert "now on the conversation is remembered again" in screen[9]
@@ -406,7 +406,7 @@ def test_the_remember_policy_can_be_set_in_the_chat(memory: Memory) -> None:
 
 def test_a_bank_that_always_remembers_is_not_asked_at_the_end(memory: Memory) -> None:
     screen = converse(memory, "/set remember always", "I work at the harbour.", "/end", llm=ScriptedLLM(["Aye."]))
-    assert screen[3] == KEPT
+    assert screen[3] == REMEMBERED
     assert "I work at the harbour." in texts(memory)
 
 
@@ -603,7 +603,7 @@ def test_after_undo_and_branch_the_chat_continues_from_the_active_lines(memory: 
 
 def test_an_incognito_end_leaves_nothing_and_stays_incognito(memory: Memory) -> None:
     screen = converse(memory, "A secret.", "/end", "Another.", "/end yes", llm=ScriptedLLM(["a", "b"]), incognito=True)
-    assert (screen[2], screen[4]) == (LEFT, LEFT)
+    assert (screen[2], screen[4]) == (FORGOTTEN, FORGOTTEN)
     assert texts(memory) == []
     assert "nothing that was said incognito is stored" in screen[-1]
 
@@ -705,7 +705,7 @@ def test_a_reply_is_shown_as_it_comes_and_stopped_by_an_interrupt_and_the_talk_g
         terminal.type(b"/end\n")
         terminal.wait_for("(yes or no) ")
         terminal.type("don’t forget it\n".encode())
-        assert KEPT.strip() in terminal.wait_for("Alice> ")
+        assert REMEMBERED.strip() in terminal.wait_for("Alice> ")
         terminal.type(b"/quit\n")
         terminal.wait_for("Until next time.")
         assert terminal.close() == 0

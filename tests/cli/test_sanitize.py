@@ -34,5 +34,5 @@ def test_what_is_remembered_drives_no_terminal_and_is_verbatim_in_json(tmp_path:
     shown = run(*command)
     assert "Al␛[1m: Mia ␛]0;title␇ \ufffd2J" in shown
     assert escape_control_chars(shown) == shown
-    told = json.loads(run("lines", "--json"))[0]
-    assert told["text"] == f"Mia {EVIL.replace(chr(0), '')}!"
+    output = json.loads(run("lines", "--json"))[0]
+    assert output["text"] == f"Mia {EVIL.replace(chr(0), '')}!"

@@ -359,7 +359,7 @@ def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
 
 
 @contextmanager
-def talking(store: SQLiteStore, *told: llm.Told) -> Iterator[Client]:
+def talking(store: SQLiteStore, *told: llm.ServerBehaviour) -> Iterator[Client]:
     with llm.llm_server(*told) as server:
         engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
         with serve_app(create_app(engine)) as url, Client(url, BANK) as client:

@@ -115,7 +115,7 @@ def crowded(store: str) -> None:
         print(lost, memory.store.check("alice"), all(well))
 
 
-def talking(store: str) -> None:
+def run_chat(store: str) -> None:
     """Fork a child in the middle of a reply, which the parent reads to its end."""
     parent = ScriptedLLM(["Hello from the parent."])
     with Chat(open_memory(store), llm=parent, scribe=ExtractiveScribe()) as chat:
@@ -158,7 +158,7 @@ def interrupted(store: str) -> None:
         print(len(list(memory.lines())), memory.store.check("alice"), len(well) > 10 and all(well))
 
 
-WAYS = {way.__name__: way for way in (beside, outlived, crowded, talking, interrupted)}
+WAYS = {way.__name__: way for way in (beside, outlived, crowded, run_chat, interrupted)}
 
 if __name__ == "__main__":
     WAYS[sys.argv[2]](sys.argv[1])

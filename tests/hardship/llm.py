@@ -129,7 +129,7 @@ class Picky:
 
 
 Behaviour = Reply | Cut | Stall | Mute | Status | Raw | Endless | Picky
-Told = str | Behaviour | Callable[[Request], "str | Behaviour"]
+ServerBehaviour = str | Behaviour | Callable[[Request], "str | Behaviour"]
 
 HTML = Raw(b"<!doctype html><html><body>Sign in to the network of Hotel Neptune</body></html>", "text/html")
 MALFORMED = Raw(b'data: {"choices": [{"delta": {"content": "Hel\n\n')
@@ -142,7 +142,7 @@ class Server:
 
     host: str
     models: Sequence[str]
-    behaviours: list[Told]
+    behaviours: list[ServerBehaviour]
     requests: list[Request] = field(default_factory=list)
     hung_up: threading.Event = field(default_factory=threading.Event)  # a client disconnected from a stalled response
     closing: threading.Event = field(default_factory=threading.Event)
@@ -172,7 +172,7 @@ class Server:
 
 
 @contextmanager
-def llm_server(*behaviours: Told, models: Sequence[str] = ("m",)) -> Iterator[Server]:
+def llm_server(*behaviours: ServerBehaviour, models: Sequence[str] = ("m",)) -> Iterator[Server]:
     """Run a server with these behaviours until the block ends."""
     listening = Listening(("127.0.0.1", 0), Handler)
     server = Server(f"http://127.0.0.1:{listening.server_port}", models, list(behaviours or ["Hello there."]))

@@ -21,11 +21,11 @@ from typing import Any
 
 import everthread
 
-LONG = 32  # repetitions from which a repeat is long
+LONG_REPEAT_COUNT = 32  # a repeat of at least this many repetitions is long
 MAX_CPU_S = 2.0  # for one call
 MIN_CPU_S = 0.03  # below it, growth is not measured
-STEP = 4  # how much longer the longer text is
-GROWTH = 8.0  # how much more time it may take; in linear time it is 4, in quadratic time 16
+LENGTH_RATIO = 4  # of the longer text to the shorter one
+MAX_TIME_RATIO = 8.0  # of their times; 4 is linear, 16 quadratic
 # For a set of characters one of these is written, if the set has any.
 CHARACTERS = " a1.好-\n\t\"',:;!?[](<{_/\\=@A0é我’。，\u0301\u00a0#*|~+zZ9x"
 ENDS = ("", "!", "\n", "a", "\x00")  # what ends a pumped text, so that nothing may match in the end
@@ -158,7 +158,7 @@ def _repeats(nodes: list[Any], before: tuple[Any, ...] = ()) -> Iterator[tuple[l
         inner: list[Any] = []
         if kind in REPEATS:
             inner = [arg[2]]
-            if arg[1] >= LONG:
+            if arg[1] >= LONG_REPEAT_COUNT:
                 yield list(earlier), list(arg[2])
         elif kind is op.BRANCH:
             inner = arg[1]
@@ -216,7 +216,7 @@ class _TooLong(Exception):
 
 
 def grows(work: Callable[[str], object], pump: Pump, size: int) -> bool:
-    """Return whether the CPU time grows clearly faster than the length, from a text of size / STEP to one of size.
+    """Return whether the CPU time grows clearly faster than the length, from size / LENGTH_RATIO to size characters.
 
     It is measured up to three times, because other processes may evict caches.
     """
@@ -224,7 +224,9 @@ def grows(work: Callable[[str], object], pump: Pump, size: int) -> bool:
         more = _spent(work, pump.text(size))
         if more == float("inf"):
             return True
-        if more < MIN_CPU_S or more <= GROWTH * max(_spent(work, pump.text(size // STEP)) for _ in range(2)):
+        if more < MIN_CPU_S or more <= MAX_TIME_RATIO * max(
+            _spent(work, pump.text(size // LENGTH_RATIO)) for _ in range(2)
+        ):
             return False
     return True
 

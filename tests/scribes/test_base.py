@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hardship.llm import Raw, Reply, Server, Status, Told, llm_server
+from hardship.llm import Raw, Reply, Server, ServerBehaviour, Status, llm_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +35,7 @@ SESSION = [
 
 
 @contextmanager
-def scribe(*replies: Told, context: int = 8192) -> Iterator[tuple[LLMScribe, Server]]:
+def scribe(*replies: ServerBehaviour, context: int = 8192) -> Iterator[tuple[LLMScribe, Server]]:
     """Run a server with these replies, and yield a scribe that uses it."""
     with llm_server(*replies) as server:
         llm = OpenAICompatible(server.url, "m", context=context, retries=1, sleep=lambda _: None)
@@ -149,7 +149,7 @@ def test_two_unusable_answers_fail_without_quoting_the_conversation(answer: str)
 
 
 @pytest.mark.parametrize("reply", [Status(500), Raw(b"<html>", "text/html")])
-def test_errors_of_the_server_are_passed_on(reply: Told) -> None:
+def test_errors_of_the_server_are_passed_on(reply: ServerBehaviour) -> None:
     with scribe(reply) as (llm, _), pytest.raises(LLMUnavailable):
         llm.summarize(SESSION, "Nora")
 

@@ -116,7 +116,9 @@ Begin = Callable[..., Site]
 def begin(tmp_path: Path) -> Iterator[Begin]:
     with ExitStack() as stack:
 
-        def opened(*behaviours: llm.Told, several: bool = False, max_replies: int = 8, retries: int = 0) -> Site:
+        def opened(
+            *behaviours: llm.ServerBehaviour, several: bool = False, max_replies: int = 8, retries: int = 0
+        ) -> Site:
             store = SQLiteStore(tmp_path)
             stack.callback(store.close)
             server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None

@@ -84,7 +84,7 @@ class Bot:
 @contextmanager
 def bot(
     folder: Path,
-    *behaviours: llm.Told,
+    *behaviours: llm.ServerBehaviour,
     model: bool = True,
     settings: Settings = SETTINGS,
     api: str = "",

@@ -36,7 +36,7 @@ class Pair:
 
 
 @contextmanager
-def pair(store: Path, *behaviours: llm.Told, more: tuple[str, ...] = ()) -> Iterator[Pair]:
+def pair(store: Path, *behaviours: llm.ServerBehaviour, more: tuple[str, ...] = ()) -> Iterator[Pair]:
     with ExitStack() as stack:
         model = stack.enter_context(llm.llm_server(*behaviours))
         workers = stack.enter_context(two_workers(store, model.url, *more))
