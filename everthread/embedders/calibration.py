@@ -18,7 +18,7 @@ from everthread.embedders.shapes import embed_texts
 from everthread.errors import ModelError
 
 SHIPPED_MODEL = "all-minilm-l6-v2-int8"
-MAX_SCALE = 4.0  # beyond, noise would be enlarged
+MAX_SCALE = 4.0  # a greater factor would amplify noise
 
 QUESTIONS = (
     "Which train goes to the coast?",
@@ -73,28 +73,28 @@ SHIPPED_CALIBRATION = CosineCalibration(mean=0.0863, spread=0.0744)  # measured
 class EmbedderState:
     """The state of an embedder in use, shared by all its users."""
 
-    retry_at: float = 0.0  # by time.monotonic(): it failed, and isn't asked before
+    retry_at: float = 0.0  # by time.monotonic(): not called before this time, because it failed
     scale: CosineCalibration | None = None  # measured at the first query
-    warned: set[str] = field(default_factory=set)  # the banks of which it was said that no line has a vector of it
+    warned: set[str] = field(default_factory=set)  # banks for which "no line has a vector of this model" was logged
 
 
 def measure_calibration(embedder: Embedder, dim: int | None = None) -> CosineCalibration:
-    """Measure the cosines of unrelated texts by this embedder; those of the shipped model are known.
+    """Measure an embedder's cosines of unrelated texts; the shipped model's are constants.
 
     Args:
         embedder: the model.
         dim: the dimensions of its questions, if known.
 
     Raises:
-        ModelError: if its texts have other dimensions than its questions, or the embedder fails.
+        ModelError: the embedder fails, or its texts and questions have different dimensions.
     """
     if embedder.name == SHIPPED_MODEL:
         return SHIPPED_CALIBRATION
     vectors = embed_texts(embedder, [*QUESTIONS, *STATEMENTS])  # one call: it may be a request to a server
     if dim is not None and vectors.shape[-1] != dim:
         raise ModelError(
-            f"{embedder.name} gave {vectors.shape[-1]} dimensions for texts and {dim} for a question; expected the "
-            "same number. Correct its `embed` or `embed_query`, or name another embedder"
+            f"{embedder.name} returned {vectors.shape[-1]} dimensions for texts and {dim} for a question; expected "
+            "equal numbers. Correct its `embed` or `embed_query`, or use another embedder"
         )
     questions, statements = (part.reshape(-1, part.shape[-1]) for part in np.split(vectors, [len(QUESTIONS)]))
     pairs = (questions @ statements.T).reshape(len(QUESTIONS), -1, len(STATEMENTS), vectors.shape[1])

@@ -20,8 +20,8 @@ from everthread.types import Vector, Vectors
 log = logging.getLogger("everthread")
 
 COOLDOWN_S = 30.0  # without calls to an embedder that has just failed, so that lines are stored without a delay
-BLANK = "…"  # embedded for a line without a text of its own, so that its vector is near to no other
-FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder; torch raises the second, sockets the third
+BLANK = "…"  # embedded for a line without text, so that its vector is near to no other
+FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder: RuntimeError from torch, OSError from sockets
 
 
 class Encoder:
@@ -32,7 +32,7 @@ class Encoder:
 
         Args:
             embedder: the model.
-            state: what is known of the model, where several encoders share it.
+            state: the model's state, if several encoders share it.
         """
         self.embedder = embedder
         self.state = EmbedderState() if state is None else state
@@ -52,8 +52,8 @@ class Encoder:
             For each text the (N, D) vectors of its pieces.
 
         Raises:
-            ModelError: if the embedder fails, or returns vectors of a wrong shape. It may raise RuntimeError and
-                OSError as well (`FAILURES`).
+            ModelError: the embedder fails, or returns vectors of a wrong shape. It may also raise RuntimeError and
+                OSError (`FAILURES`).
         """
         parts = [split_for_embedding(text) or [BLANK] for text in texts]
         made = shapes.embed_texts(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
@@ -77,13 +77,13 @@ class Encoder:
             text: the question.
 
         Returns:
-            The (D,) vector, or (Q, D) of a model that gives a question several; None while the embedder is down, and
-            for a script that it can't read.
+            The (D,) vector, or (Q, D) if the model returns several; None while the embedder is down, and for a script
+            that it can't read.
         """
         if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
             return None
         try:
-            vector = shapes.embed_question(self.embedder, text)  # first, for it times out sooner than many texts do
+            vector = shapes.embed_question(self.embedder, text)  # first: one text times out sooner than many
             self.state.scale = self.state.scale or measure_calibration(self.embedder, vector.shape[-1])
             return vector
         except FAILURES as error:
@@ -104,7 +104,7 @@ class Encoder:
 
     def _start_cooldown(self, error: Exception) -> None:
         self.state.retry_at = time.monotonic() + COOLDOWN_S
-        log.warning("no vectors for now, lines are kept and found by their words; later run reindex: %s", error)
+        log.warning("embedder failed; lines are stored and found by their words, run reindex later: %s", error)
 
 
 class _CachedEmbedder:

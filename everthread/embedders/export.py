@@ -52,7 +52,7 @@ class SourceConfig:
 def export(
     folder: Path, out: Path, quantise: Quantise = "int8", name: str | None = None, multilingual: bool = False
 ) -> EmbedderConfig:
-    """Write the model in folder to out, and return its description. name defaults to the folder's and quantise."""
+    """Write the model in `folder` to `out`; return its description. Default name: the folder's plus `quantise`."""
     if quantise not in get_args(Quantise):
         raise ConfigError(f"unknown quantisation {quantise!r}; choose one of {', '.join(get_args(Quantise))}")
     source = read_source_config(folder)
@@ -77,7 +77,7 @@ def export(
 
 
 def read_source_config(folder: Path) -> SourceConfig:
-    """Read modules.json and what it points to; ConfigError when it asks for something that isn't known here."""
+    """Read modules.json and the files that it names. Raises ConfigError for an unsupported module or setting."""
     modules = _json(folder / "modules.json", "expected a sentence-transformers folder")
     kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
     if kinds[:2] != ["Transformer", "Pooling"] or kinds[2:] not in ([], ["Normalize"]):
@@ -101,7 +101,7 @@ def _pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
         return "mean"
     if ways == ["cls"]:
         return "cls"
-    raise ConfigError(f"{folder} pools by {ways}; only mean and cls can be exported")
+    raise ConfigError(f"{folder} uses the pooling {ways}; only mean and cls can be exported")
 
 
 def _max_tokens(folder: Path, transformer: Path) -> int:

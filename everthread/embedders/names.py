@@ -31,7 +31,7 @@ def open_embedder(given: Embedder | str | None = None, *, device: object = None)
             `openai:NAME`, `http://…/v1#MODEL`, the folder of a model made by `everthread.embedders.export`, or `hash`
             (no meaning, for tests).
         device: where torch runs a sentence-transformers model: `cuda`, `cuda:1`, `mps`, `cpu` or a torch.device.
-            Default: the configured device, else torch's own choice.
+            None selects the configured device, else torch's own choice.
 
     Raises:
         ConfigError: the name is unknown, a key is missing, or torch doesn't run the model that a device is given for.

@@ -177,7 +177,7 @@ def _read_config(folder: Path) -> EmbedderConfig:
     try:
         return EmbedderConfig(**json.loads(_read_bytes(path)))
     except (ValueError, TypeError) as error:
-        raise ModelNotFound(f"{path} is damaged or of another version ({error}); {MODEL_REMEDY}") from error
+        raise ModelNotFound(f"{path} is damaged or from another version ({error}); {MODEL_REMEDY}") from error
 
 
 def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenizer:
@@ -185,7 +185,7 @@ def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenize
 
     path = folder / "tokenizer.json"
     content = _read_bytes(path)
-    # The whole file is compared, because a tokenizer that is slightly wrong says nothing and finds nothing.
+    # The whole file is compared, because a slightly wrong tokenizer makes vectors useless without an error.
     if hashlib.sha256(content).hexdigest() != config.tokenizer_sha256:
         raise ModelNotFound(f"{path} is not the file that was exported; {MODEL_REMEDY}")
     tokenizer = Tokenizer.from_str(content.decode())

@@ -17,15 +17,15 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     """Return the E vectors of each text: (N, E, D).
 
     Raises:
-        ModelError: if the embedder returns another shape, NaN or infinity.
+        ModelError: the embedder returned another shape, NaN or infinity.
     """
     made = np.asarray(embedder.embed(texts), np.float32)
     each = made.shape[1] if made.ndim == 3 else 1
     if made.ndim not in (2, 3) or len(made) != len(texts) or not made.shape[-1] or not 0 < each <= MAX_VECTORS_PER_TEXT:
         raise ModelError(
-            f"{embedder.name} gave vectors of the shape {made.shape} for {len(texts)} texts; expected (texts, "
-            f"dimensions) or (texts, up to {MAX_VECTORS_PER_TEXT} vectors a text, dimensions). Correct its `embed`, or "
-            "name another embedder"
+            f"{embedder.name} returned vectors of shape {made.shape} for {len(texts)} texts; expected (texts, "
+            f"dimensions) or (texts, up to {MAX_VECTORS_PER_TEXT} vectors per text, dimensions). Correct its `embed`, "
+            "or use another embedder"
         )
     _check_finite(embedder, made)
     return made.reshape(len(texts), each, made.shape[-1])
@@ -35,13 +35,13 @@ def embed_question(embedder: Embedder, text: str) -> Vector:
     """Return the vector of a question (D,), or its Q vectors (Q, D).
 
     Raises:
-        ModelError: if the embedder returns another shape, NaN or infinity.
+        ModelError: the embedder returned another shape, NaN or infinity.
     """
     made = np.asarray(embedder.embed_query(text), np.float32)
     if made.ndim not in (1, 2) or not made.size:
         raise ModelError(
-            f"{embedder.name} gave a vector of the shape {made.shape} for a question; expected (dimensions,) or "
-            "(vectors, dimensions). Correct its `embed_query`, or name another embedder"
+            f"{embedder.name} returned a vector of shape {made.shape} for a question; expected (dimensions,) or "
+            "(vectors, dimensions). Correct its `embed_query`, or use another embedder"
         )
     _check_finite(embedder, made)
     return made[0] if len(made) == 1 and made.ndim == 2 else made

@@ -1,4 +1,4 @@
-"""Recipe: one complete way of remembering, with what it writes, how it searches, and how it lays out hits.
+"""Recipe: one complete memory strategy: which units it writes, how it searches, and how it formats hits.
 
 A recipe consists of choices and numbers, and composes the stages of `recall`. It is a frozen dataclass, so every number
 can be set by an argument: `Membot(threshold=0.65)`.
@@ -24,51 +24,49 @@ from everthread.scribes.base import Scribe
 from everthread.stores.base import Store
 from everthread.types import ROLES, Context, Line, Role, Sampling
 
-MEMORY_TOKENS = 500  # of memories in a prompt; on LoCoMo they hold 84% of the lines that answer a question
-OFFERS_MEANING = "Let the character bring up something of the past unasked."
+MEMORY_TOKENS = 500  # of memories in a prompt; on LoCoMo they include 84% of the lines that answer a question
+OFFERS_MEANING = "Let the character bring up past events unasked."
 MAX_NEIGHBOURS = 1000  # lines on either side of a hit, all of which are read
 MEMORY_CONTEXT_DIVISOR = 16  # memories take at most 1/16 of a small context: more would empty the prompt cache
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One complete way of remembering. The defaults are those of the default recipe.
+    """One complete memory strategy. The defaults are those of the default recipe.
 
-    Every line is stored verbatim in any case: a recipe decides which units are derived from lines, and which of all
-    these are found.
+    Every line is stored verbatim in any case: a recipe determines which units are derived from lines, and which lines
+    and units are found.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]  # in a few words
     kinds: ClassVar[tuple[str, ...]] = ("line",)  # of hits
     vectors: ClassVar[bool] = True  # whether lines are embedded; `embedded_roles` names the roles
-    max_hits: int = option(50, "Hits at most that a context is filled with.", low=1, high=1000)
-    min_relevance: float = option(
-        0.001, "Relevance below which a hit is left out, however much room there is.", low=0, high=1
-    )
+    max_hits: int = option(50, "Maximum number of hits in a context.", low=1, high=1000)
+    min_relevance: float = option(0.001, "Minimum relevance of a hit in a context.", low=0, high=1)
     rerank: Reranker | str = ""  # orders the hits of queries that name no reranker; empty for none
     buffer_hits: int = 3  # hits whose passages enter the session's relevance buffer
 
     # In a conversation (`Chat`):
     window: int | None = option(
-        None, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
+        None, "Number of latest lines quoted verbatim in a prompt; none: as many as fit.", low=0
     )
     overlap: int = 0  # lines of the window that the notes already cover
-    uses_buffer: ClassVar[bool] = False  # whether the relevance buffer is in view as well
+    uses_buffer: ClassVar[bool] = False  # whether the prompt also includes the relevance buffer
     memories_last: ClassVar[bool] = (
         False  # whether memories are placed after the newest line of a prompt, not before it
     )
     offers: bool = option(True, OFFERS_MEANING)
     notes: ClassVar[bool] = True  # whether lines that leave the window are summarised in notes
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
-    sampling: ClassVar[Sampling] = Sampling()  # of replies, where the user sets nothing
+    sampling: ClassVar[Sampling] = Sampling()  # of replies, unless the user sets other values
     categorised: ClassVar[bool] = False  # whether its units have a category
     needs_consent: ClassVar[bool] = False  # whether summaries need the person's consent
 
     def __post_init__(self) -> None:
         """Check the options. Raises BadInput."""
         check_options(self)
-        check_at_least(self.buffer_hits, "buffer_hits", 0)  # which not every recipe has as an option
+        check_at_least(self.buffer_hits, "buffer_hits", 0)  # not an option in every recipe
         check_at_least(self.overlap, "overlap", 0)
 
     @property
@@ -129,7 +127,7 @@ class Recipe:
         return [line for first, last in spans for line in reader.get_visible(range(first, last + 1), found.allowed)]
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        """Return the part of a character's prompt that holds the memories, with its heading."""
+        """Return the memories part of a character's prompt, with its heading."""
         return render_lines(context, name, now)
 
     def narrow_summary(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:

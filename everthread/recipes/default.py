@@ -138,14 +138,14 @@ class Default(Recipe):
     friends: ScoringProfile = _FRIENDS_PROFILE
     assistant: ScoringProfile = _ASSISTANT_PROFILE
     words: ScoringProfile = _WORDS_PROFILE
-    neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=MAX_NEIGHBOURS)
+    neighbours: int = option(1, "Lines on either side that are shown with a hit.", low=0, high=MAX_NEIGHBOURS)
     rerank: Reranker | str = option(
         "",
         "Reranker of hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no reranking.",
         remote=("", "none", "keywords", "mmr", "recency_importance", "em:minilm"),
     )
-    buffer_hits: int = option(3, "Hits whose passages stay in view at the following turns.", low=0)
-    overlap: int = option(0, "Lines that stay in the window after they were noted.", low=0)
+    buffer_hits: int = option(3, "Number of hits whose passages stay in the prompt for the following turns.", low=0)
+    overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
 
     def choose_profile(self, found: Candidates) -> ScoringProfile:
         """Choose the numbers by whether there are vectors, and whether a bot is among the speakers."""

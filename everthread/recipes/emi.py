@@ -63,16 +63,18 @@ class Emi(Recipe):
     summaries = False
     offers: bool = option(False, OFFERS_MEANING)
 
-    max_hits: int = option(1, "Lines recalled at most for a message.", low=1, high=1000)
+    max_hits: int = option(1, "Maximum number of lines recalled for a message.", low=1, high=1000)
     min_relevance: float = option(
-        0.0, "Share of the question's keywords below which a line is left out; 0: one is enough.", low=0, high=1
+        0.0, "Minimum share of the question's keywords that a line contains; 0: one keyword is enough.", low=0, high=1
     )
     buffer_hits: int = 0
-    candidates: int = option(10, "Nearest lines whose keywords are compared with the question's.", low=1, high=10_000)
-    top: int = option(20, "Keywords taken from each text.", low=1)
+    candidates: int = option(
+        10, "Number of nearest lines whose keywords are compared with the question's.", low=1, high=10_000
+    )
+    top: int = option(20, "Number of keywords taken from each text.", low=1)
     include_user: bool = option(False, "Search the person's lines as well as the character's.")
     ignored: tuple[str, ...] = option((), "Words that don't count as keywords, in addition to the bot's name.")
-    patience: float = option(10.0, "Seconds that a search may take before nothing is recalled.", low=0.01)
+    patience: float = option(10.0, "Seconds after which a search is abandoned and nothing is recalled.", low=0.01)
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the best hits; none, with a warning, if the search fails or takes longer than `patience`."""
@@ -80,7 +82,7 @@ class Emi(Recipe):
         try:
             return pool.submit(self._search, reader, query, k).result(self.patience)
         except TOLERATED_ERRORS as error:
-            log.warning("nothing is recalled this time, for the search failed or took too long: %r", error)
+            log.warning("nothing was recalled because the search failed or took too long: %r", error)
             return SearchResult()
         finally:
             pool.shutdown(

@@ -81,27 +81,27 @@ class Membot(Recipe):
 
     threshold: float | None = option(
         None,
-        "Cosine that a line must reach to be shown. Default: calibrated to the number of lines.",
+        "Minimum cosine of a shown line. Default: calibrated to the number of lines.",
         low=0,
         high=1,
     )
-    max_hits: int = option(3, "Lines recalled at most for a message.", low=1, high=1000)
+    max_hits: int = option(3, "Maximum number of lines recalled for a message.", low=1, high=1000)
     neighbours: int = option(
-        3, "Lines on either side by which a recalled line grows to a block.", low=0, high=MAX_NEIGHBOURS
+        3, "Lines on either side that form a block with a recalled line.", low=0, high=MAX_NEIGHBOURS
     )
-    blocks: int = option(10, "Blocks that stay in view, first in, first out.", low=1)
-    window: int | None = option(
-        10, "Latest lines that a prompt holds word for word; none: as many as there is room for.", low=0
-    )
-    canon: bool = option(False, "Recall nothing, and let the character's example dialogues speak alone.")
+    blocks: int = option(10, "Number of blocks that stay in the prompt, first in, first out.", low=1)
+    window: int | None = option(10, "Number of latest lines quoted verbatim in a prompt; none: as many as fit.", low=0)
+    canon: bool = option(False, "Recall nothing; use only the character's example dialogues.")
     replies: bool = option(False, "Embed and search the bot's replies only.")
     recency: float = option(
         0.0,
-        "Cosine that the newest line gains over the oldest; old lines that reach the threshold stay.",
+        "Cosine bonus of the newest line over the oldest; old lines that reach the threshold are still shown.",
         low=0,
         high=1,
     )
-    bare: bool = option(False, "Open the prompt with a one-line instruction, which lends the replies no style.")
+    bare: bool = option(
+        False, "Open the prompt with a one-line instruction, which does not influence the style of replies."
+    )
 
     @property
     def embedded_roles(self) -> tuple[Role, ...]:

@@ -60,7 +60,7 @@ def option(
     choices: tuple[str, ...] = (),
     remote: tuple[str, ...] | None = None,
 ) -> T:
-    """Declare a field of a recipe that a user may set.
+    """Declare a field of a recipe that a user can set.
 
     Args:
         default: the value without a setting. Its type is the option's: bool, int, float, str, None or a number, or a
@@ -102,7 +102,7 @@ class Option:
             least = "" if low is None else f" from {low:g}"
             most = "" if high is None else f"{' up' if low is None else ''} to {high:g}"
             return ("a whole number" if self.type == "int" else "a number") + least + most
-        return {"bool": "true or false", "str": "a text", "texts": "texts with commas between them"}[self.type]
+        return {"bool": "true or false", "str": "a text", "texts": "texts separated by commas"}[self.type]
 
     def read(self, value: object) -> Value:
         """Read a value from a text, from JSON or from Python.
@@ -220,7 +220,7 @@ def describe_options(recipe: HasOptions) -> list[dict[str, JSONValue]]:
 
 
 def identify(recipe: HasOptions) -> tuple[object, ...]:
-    """Return a key of a recipe and its options, equal for two recipes that work in the same way."""
+    """Return a hashable key of a recipe and its options; recipes that behave alike have equal keys."""
     return recipe.name, *read_values(recipe).items()
 
 
@@ -228,14 +228,14 @@ def with_options(recipe: R, given: Mapping[str, object]) -> R:
     """Set options of a recipe.
 
     Args:
-        recipe: any recipe, which stays as it is.
-        given: values by the options' names, also as text.
+        recipe: any recipe; it is not modified.
+        given: values by the options' names; text is converted.
 
     Returns:
         A recipe with these values.
 
     Raises:
-        BadInput: for an unknown option, with the nearest known name, and for a value outside its limits.
+        BadInput: an option is unknown (the message names the nearest one), or a value is outside its limits.
     """
     known = options(recipe)
     for name in given:
@@ -253,7 +253,7 @@ def check_remote(usual: HasOptions, given: Mapping[str, object]) -> None:
         given: values by the options' names.
 
     Raises:
-        BadInput: for a value that only the server's owner may set.
+        BadInput: only the server's owner may set the value.
     """
     own = read_values(usual)
     for name, each in options(usual).items():
@@ -261,8 +261,8 @@ def check_remote(usual: HasOptions, given: Mapping[str, object]) -> None:
         if safe is not None and name in given and given[name] not in (own[name], *safe):
             expected = ", ".join(map(repr, dict.fromkeys((*safe, own[name]))))
             raise BadInput(
-                f"invalid {name}: {shortly(given[name])}; a request may set it to one of {expected}; other values are "
-                "set where the server runs"
+                f"invalid {name}: {shortly(given[name])}; a request may set it to one of {expected}; only the server's "
+                "configuration may set other values"
             )
 
 
@@ -280,7 +280,7 @@ def check_options(recipe: HasOptions) -> None:
     """
     for each in options(recipe).values():
         value = getattr(recipe, each.name)
-        if isinstance(value, str) and each.type != "str":  # only in settings are numbers written as text
+        if isinstance(value, str) and each.type != "str":  # numbers are written as text only in settings
             raise BadInput(f"{each.name} must be {each.expected}, got {shortly(value)}")
         if _is_plain(value) or not each.objects:
             each.read(value)

@@ -106,15 +106,15 @@ class Packabby(Recipe):
     needs_consent = True
     memories_last = True
     sampling = Sampling(temperature=0.5, top_p=0.9, presence_penalty=0.0, max_tokens=300)
-    max_hits: int = option(1, "Summaries recalled at most for a message.", low=1, high=1000)
+    max_hits: int = option(1, "Maximum number of summaries recalled for a message.", low=1, high=1000)
     min_relevance: float = option(
-        0.0, "Relevance below which a summary is left out; 0: the nearest is taken.", low=0, high=1
+        0.0, "Minimum relevance of a recalled summary; 0: the nearest is always recalled.", low=0, high=1
     )
-    threshold: float | None = option(None, "Least cosine of a summary that is recalled.", low=-1, high=1)
-    decoys: tuple[str, ...] = option((), "Texts of nothing in particular, to all of which a summary must be nearer.")
-    judge: bool = option(False, "Whether the scribe judges each text that is recalled, and drops what does not bear.")
-    target: str = option("", 'What summaries keep, such as "food and health": all else is left out.')
-    categories: tuple[str, ...] = option(CATEGORIES, "Categories, one of which each summary is given; else other.")
+    threshold: float | None = option(None, "Minimum cosine of a recalled summary.", low=-1, high=1)
+    decoys: tuple[str, ...] = option((), "Generic texts; a summary must be nearer to the message than all of them.")
+    judge: bool = option(False, "Whether the scribe judges each recalled text and drops irrelevant ones.")
+    target: str = option("", 'Subject that summaries are limited to, such as "food and health".')
+    categories: tuple[str, ...] = option(CATEGORIES, "Categories of summaries; a summary that fits none gets other.")
     scribe: Scribe | None = None  # judges; None: the configured one
     _judges: list[Scribe] = field(default_factory=list, init=False, repr=False, compare=False)
     _vectors: dict[tuple[str, int], Vectors] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -174,7 +174,7 @@ class Packabby(Recipe):
             try:
                 self._vectors[key] = shapes.embed_texts(reader.encoder.embedder, self.decoys)
             except (ModelError, RuntimeError, OSError) as error:
-                log.warning("a summary is recalled without a look at the general texts: %s", error)
+                log.warning("a summary is recalled without comparing it with the generic texts: %s", error)
         return self._vectors.get(key)
 
     def _get_judge(self) -> Scribe | None:

@@ -47,7 +47,7 @@ class SavedRecipe:
                 try:
                     recipe = with_options(recipe, {name: value})
                 except BadInput as error:
-                    log.warning("an option that the bank keeps is left out: %s", error)
+                    log.warning("an invalid option saved in the bank is ignored: %s", error)
             return recipe
 
 

@@ -64,14 +64,12 @@ class Snapshots(Recipe):
     summaries: ClassVar[bool] = False
     offers: bool = option(False, OFFERS_MEANING)
 
-    window_max: int = option(16, "Lines in the window at which the oldest are noted and leave it.", low=2)
-    evict: int = option(8, "Lines that leave the window at a time.", low=1)
-    overlap: int = option(2, "Lines of those noted that stay in the window for one more round.", low=0)
-    max_hits: int = option(3, "Earlier states of the notes recalled at most.", low=1, high=1000)
-    min_relevance: float = option(
-        0.0, "Relevance below which an earlier state of the notes is left out.", low=0, high=1
-    )
-    pool: int = option(20, "Most relevant notes of which the recalled ones are chosen.", low=1)
+    window_max: int = option(16, "Number of lines in the window at which the oldest are noted and leave it.", low=2)
+    evict: int = option(8, "Number of lines that leave the window at a time.", low=1)
+    overlap: int = option(2, "Number of noted lines that stay in the window for one more round.", low=0)
+    max_hits: int = option(3, "Maximum number of recalled earlier states of the notes.", low=1, high=1000)
+    min_relevance: float = option(0.0, "Minimum relevance of a recalled earlier state of the notes.", low=0, high=1)
+    pool: int = option(20, "Number of most relevant notes from which the recalled ones are chosen.", low=1)
     balance: float = option(0.5, "Weight of relevance (1) against novelty (0) in that choice.", low=0, high=1)
 
     def __post_init__(self) -> None:

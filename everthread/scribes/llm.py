@@ -180,9 +180,9 @@ class LLMScribe:
             rows = dict.fromkeys(text for row in answer.notes if (text := join_row(row)))
             text = truncate("\n".join(row for row in rows if not _is_repeated(frozenset(terms(row)), copied)), limit)
             if old.strip() and not text:
-                raise Unusable("there were no notes in it; keep what is still true of the old ones")
+                raise Unusable("it contained no notes; keep what is still true of the old ones")
             if not keeps_old_notes(text, old):
-                raise Unusable("nothing of the old notes was in it; keep what is still true of them")
+                raise Unusable("it contained nothing of the old notes; keep what is still true of them")
             return text
 
         data = quote_parts(OLD_NOTES=old, BACKGROUND=format_lines(recalled), NEW_LINES=format_lines(leaving))
@@ -206,7 +206,7 @@ class LLMScribe:
         def usable(answer: CopiedSentences) -> list[Span]:
             spans = find_spans(piece, answer.keep)
             if answer.keep and not spans:
-                raise Unusable("no row of it stood in the text; copy word for word")
+                raise Unusable("none of its rows occurs in the text; copy word for word")
             return spans
 
         return self._ask(
@@ -264,16 +264,16 @@ def ask_for_json(
 
     Args:
         llm: the model.
-        what: the name of the request in errors.
-        instruction: what the model has to do.
+        what: the requested result, as named in errors.
+        instruction: the model's task.
         data: the material, between marks.
         form: the form of the answer.
         use: converts the answer to the result, or raises Unusable.
         tokens: the most that the answer may have.
 
     Raises:
-        ScribeFailed: if no answer could be used.
-        ModelError: if the model fails.
+        ScribeFailed: no answer could be used.
+        ModelError: the model fails.
     """
     material = data
     for _ in range(MAX_ATTEMPTS):
@@ -285,8 +285,8 @@ def ask_for_json(
             problem = str(error)
             material = f"{data}\n\nYour last answer could not be used: {problem}. Answer with the JSON alone."
     raise ScribeFailed(
-        f"{llm.name} was asked for {what} {MAX_ATTEMPTS} times and its answer could not be used: {problem}; "
-        "try again, or choose a model that is better at JSON"
+        f"{llm.name} was asked for {what} {MAX_ATTEMPTS} times, but its answer could not be used: {problem}; "
+        "try again, or choose a model that follows JSON schemas better"
     )
 
 

@@ -99,7 +99,7 @@ def save_words(path: Path, words: Mapping[str, float]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"the folder of {path} can't be made: {error.strerror}; name another file") from error
+        raise ConfigError(f"the folder of {path} can't be created: {error.strerror}; choose another file") from error
     write_atomically(path, _format_toml(tables).encode())
 
 

@@ -136,7 +136,7 @@ def parse_answer(answer: str, form: type[Wanted]) -> Wanted:
     The last row of an answer that was cut off is left out, unless it is the only one.
 
     Raises:
-        Unusable: if the answer has no object of that form.
+        Unusable: the answer has no object of that form.
     """
     text = _THOUGHT.sub("", answer).strip()
     if not text:
@@ -144,8 +144,8 @@ def parse_answer(answer: str, form: type[Wanted]) -> Wanted:
     if len(text) > MAX_ANSWER_CHARS:
         raise Unusable(f"it was longer than {MAX_ANSWER_CHARS:,} characters")
     if not re.search(r"[{\[]", text):
-        raise Unusable("it held no JSON")
-    problem = "it held no JSON object"
+        raise Unusable("it contained no JSON")
+    problem = "it contained no JSON object"
     for value in _candidate_values(text, form):
         try:
             parsed = form.model_validate(value)
@@ -199,4 +199,4 @@ def _describe_problem(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     kind = first["type"].replace("_", " ")
-    return f'"{place}" was wrong ({kind})' if place else f"it was wrong ({kind})"
+    return f'"{place}" was invalid ({kind})' if place else f"it was invalid ({kind})"

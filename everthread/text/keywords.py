@@ -45,7 +45,7 @@ def top_terms(
 ) -> list[str]:
     """Return the `keywords` of a text from its `term_counts`, for callers that reuse these."""
     if top < 1:
-        raise BadInput(f"top must be at least 1, got {top}; it is how many keywords are wanted")
+        raise BadInput(f"top must be at least 1 keyword, got {top}")
     df = counts or {}
     weight = {term: tf * idf(df.get(term, 0), lines) for term, tf in frequencies.items()}
     return sorted(weight, key=lambda term: -weight[term])[:top]

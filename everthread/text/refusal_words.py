@@ -105,7 +105,7 @@ def _load_tolerantly(path: Path, modified_ns: int) -> RefusalWords:
     try:
         return extend_shipped(path)
     except ConfigError as error:
-        log.warning("refusing words of your own are left out: %s", error)
+        log.warning("your own refusal words are ignored: %s", error)
         return shipped_words()
 
 
@@ -123,7 +123,7 @@ def extend_shipped(path: Path) -> RefusalWords:
     """Return the shipped words with those of a file.
 
     Raises:
-        ConfigError: for a file that can't be read, and for a faulty entry.
+        ConfigError: the file can't be read, or an entry is invalid.
     """
     return _add_tables(shipped_words(), read_tables(path), str(path))
 
@@ -132,7 +132,7 @@ def read_tables(path: Path) -> Tables:
     """Read a file's tables without checking them.
 
     Raises:
-        ConfigError: for a file that can't be read as TOML.
+        ConfigError: the file can't be read as TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))

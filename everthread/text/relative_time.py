@@ -21,7 +21,7 @@ def format_relative_time(then: datetime, now: datetime) -> str:
         BadInput: if one of the two times has no zone.
     """
     if then.tzinfo is None or now.tzinfo is None:
-        raise BadInput(f"both times need a zone to be compared, got {then!r} and {now!r}; give them a tzinfo")
+        raise BadInput(f"both times must have a time zone, got {then!r} and {now!r}; give them a tzinfo")
     is_past, distance = then < now, abs(now - then)
     then = _to_clock(then, now)
     days = abs(now.date() - then.date()).days

@@ -60,19 +60,19 @@ def make_text(
     """Check the values and make a text. Characters before the first start become a token.
 
     Raises:
-        BadInput: for an empty text, starts that don't ascend, and values that can't be stored.
+        BadInput: the text is empty, the starts don't ascend, or a value can't be stored.
     """
     if not text:
-        raise BadInput("an empty text holds nothing to find; leave it out")
+        raise BadInput("the text is empty; omit it")
     all_starts = tuple(starts) if len(starts) and starts[0] == 0 else (0, *starts)
     if all_starts[-1] >= len(text) or any(a >= b for a, b in pairwise(all_starts)):
         raise BadInput(
-            f"tokens can't begin at {list(starts)[:8]} … in a text of {len(text)} characters; give ascending starts"
+            f"invalid token offsets {list(starts)[:8]} … for {len(text)} characters of text; expected ascending ones"
         )
     if timestamp is not None:
         to_micros(timestamp, "timestamp", BadInput)
     if importance is not None and not (isinstance(importance, int) and 1 <= importance <= MAX_IMPORTANCE):
-        raise BadInput(f"importance can't be {importance!r}; give a whole number from 1 to {MAX_IMPORTANCE}")
+        raise BadInput(f"invalid importance {importance!r}; expected a whole number from 1 to {MAX_IMPORTANCE}")
     return Text(key, text, all_starts, _copy_metadata(metadata), timestamp, importance)
 
 
@@ -80,14 +80,14 @@ def _copy_metadata(metadata: Metadata) -> Metadata:
     """Return a copy of the metadata.
 
     Raises:
-        BadInput: if JSON would change it.
+        BadInput: JSON can't represent the metadata exactly.
     """
     try:
         copy = json.loads(json.dumps(metadata, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"metadata must be JSON-serializable ({error}), got {metadata!r}") from error
     if not isinstance(copy, dict) or copy != metadata:
-        raise BadInput(f"metadata must be a mapping with keys of text, and lists for tuples, got {metadata!r}")
+        raise BadInput(f"metadata must be a mapping with str keys, and lists instead of tuples, got {metadata!r}")
     return cast("dict[str, JSONValue]", copy)
 
 

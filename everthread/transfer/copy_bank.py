@@ -117,8 +117,8 @@ def _check_same(bank: str, line: Line | None, other: Line | None) -> None:
 
 
 _DIFFERS = (
-    "bank {!r} differs at {}: the target holds something else. Move it to another store, or forget the bank there and "
-    "move it again"
+    "bank {!r} differs at {} from the bank in the target. Move it to another store, or forget the bank there and move "
+    "it again"
 )
 
 
@@ -211,5 +211,5 @@ def _verify(source: Memory, target: Memory, last: int) -> tuple[int, str]:
         if unit.last_seq <= last:
             raise StoreError(_DIFFERS.format(source.bank, f"{unit.kind} {unit.id}"))
     if _last_seq(target) < last:
-        raise StoreError(f"bank {source.bank!r}: the target would give numbers up to {last} a second time; move again")
+        raise StoreError(f"bank {source.bank!r}: the target would reuse line numbers up to {last}; move again")
     return count, digest.hexdigest()

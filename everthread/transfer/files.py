@@ -120,15 +120,13 @@ def parse_json(text: str, path: Path, line: int | None = None) -> object:
         return value
     except json.JSONDecodeError as error:
         if not text.strip():
-            raise file_error(path, "", "empty", "give a file that holds something") from None
+            raise file_error(path, "", "empty", "give a file with content") from None
         where = f"line {line or error.lineno}, column {error.colno}"
         remedy = "correct or remove that line" if line else "correct it"
         raise file_error(path, where, f"not JSON ({error.msg})", remedy) from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, NaN, or endless nesting
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise file_error(
-            path, f"line {line}" if line else "", f"JSON that can't be used ({reason})", "simplify it"
-        ) from None
+        raise file_error(path, f"line {line}" if line else "", f"unusable JSON ({reason})", "simplify it") from None
 
 
 def load_json(path: Path) -> object:
@@ -253,4 +251,4 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _raise_unreadable(path: Path, error: OSError) -> NoReturn:
-    raise file_error(path, "", f"can't be read ({error.strerror})", "check the path and your rights to it") from None
+    raise file_error(path, "", f"can't be read ({error.strerror})", "check the path and its permissions") from None

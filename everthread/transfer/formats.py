@@ -27,7 +27,7 @@ FORMATS = {  # the options of each module's `read`, apart from the path
     "realtalk": ("only",),
 }
 
-NAME_FORMAT = f"name its format with {{option}} ({', '.join(FORMATS)})"
+NAME_FORMAT = f"give its format with {{option}} ({', '.join(FORMATS)})"
 
 
 def open_reader(
@@ -64,7 +64,7 @@ def open_reader(
     given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
     for name in given.keys() - set(options):
         others = ", ".join(each for each, known in FORMATS.items() if name in known)
-        what = f"read as {format}, which takes no {name!r} ({others} do)"
+        what = f"format {format} has no option {name!r} (only {others} have it)"
         raise ConfigError(what, path=path, remedy="leave out {option}", option=name)
     outputs = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in options}
     return partial(import_module(f"everthread.transfer.{format}").read, path, **given, **outputs)
@@ -92,7 +92,7 @@ def _recognize(path: Path) -> str:
     if messages.is_messages(value) or other_services.detect_service(value) is not None:
         return "messages"  # whose reader rejects another service's export by its name
     raise ConfigError(
-        f"this is JSON of an unknown kind: {describe_json(value)}. Accepted are messages of chat APIs "
+        f"unrecognized JSON: {describe_json(value)}. Supported are messages of chat APIs "
         '([{"role": "user", "content": "…"}], or an object with "messages"), an export of Everthread (.jsonl), and the '
         "files of LoCoMo and REALTALK",
         path=path,

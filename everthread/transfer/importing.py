@@ -54,7 +54,7 @@ def check_file(path: Path, format: str | None = None, **options: Any) -> Checked
     reader = formats.open_reader(path, format, skipped=skipped, places=places, **options)
     total, left_out = sum(1 for _ in reader()), dict(skipped)
     if not total:
-        what = f"there is nothing in it to remember{format_skipped(left_out)}"
+        what = f"the file contains no messages{format_skipped(left_out)}"
         raise BadFile(f"{what}; nothing was imported", path=path)
     return CheckedFile(path, reader, total, left_out, dict(places))
 
@@ -125,7 +125,7 @@ def select_foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[N
 
 
 def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Mapping[str, str]) -> None:
-    """Check that the bank has no other words under the keys of some lines.
+    """Check that the bank has no different texts under the keys of some lines.
 
     Args:
         memory: the bank.
@@ -134,7 +134,7 @@ def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Map
         places: key -> place in the file.
 
     Raises:
-        BadFile: it has; the line would be lost.
+        BadFile: the bank has a different text under a key, so that the line would be lost.
     """
     remaining = iter(lines)
     while batch := list(islice(remaining, BATCH_LINES)):
@@ -143,10 +143,10 @@ def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Map
             there = stored.get(_stored_key(line))
             if there is not None and not _is_correction(line, there) and not _had_same_words(memory, line, there):
                 what = (
-                    f"bank {memory.bank!r} keeps other words under the key {shorten(line.key)}, as its line {there.seq}"
+                    f"bank {memory.bank!r} has a different text under the key {shorten(line.key)}, its line {there.seq}"
                 )
                 where = places.get(line.key or "", str(line.key))
-                raise file_error(path, where, what, "give the line another key, or none; nothing was imported")
+                raise file_error(path, where, what, "change or remove the line's key; nothing was imported")
 
 
 def _stored_key(line: NewLine) -> str:

@@ -166,7 +166,7 @@ class _LineKeys:
             return self._made.next_key(*said, timed=at is not None)
         if line.key in self._given:
             what = f"the key {shorten(line.key)} was already used on {self._given[line.key]}"
-            raise file_error(self._path, where, what, "give each line a key of its own, or none")
+            raise file_error(self._path, where, what, "give each line a unique key, or none")
         self._given[line.key] = where
         return line.key
 
@@ -219,7 +219,7 @@ def _text(value: Mapping[str, object], name: str, path: Path, where: str) -> str
         raise file_error(path, where, 'neither "text" nor "content"', "give the line's text")
     text = require_text(value, name, path, where)
     if not text.strip():
-        raise file_error(path, where, "the text is empty", "remove the line, or say what was said")
+        raise file_error(path, where, "the text is empty", "remove the line, or give its text")
     return text
 
 
@@ -235,7 +235,7 @@ def _optional_text(value: Mapping[str, object], name: str, path: Path, where: st
         return None
     text = require_text(value, name, path, where)
     if not text.strip():
-        raise file_error(path, where, f'"{name}" is empty', "fill it, or leave it out")
+        raise file_error(path, where, f'"{name}" is empty', "fill it in, or omit it")
     return text
 
 
@@ -267,5 +267,5 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
     unused = {name for name in (*ALTERNATIVE_FIELDS, "id") if value.get(name) is None}
     extra = {name: item for name, item in value.items() if name not in LINE_FIELDS | used | unused}
     if twice := sorted(extra.keys() & metadata.keys()):
-        raise file_error(path, where, f'"{twice[0]}" is both in "metadata" and beside it', "remove one of them")
+        raise file_error(path, where, f'"{twice[0]}" is both in "metadata" and outside it', "remove one of them")
     return cast("dict[str, JSONValue]", {**extra, **metadata})

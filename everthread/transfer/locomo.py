@@ -70,7 +70,7 @@ def read_samples(path: Path, only: Collection[str] = ()) -> list[tuple[str, Json
     named = [_identify_sample(item, path, f"sample {number}") for number, item in enumerate(items, 1)]
     known = {name for name, _ in named}
     if len(known) < len(named):
-        raise file_error(path, "", "two samples share a sample_id", "give each sample an id of its own")
+        raise file_error(path, "", "two samples share a sample_id", "give each sample a unique id")
     if missing := set(only) - known:
         raise file_error(
             path, "", f"there is no sample {shorten(min(missing))}", f"choose from {', '.join(sorted(known))}"
@@ -88,7 +88,7 @@ def check_lines(lines: Iterator[NewLine], path: Path) -> Iterator[NewLine]:
     keys: set[str | None] = set()
     for line in lines:
         if line.key in keys:
-            raise file_error(path, "", f"two turns are called {line.key}", "give each turn a dia_id of its own")
+            raise file_error(path, "", f"two turns have the key {line.key}", "give each turn a unique dia_id")
         keys.add(line.key)
         yield check_line(line, path, str(line.key))
 
@@ -152,8 +152,8 @@ def compute_turn_date(conversation: JsonObject, turn: LocomoTurn, path: Path, na
     try:
         return began + timedelta(seconds=turn.index - 1)
     except OverflowError:
-        what = f"the session begins too late for its turns ({began:%Y-%m-%d %H:%M})"
-        raise file_error(path, turn.place, what, "give it the year in which it took place") from None
+        what = f"the session begins too close to the year 10000 ({began:%Y-%m-%d %H:%M})"
+        raise file_error(path, turn.place, what, "correct the year of the session") from None
 
 
 def format_turn_text(turn: LocomoTurn, field: str, path: Path) -> str:

@@ -177,7 +177,7 @@ def _start_message(path: Path, number: int, text: str, time: _Clock) -> _Message
     try:
         stamp = time.parse_stamp(stamped["stamp"]) if stamped else None
     except ValueError:
-        what = f"the time {shorten(text[:20])} is on an unknown day"
+        what = f"the time {shorten(text[:20])} has no date"
         raise file_error(path, f"line {number}", what, "write the date above it, or in the brackets") from None
     except OverflowError:
         raise _time_overflow_error(path, number) from None
@@ -185,7 +185,7 @@ def _start_message(path: Path, number: int, text: str, time: _Clock) -> _Message
     if match is None or not _is_name(match["name"].strip()):
         match = None
     if stamp is None and _is_invalid_time(stamped["stamp"] if stamped and match else "", text):
-        what = f"{shorten(text[:30])} begins with no time, or with one that can be read in two ways"
+        what = f"{shorten(text[:30])} begins with an invalid or ambiguous time"
         raise file_error(path, f"line {number}", what, "write it as 2024-05-31 or [2024-05-31 18:05]")
     if match is None or (stamped and stamp is None):
         return None

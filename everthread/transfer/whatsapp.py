@@ -94,7 +94,10 @@ def _read_messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
         if begin is None:
             if begun is None and line.strip():
                 raise file_error(
-                    path, f"line {number}", f"no message begins with {shorten(line)}", "give the file as exported"
+                    path,
+                    f"line {number}",
+                    f"{shorten(line)} is not the beginning of a message",
+                    "give the file as exported",
                 )
             content.append(line)
             continue
@@ -185,7 +188,7 @@ def _parse_said_at(path: Path, number: int, begin: re.Match[str], day_first: boo
         return parse_clock(re.sub(r"[.\s]", "", time), datetime(day.year, day.month, day.day))
     except ValueError:
         order = "day" if day_first else "month"
-        what = f"there is no such time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
+        what = f"invalid time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
         raise file_error(
             path, f"line {number}", what, "correct the date: the whole file must be in one order"
         ) from None

@@ -58,7 +58,7 @@ def test_init_secures_a_role(postgres_server: str) -> None:
 
 def test_init_distributes_only_with_citus(url: str) -> None:
     result = db("init", url, "--distribute", "--json")
-    assert "has no Citus; make it there with: CREATE EXTENSION citus" in parse_output(result, 1)["error"]
+    assert "has no Citus; install it there with: CREATE EXTENSION citus" in parse_output(result, 1)["error"]
     assert result.stderr.startswith("everthread: ")
 
 
@@ -76,7 +76,7 @@ def test_migrate_brings_the_tables_up_to_date(url: str, monkeypatch: pytest.Monk
         schema, "MIGRATIONS", (*schema.MIGRATIONS, ("ALTER TABLE everthread.bank ADD COLUMN colour text",))
     )
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    assert "bring them up to date with: everthread db migrate URL" in db("check", url).stderr
+    assert "update them with: everthread db migrate URL" in db("check", url).stderr
     assert db("migrate", url).stdout == f"{url}: 1 migrations applied\n"
     assert db("check", url).exit_code == 0
 

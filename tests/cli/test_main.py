@@ -673,7 +673,7 @@ def test_files_with_the_same_line_numbers_do_not_collide(cli: Cli, tmp_path: Pat
 def test_a_known_key_with_another_text_stops_the_whole_import(cli: Cli, tmp_path: Path) -> None:
     cli("import", saved(tmp_path, "one.jsonl", '{"key": "k", "text": "I sail."}'))
     path = saved(tmp_path, "two.jsonl", '{"key": "l", "text": "I swim."}\n{"key": "k", "text": "I bake."}')
-    assert "two.jsonl, line 2: bank 'default' keeps other words under the key 'k'" in complaint(cli("import", path))
+    assert "two.jsonl, line 2: bank 'default' has a different text under the key 'k'" in complaint(cli("import", path))
     assert [line["text"] for line in parse_output(cli("lines", "--json"))] == ["I sail."]
 
 
@@ -684,19 +684,19 @@ def test_a_known_key_with_another_text_stops_the_whole_import(cli: Cli, tmp_path
             "talk.txt",
             TRANSCRIPT,
             ["--only", "Ann"],
-            "read as transcript, which takes no 'only' (locomo, realtalk do); leave out --only",
+            "format transcript has no option 'only' (only locomo, realtalk have it); leave out --only",
         ),
         (
             "a.jsonl",
             '{"text": "One."}',
             ["--assistant", "Bob"],
-            "read as jsonl, which takes no 'assistant' (transcript, whatsapp do); leave out --assistant",
+            "format jsonl has no option 'assistant' (only transcript, whatsapp have it); leave out --assistant",
         ),
         (
             "locomo.json",
             LOCOMO,
             ["--tz", "Asia/Tokyo"],
-            "read as locomo, which takes no 'tz' (jsonl, messages, transcript, whatsapp do); leave out --tz",
+            "format locomo has no option 'tz' (only jsonl, messages, transcript, whatsapp have it); leave out --tz",
         ),
     ],
 )
@@ -728,10 +728,10 @@ def test_only_the_chosen_conversation_is_imported(cli: Cli, tmp_path: Path) -> N
     [
         ("a.jsonl", '{"text": "One."}\n{"text": \n', "a.jsonl, line 2, column"),
         ("a.jsonl", '{"text": "One."}\n{"text": ""}\n', "a.jsonl, line 2: the text is empty"),
-        ("a.json", {"some": "thing"}, "a.json: this is JSON of an unknown kind: an object with 'some'. Accepted are"),
+        ("a.json", {"some": "thing"}, "a.json: unrecognized JSON: an object with 'some'. Supported are"),
         ("a.json", "", "empty; give a file"),
         ("a.txt", "nobody says this\n", "line 1: 'nobody says this' has no speaker"),
-        ("a.json", [], "a.json: this is JSON of an unknown kind: an empty list."),
+        ("a.json", [], "a.json: unrecognized JSON: an empty list."),
     ],
 )
 def test_an_invalid_file_is_refused_with_the_position_and_nothing_is_stored(
@@ -776,7 +776,7 @@ def test_a_folder_or_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> N
 def test_an_empty_file_is_reported_and_creates_no_bank(
     cli: Cli, tmp_path: Path, name: str, content: str, skipped: str
 ) -> None:
-    assert f"{name}: there is nothing in it to remember{skipped}; nothing was imported" in complaint(
+    assert f"{name}: the file contains no messages{skipped}; nothing was imported" in complaint(
         cli("import", saved(tmp_path, name, content))
     )
     assert not (tmp_path / "store").exists()
@@ -864,7 +864,7 @@ def test_a_file_of_only_retracted_lines_is_imported(cli: Cli, tmp_path: Path) ->
     assert parse_output(cli("import", path, "--json"))["added"] == 1
     assert parse_output(cli("lines", "--json")) == []
     other = saved(tmp_path, "b.jsonl", {"text": "Yes.", "key": "k"})
-    assert "keeps other words under the key 'k'" in complaint(cli("import", other))
+    assert "has a different text under the key 'k'" in complaint(cli("import", other))
 
 
 @pytest.mark.parametrize("place", ["missing/export.jsonl", "."])
@@ -1109,9 +1109,9 @@ def test_standard_input_is_imported_and_a_second_time_or_from_a_file_adds_nothin
         (b"no name\n", "standard input, line 1: 'no name' has no speaker"),
         (
             b'{"text": "One."}\n',
-            "standard input: this looks like JSON; name its format with --format (jsonl, messages, ",
+            "standard input: this looks like JSON; give its format with --format (jsonl, messages, ",
         ),
-        (b"", "standard input: there is nothing in it to remember"),
+        (b"", "standard input: the file contains no messages"),
     ],
 )
 def test_errors_in_standard_input_name_it(cli: Cli, content: bytes, words: str) -> None:
@@ -1141,7 +1141,7 @@ def test_the_list_of_recipes_names_the_commands_that_take_one(cli: Cli) -> None:
 
 def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: Cli) -> None:
     shown = cli("recipes", "packabby").stdout
-    assert "threshold = none\n    Least cosine of a summary" in shown
+    assert "threshold = none\n    Minimum cosine of a recalled summary" in shown
     assert "A number from -1 to 1, or none; default: none" in shown
     output = parse_output(cli("recipes", "emi", "--json"))
     assert output["name"] == "emi"

@@ -112,9 +112,9 @@ def test_without_replies_the_model_names_its_own_words_in_a_language(run: Refusa
     [
         ("I'd rather not.", "no JSON"),
         ('{"words": [{"word": "never ever", "intensity": 70}]}', "from 1 to 10"),
-        ('{"words": [{"word": "never ever", "intensity": "very"}]}', "was wrong"),
+        ('{"words": [{"word": "never ever", "intensity": "very"}]}', "was invalid"),
         ('{"words": [{"word": "no", "intensity": 5}, {"word": "{cant} do", "intensity": 5}]}', "plain text"),
-        ('{"words": "never"}', "was wrong"),
+        ('{"words": "never"}', "was invalid"),
     ],
 )
 def test_an_unusable_answer_is_requested_again_and_a_second_one_is_an_error(

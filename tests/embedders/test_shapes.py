@@ -51,21 +51,21 @@ def test_the_best_pair_of_vectors_determines_the_cosine() -> None:
 
 @pytest.mark.parametrize("text", [(), (2, 2, 8), (0,), (129, 8)])
 def test_vectors_of_another_shape_are_an_error_that_names_it(text: tuple[int, ...]) -> None:
-    with pytest.raises(ModelError, match=r"hash-8 gave vectors of the shape \(3, ?.*\) for 3 texts; expected \(texts"):
+    with pytest.raises(ModelError, match=r"hash-8 returned vectors of shape \(3, ?.*\) for 3 texts; expected \(texts"):
         shapes.embed_texts(Shaped(text), LINES)
 
 
 @pytest.mark.parametrize("question", [(), (1, 2, 8), (0,)])
 def test_a_question_of_another_shape_is_an_error_that_names_it(question: tuple[int, ...]) -> None:
-    with pytest.raises(ModelError, match=r"gave a vector of the shape \(.*\) for a question; expected \(dimensions"):
+    with pytest.raises(ModelError, match=r"returned a vector of shape \(.*\) for a question; expected \(dimensions"):
         shapes.embed_question(Shaped((8,), question), "Where is it?")
 
 
 @pytest.mark.parametrize(
     ("embedder", "message"),
     [
-        (Shaped((2, 2, 8)), "gave vectors of the shape"),
-        (Shaped((8,), (2, 2, 8)), "gave a vector of the shape"),
+        (Shaped((2, 2, 8)), "returned vectors of shape"),
+        (Shaped((8,), (2, 2, 8)), "returned a vector of shape"),
         (Shaped((8,), (4,)), "8 dimensions for texts and 4 for a question"),
     ],
 )

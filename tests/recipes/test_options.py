@@ -57,7 +57,7 @@ def test_values_are_read_from_text_and_from_json_alike() -> None:
         (Packabby(), {"max_hits": 1.5}, "max_hits must be a whole number from 1 to 1000, got 1.5"),
         (Packabby(), {"max_hits": True}, "max_hits must be a whole number from 1 to 1000, got True"),
         (Packabby(), {"max_hits": None}, "max_hits must be a whole number from 1 to 1000, got None"),
-        (Packabby(), {"decoys": [1]}, "decoys must be texts with commas between them, got [1]"),
+        (Packabby(), {"decoys": [1]}, "decoys must be texts separated by commas, got [1]"),
         (Emi(), {"include_user": "yes"}, "include_user must be true or false, got 'yes'"),
         (Own(), {"mood": "sad"}, "mood must be one of calm, loud, got 'sad'"),
         (Packabby(), {"treshold": 1}, "recipe 'packabby' has no option 'treshold'; the nearest is 'threshold'"),

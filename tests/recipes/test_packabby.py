@@ -480,7 +480,7 @@ def test_decoys_that_can_not_be_embedded_drop_nothing(tmp_path: Path, caplog: py
         model.fails = True
         talk(memory, "spring", remember=True).close()
         assert found(memory, DECOYS[0]) == [SPRING]
-        assert "without a look at the general texts" in caplog.text
+        assert "without comparing it with the generic texts" in caplog.text
         model.fails = False
         assert found(memory, DECOYS[0]) == []
 
@@ -700,8 +700,8 @@ def test_numbers_of_the_recipe_can_be_set_by_arguments() -> None:
     [
         ({"threshold": 80}, "threshold must be a number from -1 to 1, or none, got 80"),
         ({"threshold": float("nan")}, "threshold must be a number from -1 to 1, or none, got nan"),
-        ({"decoys": "They said hello."}, "decoys must be texts with commas between them, got 'They said hello.'"),
-        ({"categories": "food"}, "categories must be texts with commas between them, got 'food'"),
+        ({"decoys": "They said hello."}, "decoys must be texts separated by commas, got 'They said hello.'"),
+        ({"categories": "food"}, "categories must be texts separated by commas, got 'food'"),
     ],
 )
 def test_invalid_numbers_are_rejected(numbers: dict[str, Any], told: str) -> None:

@@ -135,7 +135,7 @@ def test_an_invalid_saved_option_is_ignored_and_logged(tmp_path: Path, caplog: p
 
 @pytest.mark.parametrize("setting", ["emi", {"options": {}}, {"name": "emi", "options": []}, {"name": 3}], ids=str)
 def test_a_setting_without_a_recipe_is_rejected(tmp_path: Path, setting: object) -> None:
-    with opened(tmp_path) as memory, pytest.raises(BadInput, match="expected an object with a name"):
+    with opened(tmp_path) as memory, pytest.raises(BadInput, match="expected an object with `name`"):
         memory.set_setting(SETTING_RECIPE, setting)  # type: ignore[arg-type]
 
 

@@ -140,7 +140,7 @@ def test_an_unusable_answer_is_requested_once_more(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["", "zanzibar", '{"points": [{"point": ["zanzibar"]}]}', '{"point": zanzibar'])
 def test_two_unusable_answers_fail_without_quoting_the_conversation(answer: str) -> None:
     with scribe(answer) as (llm, server):
-        with pytest.raises(ScribeFailed, match=r"m was asked for a summary 2 times .* try again") as failed:
+        with pytest.raises(ScribeFailed, match=r"m was asked for a summary 2 times, .* try again") as failed:
             llm.summarize(SESSION, "Nora")
         assert len(server.asked) == 2
         shown = "".join(traceback.format_exception(failed.value))
@@ -343,7 +343,10 @@ def test_importance_is_a_number_from_1_to_10(answer: str, importance: int) -> No
 
 @pytest.mark.parametrize("answer", ['"high"', "null", "true", "NaN", "[8]"])
 def test_an_importance_that_is_not_a_number_is_rejected(answer: str) -> None:
-    with scribe(f'{{"importance": {answer}}}') as (llm, _), pytest.raises(ScribeFailed, match='"importance" was wrong'):
+    with (
+        scribe(f'{{"importance": {answer}}}') as (llm, _),
+        pytest.raises(ScribeFailed, match='"importance" was invalid'),
+    ):
         llm.rate_importance("I moved.")
 
 

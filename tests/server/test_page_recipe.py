@@ -40,7 +40,7 @@ def test_an_option_is_saved_at_once_and_errors_appear_next_to_its_field(page: Pa
     page.get_by_text("Options of packabby").click()
     threshold = page.get_by_label("threshold", exact=True)
     field = page.locator(".option", has=threshold)
-    expect(field).to_contain_text("Least cosine of a summary that is recalled. From -1 to 1.")
+    expect(field).to_contain_text("Minimum cosine of a recalled summary. From -1 to 1.")
     threshold.fill("0.3")
     threshold.press("Tab")
     expect(page.get_by_label("Reset threshold")).to_be_visible()

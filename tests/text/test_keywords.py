@@ -60,7 +60,7 @@ def test_a_text_without_words_has_no_keywords(text: str) -> None:
 
 @pytest.mark.parametrize("top", [0, -3])
 def test_a_number_of_keywords_below_one_is_rejected(top: int) -> None:
-    with pytest.raises(BadInput, match=f"got {top}; it is how many keywords are wanted"):
+    with pytest.raises(BadInput, match=f"top must be at least 1 keyword, got {top}"):
         keywords("a heron", top)
 
 

@@ -96,7 +96,7 @@ def test_an_invalid_configured_file_is_logged_and_ignored(own: Path, caplog: pyt
     with caplog.at_level(logging.WARNING, "everthread"):
         assert is_refusal("I'm sorry, but I can't help with that.")
         assert not is_refusal("Never!")
-    assert len([record for record in caplog.records if "left out" in record.message]) == 1
+    assert len([record for record in caplog.records if "are ignored" in record.message]) == 1
 
 
 HEADS = ["", "sorry ", "i can't ", "i don't have ", "抱歉", "我不能", "话题", "*"]

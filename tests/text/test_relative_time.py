@@ -77,5 +77,5 @@ def test_any_two_times_can_be_compared(then: datetime, now: datetime) -> None:
 
 @pytest.mark.parametrize(("then", "now"), [(datetime(2026, 1, 1), NOW), (NOW, datetime(2026, 1, 1))])
 def test_a_time_without_a_zone_is_rejected(then: datetime, now: datetime) -> None:
-    with pytest.raises(BadInput, match="need a zone"):
+    with pytest.raises(BadInput, match="must have a time zone"):
         format_relative_time(then, now)

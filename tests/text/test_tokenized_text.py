@@ -39,8 +39,8 @@ def test_a_text_survives_json_with_its_time_and_offset() -> None:
 @pytest.mark.parametrize(
     ("metadata", "complaint"),
     [
-        ({1: "x"}, "keys of text, and lists for tuples, got {1: 'x'}"),
-        ({"x": (1, 2)}, "lists for tuples"),
+        ({1: "x"}, "str keys, and lists instead of tuples, got {1: 'x'}"),
+        ({"x": (1, 2)}, "lists instead of tuples"),
         ({"x": float("nan")}, "must be JSON-serializable"),
         ({"x": datetime(2024, 1, 1, tzinfo=UTC)}, "must be JSON-serializable"),
     ],

@@ -59,7 +59,7 @@ def test_an_empty_file_is_reported_as_empty(tmp_path: Path, data: bytes) -> None
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": Infinity}', "9" * 5000])
 def test_json_that_no_store_can_hold_is_rejected(text: str) -> None:
-    with pytest.raises(BadFile, match=r"f, line 7: JSON that can't be used"):
+    with pytest.raises(BadFile, match=r"f, line 7: unusable JSON"):
         parse_json(text, Path("f"), 7)
 
 

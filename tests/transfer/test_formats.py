@@ -44,9 +44,9 @@ def test_json_of_an_unknown_kind_is_rejected(tmp_path: Path) -> None:
         path.write_text(json.dumps(value), encoding="utf-8")
         with pytest.raises(ConfigError) as told:
             open_reader(path)
-        assert f"{path}: this is JSON of an unknown kind: " in str(told.value)
+        assert f"{path}: unrecognized JSON: " in str(told.value)
         assert found in str(told.value)
-        assert "name its format with format= (jsonl, " in str(told.value)
+        assert "give its format with format= (jsonl, " in str(told.value)
         assert len(str(told.value)) - len(str(path)) < 500
 
 
@@ -55,14 +55,15 @@ def test_json_without_a_json_suffix_needs_an_explicit_format(tmp_path: Path, tex
     path = tmp_path / "what.txt"
     path.write_text(text)
     with pytest.raises(
-        ConfigError, match=r"what\.txt: this looks like JSON; name its format with format= \(jsonl, mess"
+        ConfigError, match=r"what\.txt: this looks like JSON; give its format with format= \(jsonl, mess"
     ):
         open_reader(path)
 
 
 def test_an_option_that_a_format_does_not_have_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match=r"x\.jsonl: read as jsonl, which takes no 'only' \(locomo, realtalk do\); leave out only="
+        ConfigError,
+        match=r"x\.jsonl: format jsonl has no option 'only' \(only locomo, realtalk have it\); leave out only=",
     ):
         open_reader(tmp_path / "x.jsonl", only=["conv-1"])
 

@@ -115,7 +115,7 @@ def test_a_key_with_other_words_in_the_bank_is_rejected_with_its_place(memory: M
     check_keys(memory, [NewLine("I sail.", "Ann", key="k"), NewLine("I bake.", key="l")], Path("a.jsonl"), {})
     for line in (NewLine("I bake.", "Ann", key="k"), NewLine("I sail.", "Bob", key="k")):
         with pytest.raises(
-            BadFile, match=r"a\.jsonl, line 7: bank 'alice' keeps other words under the key 'k', as its"
+            BadFile, match=r"a\.jsonl, line 7: bank 'alice' has a different text under the key 'k', its"
         ):
             check_keys(memory, [NewLine("Yes."), line], Path("a.jsonl"), {"k": "line 7"})
 
@@ -123,7 +123,7 @@ def test_a_key_with_other_words_in_the_bank_is_rejected_with_its_place(memory: M
 def test_a_key_whose_characters_were_replaced_is_recognised(memory: Memory) -> None:
     memory.observe("I sail.", key="a\0b")
     check_keys(memory, [NewLine("I sail.", key="a\0b")], Path("a.jsonl"), {})
-    with pytest.raises(BadFile, match="keeps other words under the key"):
+    with pytest.raises(BadFile, match="has a different text under the key"):
         check_keys(memory, [NewLine("I bake.", key="a\0b")], Path("a.jsonl"), {})
 
 
@@ -190,5 +190,5 @@ def test_two_banks_with_different_corrections_keep_their_own(memory: Memory, tmp
     memory.observe("Porto.", speaker="Ann", key="k")
     memory.correct(1, "Faro.")
     theirs = NewLine("Lisbon.", "Ann", key="k", metadata={META_KEY_FROM: 1})
-    with pytest.raises(BadFile, match="keeps other words"):
+    with pytest.raises(BadFile, match="has a different text"):
         check_keys(memory, [theirs], tmp_path, {})

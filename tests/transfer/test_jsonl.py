@@ -254,7 +254,7 @@ def test_the_number_of_an_invalid_line_is_reported_in_a_long_file(tmp_path: Path
         ({"text": 5}, '"text" is 5; it must be text'),
         ({"text": " \n"}, "the text is empty"),
         ({"text": None}, '"text" is None'),
-        ({"text": "a", "mood": 1, "metadata": {"mood": 2}}, '"mood" is both in "metadata" and beside it'),
+        ({"text": "a", "mood": 1, "metadata": {"mood": 2}}, '"mood" is both in "metadata" and outside it'),
         ({"content": ["Hello"]}, "the content part 'Hello' has no type; add it, as chat APIs do"),
         ({"content": [{"text": "Hello"}]}, "the content part {'text': 'Hello'} has no type"),
         ({"content": [{"type": "text", "text": 5}]}, '"text" is 5; it must be text'),

@@ -114,5 +114,5 @@ def test_an_invalid_session_number_is_reported(tmp_path: Path, field: str) -> No
 def test_a_session_that_exceeds_the_year_9999_is_reported(tmp_path: Path) -> None:
     turns = [{"speaker": "Ida", "dia_id": f"D3:{n}", "text": "Hello."} for n in range(1, 4)]
     late = changed(session_3=turns, session_3_date_time="9999-12-31T23:59:58")
-    with pytest.raises(BadFile, match=r"session_3\[3\]: the session begins too late for its turns"):
+    with pytest.raises(BadFile, match=r"session_3\[3\]: the session begins too close to the year 10000"):
         list(read(saved(tmp_path, late)))

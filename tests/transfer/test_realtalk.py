@@ -79,5 +79,5 @@ def test_an_empty_folder_and_an_unknown_chat_are_rejected(tmp_path: Path) -> Non
 def test_a_session_that_exceeds_the_year_9999_is_reported(tmp_path: Path) -> None:
     turns = [{"text": "Later", "speaker": "Tom"}, {"text": "Still", "speaker": "Tom"}]
     late = {**CHAT, "session_2": turns, "session_2_date_time": "9999-12-31T23:59:59"}
-    with pytest.raises(BadFile, match="the session begins too late"):
+    with pytest.raises(BadFile, match="the session begins too close to the year 10000"):
         list(read(saved(tmp_path, late)))

@@ -176,7 +176,8 @@ def test_a_file_name_may_have_the_greatest_length(tmp_path: Path) -> None:
 )
 def test_an_almost_valid_time_is_rejected_with_a_remedy(tmp_path: Path, text: str) -> None:
     with pytest.raises(
-        BadFile, match=r"diary\.txt, line 3: '.*' begins with no time, .*; write it as 2024-05-31 or \["
+        BadFile,
+        match=r"diary\.txt, line 3: '.*' begins with an invalid or ambiguous time; write it as 2024-05-31 or \[",
     ):
         list(read(saved(tmp_path, f"2024-05-01\nAnn: hello\n{text}\nBob: a\n")))
 
@@ -204,7 +205,7 @@ def test_brackets_without_a_time_belong_to_the_text(tmp_path: Path) -> None:
         ("[9999-12-31 23:59] Ann: hi\n[00:01] Bob: yo\n", "line 2: its time comes after the year 9999; correct the"),
         ("Ann: a\n2024-05-01\nno name\n", "line 3: 'no name' has no speaker"),
         ("Ann: a\nBob:\n\nAnn: b\n", "line 2: Bob says nothing"),
-        ("[10:22] Ann: hi\n", r"line 1: the time '\[10:22\] Ann: hi' is on an unknown day"),
+        ("[10:22] Ann: hi\n", r"line 1: the time '\[10:22\] Ann: hi' has no date"),
     ],
 )
 def test_each_invalid_transcript_is_rejected_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:

@@ -205,10 +205,10 @@ def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[31/06/24, 18:05:22] Ann: hi", r"line 1: there is no such time: '31/06/24', '18:05:22', read with the day"),
-        ("[13/06/24, 18:05:22] Ann: hi\n[06/13/24, 18:05:22] Ann: hi", "line 2: there is no such time: '06/13/24'"),
-        ("[13/06/24, 25:05:22] Ann: hi", "line 1: there is no such time"),
-        ("\nhello\n", "line 2: no message begins with 'hello'; give the file as exported"),
+        ("[31/06/24, 18:05:22] Ann: hi", r"line 1: invalid time: '31/06/24', '18:05:22', read with the day"),
+        ("[13/06/24, 18:05:22] Ann: hi\n[06/13/24, 18:05:22] Ann: hi", "line 2: invalid time: '06/13/24'"),
+        ("[13/06/24, 25:05:22] Ann: hi", "line 1: invalid time"),
+        ("\nhello\n", "line 2: 'hello' is not the beginning of a message; give the file as exported"),
     ],
 )
 def test_each_invalid_export_is_rejected_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:

@@ -127,10 +127,10 @@ class ChunkIndex:
             if done is None:
                 return
             failed_attempts += not done
-        log.warning("chunks are not updated until the next line or question: another process keeps writing to the bank")
+        log.warning("chunks will be updated at the next line or question: another process keeps writing to the bank")
 
     def _step(self, shown: Collection[int] | None) -> bool | None:
-        """Write one transaction, and return whether it succeeded; None if nothing is to do or no embedder answers."""
+        """Write one transaction; return whether it succeeded, or None if there is no work or no embedder answers."""
         kept = self.store.settings(self.bank).get(SETTING_CHUNKS)
         if (state := self._parse_state(kept)) is None:
             return self._restart(kept)

@@ -130,11 +130,11 @@ class ChunkQueue:
             BadInput: a value is invalid.
         """
         if capacity < 1:
-            raise BadInput(f"a chunk can't hold {capacity} tokens; give a capacity of at least 1")
+            raise BadInput(f"invalid chunk capacity {capacity}; expected at least 1 token")
         if not 0 <= overlap <= 0.5:
-            raise BadInput(f"chunks can't overlap by {overlap}; give a share from 0 to 0.5")
+            raise BadInput(f"invalid overlap {overlap}; expected a share from 0 to 0.5")
         if limit < 1:
-            raise BadInput(f"a queue can't be limited to {limit} chunks; give at least 1")
+            raise BadInput(f"invalid limit {limit}; expected at least 1 chunk")
         self.capacity, self.overlap, self.limit = capacity, overlap, limit
         self.step = capacity - int(capacity * overlap)
         self._runs: OrderedDict[int, _Run] = OrderedDict()
@@ -229,7 +229,7 @@ class ChunkQueue:
 
     def chunk(self, id: int) -> Chunk:
         if (mark := self._marks.get(id)) is None:
-            raise NotFound(f"there is no chunk {id!r}; it was evicted or deleted, or never existed")
+            raise NotFound(f"chunk {id!r} not found; it was evicted or deleted, or never existed")
         end = min(mark.start + self.capacity, mark.run.end)
         parts = mark.run.parts(mark.start, end)
         text = "".join(text.join_tokens(first, last) for text, first, last in parts)
@@ -256,7 +256,7 @@ class ChunkQueue:
 
     def _get_run(self, key: int) -> _Run:
         if (run := self._runs_by_key.get(key)) is None:
-            raise NotFound(f"there is no text with the key {key!r}; it was deleted or evicted, or never existed")
+            raise NotFound(f"text with key {key!r} not found; it was deleted or evicted, or never existed")
         return run
 
     def _replace(self, run: _Run, place: int, texts: list[Text]) -> Changes:
@@ -350,7 +350,7 @@ class ChunkQueue:
             for each in state["runs"]:
                 queue._read(each)
             if queue._open not in (None, *queue._runs):
-                raise ValueError(f"its open run {queue._open!r} is not there")
+                raise ValueError(f"its open run {queue._open!r} is missing")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise BadInput(f"this state of a chunk queue is damaged ({error}); restore it from a copy") from error
         return queue
@@ -367,9 +367,9 @@ class ChunkQueue:
         starts = [mark.start for mark in run.marks]
         steps = [after - before for before, after in pairwise(starts)]
         if starts[0] != run.first or not run.end - self.step <= starts[-1] < run.end:
-            raise ValueError(f"the chunks of run {run.id} do not hold its texts")
+            raise ValueError(f"the chunks of run {run.id} do not cover its texts")
         if not all(0 < step <= self.step for step in steps):
-            raise ValueError(f"the chunks of run {run.id} do not overlap as they should")
+            raise ValueError(f"the chunks of run {run.id} overlap incorrectly")
 
 
 def _changes(new: Iterable[int], kept: Iterable[int], gone: Sequence[int], evicted: Sequence[int]) -> Changes:

@@ -30,7 +30,7 @@ class Expansion:
 
     def __post_init__(self) -> None:
         if not 0 <= self.least <= self.most:
-            raise BadInput(f"a chunk can't grow by {self.least} to {self.most} tokens; give 0 <= least <= most")
+            raise BadInput(f"invalid expansion by {self.least} to {self.most} tokens; expected 0 <= least <= most")
 
 
 # Each limit includes the blanks after it, so it ends where the next token begins.

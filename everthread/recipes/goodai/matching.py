@@ -37,7 +37,7 @@ def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Ma
     """
     if not isinstance(given, str):
         if given is not None and not callable(getattr(given, "predict", None)):
-            raise BadInput(f"invalid matching model {type(given).__name__}: it has no predict(pairs); expected one")
+            raise BadInput(f"invalid matching model {type(given).__name__}: it has no method predict(pairs)")
         return given
     if not given:
         return None
@@ -63,7 +63,7 @@ def predict_confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> l
     found = [float(each) for each in matcher.predict([(query, text) for text in texts])] if texts else []
     if len(found) != len(texts) or not all(math.isfinite(each) and 0 <= each <= 1 for each in found):
         raise ModelError(
-            f"the matcher gave {len(found)} numbers for {len(texts)} texts: {found[:4]}; expected a probability, 0 to "
-            "1, for each"
+            f"the matcher returned {len(found)} numbers for {len(texts)} texts: {found[:4]}; expected one probability "
+            "from 0 to 1 per text"
         )
     return found

@@ -56,5 +56,5 @@ class Rewriter:
             return rewrite(self._scribe)
         except (EverthreadError, RuntimeError, OSError) as error:
             self._retry_at = time.monotonic() + COOLDOWN_S
-            log.warning("questions and chunks stay as they were said for %.0f s: %s", COOLDOWN_S, error)
+            log.warning("questions and chunks are not rewritten for %.0f s: %s", COOLDOWN_S, error)
             return otherwise

@@ -92,35 +92,36 @@ class GoodAI(Recipe):
     summaries: ClassVar[bool] = False
     offers: bool = option(False, OFFERS_MEANING)
 
-    max_hits: int = option(10, "Passages recalled at most.", low=1, high=1000)  # as its evaluation asks for
-    chunk_capacity: int = option(chunk_queue.CHUNK_TOKENS, "Tokens of a chunk.", low=1)
-    chunk_overlap: float = option(
-        chunk_queue.OVERLAP, "Share of a chunk that the next one holds again.", low=0, high=0.5
-    )
-    capacity: int = option(chunk_queue.MAX_CHUNKS, "Chunks kept of a bank; beyond it the oldest go.", low=1)
+    max_hits: int = option(10, "Maximum number of recalled passages.", low=1, high=1000)  # as its evaluation asks for
+    chunk_capacity: int = option(chunk_queue.CHUNK_TOKENS, "Number of tokens in a chunk.", low=1)
+    chunk_overlap: float = option(chunk_queue.OVERLAP, "Share of a chunk that the next one repeats.", low=0, high=0.5)
+    capacity: int = option(chunk_queue.MAX_CHUNKS, "Maximum number of chunks in a bank; the oldest are evicted.", low=1)
     tokenizer: Any = word_pieces  # anything that `tokenizers.tokenizer` takes
     expansion: Expansion | str = option(
-        "sentence", "The unit of text to which a chunk that is found grows.", choices=tuple(EXPANSIONS)
+        "sentence", "Unit of text to which a found chunk is expanded.", choices=tuple(EXPANSIONS)
     )
     redundancy: float = option(
-        REDUNDANCY, "Share of a passage found in better ones from which it is left out.", low=0.01, high=1
+        REDUNDANCY, "Drop a passage if better ones contain at least this share of it.", low=0.01, high=1
     )
     matcher: Matcher | str | None = option(
         "",
-        "Matching model that rates candidates again: em:EMBEDDER, such as em:minilm, or st:NAME; empty for none.",
+        "Matching model that reranks candidates: em:EMBEDDER, such as em:minilm, or st:NAME; empty for none.",
         remote=("", "em:minilm"),
     )
     reranking_k_factor: float = option(
-        RERANKING_K_FACTOR, "Candidates for each passage asked for, where they are rated again.", low=1, high=1000
+        RERANKING_K_FACTOR,
+        "Number of candidates per requested passage, if a matcher or weights rerank them.",
+        low=1,
+        high=1000,
     )
-    recency: float = option(0.0, "Weight of how lately a passage was said; its relevance weighs 1.", low=0)
+    recency: float = option(0.0, "Weight of a passage's recency; its relevance has weight 1.", low=0)
     importance: float = option(0.0, "Weight of a passage's importance, where lines have one.", low=0)
-    half_life_days: float = option(1.0, "Days after which recency is a half.", low=0.001, high=1_000_000)
+    half_life_days: float = option(1.0, "Days after which recency is halved.", low=0.001, high=1_000_000)
     weighing: ScoreWeights | None = None  # in place of these three
     rewrite: bool = option(
         False,
         "Whether the language model rewrites questions, and chunks for their vectors, so that they can be understood "
-        "alone; each then waits for it.",
+        "without context; both are then slower.",
     )
     scribe: Scribe | None = None  # rewrites; None: the configured language model, else the extractive scribe
 
@@ -212,7 +213,7 @@ class GoodAI(Recipe):
         try:
             rated = predict_confidences(self._matching, query, [each.text for _, each in pool])
         except (EverthreadError, RuntimeError, OSError) as error:
-            log.warning("chunks are ordered by their distance alone: %s", error)
+            log.warning("chunks are ordered only by distance because the matcher failed: %s", error)
             return pool
         found = [(passage, replace(each, confidence=value)) for (passage, each), value in zip(pool, rated, strict=True)]
         return sorted(found, key=lambda each: -each[1].relevance)

@@ -135,9 +135,9 @@ class TextMemory:
             ConfigError: a number, the tokenizer or the matcher is invalid.
         """
         if not 0 < redundancy <= 1:
-            raise ConfigError(f"redundancy can't be {redundancy}; give a share above 0 and up to 1")
+            raise ConfigError(f"invalid redundancy {redundancy}; expected a share above 0 and up to 1")
         if reranking_k_factor < 1:
-            raise ConfigError(f"reranking_k_factor can't be {reranking_k_factor}; give at least 1")
+            raise ConfigError(f"invalid reranking_k_factor {reranking_k_factor}; expected at least 1")
         self._queue = queue
         self._embedder = embedder
         self._tokenizer: Tokenizer = tokenizers.open_tokenizer(tokenizer)
@@ -182,7 +182,7 @@ class TextMemory:
         """
         if "embedder" in options:  # the parameter's name in 0.1.0
             if emb_model is not None:
-                raise BadInput("emb_model and embedder name the same thing; give one of them")
+                raise BadInput("emb_model and embedder are the same argument; give only one of them")
             emb_model = options.pop("embedder")
         if matching_model is not None:
             where = device if matching.runs_on_torch(matching_model) else None
@@ -325,7 +325,7 @@ class TextMemory:
     ) -> list[list[Retrieved]]:
         """Find passages for each query, as `retrieve`."""
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise BadQuery(f"can't retrieve {k!r} passages; give a whole number from 1")
+            raise BadQuery(f"invalid number of passages {k!r}; expected a whole number from 1")
         if isinstance(queries, str):
             raise BadQuery(f"queries must be a list, got the text {queries!r}; call retrieve for one query")
         asked = [make_encodable(_check_text(query)) for query in queries]
@@ -365,7 +365,7 @@ class TextMemory:
         try:
             state = json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
-            raise BadInput(f"invalid memory: not written by to_text ({error}); give its text unchanged") from error
+            raise BadInput(f"invalid memory: not written by to_text ({error}); give its output unchanged") from error
         if not isinstance(state, dict) or state.get("version") != VERSION or state.get("everthread") != "TextMemory":
             version = state.get("version") if isinstance(state, dict) else None
             raise BadInput(f"invalid memory: got version {version!r}, expected {VERSION}; write it again with to_text")
@@ -407,8 +407,8 @@ class TextMemory:
             vectors = np.asarray(embedder.embed(texts), np.float32)
             if len(vectors) != len(ids) or vectors.ndim not in (2, 3):
                 raise ModelError(
-                    f"{embedder.name} gave vectors of the shape {vectors.shape} for {len(ids)} texts; it must "
-                    "give (texts, dimensions) or (texts, vectors a text, dimensions)"
+                    f"{embedder.name} returned vectors of shape {vectors.shape} for {len(ids)} texts; expected "
+                    "(texts, dimensions) or (texts, vectors per text, dimensions)"
                 )
             self._vectors.put(ids, vectors.reshape(len(ids), -1, vectors.shape[-1]))
             for id in ids:
@@ -446,7 +446,7 @@ class TextMemory:
             self._embed(self._embedder)
             found = self._vectors.search(_as_matrix(self._embedder.embed_query(query)))
         except EMBEDDER_FAILURES as error:
-            log.warning("passages are found by their words, without an embedder: %s", error)
+            log.warning("passages are found by their words because the embedder failed: %s", error)
             return None
         return ((id, distance, 1 - distance / 4) for id, distance in found)
 
@@ -495,9 +495,9 @@ class TextMemory:
         before, asked = split_last_turn(query) if context is None else (context, query)
         return writer.rewrite_query(asked, parse_lines(before, self._clock()))
 
-    def _require_scribe(self, what: str) -> Scribe:
+    def _require_scribe(self, argument: str) -> Scribe:
         if self._scribe is None:
-            raise ConfigError(f"{what} was given, but there is no scribe to rewrite with; give the memory one")
+            raise ConfigError(f"{argument} was given, but the memory has no scribe; pass scribe= to the constructor")
         return self._scribe
 
 
@@ -512,7 +512,7 @@ def _to_datetime(given: datetime | float) -> datetime:
     if isinstance(given, int | float) and not isinstance(given, bool):
         with suppress(OverflowError, ValueError, OSError):
             return datetime.fromtimestamp(given, UTC)
-    raise BadInput(f"invalid timestamp {given!r}: expected a datetime, or seconds since 1970 as time.time() gives")
+    raise BadInput(f"invalid timestamp {given!r}: expected a datetime, or seconds since 1970, as time.time() returns")
 
 
 def _as_matrix(vectors: Vectors) -> Vectors:

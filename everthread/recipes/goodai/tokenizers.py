@@ -83,12 +83,14 @@ def open_tokenizer(given: Any) -> Tokenizer:
     if hasattr(given, "convert_ids_to_tokens"):  # of transformers
         if (backend := getattr(given, "backend_tokenizer", None)) is None:
             raise ConfigError(
-                f"invalid tokenizer {type(given).__name__}: it doesn't know where its tokens begin; expected a fast "
-                "one, as AutoTokenizer.from_pretrained(NAME, use_fast=True) loads"
+                f"invalid tokenizer {type(given).__name__}: it doesn't return token offsets; expected a fast "
+                "one, such as AutoTokenizer.from_pretrained(NAME, use_fast=True) loads"
             )
         return HuggingFace(backend)
     if not callable(given):
-        raise ConfigError(f"invalid tokenizer {given!r}: expected a function from a text to where its tokens begin")
+        raise ConfigError(
+            f"invalid tokenizer {given!r}: expected a function that returns the offsets of a text's tokens"
+        )
     return given  # type: ignore[no-any-return]  # any function of the signature will do
 
 
@@ -98,7 +100,7 @@ def _read(given: str | Path) -> Tokenizer:
     if path.is_file():
         return HuggingFace(load_tokenizer(path))
     if path.suffix == ".json":
-        raise ConfigError(f"invalid tokenizer {str(given)!r}: there is no such file; expected a tokenizer.json")
+        raise ConfigError(f"invalid tokenizer {str(given)!r}: file not found; expected a tokenizer.json")
     try:
         from transformers import AutoTokenizer
     except ImportError as error:
@@ -122,5 +124,5 @@ def piece_names(text: str) -> list[str]:
 def _pieces() -> tokenizers.Tokenizer:
     path = MINILM_FOLDER / "tokenizer.json"
     if not path.is_file():
-        raise ModelNotFound(f"{path} is not there; {MODEL_REMEDY}")
+        raise ModelNotFound(f"{path} is missing; {MODEL_REMEDY}")
     return load_tokenizer(path)

@@ -62,7 +62,7 @@ class VectorIndex:
         if not count:
             return ()
         if query.shape[1] != dim:
-            raise BadInput(f"the query has {query.shape[1]} dimensions, the texts {dim}; is it the same embedder?")
+            raise BadInput(f"the query has {query.shape[1]} dimensions, the texts {dim}; use the embedder of the texts")
         cosines = self._rows[:count].reshape(count * rows, dim) @ query.T  # (N · E, Q)
         best = cosines.reshape(count, -1).max(axis=1)  # (N,)
         distances = np.maximum(2.0 - 2.0 * best, 0.0)

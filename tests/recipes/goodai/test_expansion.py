@@ -127,5 +127,5 @@ def test_redundancy_of_one_drops_only_fully_covered_passages() -> None:
 
 
 def test_invalid_expansions_are_rejected() -> None:
-    with pytest.raises(BadInput, match="can't grow by 5 to 4 tokens"):
+    with pytest.raises(BadInput, match="invalid expansion by 5 to 4 tokens"):
         Expansion(None, 5, 4)

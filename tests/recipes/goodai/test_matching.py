@@ -25,7 +25,7 @@ def test_each_text_gets_its_probability() -> None:
 
 @pytest.mark.parametrize("numbers", [(0.5,), (0.5, math.nan), (0.5, 0.5, 0.5), (0.5, 1.5), (-0.1, 0.5)])
 def test_a_matcher_without_a_probability_for_each_text_raises_an_error(numbers: tuple[float, ...]) -> None:
-    with pytest.raises(ModelError, match="expected a probability, 0 to 1, for each"):
+    with pytest.raises(ModelError, match="expected one probability from 0 to 1 per text"):
         predict_confidences(Fixed(*numbers), "fern?", ["a fern", "a kite"])
 
 
@@ -55,11 +55,11 @@ def test_an_unknown_matching_model_is_rejected_with_the_known_ones(name: str) ->
 
 
 def test_a_model_trained_by_goodai_ltm_is_rejected_as_a_matching_model() -> None:
-    with pytest.raises(ConfigError, match="'em-distilroberta-p5-01' is one of the models that goodai-ltm trained"):
+    with pytest.raises(ConfigError, match="'em-distilroberta-p5-01' is one of goodai-ltm's own models"):
         resolve_matcher("em:em-distilroberta-p5-01")
 
 
 @pytest.mark.parametrize("given", [5, object()])
 def test_an_object_without_predict_is_rejected(given: Any) -> None:
-    with pytest.raises(BadInput, match=r"has no predict\(pairs\)"):
+    with pytest.raises(BadInput, match=r"has no method predict\(pairs\)"):
         resolve_matcher(given)

@@ -144,7 +144,7 @@ def test_a_failed_model_loses_nothing_and_is_not_asked_again_at_once(
             (best,) = memory.recall("number 5", 1, exclude={1, 2})
             assert "number 5" in best.text
             assert not any(META_REWRITTEN in unit.metadata for unit in chunks(memory))
-    assert caplog.text.count("stay as they were said") == 1
+    assert caplog.text.count("are not rewritten for") == 1
 
 
 def test_switching_rewriting_cuts_a_bank_again(tmp_path: Path) -> None:

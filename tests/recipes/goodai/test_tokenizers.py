@@ -89,7 +89,7 @@ def test_invalid_tokenizers_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"invalid tokenizer '.*tokenizer.json': .*; expected a tokenizer.json"):
         open_tokenizer(tmp_path)
-    with pytest.raises(ConfigError, match=r"none.json': there is no such file"):
+    with pytest.raises(ConfigError, match=r"none.json': file not found"):
         open_tokenizer(tmp_path / "none.json")
     with pytest.raises(ConfigError, match="invalid tokenizer 5: expected a function"):
         open_tokenizer(5)

@@ -24,7 +24,7 @@ def test_all_recipes_are_listed_with_their_options(api: TestClient) -> None:
     assert all(list(values(items[name])) == list(options(recipe)) for name, recipe in RECIPES.items())
     threshold = next(each for each in items["packabby"]["options"] if each["name"] == "threshold")
     assert (threshold["type"], threshold["optional"], threshold["low"], threshold["high"]) == ("float", True, -1, 1)
-    assert threshold["meaning"] == "Least cosine of a summary that is recalled."
+    assert threshold["meaning"] == "Minimum cosine of a recalled summary."
 
 
 def test_a_banks_recipe_and_options_take_effect_at_once(api_with_lines: TestClient) -> None:

@@ -153,7 +153,9 @@ def test_a_table_in_use_is_reported(url: str, store: PostgresStore, caplog: pyte
         memory.forget(seq=1)
     (record,) = caplog.records
     assert 'skipping vacuum of "posting" --- lock not available' in record.getMessage()
-    assert record.getMessage().startswith("what was forgotten is gone from the tables, but its pages are not all freed")
+    assert record.getMessage().startswith(
+        "forgotten lines are deleted from the tables, but not all of their pages are freed"
+    )
 
 
 def test_rows_that_a_transaction_may_still_read_are_reported(
@@ -166,7 +168,7 @@ def test_rows_that_a_transaction_may_still_read_are_reported(
         other.execute("SELECT count(*) FROM everthread.line")
         memory.forget(seq=1)
     (record,) = caplog.records
-    assert "1 rows of line may still be read by a transaction that is open" in record.getMessage()
+    assert "1 rows of line may still be read by an open transaction" in record.getMessage()
 
 
 def test_a_server_that_stops_after_the_deletion_is_reported(caplog: pytest.LogCaptureFixture) -> None:
@@ -213,7 +215,7 @@ def test_a_scrub_reports_rows_that_it_could_not_remove(url: str, store: Postgres
         memory.forget(seq=1)
         left = CliRunner().invoke(main, ["db", "scrub", url])
     assert left.exit_code == 1
-    assert "1 rows of line may still be read by a transaction that is open" in left.stdout.splitlines()
+    assert "1 rows of line may still be read by an open transaction" in left.stdout.splitlines()
     done = CliRunner().invoke(main, ["db", "scrub", url])
     assert (done.exit_code, done.stdout) == (0, f"{url}: rewritten; nothing forgotten is left in its files\n")
 
