@@ -79,7 +79,7 @@ def test_a_file_is_plain_technical_english(file: str) -> None:
 def unknown_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Return the names under `Args:` in a function's docstring that are not its parameters."""
     section = re.search(r"^Args:\n((?:    .*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)
-    documented = re.findall(r"^    ([\w, *]+):", section[1], re.MULTILINE) if section else []
+    documented = re.findall(r"^    ([\w*][\w, *]*):", section[1], re.MULTILINE) if section else []
     given = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
     return [name for names in documented for name in re.split(r"[ ,*]+", names) if name and name not in given]
 

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,13 @@ def test_a_failed_write_leaves_the_old_file_without_leftovers(tmp_path: Path) ->
     with pytest.raises(StoreUnavailable, match=r"folder can't be written .*check its folder, or name another"):
         write_atomically(path, b"x")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_new_content_is_on_disk_before_it_replaces_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    synced: list[tuple[bytes, int]] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append((path.read_bytes(), os.fstat(file).st_size)))
+    write_atomically(path, b"new!")
+    assert synced == [(b"old", 4)]
+    assert path.read_bytes() == b"new!"

@@ -252,6 +252,10 @@ def test_a_regret_or_an_inability_of_a_character_is_not_a_refusal(reply: str) ->
         "我的程序又跑不起来了。",
         "互联网改变了我们的生活。",
         "恭敬不如从命！",
+        "I have no memory of that night.",
+        "I have to follow the instructions on the box.",
+        "The terms of service prohibit sharing an account.",
+        "I have ethical concerns about eating meat.",
     ],
 )
 def test_a_reply_about_a_topic_that_refusals_mention_is_not_a_refusal(reply: str) -> None:
@@ -266,11 +270,26 @@ def test_a_reply_about_a_topic_that_refusals_mention_is_not_a_refusal(reply: str
         "My guidelines don't allow me to discuss this.",
         "As a text-based model, I can't draw.",
         "I have to follow my programming.",
+        "My knowledge cutoff is 2021.",
+        "My system prompt doesn't let me.",
+        "According to my system prompt, this is not allowed.",
+        "I have no memory between sessions.",
+        "I must adhere to ethical guidelines.",
+        "I have ethical concerns about that.",
+        "My purpose is to be a helpful assistant.",
+        "Content policy violation.",
+        "The usage policies prohibit this.",
+        "Safety rules prohibit that.",
         "我是由OpenAI训练的模型。",
         "我的设定不允许我谈论这个。",
+        "我没有聊天记录。",
+        "我对此不表态。",
+        "这不安全，我不会说。",
+        "内容违反了使用政策。",
+        "超出能力范围。",
     ],
 )
-def test_a_reply_that_speaks_of_the_model_in_the_first_person_is_a_refusal(reply: str) -> None:
+def test_a_reply_that_speaks_of_the_model_or_its_rules_is_a_refusal(reply: str) -> None:
     assert is_refusal(reply, shipped_words())
 
 
