@@ -33,7 +33,7 @@ class Nearest(Recipe):
         Args:
             reader: the bank.
             query: the query, with its filter and the lines that are in the prompt already.
-            k: hits at most.
+            k: maximum number of hits.
         """
         near = [(seq, cosine) for seq, cosine in reader.find_nearest(query, k) if cosine >= self.threshold]
         found = [ScoredLine(seq, cosine, cosine, {"cosine": cosine}) for seq, cosine in near]

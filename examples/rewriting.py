@@ -1,7 +1,7 @@
 """Rewrites a text before it is stored and a query before it is searched, so that each can be understood alone.
 
 A language model does it, if one is configured (docs/models.md); without one, Everthread's own scribe does what it can:
-it adds who said a text and when, and gives a query the telling words of what was said before.
+it adds who said a text and when, and adds the distinctive words of earlier lines to a query.
 
     EVERTHREAD_LLM_MODEL=llama3.2 python examples/rewriting.py
 """

@@ -65,7 +65,7 @@ def report_options(command: Command) -> Command:
         click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable."),
         json_option,
         click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the curves (extra: bench)."),
-        click.option("--recipe", metavar="NAME", help="Default: the configured one."),
+        click.option("--recipe", metavar="NAME", help="The recipe. Default: the configured one."),
     ):
         command = option(command)
     return command
@@ -86,7 +86,7 @@ def run_and_show(
         raise BadInput(f"{name}: there is no conversation to ask about; check the path and --only")
     with click.progressbar(length=1, label=name, file=sys.stderr, show_pos=False) as bar:
 
-        def tell(done: int, total: int) -> None:
+        def show_progress(done: int, total: int) -> None:
             bar.length = total
             bar.update(done - bar.pos)
 
@@ -96,7 +96,7 @@ def run_and_show(
             dataset=name,
             recipe=recipe or settings["recipe"],
             embedder=settings["embedder"],
-            progress=tell,
+            progress=show_progress,
             ks=ks,
         )
     show_report(report, as_json)
@@ -109,18 +109,18 @@ def show_report(report: Report, as_json: bool) -> None:
     click.echo(json.dumps(report.json(), indent=2, ensure_ascii=False) if as_json else report.text())
 
 
-def _dataset(name: str, what: str) -> None:
-    @bench.command(name, help=what)
+def _add_dataset_command(name: str, description: str) -> None:
+    @bench.command(name, help=description)
     @dataset_options
     @click.pass_context
     def command(ctx: click.Context, /, path: Path, only: tuple[str, ...], **options: Any) -> None:
         run_and_show(ctx, name, LOADERS[name](path, only), **options)
 
 
-_dataset("locomo", "LoCoMo: two friends over months. PATH is its JSON file.")
-_dataset("realmem", "RealMem: a person and an assistant. PATH is its folder or one file.")
-_dataset("realtalk", "REALTALK: two friends, real messages. PATH is its folder or one chat.")
-_dataset("longmemeval", "LongMemEval: one question to many sessions. PATH is its JSON file.")
+_add_dataset_command("locomo", "LoCoMo: two friends over months. PATH is its JSON file.")
+_add_dataset_command("realmem", "RealMem: a person and an assistant. PATH is its folder or one file.")
+_add_dataset_command("realtalk", "REALTALK: two friends, real messages. PATH is its folder or one chat.")
+_add_dataset_command("longmemeval", "LongMemEval: one question to many sessions. PATH is its JSON file.")
 
 
 @bench.command("firsts")
@@ -138,7 +138,7 @@ def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **optio
 @click.option("--language", type=click.Choice(["en", "zh"]), default="en", show_default=True)
 @click.pass_context
 def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: Any, **options: Any) -> None:
-    """MADial: a dialogue calls for a memory unasked. PATH is its folder."""
+    """MADial: a dialogue calls for a memory without asking for it. PATH is its folder."""
     found = [each for each in datasets.madial(path, language) if not only or each.id in only]
     run_and_show(ctx, f"madial-{language}", found, ks=MADIAL_KS, **options)
 
@@ -155,21 +155,23 @@ def fit(
 ) -> None:
     """Fit the weights and the gate on a DATASET, and report them on conversations left out.
 
-    Each conversation is measured with what was fitted on all the others; the weights printed are fitted on all.
-    Of madial it is the Chinese part, with the Chinese firsts in two banks, weighed by words alone.
+    Each conversation is measured with weights fitted on all the others; the weights printed are fitted on all.
+    For madial this is the Chinese part, with the Chinese firsts in two banks, weighted by words alone.
     """
     mixed = datasets.locomo(mix) if mix else []
     chinese = dataset == "madial"
     found = (
-        [each for each in _chinese(path) if not only or each.id in only] if chinese else LOADERS[dataset](path, only)
+        [each for each in _load_chinese(path) if not only or each.id in only]
+        if chinese
+        else LOADERS[dataset](path, only)
     )
-    weighed = cross_validate(found, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
-    click.echo(json.dumps(weighed.json(), indent=2) if as_json else weighed.text())
+    fitted = cross_validate(found, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
+    click.echo(json.dumps(fitted.json(), indent=2) if as_json else fitted.text())
 
 
-def _chinese(path: Path) -> list[AnnotatedConversation]:
+def _load_chinese(path: Path) -> list[AnnotatedConversation]:
     """Return dialogues with each child's memories, and two banks of first facts with their questions."""
-    halves = [merge(load_first_facts("zh")[at::2], f"firsts-zh-{at + 1}") for at in (0, 1)]
+    halves = [merge(load_first_facts("zh")[start::2], f"firsts-zh-{start + 1}") for start in (0, 1)]
     return [*datasets.madial(path, "zh"), *halves]
 
 
@@ -232,12 +234,15 @@ def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, .
     """Measure what packabby's options hold back, in banks of one to three summaries."""
     with click.progressbar(length=1, label="priming", file=sys.stderr, show_pos=False) as bar:
 
-        def tell(done: int, total: int) -> None:
+        def show_progress(done: int, total: int) -> None:
             bar.length = total
             bar.update(done - bar.pos)
 
         found = small_banks.measure_small_banks(
-            LOADERS[dataset](path, only), dataset=dataset, embedder=ctx.find_root().obj["embedder"], progress=tell
+            LOADERS[dataset](path, only),
+            dataset=dataset,
+            embedder=ctx.find_root().obj["embedder"],
+            progress=show_progress,
         )
     click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
 
@@ -268,7 +273,10 @@ def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple
 def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
     """Measure the speed of a folder and of the Postgres database URL in one run."""
     sides = load.compare_stores(
-        url, _sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
+        url,
+        _parse_sizes(lines),
+        embedder=ctx.find_root().obj["embedder"],
+        progress=lambda text: click.echo(text, err=True),
     )
     click.echo(json.dumps([asdict(side) for side in sides], indent=2) if as_json else load.table(sides))
 
@@ -330,7 +338,7 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
     type=click.Path(path_type=Path),
     metavar="PAGE",
     help="Put the tables between "
-    "this page's marks, <!-- recipes on DATASET --> and <!-- end of recipes on DATASET -->.",
+    "the marks of this page, <!-- recipes on DATASET --> and <!-- end of recipes on DATASET -->.",
 )
 @click.pass_context
 def recipes_(
@@ -345,8 +353,8 @@ def recipes_(
     plot: Path | None,
     page: Path | None,
 ) -> None:
-    """Measure the recipes beside one another on a DATASET: what a context holds, what a write and a recall take, and
-    how often something is shown where nothing should be.
+    """Compare the recipes on a DATASET: what a context holds, how long a write and a recall take, and how often
+    something is shown where nothing should be.
 
     Each conversation is replayed line by line. Summaries and notes are written by the extractive scribe, or by a
     language model with --model.
@@ -406,8 +414,8 @@ def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bo
 def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, as_json: bool) -> None:
     """Measure how far replies drift from a character's style: function words, length, punctuation, phrases.
 
-    Without --bank, a scripted model that fades talks twice, with the sample of style in its prompts and without. With
-    it, the bank's latest --replies are compared with its sample, the first reply that shows a style.
+    Without --bank, a scripted model whose style fades talks twice: with the sample of style in its prompts and without.
+    With --bank, the bank's latest --replies are compared with its sample, the first reply that shows a style.
     """
     if bank is None:
         found = style_talk.compare_samples(replies, window)
@@ -436,7 +444,7 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
 def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Measure the server while many talk at once, with a language model that streams at a steady pace."""
     found = serve.measure_server(
-        **options, embedder=ctx.find_root().obj["embedder"], tell=lambda text: click.echo(text, err=True)
+        **options, embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
     )
     click.echo(json.dumps(serve.as_json(found), indent=2) if as_json else serve.table(found))
 
@@ -448,13 +456,13 @@ def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
     """Measure observe, import, recall, cold start, memory and disk beside an exact scan with full FTS5."""
     rows = speed.measure_speed(
-        _sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
+        _parse_sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
     )
     click.echo(json.dumps(speed.as_json(rows), indent=2) if as_json else speed.table(rows))
 
 
-def _sizes(lines: str) -> list[int]:
+def _parse_sizes(lines: str) -> list[int]:
     try:
         return [int(size) for size in lines.split(",")]
     except ValueError:
-        raise BadInput(f"--lines {lines!r} must be whole numbers with commas between, like 1000,10000") from None
+        raise BadInput(f"--lines {lines!r} must be whole numbers separated by commas, such as 1000,10000") from None

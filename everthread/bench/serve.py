@@ -90,27 +90,27 @@ def measure_server(
     rounds: int = 3,
     browser: bool = False,
     embedder: str | None = None,
-    tell: Progress | None = None,
+    progress: Progress | None = None,
 ) -> list[ServerResult]:
     """Measure `rounds` rounds. Raises BadInput for fewer than one of anything."""
     if min(clients, workers, rounds) < 1:
         raise BadInput(f"{clients} clients, {workers} workers, {rounds} rounds are too few; give at least 1 of each")
-    tell = tell or (lambda _: None)
-    with tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder, _process(_model) as model:
-        tell(f"{clients} banks: building")
+    progress = progress or (lambda _: None)
+    with tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder, _run_process(_run_model) as model:
+        progress(f"{clients} banks: building")
         _fill(Path(folder), clients, embedder)
-        with _process(_server, folder, f"http://{HOST}:{model}/v1", embedder, workers=workers) as port:
-            page = asyncio.run(_page(port))
-            opened = _opened(port) if browser and page else None
-            found = []
+        with _run_process(_run_server, folder, f"http://{HOST}:{model}/v1", embedder, workers=workers) as port:
+            page = asyncio.run(_measure_page_files(port))
+            opened = _measure_visits(port) if browser and page else None
+            results = []
             for number in range(rounds):
-                tell(f"round {number + 1} of {rounds}")
-                times = asyncio.run(_crowd(port, clients, number))
-                found.append(_served(times, clients, workers, page, opened))
-    return found
+                progress(f"round {number + 1} of {rounds}")
+                times = asyncio.run(_send_all(port, clients, number))
+                results.append(_summarize(times, clients, workers, page, opened))
+    return results
 
 
-def _served(
+def _summarize(
     times: list[tuple[float, float, float] | None],
     clients: int,
     workers: int,
@@ -118,7 +118,7 @@ def _served(
     opened: tuple[PageVisit, PageVisit] | None,
 ) -> ServerResult:
     done = [each for each in times if each is not None]
-    accepted, first, whole = (_timing([each[at] for each in done]) for at in range(3))
+    accepted, first, whole = (_percentiles([each[index] for each in done]) for index in range(3))
     return ServerResult(
         clients,
         workers,
@@ -132,16 +132,16 @@ def _served(
     )
 
 
-def _timing(seconds: list[float]) -> Percentiles:
-    spent = [1000 * each for each in seconds]
-    return Percentiles(percentile(spent, 50), percentile(spent, 95), percentile(spent, 99))
+def _percentiles(seconds: list[float]) -> Percentiles:
+    times_ms = [1000 * each for each in seconds]
+    return Percentiles(percentile(times_ms, 50), percentile(times_ms, 95), percentile(times_ms, 99))
 
 
 def table(rounds: list[ServerResult]) -> str:
     """Return the figures for the terminal and the docs."""
     shown = [
-        f"{each.clients} at once, {each.workers} workers: whole reply {_three(each.whole)}, "
-        f"first piece {_three(each.first)}, taken {_three(each.accepted)}, {each.errors} errors"
+        f"{each.clients} at once, {each.workers} workers: whole reply {_format_times(each.whole)}, "
+        f"first piece {_format_times(each.first)}, taken {_format_times(each.accepted)}, {each.errors} errors"
         for each in rounds
     ]
     last = rounds[-1]
@@ -155,7 +155,7 @@ def table(rounds: list[ServerResult]) -> str:
     return "\n".join(shown)
 
 
-def _three(timing: Percentiles) -> str:
+def _format_times(timing: Percentiles) -> str:
     return f"{timing.p50:.0f} / {timing.p95:.0f} / {timing.p99:.0f}"
 
 
@@ -192,12 +192,14 @@ def _bank(number: int) -> str:
 # ---------------------------------------------------------------------- clients
 
 
-async def _crowd(port: int, clients: int, number: int) -> list[tuple[float, float, float] | None]:
+async def _send_all(port: int, clients: int, number: int) -> list[tuple[float, float, float] | None]:
     """Return the times of each client: to the response's head, the first piece, and the end; None after an error."""
-    return await asyncio.gather(*(_say(port, _bank(client), number * clients + client) for client in range(clients)))
+    return await asyncio.gather(
+        *(_send_message(port, _bank(client), number * clients + client) for client in range(clients))
+    )
 
 
-async def _say(port: int, bank: str, number: int) -> tuple[float, float, float] | None:
+async def _send_message(port: int, bank: str, number: int) -> tuple[float, float, float] | None:
     """Send one message. number makes it unique, so that nothing is cached."""
     body = json.dumps(
         {"text": f"My sister Mia called again, for the {number}th time: what did I tell you of her?"}
@@ -242,7 +244,7 @@ class _Client(asyncio.Protocol):
             self.ended.set_result(time.perf_counter() - self.begun)
 
 
-async def _page(port: int) -> dict[str, int]:
+async def _measure_page_files(port: int) -> dict[str, int]:
     """Return the bytes of each file of the page; empty without a page."""
     import httpx
 
@@ -250,26 +252,26 @@ async def _page(port: int) -> dict[str, int]:
     async with httpx.AsyncClient(base_url=f"http://{HOST}:{port}") as http:
         waiting = ["/"]
         while waiting:
-            at = waiting.pop()
-            answer = await http.get(at)
-            if at in sizes or answer.status_code != 200:
+            path = waiting.pop()
+            answer = await http.get(path)
+            if path in sizes or answer.status_code != 200:
                 continue
-            sizes[at] = int(answer.headers.get("content-length", len(answer.content)))
-            waiting += _named(str(answer.url.join(".")), answer.text) if _tells(answer.headers) else []
+            sizes[path] = int(answer.headers.get("content-length", len(answer.content)))
+            waiting += _find_files(str(answer.url.join(".")), answer.text) if _names_files(answer.headers) else []
     return sizes
 
 
-def _tells(headers: Mapping[str, str]) -> bool:
+def _names_files(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").startswith(("text/html", "text/javascript", "text/css"))
 
 
-def _named(base: str, text: str) -> list[str]:
-    """Return the files of ours that a page, a style sheet or a module names."""
+def _find_files(base: str, text: str) -> list[str]:
+    """Return the server's files that a page, a style sheet or a module names."""
     found = re.findall(r"""["'](\.?/[\w./-]+\.(?:js|css|svg|woff2))["']""", text)
     return [urlsplit(urljoin(base, each)).path for each in found]
 
 
-def _opened(port: int) -> tuple[PageVisit, PageVisit]:
+def _measure_visits(port: int) -> tuple[PageVisit, PageVisit]:
     """Return how soon the page is ready in a Chromium by its own marks: for first visits with an empty cache, and after
     a reload."""
     from playwright.sync_api import Page, sync_playwright
@@ -297,7 +299,7 @@ def _opened(port: int) -> tuple[PageVisit, PageVisit]:
 
 
 @contextmanager
-def _process(target: Callable[..., None], *given: object, workers: int = 1) -> Iterator[int]:
+def _run_process(target: Callable[..., None], *given: object, workers: int = 1) -> Iterator[int]:
     """Run a process that serves at a port until the block ends, alone or with workers of its own."""
     from everthread.server import runner as serving
 
@@ -308,14 +310,14 @@ def _process(target: Callable[..., None], *given: object, workers: int = 1) -> I
         )
         started.start()
     try:
-        _await(port)
+        _wait_for_server(port)
         yield port
     finally:
         started.terminate()
         started.join(TIMEOUT_S)
 
 
-def _await(port: int) -> None:
+def _wait_for_server(port: int) -> None:
     """Wait until a server responds. Raises ModelError if none does."""
     end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
@@ -324,10 +326,10 @@ def _await(port: int) -> None:
             if asking.recv(1):
                 return
         time.sleep(0.05)
-    raise ModelError(f"what should serve at port {port} has not come up in {TIMEOUT_S:.0f} seconds")
+    raise ModelError(f"no server responds at port {port} after {TIMEOUT_S:.0f} seconds")
 
 
-def _server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
+def _run_server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
     """Run the server itself."""
     from everthread.server import runner as serving
     from everthread.server.settings import Settings
@@ -338,7 +340,7 @@ def _server(listening: socket.socket, workers: int, folder: str, model: str, emb
     serving.run(given, listening, workers=workers)
 
 
-def _model(listening: socket.socket, workers: int) -> None:
+def _run_model(listening: socket.socket, workers: int) -> None:
     """Run a language model's server that streams each reply in REPLY_PIECES pieces, one each PIECE_INTERVAL_S."""
 
     async def serving() -> None:
@@ -353,9 +355,9 @@ class _Model(asyncio.Protocol):
     """Answers one request; also minimal."""
 
     def __init__(self) -> None:
-        self._asked = b""
+        self._request = b""
         self._begun = 0.0
-        self._told = 0
+        self._sent_pieces = 0
         self._transport: asyncio.WriteTransport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -363,8 +365,8 @@ class _Model(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        self._asked += data
-        head, end, body = self._asked.partition(b"\r\n\r\n")
+        self._request += data
+        head, end, body = self._request.partition(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head.lower())
         if end and not self._begun and len(body) >= int(length[1] if length else 0):
             self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
@@ -372,14 +374,14 @@ class _Model(asyncio.Protocol):
             self._wait()
 
     def _wait(self) -> None:
-        asyncio.get_running_loop().call_at(self._begun + (self._told + 1) * PIECE_INTERVAL_S, self._tell)
+        asyncio.get_running_loop().call_at(self._begun + (self._sent_pieces + 1) * PIECE_INTERVAL_S, self._send_piece)
 
-    def _tell(self) -> None:
+    def _send_piece(self) -> None:
         if self._transport.is_closing():  # the client has disconnected
             return
-        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._told} "}}]}))
-        self._told += 1
-        if self._told < REPLY_PIECES:
+        self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._sent_pieces} "}}]}))
+        self._sent_pieces += 1
+        if self._sent_pieces < REPLY_PIECES:
             self._wait()
             return
         self._transport.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
@@ -388,5 +390,5 @@ class _Model(asyncio.Protocol):
         self._transport.close()
 
 
-def _chunk(told: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(told).encode() + b"\n\n"
+def _chunk(data: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(data).encode() + b"\n\n"
