@@ -1,4 +1,4 @@
-"""A conversation in the terminal. A typed line is said; one that begins with a slash is a command."""
+"""A conversation in the terminal. A typed line is a message, or a command if it begins with a slash."""
 
 from __future__ import annotations
 
@@ -97,34 +97,34 @@ class ChatRepl:
         self.say(repl_text.greeting_text(self.chat))
         while True:
             try:
-                said = self.read(f"{self.chat.character.person}> ").strip()
+                text = self.read(f"{self.chat.character.person}> ").strip()
             except (EOFError, KeyboardInterrupt):
-                said = "/quit"
-            if said.lower() in repl_text.QUIT_WORDS or said.lower().startswith("/quit "):
+                text = "/quit"
+            if text.lower() in repl_text.QUIT_WORDS or text.lower().startswith("/quit "):
                 self.say(f"\n{self.leave()}")
                 return
             try:
-                if said:
-                    self.handle(said)
+                if text:
+                    self.handle(text)
             except _QuitRequested:
                 self.say(f"\n{repl_text.goodbye_text(self.chat.incognito)}")
                 return
 
-    def handle(self, said: str) -> None:
-        """Run a command or say a text. An error is shown in one line."""
+    def handle(self, text: str) -> None:
+        """Run a command or send a message. An error is shown in one line."""
         try:
-            if is_command(said):
-                self.say(self.run_command(said))
+            if is_command(text):
+                self.say(self.run_command(text))
             else:
-                self.stream(self.chat.reply(unescape(said)))
+                self.stream(self.chat.reply(unescape(text)))
         except EverthreadError as error:
             self.say(f"That could not be done: {error}")
         except KeyboardInterrupt:
             self.say("\n(stopped)")
 
-    def run_command(self, said: str) -> str:
+    def run_command(self, text: str) -> str:
         """Run a slash command, and return its answer; a reply that it streams is written before."""
-        name, _, argument = said.replace("\t", " ").partition(" ")
+        name, _, argument = text.replace("\t", " ").partition(" ")
         if name.lower() not in self.commands:
             raise BadQuery(
                 f"unknown command {shorten(name)!r}; /help lists the commands, and // begins a message with a slash"
@@ -173,12 +173,12 @@ class ChatRepl:
 
     def show_lines(self, argument: str) -> str:
         if argument == "all":
-            every = self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True)
-            return "\n".join(map(format_line, every)) or "Nothing was said in this conversation yet."
-        many = parse_seq(argument) if argument else DEFAULT_LINES
-        if many < 1:
+            lines = self.chat.memory.lines(Filter(session=self.chat.session), include_retracted=True)
+            return "\n".join(map(format_line, lines)) or "Nothing was said in this conversation yet."
+        count = parse_seq(argument) if argument else DEFAULT_LINES
+        if count < 1:
             raise BadQuery(f"invalid number of lines: got {argument!r}, expected 1 or more, or all")
-        return "\n".join(map(format_line, self.chat.lines[-many:])) or "Nothing was said in this conversation yet."
+        return "\n".join(map(format_line, self.chat.lines[-count:])) or "Nothing was said in this conversation yet."
 
     def regenerate(self, argument: str) -> str:
         self.stream(self.chat.regenerate())
@@ -192,22 +192,22 @@ class ChatRepl:
             if not text:
                 raise BadQuery(f"edit line {seq} to what? Write /edit {seq} TEXT")
         else:
-            mine = [line for line in self.chat.lines if line.role == "user"]
+            user_lines = [line for line in self.chat.lines if line.role == "user"]
             if not argument:
                 raise BadQuery("edit to what? Write /edit TEXT, or /edit N TEXT for line N")
-            if not mine:
+            if not user_lines:
                 raise BadQuery("there is no message of yours to edit yet")
-            seq, text = mine[-1].seq, argument
+            seq, text = user_lines[-1].seq, argument
         before = self.chat.lines
         if self.interactive and not self.confirm_discarding(seq):
             return "nothing was changed"
         reply = self.chat.edit(seq, text)
-        standing = {line.seq for line in self.chat.lines}
-        gone = [line for line in before if line.seq not in standing]
+        current = {line.seq for line in self.chat.lines}
+        discarded = [line for line in before if line.seq not in current]
         if reply is not None:
             self.stream(reply)
-        if len(gone) > 2:
-            return f"({pluralize(len(gone), 'line')} discarded; /branch {gone[-1].seq} goes back to them)"
+        if len(discarded) > 2:
+            return f"({pluralize(len(discarded), 'line')} discarded; /branch {discarded[-1].seq} goes back to them)"
         return "edited" if reply is None else ""
 
     def confirm_discarding(self, seq: int) -> bool:
@@ -232,18 +232,18 @@ class ChatRepl:
         return f"corrected:\n{format_line(line)}"
 
     def undo(self, argument: str) -> str:
-        gone = self.chat.undo()
-        return "\n".join(["taken back:", *map(format_line, gone)]) if gone else "There is nothing to take back."
+        removed = self.chat.undo()
+        return "\n".join(["taken back:", *map(format_line, removed)]) if removed else "There is nothing to take back."
 
     def branch(self, argument: str) -> str:
         if not argument:
             raise BadQuery("continue from which line? Write /branch N, with a number that /lines all shows")
         before = [line.seq for line in self.chat.lines]
-        gone = self.chat.branch(parse_seq(argument))
+        discarded = self.chat.branch(parse_seq(argument))
         if [line.seq for line in self.chat.lines] == before:
             return "nothing was changed"
         rows = ["continuing from:", format_line(self.chat.lines[-1])]  # under a new number, if it was a discarded one
-        rows += ["discarded:", *map(format_line, gone)] if gone else []
+        rows += ["discarded:", *map(format_line, discarded)] if discarded else []
         return "\n".join([*rows, UNANSWERED] if self.chat.is_unanswered and self.chat.llm else rows)
 
     def forget(self, argument: str) -> str:
@@ -259,21 +259,21 @@ class ChatRepl:
         if what == "session":
             return self.forget_session(answer)
         if what == "last":
-            gone = chat.lines[_last_user_position(chat) :]
+            lines = chat.lines[_last_user_position(chat) :]
         else:
             seq = parse_seq(what)
-            found = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, include_retracted=True)
-            gone = [line for line in found if line.seq == seq]
-        if not gone and what == "last":
+            candidates = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, include_retracted=True)
+            lines = [line for line in candidates if line.seq == seq]
+        if not lines and what == "last":
             raise BadQuery("there is nothing to forget in this conversation yet")
-        if not gone:
+        if not lines:
             raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show the numbers")
-        shown = "\n".join(map(format_line, gone))
-        if not self.confirm(f"{shown}\nForget {'this' if len(gone) == 1 else 'these'}, for good?", answer):
+        shown = "\n".join(map(format_line, lines))
+        if not self.confirm(f"{shown}\nForget {'this' if len(lines) == 1 else 'these'}, for good?", answer):
             return "nothing was forgotten"
-        for line in reversed(gone):
+        for line in reversed(lines):
             chat.forget(line.seq)
-        return f"forgotten: {pluralize(len(gone), 'line')}"
+        return f"forgotten: {pluralize(len(lines), 'line')}"
 
     def forget_session(self, answer: str) -> str:
         """Forget this conversation, or the one that has just ended if nothing was said since."""
@@ -331,8 +331,8 @@ class ChatRepl:
             self.chat.incognito = True
             before = " /end asks about what was said before." if any(line.seq > 0 for line in self.chat.lines) else ""
             return f"{SETTING_REMEMBER}: never. From now on nothing is stored.{before}"
-        private = " This one is incognito; /incognito ends that." if self.chat.incognito else ""
-        return f"{SETTING_REMEMBER}: {value}, when a conversation ends.{private}"
+        notice = " This one is incognito; /incognito ends that." if self.chat.incognito else ""
+        return f"{SETTING_REMEMBER}: {value}, when a conversation ends.{notice}"
 
     def leave(self) -> str:
         """Return the text to quit with. If the recipe needs consent, end the conversation with the question first."""
@@ -364,9 +364,9 @@ class ChatRepl:
         """End the conversation by the answer in "/end no", else ask."""
         if argument and parse_consent(argument) is None:
             raise BadQuery(f"invalid answer {shorten(argument)!r}: expected /end yes, /end no, or /end to be asked")
-        said = bool(self.chat.lines)
+        had_lines = bool(self.chat.lines)
         ending = self.end_conversation(parse_consent(argument))
-        if not said and not ending.remembered and ending.receipt is None:
+        if not had_lines and not ending.remembered and ending.receipt is None:
             return "There was nothing to end."
         return self.note_ending(ending)
 
@@ -382,14 +382,14 @@ class ChatRepl:
         answer = None
         while answer is None:
             try:
-                said = self.read(f"{question} (yes or no) ")
+                typed = self.read(f"{question} (yes or no) ")
             except (EOFError, KeyboardInterrupt):
                 raise BadQuery("there was no answer; nothing was changed") from None
-            if said.strip().lower() in repl_text.QUIT_WORDS:
+            if typed.strip().lower() in repl_text.QUIT_WORDS:
                 raise _QuitRequested
-            if is_command(said.strip()):
+            if is_command(typed.strip()):
                 raise BadQuery("a command is no answer; nothing was changed. Enter the command again")
-            answer = parse(said)
+            answer = parse(typed)
         return answer
 
 
@@ -406,4 +406,5 @@ def _load_history(chat: Chat) -> None:
 
 
 def _last_user_position(chat: Chat) -> int:
-    return max((at for at, line in enumerate(chat.lines) if line.role == "user"), default=len(chat.lines))
+    positions = (position for position, line in enumerate(chat.lines) if line.role == "user")
+    return max(positions, default=len(chat.lines))
