@@ -218,3 +218,13 @@ def test_the_changelog_and_the_package_agree_on_the_version() -> None:
     newest = re.search(r"^## \[?v?(\d+\.\d+\.\d+)", text_of("CHANGELOG.md"), re.MULTILINE)
     assert newest, "CHANGELOG.md names no version"
     assert newest[1] == everthread.__version__ == tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    files = list((ROOT / "tests").rglob("*.py"))
+    known = {path.stem for path in files}.union(
+        *(re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8")) for path in files)
+    )
+    named = {name for page in PAGES for name in re.findall(r"\btest_[a-z]\w+", page.read_text(encoding="utf-8"))}
+    assert named
+    assert named <= known, named - known
