@@ -52,7 +52,7 @@ class OnnxEmbedder:
     """Runs a local model on onnxruntime: the shipped MiniLM, or a folder that `everthread.embedders.export` wrote.
 
     The description is read at once, the model at the first text. Thread-safe.
-    Texts go through the model one at a time, on `threads` threads (0: one per processor). So nothing is padded, and a
+    Each thread runs the model on one text at a time, on `threads` threads (0: one per CPU). Nothing is padded, so a
     text's vector does not depend on the other texts; batches would be no faster. An interrupt ends `embed` as soon as
     the texts in progress are done.
     """
@@ -65,7 +65,7 @@ class OnnxEmbedder:
         self._lock = Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
         self._latest = threading.local()  # a line is often stored right after its query, by the same thread
-        self._asked: OrderedDict[bytes, Vector] = OrderedDict()  # by digests; or a little later, by any thread
+        self._query_vectors: OrderedDict[bytes, Vector] = OrderedDict()  # by digest; for later, or another thread
 
     @property
     def name(self) -> str:
@@ -85,32 +85,32 @@ class OnnxEmbedder:
 
         def work() -> None:
             for place, text in waiting:
-                vectors[place] = self._kept(self._config.text_prompt + text)
+                vectors[place] = self._text_vector(self._config.text_prompt + text)
 
         with ThreadPoolExecutor(self._threads) as pool:
-            helping = [pool.submit(work) for _ in range(min(self._threads, len(texts)) - 1)]
+            futures = [pool.submit(work) for _ in range(min(self._threads, len(texts)) - 1)]
             try:
                 work()
-            finally:  # after an interrupt or a fault nothing more is begun
+            finally:  # after an interrupt or an error the remaining texts are skipped
                 deque(waiting, maxlen=0)
-        for each in helping:
-            each.result()
+        for future in futures:
+            future.result()
         return vectors
 
     def embed_query(self, text: str) -> Vector:
         text = self._config.query_prompt + text
         vector = self._vector(text)
         with self._lock:
-            self._asked[_digest(text)] = vector
-            if len(self._asked) > QUESTION_CACHE_SIZE:
-                self._asked.popitem(last=False)
+            self._query_vectors[_digest(text)] = vector
+            if len(self._query_vectors) > QUESTION_CACHE_SIZE:
+                self._query_vectors.popitem(last=False)
         return vector
 
-    def _kept(self, text: str) -> Vector:
-        """Return the vector of a text to be stored, without running the model again if it was a query just before."""
+    def _text_vector(self, text: str) -> Vector:
+        """Return the vector of a text to be stored; reuse the one of a recent query with the same text."""
         with self._lock:
-            asked = self._asked.pop(_digest(text), None)
-        return self._vector(text) if asked is None else asked
+            cached = self._query_vectors.pop(_digest(text), None)
+        return self._vector(text) if cached is None else cached
 
     def _vector(self, text: str) -> Vector:
         last: tuple[str, Vector] | None = getattr(self._latest, "read", None)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class SentenceTransformerEmbedder:
-    """Any sentence-transformers model, by name or folder, on torch. A name is downloaded by that library, once.
+    """Any sentence-transformers model, by name or folder, on torch. That library downloads a named model once.
 
-    device is where torch runs it (`cuda`, `cuda:1`, `mps`, `cpu`); None leaves it to that library.
+    `device` is where torch runs it (`cuda`, `cuda:1`, `mps`, `cpu`); None lets the library choose.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SentenceTransformerEmbedder:
         return vector
 
     def _encode(self, texts: list[str], how: str) -> Vectors:
-        with self._lock:  # torch modules make no promise about threads
+        with self._lock:  # torch modules are not guaranteed to be thread-safe
             encode = getattr(self._model(), how)
             vectors = encode(texts, batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)

@@ -1,6 +1,6 @@
 """The event loop that reads the replies of all language models, in one thread.
 
-With a thread for each reply, more time would go into switching threads than into reading.
+With one thread per reply, switching threads would take more time than reading.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _close(close: Close, process: int) -> None:
 def _ensure_loop() -> asyncio.AbstractEventLoop:
     """Return the loop, and start it at the first call.
 
-    It ends with the process, without waiting: an orderly end would take as long as the slowest server.
+    It ends with the process, without waiting: an orderly shutdown would take as long as the slowest server.
     """
     global _loop
     if (loop := _loop) is not None:  # without the lock, which the interrupted code may hold

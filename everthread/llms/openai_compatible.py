@@ -1,7 +1,7 @@
 """A client for language models that are served with OpenAI's chat completions.
 
-It knows nothing of banks, characters or prompts, and stores nothing of what is said. No error contains a word of it, or
-the key.
+It is independent of banks, characters and prompts, and stores no message. No error contains text of a message, or the
+key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import httpx
 
 
-NON_STREAMING_FACTOR = 5  # times the limit between two pieces, for a reply that is sent whole
+NON_STREAMING_FACTOR = 5  # timeout of a whole reply, as a multiple of the timeout between two pieces
 MAX_JITTER_SHARE = 0.25  # the share by which delays are shortened at random
 MAX_TOTAL_DELAY_S = 20.0  # of all delays together: a person is waiting
 
@@ -49,9 +49,8 @@ class OpenAICompatible:
 
     Messages are sent to `base_url` and nowhere else; redirects are not followed. Before the first piece, broken
     connections and the statuses 408, 409, 429 and 5xx are retried after delays that double and are at least as long as
-    the server asks for (Retry-After), within MAX_TOTAL_DELAY_S. A silent server is not asked again, since it may still
-    be working.
-    A parameter that the server rejects is left out from then on.
+    the server asks for (Retry-After), within MAX_TOTAL_DELAY_S. A request that timed out is not retried, because the
+    server may still be working on it. A parameter that the server rejects is omitted from then on.
     """
 
     def __init__(
@@ -66,27 +65,27 @@ class OpenAICompatible:
         prices: tuple[float, float] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Connect to nothing yet.
+        """Store the settings; connect to nothing yet.
 
         Args:
             base_url: the server's address, such as `http://localhost:11434/v1`.
             model: the model's name on that server.
             api_key: sent as a bearer token; local servers need none.
-            context: tokens that prompt and reply may have together.
+            context: maximum tokens of prompt and reply together.
             timeout: seconds that the server may be silent between two pieces.
             retries: attempts after the first.
-            prices: of a million tokens read, and of a million written.
+            prices: the price of a million prompt tokens, and of a million completion tokens.
             sleep: waits between attempts; for tests.
 
         Raises:
-            ConfigError: if the address or the key is invalid.
+            ConfigError: the address or the key is invalid.
         """
         self.name = model
         self.context = context
         self.url = redact_url(base_url)
         self._faults = LLMErrors(model, base_url, context)
         self._base_url = base_url
-        self._key = _check_key(api_key or "none")  # local servers need no key, and some want a header
+        self._key = _check_key(api_key or "none")  # local servers need no key, but some require the header
         self._timeout = timeout
         self._retries = retries
         self._prices = prices
@@ -106,11 +105,11 @@ class OpenAICompatible:
         return discovery.list_models(self._base_url, self._key)
 
     def warm_up(self) -> None:
-        """Load the HTTP client, which the first request would wait for. Nothing is sent."""
+        """Load the HTTP client, so that the first request doesn't wait for it. Nothing is sent."""
         self._client()
 
     def with_model(self, model: str) -> OpenAICompatible:
-        """Return another model of the same server. The prices are left out: they are this model's own."""
+        """Return another model of the same server. Prices are not copied, because they depend on the model."""
         return OpenAICompatible(
             *(self._base_url, model, self._key),
             context=self.context,
@@ -265,7 +264,7 @@ def _accepted_params(given: Mapping[str, JSONValue], refused: frozenset[str]) ->
 
 
 def _unsupported_param(error: StatusError, sent: Mapping[str, JSONValue]) -> str | None:
-    """Return the parameter to leave out: the one that the server names, else one that not all servers know."""
+    """Return the parameter to omit: the one that the server names, else one that not all servers support."""
     if error.status not in (400, 422) or error.too_long:
         return None
     named = error.param.partition(".")[0]

@@ -1,6 +1,6 @@
 """Reads the replies of a language model's server: streams of server-sent events, or whole bodies.
 
-It knows no prompt. A malformed reply is an error. Pieces are valid Unicode, never empty, and passed on at once.
+A malformed reply is an error. Pieces are valid Unicode, never empty, and passed on at once.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class ReplyReader:
                     async for piece in pieces:
                         yield piece
         except ModelError:
-            if not self._closed and self._finish is None:  # a connection that breaks after the end cuts nothing
+            if not self._closed and self._finish is None:  # an error after the end loses nothing
                 raise
         finally:
             await self._end()
@@ -228,7 +228,7 @@ async def read_events(response: httpx.Response) -> AsyncGenerator[dict[str, Any]
     """Yield the events of a stream, and None for its end mark.
 
     Raises:
-        ValueError: if the body is no stream of JSON events.
+        ValueError: the body is not a stream of JSON events.
     """
     kind = response.headers.get("content-type", "")
     if kind.startswith(("text/html", "application/json")):
@@ -243,7 +243,7 @@ async def read_events(response: httpx.Response) -> AsyncGenerator[dict[str, Any]
 def _parts(response: httpx.Response) -> AsyncIterable[bytes]:
     """Return the parts of the body as they arrive.
 
-    An unpacked body is read straight from the connection: the client's own layers cost as much as all parsing here.
+    An uncompressed body is read directly from the connection: the client's own layers cost as much as all parsing here.
     """
     plain = response.headers.get("content-encoding", "identity") == "identity"
     return response.stream if plain and isinstance(response.stream, AsyncIterable) else response.aiter_bytes()
@@ -258,7 +258,7 @@ async def _lines(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
             for line in whole:
                 yield bytes(line)
         if len(rest) > MAX_REPLY_BYTES:
-            raise ValueError("a line without end")
+            raise ValueError("line too long")
     yield bytes(rest)
 
 

@@ -73,9 +73,9 @@ def is_member(ids: npt.NDArray[np.integer], within: Seqs) -> npt.NDArray[np.bool
     """Return (N,) whether each id is in `within`; both ascend."""
     if not len(ids) or not len(within):
         return np.zeros(len(ids), bool)
-    there = np.zeros(int(ids[-1]) + 1, bool)
-    there[within[: np.searchsorted(within, len(there))]] = True
-    return np.asarray(there[ids])
+    is_allowed = np.zeros(int(ids[-1]) + 1, bool)  # by id
+    is_allowed[within[: np.searchsorted(within, len(is_allowed))]] = True
+    return np.asarray(is_allowed[ids])
 
 
 def union(*parts: Seqs) -> Seqs:

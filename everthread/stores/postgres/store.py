@@ -397,8 +397,8 @@ class PostgresStore(Store):
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         def write(db: Connection) -> None:
             *_, models = records.lock_bank(db, bank, to_micros(now()))
-            there = {ref.key for ref in units.read_refs(db, bank) if ref.is_live}
-            by_unit = {key: data for key, data in vectors.items() if key in there}
+            live_keys = {ref.key for ref in units.read_refs(db, bank) if ref.is_live}
+            by_unit = {key: data for key, data in vectors.items() if key in live_keys}
             units.put_vectors(db, bank, model, by_unit, models)
 
         self._write(bank, write)

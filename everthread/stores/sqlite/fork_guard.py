@@ -33,9 +33,9 @@ class ForkGuard:
         self._held: dict[int, int] = {}  # thread -> number of times that it holds the guard
         self._changed = threading.Condition()  # its lock is reentrant, for signal handlers
 
-    def register(self, each: Closable) -> None:
+    def register(self, closable: Closable) -> None:
         """Close an object's idle files before every fork, for as long as the object lives."""
-        self._closables.add(each)
+        self._closables.add(closable)
 
     def __enter__(self) -> None:
         me = threading.get_ident()
@@ -49,8 +49,8 @@ class ForkGuard:
     ) -> None:
         me = threading.get_ident()
         with self._changed:
-            left = self._held[me] = self._held[me] - 1
-            if not left:
+            depth = self._held[me] = self._held[me] - 1
+            if not depth:
                 self._held.pop(me, None)
                 if self._forker is not None:
                     self._changed.notify_all()

@@ -327,14 +327,14 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
 
 
 def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
-    there = np.zeros(max(live, default=0) + 1, bool)
-    there[live] = True
+    is_live = np.zeros(max(live, default=0) + 1, bool)  # by seq
+    is_live[live] = True
     for term, data in db.execute("SELECT term, data FROM posting"):
         seqs = np.frombuffer(data, POSTING_DTYPE)["seq"]
         if (
             not len(seqs)
-            or seqs.max() >= len(there)
-            or not there[seqs].all()
+            or seqs.max() >= len(is_live)
+            or not is_live[seqs].all()
             or (np.diff(seqs.astype(np.int64)) <= 0).any()
         ):
             yield f"records of the word {term!r} do not match the lines; export the lines into a new bank"

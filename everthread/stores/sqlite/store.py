@@ -363,8 +363,8 @@ class SQLiteStore(Store):
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         with self._bank(bank).file.write_transaction() as db:
-            there = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
-            unit_vectors.put(db, model, {key: data for key, data in vectors.items() if key in there})
+            live_keys = set(db.execute("SELECT kind, unit_id FROM unit WHERE retracted_at IS NULL"))
+            unit_vectors.put(db, model, {key: data for key, data in vectors.items() if key in live_keys})
 
     def enqueue(self, bank: str, job: ScribeJob) -> None:
         with self._bank(bank).file.write_transaction() as db:
