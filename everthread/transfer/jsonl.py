@@ -101,7 +101,7 @@ def parse_objects(
         objects: place in the file and value of each object.
         path: the file, for messages.
         tz: the zone of times without an offset.
-        skipped: counts messages "without words", such as tool calls and pictures, and "parts that are no text".
+        skipped: counts messages "without words", such as tool calls and pictures, and "non-text parts".
         places: filled with the place of each line with its own key, by key.
 
     Raises:
@@ -118,7 +118,7 @@ def parse_objects(
         if _is_wordless(value):
             skipped["without words"] += 1
         else:
-            skipped += Counter({"parts that are no text": other_parts})
+            skipped += Counter({"non-text parts": other_parts})
             line = _build_line(value, path, where, tz)
             key = key_of(line, value.get("id"), where)
             parent = by_seq.get(_optional_seq(value, "parent", path, where))

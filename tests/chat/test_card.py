@@ -197,7 +197,7 @@ def deep(depth: int) -> bytes:
         ("card.json", b'{"name": "Nora", "avatar": "\\udfff"}', "card holds '\\udfff'"),
         ("card.json", b'{"name": "Nora", "x": NaN}', "NaN is not a JSON number"),
         ("card.json", b'{"name": "Nora", "x": 1e999}', "card must be what JSON can hold"),
-        ("card.json", b'{"name": "Nora", "x": ' + b"9" * 5000 + b"}", "JSON that can't be used"),
+        ("card.json", b'{"name": "Nora", "x": ' + b"9" * 5000 + b"}", "unusable JSON"),
         ("card.json", deep(10_000), "nested too deeply"),
         ("card.json", deep(200), "card is nested more than 100 deep"),
         ("card.json", b'{"name": "user"}', "name 'user' is the user's name too"),

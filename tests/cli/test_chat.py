@@ -186,7 +186,7 @@ def test_a_url_without_a_name_selects_the_servers_only_model(run: Run, tmp_path:
         assert server.bodies[0]["model"] == "one"
     with llm_server("Aye.", models=["one", "two"]) as server:
         said = complaint(run("-b", "other", "-m", server.url, stdin="Hello.\n"))
-        assert "it has one, two; name one with EVERTHREAD_LLM_MODEL, or after the URL: #model" in said
+        assert "it has one, two; set EVERTHREAD_LLM_MODEL, or append the name to the URL: #model" in said
     assert files(tmp_path / "store") == ["default.bank"]
 
 

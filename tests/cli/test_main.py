@@ -641,7 +641,7 @@ def test_an_import_says_how_many_pictures_it_left_out(cli: Cli, tmp_path: Path) 
     talk = [{"role": "user", "content": content} for content in ([picture, words], [picture], "Well?")]
     path = saved(tmp_path, "talk.json", talk)
     said = cli("import", path).stdout
-    assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 parts that are no text, 1 without words)\n")
+    assert said == ("2 of 2 lines were new; default has 2 now (skipped: 1 non-text parts, 1 without words)\n")
     assert [line["text"] for line in parse_output(cli("lines", "--json"))] == ["My cat.", "Well?"]
 
 

@@ -54,7 +54,7 @@ def test_text_with_a_picture_is_imported_and_the_picture_counted(tmp_path: Path)
     skipped: Counter[str] = Counter()
     first, second = read(saved(tmp_path, talk), skipped=skipped)
     assert (first.text, first.metadata, second.text) == ("What plant\nis this?", {}, "A fern.")
-    assert skipped == {"parts that are no text": 2}
+    assert skipped == {"non-text parts": 2}
 
 
 @pytest.mark.parametrize(
