@@ -830,7 +830,7 @@ def test_lines_stored_without_an_embedder_are_found_by_keyword(
         assert memory.recall("ferry Naxos")[0].line.seq == 1
         assert (memory.stats().lines, memory.stats().pending, memory.stats().vectors) == (3, 3, {})
         assert memory.store.check("alice") == []
-    assert "later run reindex: moody did not answer within 10 s" in caplog.text
+    assert "run reindex later: moody did not answer within 10 s" in caplog.text
 
 
 def test_vectors_of_nan_are_not_stored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -250,7 +250,7 @@ def test_a_file_of_an_unknown_kind_is_refused_by_name_with_the_kinds_that_are_ac
     for words in (
         "recipes.json: unrecognized JSON",
         "an object with 'soups', 'cakes'",
-        "Accepted are",
+        "Supported are",
         "cards",
     ):
         expect(alert).to_contain_text(words)

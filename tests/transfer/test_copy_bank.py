@@ -170,7 +170,7 @@ def test_nothing_is_forgotten_in_a_target_that_shares_no_line_with_the_source(tm
         there.observe_many([NewLine(f"Somebody else's line {n}.", session="s") for n in range(3)])
         for seq in (1, 2, 3):
             old.forget(seq=seq)
-        with pytest.raises(StoreError, match="bank 'alice' differs at line 1: the target holds something else"):
+        with pytest.raises(StoreError, match="bank 'alice' differs at line 1 from the bank in the target"):
             copy_bank(old, there)
         assert there.stats().lines == 3
 
@@ -192,9 +192,7 @@ def test_a_target_with_other_lines_is_not_changed(tmp_path: Path, url: str, what
             there.forget(seq=7)
             old.forget(seq=8)
         before = known(there)
-        with pytest.raises(
-            StoreError, match=f"bank 'alice' differs at line {line}: the target holds something else. Move"
-        ):
+        with pytest.raises(StoreError, match=f"bank 'alice' differs at line {line} from the bank in the target. Move"):
             copy_bank(old, there)
         assert known(there) == before
 
@@ -260,10 +258,10 @@ def test_a_unit_that_only_the_target_has_is_rejected(tmp_path: Path, url: str) -
         furnished(old)
         copy_bank(old, there)
         there.add_unit(NewUnit("fact", "Only there.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
-        with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
+        with pytest.raises(StoreError, match="bank 'alice' differs at fact 2 from the bank in the target"):
             copy_bank(old, there)
         old.add_unit(NewUnit("fact", "Only here.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
-        with pytest.raises(StoreError, match="bank 'alice' differs at fact 2: the target holds something else"):
+        with pytest.raises(StoreError, match="bank 'alice' differs at fact 2 from the bank in the target"):
             copy_bank(old, there)
 
 
@@ -331,7 +329,7 @@ def test_a_target_that_differs_is_reported_in_one_line(tmp_path: Path, url: str)
     result = cli("move", tmp_path, url)
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert "everthread: bank 'alice' differs at line 1: the target holds something else" in result.stderr
+    assert "everthread: bank 'alice' differs at line 1 from the bank in the target" in result.stderr
 
 
 def test_a_copy_damaged_by_the_database_is_detected(tmp_path: Path, url: str) -> None:

@@ -38,7 +38,7 @@ def test_children_forked_during_writes_and_queries_neither_hang_nor_lose_a_line(
 
 def test_a_child_forked_during_a_reply_can_chat_and_leaves_the_reply_to_its_parent(tmp_path: Path) -> None:
     said = ["Hello from the child.", "Hello from the parent.", "Hello, I'm Ever. What would you like to talk about?"]
-    assert came_of("talking", tmp_path) == f"{said} 1 [] True"
+    assert came_of("run_chat", tmp_path) == f"{said} 1 [] True"
 
 
 def test_a_signal_handler_that_forks_at_any_moment_does_not_hang(tmp_path: Path) -> None:
