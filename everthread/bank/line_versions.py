@@ -25,7 +25,10 @@ def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
     pending = [line]
     while pending:
         version = pending.pop()
-        for other in (*_linked(store, bank, version, META_REPEATS), *_linked(store, bank, version, META_CORRECTS)):
+        for other in (
+            *_find_linked(store, bank, version, META_REPEATS),
+            *_find_linked(store, bank, version, META_CORRECTS),
+        ):
             if other.seq not in found and _is_version(version, other):
                 found[other.seq] = other
                 pending.append(other)
@@ -43,7 +46,7 @@ def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | 
     )
 
 
-def _linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
+def _find_linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
     """Return the line that a line's metadata names, and the lines whose metadata name it."""
     first = line.metadata.get(name)
     before = get_recorded(store, bank, first) if isinstance(first, int) and 0 < first < line.seq else None

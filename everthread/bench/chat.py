@@ -88,7 +88,7 @@ def measure_chat(
         tell("talking")
         before, after, prompts = _talk(memory, lines, turns, round(words / TOKENS_PER_WORD_RATIO))
         tell("streaming")
-        waits = _streamed(memory, lines)
+        waits = _measure_first_words(memory, lines)
     shares = [shared_prefix_ratio(before, after) for before, after in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
     return ChatCosts(
@@ -159,9 +159,9 @@ class TimedLLM(ScriptedLLM):
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> ScriptedStream:
         self.asked = time.perf_counter()
         found = super().stream(messages, sampling)
-        return CountedStream(tuple(messages), self._watched(found), None, lambda usage: None)
+        return CountedStream(tuple(messages), self._record_end(found), None, lambda usage: None)
 
-    def _watched(self, pieces: Iterator[str]) -> Iterator[str]:
+    def _record_end(self, pieces: Iterator[str]) -> Iterator[str]:
         yield from pieces
         self.done = time.perf_counter()
 
@@ -192,7 +192,7 @@ CHARACTER = Character(
 )
 
 
-def _streamed(memory: Memory, behind: int) -> list[float]:
+def _measure_first_words(memory: Memory, behind: int) -> list[float]:
     """Return the milliseconds from a server's sending a first word to the caller's receiving it."""
     waits = []
     with _server() as url, Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), scribe=ExtractiveScribe()) as talk:

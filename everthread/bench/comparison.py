@@ -59,13 +59,15 @@ class Comparison:
     def text(self) -> str:
         """Return the figures for the terminal."""
         head = f"{self.dataset}: {self.questions} questions, embedder {self.embedder}, scribe {self.scribe}"
-        return "\n".join([head, "", *_plain(self._found()), "", *_plain(self._costs()), "", *self._notes()])
+        return "\n".join([head, "", *_plain(self._tabulate_recall()), "", *_plain(self._costs()), "", *self._notes()])
 
     def markdown(self) -> str:
         """Return the figures for the docs."""
         head = f"{self.questions} questions, embedder {self.embedder}, scribe {self.scribe}."
         notes = [f"- {note}" for note in self._notes()]
-        return "\n".join([head, "", *_piped(self._found()), "", *_piped(self._costs()), "", *notes])
+        return "\n".join(
+            [head, "", *_format_markdown(self._tabulate_recall()), "", *_format_markdown(self._costs()), "", *notes]
+        )
 
     def write(self, page: Path) -> None:
         """Write the tables between the page's marks for this dataset. Raises BadFile."""
@@ -78,11 +80,16 @@ class Comparison:
 
     # ------------------------------------------------------------------- tables
 
-    def _found(self) -> Table:
+    def _tabulate_recall(self) -> Table:
         """Return what contexts contain, and recall where lines are found."""
         head = [f"gold @{b}" for b in BUDGETS_TOKENS] + [f"words @{b}" for b in BUDGETS_TOKENS] + [f"R@{k}" for k in KS]
         rows = [
-            [row.recipe, *_of(row.gold, BUDGETS_TOKENS), *_of(row.words, BUDGETS_TOKENS), *_of(row.recall, KS)]
+            [
+                row.recipe,
+                *_format_shares(row.gold, BUDGETS_TOKENS),
+                *_format_shares(row.words, BUDGETS_TOKENS),
+                *_format_shares(row.recall, KS),
+            ]
             for row in self.rows
         ]
         return [["recipe", *head], *rows]
@@ -194,12 +201,12 @@ def find_table_span(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
 def _by_number(row: RecipeRow) -> str:
     """Describe how far the criterion by text differs from the lines' own numbers."""
     told = row.numbered or {}
-    figures = " / ".join(_of(told, BUDGETS_TOKENS))
+    figures = " / ".join(_format_shares(told, BUDGETS_TOKENS))
     apart = " / ".join(f"{to_percent(row.gold[b]) - to_percent(told[b]):+.2f}" for b in BUDGETS_TOKENS)
     return f"{row.recipe}: gold by the numbers of the lines in the context {figures}; by their text {apart}"
 
 
-def _of(shares: Mapping[int, float] | None, numbers: Iterable[int]) -> list[str]:
+def _format_shares(shares: Mapping[int, float] | None, numbers: Iterable[int]) -> list[str]:
     return [_percent(shares[number]) if shares else NOT_MEASURED for number in numbers]
 
 
@@ -222,7 +229,7 @@ def _plain(table: Table) -> list[str]:
     ]
 
 
-def _piped(table: Sequence[Sequence[str]]) -> list[str]:
+def _format_markdown(table: Sequence[Sequence[str]]) -> list[str]:
     """Format a table in Markdown."""
     rows = [f"| {' | '.join(row)} |" for row in table]
     return [rows[0], "|" + "---|" * len(table[0]), *rows[1:]]

@@ -163,10 +163,13 @@ class FitResult:
     def text(self) -> str:
         return "\n".join(
             [
-                f"each conversation left out in turn, {self.questions} questions: {_told(self.recall)}",
+                f"each conversation left out in turn, {self.questions} questions: {_format_recall(self.recall)}",
                 *(f"  gate {point.text()}" for point in self.curve),
                 *(f"  in {name}, at the threshold: {point.text()}" for name, point in self.small.items()),
-                *(f"  {name}: {_told(recall)}, gate {point.text()}" for name, (recall, point) in self.banks.items()),
+                *(
+                    f"  {name}: {_format_recall(recall)}, gate {point.text()}"
+                    for name, (recall, point) in self.banks.items()
+                ),
                 "fitted on all:",
                 json.dumps(self.json()["head"], indent=2),
             ]
@@ -201,16 +204,16 @@ def cross_validate(
     little = list(_put_firsts(model, kind.names, assistant, "zh" if by_words else "en"))
     extra = [put.example for put in _put(mixed, model, kind.names, strangers=False)]
     own = [put for put in puts if put.kind == "own" and put.size == "full"]
-    held = {each.id: _head(_without(puts, each.id) + little, extra, kind) for each in conversations}
+    held = {each.id: _head(_leave_out(puts, each.id) + little, extra, kind) for each in conversations}
     final = _head(puts + little, extra, kind)
     for name in {put.bank for put in little}:  # these have no part in the weights, only in the curve
-        held[name] = replace(final, whole=_whole(puts + _without(little, name), final.weights, kind))
+        held[name] = replace(final, whole=_fit_gate(puts + _leave_out(little, name), final.weights, kind))
     chances = {size: _chances([put for put in puts + little if put.size == size], held) for size in SIZE_WEIGHTS}
     threshold = _threshold(chances["full"], kind)
     return FitResult(
-        weights=dict(zip(kind.names, _rounded(final.weights), strict=True)),
-        whole=dict(zip(("bias", *kind.evidence), _rounded(final.whole), strict=True)),
-        hit=dict(zip(("bias", "score_share"), _rounded(final.hit), strict=True)),
+        weights=dict(zip(kind.names, _round(final.weights), strict=True)),
+        whole=dict(zip(("bias", *kind.evidence), _round(final.whole), strict=True)),
+        hit=dict(zip(("bias", "score_share"), _round(final.hit), strict=True)),
         threshold=round(threshold, 3),
         questions=len(own),
         recall=_recall(own, held),
@@ -238,7 +241,7 @@ def _put(
         store = factory.open_store(Path(folder))
         banks = [Memory(each.id, store, model, factory.open_recipe("default")) for each in conversations]
         for conversation, bank in zip(conversations, banks, strict=True):
-            yield from _own(conversation, bank, names)
+            yield from _ask_own_bank(conversation, bank, names)
         for at, conversation in enumerate(conversations):
             for step in range(1, min(FOREIGN_BANKS, len(conversations) - 1) + 1 if strangers else 0):
                 other = (at + step) % len(conversations)
@@ -249,7 +252,7 @@ def _put(
         store.close()
 
 
-def _own(conversation: AnnotatedConversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
+def _ask_own_bank(conversation: AnnotatedConversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
     def after(question: Question) -> int:
         return len(conversation.lines) if question.after is None else question.after
 
@@ -258,7 +261,7 @@ def _own(conversation: AnnotatedConversation, bank: Memory, names: Sequence[str]
         fed = bank.observe_many(conversation.lines[len(seqs) : count])
         seqs |= dict(zip(conversation.ids[len(seqs) : count], (line.seq for line in fed), strict=True))
         for question in questions:
-            yield _measured(conversation.id, bank, "own", question.text, [seqs[id] for id in question.gold], names)
+            yield _measure(conversation.id, bank, "own", question.text, [seqs[id] for id in question.gold], names)
     bank.observe_many(conversation.lines[len(seqs) :])
 
 
@@ -267,7 +270,7 @@ def _strange(
 ) -> Iterator[Trial]:
     for question in own.questions:
         for kind, text in _strangely(question.text, own, other):
-            yield _measured(own.id, bank, kind, text, (), names)
+            yield _measure(own.id, bank, kind, text, (), names)
 
 
 def _small(
@@ -282,10 +285,10 @@ def _small(
         little = Memory(f"{own.id}/{number}", bank.store, bank.embedder, bank.recipe)
         kept = zip(own.ids[part], little.observe_many(own.lines[part]), strict=True)
         seqs = [line.seq for id, line in kept if id in question.gold]
-        put = _measured(own.id, little, "own", question.text, seqs, names)
+        put = _measure(own.id, little, "own", question.text, seqs, names)
         yield replace(put, bank=own.id, size="small")
         for kind, text in _strangely(odd.text, other, own):
-            yield replace(_measured(other.id, little, kind, text, (), names), bank=own.id, size="small")
+            yield replace(_measure(other.id, little, kind, text, (), names), bank=own.id, size="small")
 
 
 def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Trial]:
@@ -297,9 +300,9 @@ def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language
             seqs = dict(zip(told.ids, (line.seq for line in bank.observe_many(told.lines)), strict=True))
             for question in told.questions:
                 gold = [seqs[id] for id in question.gold]
-                yield replace(_measured(each.id, bank, "own", question.text, gold, names), size="first")
+                yield replace(_measure(each.id, bank, "own", question.text, gold, names), size="first")
             for text in told.strange:
-                yield replace(_measured("a stranger", bank, "unchanged", text, (), names), size="first")
+                yield replace(_measure("a stranger", bank, "unchanged", text, (), names), size="first")
         store.close()
 
 
@@ -310,7 +313,7 @@ def _strangely(
     return ("unchanged", text), ("mapped", replace_names(text, own.speakers, other.speakers))
 
 
-def _measured(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
+def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
     found, signals = bank.reader.measure_candidates(Query(text))
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
@@ -330,7 +333,7 @@ class _Head:
     hit: Floats
 
 
-def _without(puts: Sequence[Trial], name: str) -> list[Trial]:
+def _leave_out(puts: Sequence[Trial], name: str) -> list[Trial]:
     """Return the questions that neither come from this conversation nor were put to its bank."""
     return [put for put in puts if name not in (put.asker, put.bank)]
 
@@ -345,10 +348,10 @@ def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) ->
     shares = np.concatenate([relevance.log_softmax(example.signals @ weights) for example in big])
     gold = np.concatenate([_is_gold(example) for example in big])
     bias, slope = logistic(shares[:, None], gold, np.ones(len(shares)))
-    return _Head(kind, weights, _whole(puts, weights, kind), np.array([bias, *slope]))
+    return _Head(kind, weights, _fit_gate(puts, weights, kind), np.array([bias, *slope]))
 
 
-def _whole(puts: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
+def _fit_gate(puts: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
     """(1 + E,) the curve of the gate, bias first. Own and strangers' questions weigh the same in all, and so do the
     two kinds of strangers'; in small banks, see CAREFUL."""
     counts = Counter((put.kind, put.size) for put in puts)
@@ -423,9 +426,9 @@ def _percents(recall: Mapping[int, float]) -> dict[str, float]:
     return {str(k): round(100 * value, 2) for k, value in recall.items()}
 
 
-def _told(recall: Mapping[int, float]) -> str:
+def _format_recall(recall: Mapping[int, float]) -> str:
     return "  ".join(f"R@{k} {100 * value:.2f}" for k, value in recall.items())
 
 
-def _rounded(values: Floats) -> list[float]:
+def _round(values: Floats) -> list[float]:
     return [round(float(value), 4) for value in values]

@@ -151,13 +151,13 @@ def evaluate(
     queries = [build_query(item, random) for item in items]
     total = len(items) * (1 + len(factors if matcher else ()))
     done = count(1)
-    accuracy = _asked(memory, items, queries, lambda: progress(next(done), total))
+    accuracy = _ask(memory, items, queries, lambda: progress(next(done), total))
     by_factor = {}
     if matcher:
         kept, model = _Kept(matcher), NONE if memory.embedder_name == NONE else embedder
         for factor in factors:
             other = TextMemory.from_text(memory.to_text(), model, matcher=kept, reranking_k_factor=factor)
-            by_factor[factor] = _asked(other, items, queries, lambda: progress(next(done), total))
+            by_factor[factor] = _ask(other, items, queries, lambda: progress(next(done), total))
     seconds = time.perf_counter() - begun
     return EvaluationResult(dataset, memory.embedder_name, len(items), accuracy, seconds, matcher, by_factor)
 
@@ -193,7 +193,7 @@ class _KeptVectors:
         return np.stack([self._known[text] for text in texts])
 
 
-def _asked(
+def _ask(
     memory: TextMemory, items: Sequence[FactItem], queries: Sequence[str], told: Callable[[], None]
 ) -> dict[int, float]:
     best = []

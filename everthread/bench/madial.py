@@ -57,11 +57,11 @@ def build_query(record: JsonObject, path: Path) -> tuple[str, str]:
             path, "", f'"test-turn" is {shorten(record.get("test-turn"))}', "it must number turns of the dialogue"
         )
     child = CHILDREN.get(_user(record, path), "User")
-    said = [_said(text, child if place % 2 else "Assistant") for place, text in enumerate(spoken)]
+    said = [_name_speaker(text, child if place % 2 else "Assistant") for place, text in enumerate(spoken)]
     return "\n".join(said[1 : min(tests)]), said[min(tests)]
 
 
-def _said(text: str, otherwise: str) -> str:
+def _name_speaker(text: str, otherwise: str) -> str:
     """Convert <Bart>: "Hello" to Bart: Hello. Some messages have lost their name; the two speak in turns."""
     match = _SAID.fullmatch(text)
     name, words = (match["name"], match["text"]) if match else (otherwise, text)

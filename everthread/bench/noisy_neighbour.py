@@ -73,17 +73,17 @@ def measure_noisy_neighbour(
     chance = random.Random(0)
     small = [Memory(f"small {n}", store, bulk, recipe) for n in chance.choices(range(banks), k=SMALL_QUERY_COUNT)]
     asked = list(zip(small, synthetic.queries(SMALL_QUERY_COUNT, skip=SMALL_BANK_LINES * banks), strict=True))
-    before = _recalled(asked)
+    before = _time_recalls(asked)
     for size in range(CHUNK_LINES, lines + 1, CHUNK_LINES):
         _fill(store, "large", size, 0, bulk)
         tell(f"{size:,} of {lines:,} lines of the large bank")
     large = [(Memory("large", store, bulk, recipe), query) for query in synthetic.queries(QUERY_COUNT, skip=lines)]
-    after = _recalled(asked)
-    alone = _recalled(large)
+    after = _time_recalls(asked)
+    alone = _time_recalls(large)
     end = threading.Event()
     busy = threading.Thread(target=_without_pause, args=(large, end))
     busy.start()
-    during = _recalled(asked)
+    during = _time_recalls(asked)
     end.set()
     busy.join()
     return NoisyNeighbourResult(banks, lines, before, after, during, alone)
@@ -97,7 +97,7 @@ def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -
         memory.observe_many(synthetic.lines(size - have, skip=behind + have))
 
 
-def _recalled(asked: list[tuple[Memory, str]]) -> Timing:
+def _time_recalls(asked: list[tuple[Memory, str]]) -> Timing:
     for memory, query in asked[:5]:
         memory.recall(query)
     return time_calls(lambda each: each[0].recall(each[1]), asked)

@@ -77,7 +77,7 @@ class _Persona:
 
     def conversation(self) -> AnnotatedConversation:
         sessions = self._sessions()
-        spoken = list(self._spoken(sessions))
+        spoken = list(self._read_turns(sessions))
         gathering = ConversationBuilder(self.name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
         said = {id: number for number, id in enumerate(gathering.ids)}  # id -> how many lines came before it
         for uuid, session in sessions.items():
@@ -95,7 +95,7 @@ class _Persona:
             for n, record in enumerate(found, 1)
         }
 
-    def _spoken(self, sessions: Mapping[str, JsonObject]) -> Iterator[tuple[str, NewLine]]:
+    def _read_turns(self, sessions: Mapping[str, JsonObject]) -> Iterator[tuple[str, NewLine]]:
         """Yield the turns with their ids. A session has only a date: it begins at noon, ten minutes after that day's
         last."""
         earlier: dict[datetime, int] = {}

@@ -139,10 +139,10 @@ def _all(
         for recipe in recipes:
             progress(f"{own.id}, {recipe.name}: {len(own.lines)} lines, {len(own.questions)} questions")
             bank = Memory(f"bench-{at}-{recipe.name}", store, embedder, recipe)
-            yield recipe, _measured(own, foreign_questions(own, conversations[at - 1]), bank, CountingScribe(scribe))
+            yield recipe, _measure(own, foreign_questions(own, conversations[at - 1]), bank, CountingScribe(scribe))
 
 
-def _measured(
+def _measure(
     own: AnnotatedConversation, odd: Sequence[tuple[str, str]], bank: Memory, scribe: CountingScribe
 ) -> ConversationResult:
     replay = Replay(bank, own.lines, scribe)
@@ -151,11 +151,11 @@ def _measured(
         replay.advance(count)
         bank.recall(WARMUP_QUESTION)
         lines = dict(zip(own.ids, replay.lines, strict=False))  # what has been said so far
-        found += [_found(bank, question, lines) for question in questions]
+        found += [_ask(bank, question, lines) for question in questions]
     replay.advance(len(own.lines))
     return ConversationResult(
         found=found,
-        strayed=[_strayed(bank, *pair) for pair in odd],
+        strayed=[_recalls_stranger(bank, *pair) for pair in odd],
         lines=len(own.lines),
         units=len(bank.units()),
         scribe_calls=scribe.calls.total(),
@@ -163,12 +163,12 @@ def _measured(
     )
 
 
-def _strayed(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
+def _recalls_stranger(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
     shown = bool(bank.context(text, GATED_BUDGET_TOKENS))
     return shown, shown if mapped == text else bool(bank.context(mapped, GATED_BUDGET_TOKENS))
 
 
-def _found(bank: Memory, question: Question, lines: Mapping[str, Line]) -> QuestionResult:
+def _ask(bank: Memory, question: Question, lines: Mapping[str, Line]) -> QuestionResult:
     begun = time.perf_counter()
     hits = bank.recall(question.text, bank.recipe.max_hits)  # as many as a context is made of
     taken = time.perf_counter() - begun

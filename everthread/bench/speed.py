@@ -217,7 +217,7 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
             tell(f"{size:,} lines: recalling")
             bank.recall(asked[0])
             recall = time_calls(bank.recall, asked)
-            filtered = time_calls(_filtered(bank, size), asked)
+            filtered = time_calls(_recall_filtered(bank, size), asked)
         tell(f"{size:,} lines: a fresh process")
         cold, resident = _fresh(Path(folder) / "banks", name, asked[0])
         tell(f"{size:,} lines: observing")
@@ -228,7 +228,7 @@ def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> Spe
     return SpeedResult(size, observe, recall, filtered, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
 
 
-def _filtered(bank: Memory, size: int) -> Callable[[str], object]:
+def _recall_filtered(bank: Memory, size: int) -> Callable[[str], object]:
     middle = synthetic.FIRST_SAID_AT + size // 2 // synthetic.SESSION_LINES * synthetic.SESSION_INTERVAL
     return lambda query: bank.recall(query, where=Filter(speaker=synthetic.SPEAKERS[0]), as_of=middle)
 

@@ -103,11 +103,11 @@ def run_scripted(replies: int = REPLY_COUNT, *, sample: bool = True, seed: int =
     ):
         if not sample:
             chat.responder.find_sample = _find_no_sample  # type: ignore[method-assign]
-        first, *rest = (_replied(chat, USER_LINES[number % len(USER_LINES)]) for number in range(1 + replies))
+        first, *rest = (_get_reply(chat, USER_LINES[number % len(USER_LINES)]) for number in range(1 + replies))
     return StyleTalk(first, tuple(rest))
 
 
-def _replied(chat: Chat, said: str) -> str:
+def _get_reply(chat: Chat, said: str) -> str:
     """Return the reply, once the notes are written: when they are decides what the next prompt holds."""
     reply = "".join(chat.reply(said))
     chat.wait(NOTES_TIMEOUT_S)

@@ -38,7 +38,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     """Check the installation, the configuration, the models, and these banks (default: all)."""
     yield Finding("python", True, f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}")
     for package in REQUIRED_PACKAGES:
-        yield _installed(package)
+        yield _check_package(package)
     yield Finding("store", True, dsn.redact_password(store or config.load().store))
     yield _recipe()
     yield _model(embedder)
@@ -46,7 +46,7 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     yield from _banks(store, banks)
 
 
-def _installed(package: str) -> Finding:
+def _check_package(package: str) -> Finding:
     try:
         return Finding(package, True, version(package))
     except PackageNotFoundError:

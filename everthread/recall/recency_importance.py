@@ -42,10 +42,10 @@ class ScoreWeights:
             age: the age; None: unknown, its recency is 0. A negative age counts as 0.
             importance: the importance from 1 to 10; None: unknown, as 1.
         """
-        recency = 0.0 if age is None else self._decayed(max(age, timedelta(0)) / self.half_life)
+        recency = 0.0 if age is None else self._compute_recency(max(age, timedelta(0)) / self.half_life)
         scaled_importance = 0.0 if importance is None else (importance - 1) / (MAX_IMPORTANCE - 1)
         return self.relevance * relevance + self.recency * recency + self.importance * scaled_importance
 
-    def _decayed(self, half_lives: float) -> float:
+    def _compute_recency(self, half_lives: float) -> float:
         """Return the recency at an age."""
         return float(0.5**half_lives) if self.decay == "exponential" else 1 / (1 + half_lives)

@@ -129,7 +129,7 @@ class Option:
             if not isinstance(value, str) or (self.limits.choices and value not in self.limits.choices):
                 raise ValueError
             return value
-        number = _whole(value) if self.type == "int" else _number(value)
+        number = _to_integer(value) if self.type == "int" else _number(value)
         low, high = self.limits.low, self.limits.high
         if (low is not None and number < low) or (high is not None and number > high):
             raise ValueError
@@ -144,7 +144,7 @@ def _bool(value: object) -> bool:
     return value
 
 
-def _whole(value: object) -> int:
+def _to_integer(value: object) -> int:
     number = int(value) if isinstance(value, str) else value
     if not isinstance(number, int) or isinstance(number, bool):
         raise ValueError

@@ -148,7 +148,7 @@ class Packabby(Recipe):
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """Render a note that memories may be irrelevant, the dated summaries, oldest first, and general knowledge."""
-        texts = ["\n  ".join([_heading(each, now), *each.text.splitlines()]) for each in context.units]
+        texts = ["\n  ".join([_format_heading(each, now), *each.text.splitlines()]) for each in context.units]
         return "\n".join([MEMORIES_HEADING, *texts])
 
     def _find_nearest(self, reader: BankReader, query: Query, vector: Vector) -> list[_ScoredSummary]:
@@ -241,7 +241,7 @@ def _source_seqs(reader: BankReader, unit: Unit) -> set[int]:
     return {line.seq for line in [line for line in lines if line.role == "user"] or lines}
 
 
-def _heading(found: FoundUnit, now: datetime) -> str:
+def _format_heading(found: FoundUnit, now: datetime) -> str:
     return KNOWLEDGE_HEADING if found.unit.kind == GENERAL_KIND else format_heading(found, now)
 
 

@@ -60,14 +60,14 @@ _LISTS = (
 def detect_service(value: object) -> str | None:
     """Return the name of the service that exported a JSON value; None if its fields are unknown."""
     if isinstance(value, list):
-        first = _first(value)
+        first = _first_record(value)
         return next((each.service for each in _LISTS if each.inner <= first.keys()), None)
     if not isinstance(value, dict):
         return None
-    first = _first(value.get("messages", value.get("turns")))
+    first = _first_record(value.get("messages", value.get("turns")))
     matches = (each.service for each in _OBJECTS if each.outer <= value.keys() and each.inner <= first.keys())
     return next(matches, None)
 
 
-def _first(value: object) -> _Record:
+def _first_record(value: object) -> _Record:
     return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else {}

@@ -20,7 +20,7 @@ from everthread.bench.fit_head import (
     WORD_SIGNALS,
     FitResult,
     Trial,
-    _without,
+    _leave_out,
     cross_validate,
 )
 from everthread.bench.metrics import KS
@@ -157,4 +157,4 @@ def test_a_conversation_is_left_out_as_asker_and_as_bank() -> None:
     nothing = Example("", np.zeros((1, 1), np.float32), np.zeros(0, np.intp))
     pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("b", "c")]
     puts = [Trial(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
-    assert [(put.asker, put.bank) for put in _without(puts, "a")] == [("b", "b"), ("b", "c")]
+    assert [(put.asker, put.bank) for put in _leave_out(puts, "a")] == [("b", "b"), ("b", "c")]

@@ -27,14 +27,16 @@ def listed(memory: ReadMemory) -> dict[str, list[Line]]:
 @router.put("/{seq}", response_model=ItemList[LineView])
 def add(memory: WriteMemory, idempotency: Idempotency, seq: int) -> dict[str, list[Line]]:
     """Pin a line."""
-    return _once(memory, idempotency, lambda: pins.add(memory, validation.check_seq(seq, memory.bank)))
+    return _apply_once(memory, idempotency, lambda: pins.add(memory, validation.check_seq(seq, memory.bank)))
 
 
 @router.delete("/{seq}", response_model=ItemList[LineView])
 def remove(memory: WriteMemory, idempotency: Idempotency, seq: int) -> dict[str, list[Line]]:
     """Unpin a line."""
-    return _once(memory, idempotency, lambda: pins.remove(memory, validation.check_seq(seq, memory.bank)))
+    return _apply_once(memory, idempotency, lambda: pins.remove(memory, validation.check_seq(seq, memory.bank)))
 
 
-def _once(memory: Memory, idempotency: IdempotentRequest, change: Callable[[], list[Line]]) -> dict[str, list[Line]]:
+def _apply_once(
+    memory: Memory, idempotency: IdempotentRequest, change: Callable[[], list[Line]]
+) -> dict[str, list[Line]]:
     return {"items": idempotency.run_once(change, lambda _: True, lambda _: pins.list_pins(memory))}

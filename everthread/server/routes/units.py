@@ -90,7 +90,7 @@ def set_notes(
 
     def write() -> dict[str, Any]:
         if blank:
-            return _emptied(memory, conversations)
+            return _clear_notes(memory, conversations)
         now = notes(memory)
         if now["text"] == body.text:
             return now
@@ -100,7 +100,7 @@ def set_notes(
     return idempotency.run_once(write, lambda _: True, lambda _: notes(memory))
 
 
-def _emptied(memory: Memory, conversations: ConversationRegistry) -> dict[str, Any]:
+def _clear_notes(memory: Memory, conversations: ConversationRegistry) -> dict[str, Any]:
     """Forget all notes; an empty note would not be a unit."""
     with conversations.pause_bank(memory.bank):
         while (now := notes(memory))["id"] is not None:

@@ -83,8 +83,8 @@ def propagate_removal(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[d
 
 def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     chosen = json.dumps(seqs)
-    sessions = _affected(db, "session", chosen)
-    speakers = _affected(db, "speaker", chosen)
+    sessions = _select_affected(db, "session", chosen)
+    speakers = _select_affected(db, "speaker", chosen)
     remove_from_indexes(db, seqs)
     db.execute(
         f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_CHOSEN})", (chosen,)
@@ -113,7 +113,7 @@ _CHOSEN = "seq IN (SELECT value FROM json_each(?))"
 _NUMBERED = "number IN (SELECT value FROM json_each(?))"
 
 
-def _affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
+def _select_affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
     rows = db.execute(f"SELECT DISTINCT {column} FROM line WHERE {_CHOSEN}", (chosen,))
     return json.dumps([number for (number,) in rows])
 

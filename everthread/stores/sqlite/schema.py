@@ -65,7 +65,7 @@ CREATE UNIQUE INDEX posting_term ON posting(term, first, count);
 """
 
 
-def _first(db: sqlite3.Connection) -> None:
+def _create_tables(db: sqlite3.Connection) -> None:
     """Create banks, sessions, lines, units, vectors and postings."""
     for statement in _FIRST.split(";\n"):  # not executescript, which would end the transaction
         db.execute(statement)
@@ -112,7 +112,7 @@ def _third(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables, _second, _third)
 VERSION = len(MIGRATIONS)
 
 

@@ -64,9 +64,9 @@ class UnitVectors:
         if not held:
             return UnitVectors.read(db, model, self.data.shape[1])
         chosen = "model = ? AND stamp IN (SELECT value FROM json_each(?))"
-        return self._without(changed)._with(db, chosen, (model, json.dumps(changed)), "INDEXED BY unit_vector_stamp")
+        return self._drop(changed)._with(db, chosen, (model, json.dumps(changed)), "INDEXED BY unit_vector_stamp")
 
-    def _without(self, stamps: Collection[int]) -> UnitVectors:
+    def _drop(self, stamps: Collection[int]) -> UnitVectors:
         rows = self.rows.copy()
         rows["kind"][np.isin(rows["stamp"], list(stamps))] = REMOVED_KIND
         left = rows["kind"] != REMOVED_KIND

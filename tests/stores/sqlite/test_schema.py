@@ -137,7 +137,7 @@ def test_a_bank_of_the_first_schema_is_migrated_with_its_rows(tmp_path: Path) ->
     path = tmp_path / "alice.bank"
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
-        schema._first(db)
+        schema._create_tables(db)
         db.execute("INSERT INTO migration VALUES (1, 7)")
         db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES ('alice', 7, ?)", (ANALYZER_VERSION,))
         db.execute("INSERT INTO buffer VALUES ('before', '[[1,2]]')")
