@@ -10,12 +10,14 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from psycopg import errors, sql
 from psycopg.errors import Diagnostic
 
 from everthread.common.fork_safety import Lock
+from everthread.common.retry import Retries, doubling_delays
 from everthread.errors import EverthreadError
 from everthread.stores.postgres.connections import Connection, Database
 from everthread.stores.postgres.schema import TABLES, distributed_tables
@@ -23,6 +25,7 @@ from everthread.stores.postgres.schema import TABLES, distributed_tables
 log = logging.getLogger("everthread")
 
 PAUSE_S = 60.0  # seconds between two vacuums; each reads the whole indexes of a table, with the rows of all banks
+SCRUB_RETRIES = 4  # of all rewrites together, in 7.5 s; transactions of autovacuum and of applications are short
 CATALOGS = ("pg_catalog.pg_statistic", "pg_catalog.pg_index")  # statistics and conditions contain ids of banks
 
 
@@ -108,18 +111,20 @@ def _run_on_all_nodes(db: Connection, statement: str) -> list[str]:
 def scrub(database: Database) -> list[str]:
     """Rewrite all tables and indexes, so that the database's files contain nothing forgotten. Blocks all clients.
 
+    A rewrite that leaves rows because an open transaction may still read them is repeated for some seconds.
+
     Returns:
         Descriptions of what could not be removed; empty if everything was.
     """
     with database.dedicated_connection() as db:
         left = _collect_notices(db)
+        retries = Retries(doubling_delays(SCRUB_RETRIES))
         ours = "SELECT relname FROM pg_class WHERE relnamespace = 'everthread'::regnamespace AND relkind = 'r'"
         for (table,) in db.execute(ours).fetchall():
-            name = sql.Identifier("everthread", table)
-            db.execute(sql.SQL("VACUUM (FULL, ANALYZE, VERBOSE) {}").format(name))
+            _repeat_while_readable(left, retries, partial(_rewrite, db, table))
         left += _clear_statistics(db, TABLES)
         for catalog in CATALOGS:
-            left += _run_on_all_nodes(db, f"VACUUM (FULL, VERBOSE) {catalog}")
+            _repeat_while_readable(left, retries, partial(_run_on_all_nodes, db, f"VACUUM (FULL, VERBOSE) {catalog}"))
         try:
             left += _run_on_all_nodes(db, "CHECKPOINT")
         except errors.InsufficientPrivilege:
@@ -127,7 +132,29 @@ def scrub(database: Database) -> list[str]:
     return left
 
 
+def _rewrite(db: Connection, table: str) -> list[str]:
+    """Rewrite a table and its indexes; errors are left to the connection's notices."""
+    db.execute(sql.SQL("VACUUM (FULL, ANALYZE, VERBOSE) {}").format(sql.Identifier("everthread", table)))
+    return []
+
+
+def _repeat_while_readable(left: list[str], retries: Retries, rewrite: Callable[[], list[str]]) -> None:
+    """Run a rewrite; repeat it while an open transaction may still read deleted rows and a retry is left.
+
+    Args:
+        left: descriptions of what could not be removed, to which the connection's notices are added.
+        retries: the retries of the whole scrub.
+        rewrite: returns descriptions of its errors.
+    """
+    before = len(left)
+    left += rewrite()
+    while any(text.endswith(_READABLE) for text in left[before:]) and retries.wait():
+        del left[before:]
+        left += rewrite()
+
+
 _DEAD = re.compile(r"\b([1-9]\d*) (?:are dead but not yet removable|dead row versions cannot be removed yet)")
+_READABLE = "may still be read by an open transaction"
 _TABLE = re.compile(r'"(?:[^".]*+\.)*+([^".]+)"')
 
 
@@ -144,7 +171,7 @@ def _collect_notices(db: Connection) -> list[str]:
         if notice.severity_nonlocalized == "WARNING":
             warnings.append(text.strip())
         elif dead and table:
-            warnings.append(f"{dead[1]} rows of {table[1]} may still be read by an open transaction")
+            warnings.append(f"{dead[1]} rows of {table[1]} {_READABLE}")
 
     db.add_notice_handler(collect)
     return warnings
