@@ -559,7 +559,7 @@ class Memory:
         return self.store.settings(self.bank)
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
-        """Save a setting of the bank; None removes it. Raises BadInput if JSON can't hold the value."""
+        """Save a setting of the bank; None removes it. Raises BadInput if the value is not JSON-serializable."""
         check_setting(name, value)
         self.store.set_setting(self.bank, name, value)
 

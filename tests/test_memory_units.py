@@ -208,14 +208,14 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no unit": (lambda: "text", "must be a NewUnit"),
     "a line": (lambda: note(1, kind="line"), "can't be 'line'"),
     "no kind": (lambda: note(1, kind=" "), "kind must be text"),
-    "a kind of NUL": (lambda: note(1, kind="a\0"), "holds NUL"),
+    "a kind of NUL": (lambda: note(1, kind="a\0"), "contains NUL"),
     "no text": (lambda: note(1, " "), "not blank"),
     "an empty span": (lambda: note(1, first=2), "of lines from first_seq to last_seq"),
     "a stray source": (lambda: note(2, sources=(1, 3)), "source 3 of a unit"),
     "no zone": (lambda: replace(note(1), said_at=datetime(2024, 1, 1)), "has no time zone"),
     "importance": (lambda: replace(note(1), importance=float("nan")), "importance must be a number, got nan"),
     "category": (lambda: replace(note(1), category=""), "category must be text"),
-    "metadata": (lambda: replace(note(1), metadata={"a": float("inf")}), "metadata must be what JSON can hold"),
+    "metadata": (lambda: replace(note(1), metadata={"a": float("inf")}), "metadata must be JSON-serializable"),
     "no mapping": (lambda: replace(note(1), metadata=[1]), "must be a mapping"),  # type: ignore[arg-type]
 }
 
@@ -349,9 +349,9 @@ def test_a_setting_is_saved_until_it_is_removed(memory: Memory, tmp_path: Path) 
     ("name", "value", "words"),
     [
         ("", 1, "name of a setting must be text"),
-        ("a", {1, 2}, "setting 'a' must be what JSON can hold"),
-        ("a", float("nan"), "setting 'a' must be what JSON can hold"),
-        ("a", "\0", "setting 'a' holds NUL"),
+        ("a", {1, 2}, "setting 'a' must be JSON-serializable"),
+        ("a", float("nan"), "setting 'a' must be JSON-serializable"),
+        ("a", "\0", "setting 'a' contains NUL"),
         ("a", "x" * 1_000_001, "setting 'a' is too large"),
     ],
 )

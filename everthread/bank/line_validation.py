@@ -104,7 +104,7 @@ def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
         written, replaced = replace_unstorable(written)
         cleaned = json.loads(written)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadLine(f"metadata must be what JSON can hold, got {_shorten(metadata)}: {error}") from error
+        raise BadLine(f"metadata must be JSON-serializable, got {_shorten(metadata)}: {error}") from error
     if not isinstance(cleaned, dict):
         raise BadLine(f"metadata must be a mapping, got {type(metadata).__name__}")
     if _depth(cleaned) > MAX_METADATA_DEPTH:

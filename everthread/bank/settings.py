@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from reprlib import repr as shortly
 
-from everthread.bank.validation import check_name, to_json
+from everthread.bank.validation import check_name
 from everthread.common.keys import SETTING_RECIPE, SETTING_REMEMBER
 from everthread.errors import BadInput
+from everthread.stores.filters import storable_json
 from everthread.types import JSONValue
 
 MAX_SETTING_CHARS = 1_000_000  # characters of JSON
@@ -28,7 +29,7 @@ def check_setting(name: str, value: JSONValue | None) -> None:
         raise BadInput(f"setting {name!r} must be one of {', '.join(REMEMBER_POLICIES)}, got {shortly(value)}")
     if name == SETTING_RECIPE:
         parse_recipe(value)
-    if len(to_json(value, f"setting {name!r}")) > MAX_SETTING_CHARS:
+    if len(storable_json(value, f"setting {name!r}", BadInput)) > MAX_SETTING_CHARS:
         raise BadInput(f"setting {name!r} is too large: more than {MAX_SETTING_CHARS:,} characters of JSON")
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from everthread.bank.line_validation import MAX_NAME_CHARS, MAX_TEXT_CHARS, replace_unstorable
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
-from everthread.stores.filters import canonical_json, check_storable
-from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
-from everthread.types import JSONValue, NewUnit, ScribeJob
+from everthread.stores.filters import check_storable, storable_json
+from everthread.stores.limits import MAX_SEQ
+from everthread.types import NewUnit, ScribeJob
 
 NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as one of general knowledge
 JOB_KINDS = get_args(get_type_hints(ScribeJob)["kind"])
@@ -126,7 +126,7 @@ def check_unit(new: NewUnit) -> NewUnit:
         check_name(new.category, "a unit's category")
     if not isinstance(new.metadata, dict):
         raise BadInput(f"a unit's metadata must be a mapping, got {shortly(new.metadata)}")
-    to_json(new.metadata, "a unit's metadata")
+    storable_json(new.metadata, "a unit's metadata", BadInput)
     return replace(new, text=replace_unstorable(new.text)[0], sources=tuple(new.sources))
 
 
@@ -160,7 +160,7 @@ def check_name(name: str, what: str) -> str:
         raise BadInput(f"{what} must be text that is not blank, got {shortly(name)}")
     if len(name) > MAX_NAME_CHARS:
         raise BadInput(f"{what} {name[:40]!r}… has {len(name)} characters; at most {MAX_NAME_CHARS} are allowed")
-    return _check_storable(name, what)
+    return check_storable(name, what, BadInput)
 
 
 def check_span(first: int, last: int, what: str) -> None:
@@ -171,23 +171,3 @@ def check_span(first: int, last: int, what: str) -> None:
     """
     if type(first) is not int or type(last) is not int or not 1 <= first <= last <= MAX_SEQ:
         raise BadInput(f"{what} must be of lines from first_seq to last_seq, counted from 1, got {first!r} to {last!r}")
-
-
-def to_json(value: JSONValue, what: str) -> str:
-    """Write a value as JSON.
-
-    Raises:
-        BadInput: JSON or a database can't hold it.
-    """
-    try:
-        written = canonical_json(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"{what} must be what JSON can hold, got {shortly(value)}: {error}") from error
-    _check_storable(written.replace(r"\\", "").replace(r"\u0000", "\0"), what)
-    return written
-
-
-def _check_storable(text: str, what: str) -> str:
-    if UNSTORABLE_CHARACTERS.search(text):
-        raise BadInput(f"{what} holds NUL or half a surrogate pair, which no bank can store: {shortly(text)}")
-    return text

@@ -108,9 +108,9 @@ def _is_same_name(name: str, other: str) -> bool:
 
 
 def _check_storable(text: str, what: str) -> str:
-    """Return the text; raise BadInput if no store can hold it."""
+    """Return the text. Raises BadInput if it contains NUL or half a surrogate pair, which can't be stored."""
     if found := UNSTORABLE_CHARACTERS.search(text):
-        raise BadInput(f"{what} holds {found[0]!r} at {found.start()}: NUL or half a surrogate pair; remove it")
+        raise BadInput(f"{what} contains {found[0]!r} at {found.start()}: NUL or half a surrogate pair; remove it")
     return text
 
 
@@ -129,7 +129,7 @@ def _copy_json(value: object, depth: int = 0) -> JSONValue:
     if isinstance(value, float) and isfinite(value):
         return value
     kind = type(value).__name__
-    raise BadInput(f"card must be what JSON can hold, and holds {kind}{'' if kind == 'int' else ' ' + shortly(value)}")
+    raise BadInput(f"card must be JSON-serializable, got {kind}{'' if kind == 'int' else ' ' + shortly(value)}")
 
 
 EDITABLE_FIELDS = tuple(each.name for each in fields(Character) if each.name != "card")

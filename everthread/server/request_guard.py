@@ -213,7 +213,7 @@ def check_path(scope: Mapping[str, object]) -> None:
     for segment in target.partition(b"?")[0].split(b"/"):
         name = unquote_to_bytes(segment)
         if name in (b".", b"..") or b"\x00" in name:
-            raise Problem(400, "bad-path", "no segment of the path may be . or .. or hold NUL")
+            raise Problem(400, "bad-path", "no segment of the path may be . or .. or contain NUL")
         try:
             name.decode()
         except UnicodeDecodeError:

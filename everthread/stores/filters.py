@@ -9,7 +9,7 @@ from reprlib import repr as shortly
 from typing import get_args
 
 from everthread.common.timestamps import to_micros
-from everthread.errors import BadQuery
+from everthread.errors import BadInput, BadQuery
 from everthread.stores.limits import UNSTORABLE_CHARACTERS
 from everthread.types import Filter, JSONValue, Role
 
@@ -38,10 +38,7 @@ def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
         if not isinstance(key, str):
             raise BadQuery(f"a key of where.metadata must be a str, got {key!r}")
         check_storable(key, "a key of where.metadata")
-        written = metadata_json(value).replace(
-            r"\\", ""
-        )  # drops escaped backslashes: the escape of NUL is then unambiguous
-        check_storable(written.replace(r"\u0000", "\0"), "where.metadata")
+        storable_json(value, "where.metadata")
     return where
 
 
@@ -50,15 +47,21 @@ def allows_only_units(where: Filter) -> bool:
     return where.category is not None or (where.kind is not None and "line" not in allowed_names(where.kind, "kind"))
 
 
-def check_storable(text: str, name: str) -> str:
-    """Check that a bank can store a text, and return it. (In stored texts such characters are replaced.)
+def check_storable(text: str, name: str, error: type[BadInput] = BadQuery) -> str:
+    """Check that a bank can store a name or a value, and return it.
+
+    Args:
+        text: the text.
+        name: its name in messages.
+        error: the class of the error to raise.
 
     Raises:
-        BadQuery: it contains NUL or half a surrogate pair.
+        BadInput: it contains NUL or half a surrogate pair.
     """
     if UNSTORABLE_CHARACTERS.search(text):
-        raise BadQuery(
-            f"{name} {shortly(text)} contains NUL or half a surrogate pair, which can't be stored; use whole characters"
+        raise error(
+            f"{name} contains NUL or half a surrogate pair, which can't be stored: {shortly(text)}; "
+            "use whole characters"
         )
     return text
 
@@ -75,11 +78,24 @@ def allowed_names(wanted: object, name: str) -> list[str]:
     return [check_storable(str(each), f"where.{name.rpartition('.')[2]}") for each in names]
 
 
-def metadata_json(value: JSONValue) -> str:
+def storable_json(value: JSONValue, name: str, error: type[BadInput] = BadQuery) -> str:
+    """Serialize a value for storage.
+
+    Args:
+        value: the value.
+        name: its name in messages.
+        error: the class of the error to raise.
+
+    Raises:
+        BadInput: it is not JSON-serializable, or contains NUL or half a surrogate pair.
+    """
     try:
-        return canonical_json(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadQuery(f"where.metadata must be JSON-serializable, got {shortly(value)}: {error}") from error
+        written = canonical_json(value)
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise error(f"{name} must be JSON-serializable, got {shortly(value)}: {cause}") from cause
+    # Without the escaped backslashes, the escape sequence of NUL is unambiguous.
+    check_storable(written.replace(r"\\", "").replace(r"\u0000", "\0"), name, error)
+    return written
 
 
 def canonical_json(value: JSONValue) -> str:

@@ -156,7 +156,7 @@ class ChunkQueue:
         Args:
             text: the text.
             starts: the ascending positions at which its tokens begin.
-            metadata: anything that JSON can hold.
+            metadata: any JSON-serializable value.
             timestamp: when the text was said.
             importance: from 1 to 10.
 

@@ -206,7 +206,7 @@ class TextMemory:
         Args:
             text: the text. Nothing separates two texts by default: end one with a line break, call `add_separator`, or
                 set `separate`.
-            metadata: anything that JSON can hold.
+            metadata: any JSON-serializable value.
             timestamp: a datetime, or seconds since 1970, as time.time() returns. Default: now.
             importance: from 1 to 10. Default: rated by the scribe, if `weighing` uses it.
             context: what was said before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the

@@ -6,7 +6,7 @@ import sqlite3
 from datetime import datetime
 
 from everthread.common.timestamps import to_micros
-from everthread.stores.filters import allowed_names, allows_only_units, canonical_json, check_filter, metadata_json
+from everthread.stores.filters import allowed_names, allows_only_units, canonical_json, check_filter
 from everthread.stores.sqlite.line_columns import ColumnFilter
 from everthread.types import Filter
 
@@ -47,8 +47,8 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> Cond
             "EXISTS (SELECT 1 FROM json_each(line.metadata) AS pair WHERE pair.key = ? AND pair.type IS json_type(?)"
             " AND pair.value IS json_extract(?, '$'))",
             key,
-            metadata_json(value),
-            metadata_json(value),
+            canonical_json(value),
+            canonical_json(value),
         )
     return " AND ".join(parts), values
 
