@@ -26,12 +26,9 @@ MAX_EXHAUSTIVE_LINES = 1200  # up to this size of a bank, every line is a candid
 DENSE_CANDIDATES = 400  # nearest in meaning; more if more hits are wanted
 LEXICAL_CANDIDATES = 400  # found by terms; likewise
 MAX_TERMS = 24  # the rarest terms of a long query; values from 12 to 40 changed only the time
-MAX_UNSPACED_TERMS = (
-    72  # a word of two characters has three terms; on Chinese dialogues, recall at 10 was 9 points lower with 24
-)
-MAX_POSTINGS = (
-    400_000  # records read for one query; the most frequent terms, which distinguish least, are left out first
-)
+# A Chinese word of two characters has three terms; on Chinese dialogues, recall at 10 was 9 points lower with 24.
+MAX_UNSPACED_TERMS = 72
+MAX_POSTINGS = 400_000  # records read for one query; terms that would exceed it are left out, the most frequent first
 
 # A line's window: itself and its neighbours, by distance, with the weights of their words.
 WINDOW_WEIGHTS = {-2: 0.5, -1: 0.8, 0: 1.0, 1: 0.5}
@@ -88,44 +85,52 @@ def find_candidates(
         corpus: the bank's statistics.
         allowed: numbers of the lines that may be returned, ascending; None: all lines.
         visible: numbers of the lines said by the query's `as_of`, in which terms are counted; None: all lines.
-        in_times: numbers of the lines said in the times that the query names, if it asks for nothing else.
+        in_times: numbers of the lines said at the times that the query names, if it asks for nothing else.
         exclude: numbers of the lines in the prompt, ascending; they are neither candidates nor neighbours.
         k: the least number of candidates, by meaning and by terms each.
     """
     if exclude is not None:
         k += len(exclude)
-    max_terms = MAX_UNSPACED_TERMS if is_unspaced_script(query.text) else MAX_TERMS
     last = corpus.last_seq  # lines added after the statistics were read are found by the next query
-    postings = {
-        term: _drop_after(last, posting)
-        for term, posting in store.postings(bank, query.terms, max_terms, MAX_POSTINGS, visible).items()
-    }
-    if exclude is not None:
-        postings = {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
+    postings = _read_postings(store, bank, query, last, visible, exclude)
     if in_times is not None:
-        chosen = sample_evenly(
-            in_times if allowed is None else in_times[is_member(in_times, allowed)], max(MAX_EXHAUSTIVE_LINES, k)
-        )
+        seqs = in_times if allowed is None else in_times[is_member(in_times, allowed)]
+        seqs = sample_evenly(seqs, max(MAX_EXHAUSTIVE_LINES, k))
     elif (last if visible is None else len(visible)) <= MAX_EXHAUSTIVE_LINES:
-        chosen = np.arange(1, last + 1) if allowed is None else allowed
+        seqs = np.arange(1, last + 1) if allowed is None else allowed
     else:
-        dense = (
-            np.empty(0, np.int64)
-            if vector is None
-            else store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed)
-        )
-        chosen = union(dense, find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k)))
-    chosen = chosen[chosen <= last]
+        seqs = find_by_terms(postings, corpus, allowed, max(LEXICAL_CANDIDATES, k))
+        if vector is not None:
+            seqs = union(store.nearest_seqs(bank, model, vector, max(DENSE_CANDIDATES, k), allowed), seqs)
+    seqs = seqs[seqs <= last]
     if exclude is not None:
-        chosen = chosen[~is_member(chosen, exclude)]
-    rows = store.scoring_rows(bank, add_windows(chosen, last), visible)
-    row_indexes = np.flatnonzero(is_member(rows.seq, chosen))
-    cosine = (
-        np.full(len(rows.lines), np.nan, np.float32) if vector is None else store.cosines(bank, model, vector, rows.seq)
-    )
-    if exclude is not None:
-        cosine = np.where(is_member(rows.seq, exclude), np.float32(np.nan), cosine)
+        seqs = seqs[~is_member(seqs, exclude)]
+    rows = store.scoring_rows(bank, add_windows(seqs, last), visible)
+    row_indexes = np.flatnonzero(is_member(rows.seq, seqs))
+    cosine = _read_cosines(store, bank, model, vector, rows.seq, exclude)
     return Candidates(rows.seq[row_indexes], row_indexes, rows, cosine, postings, corpus, query, allowed)
+
+
+def _read_postings(
+    store: Store, bank: str, query: ParsedQuery, last: int, visible: Seqs | None, exclude: Seqs | None
+) -> dict[str, Postings]:
+    """Read the records of the query's terms, without lines after `last` and excluded ones."""
+    max_terms = MAX_UNSPACED_TERMS if is_unspaced_script(query.text) else MAX_TERMS
+    read = store.postings(bank, query.terms, max_terms, MAX_POSTINGS, visible)
+    postings = {term: _drop_after(last, posting) for term, posting in read.items()}
+    if exclude is None:
+        return postings
+    return {term: _drop_lines(posting, exclude) for term, posting in postings.items()}
+
+
+def _read_cosines(
+    store: Store, bank: str, model: str, vector: Vector | None, seqs: Seqs, exclude: Seqs | None
+) -> Floats:
+    """Read (R,) the cosines of lines to a query; NaN for excluded lines and for those without a vector."""
+    if vector is None:
+        return np.full(len(seqs), np.nan, np.float32)
+    cosine = store.cosines(bank, model, vector, seqs)
+    return cosine if exclude is None else np.where(is_member(seqs, exclude), np.float32(np.nan), cosine)
 
 
 def _drop_after(last: int, posting: Postings) -> Postings:
@@ -136,9 +141,9 @@ def _drop_after(last: int, posting: Postings) -> Postings:
 def _drop_lines(posting: Postings, dropped: Seqs) -> Postings:
     """Return a posting without these lines (ascending)."""
     seqs = posting.records["seq"]
-    at = np.searchsorted(seqs, dropped.astype(seqs.dtype))
-    found = at[np.append(seqs, 0)[at] == dropped]
-    return Postings(posting.df - len(found), np.delete(posting.records, found)) if len(found) else posting
+    indexes = np.searchsorted(seqs, dropped.astype(seqs.dtype))
+    indexes = indexes[np.append(seqs, 0)[indexes] == dropped]
+    return Postings(posting.df - len(indexes), np.delete(posting.records, indexes)) if len(indexes) else posting
 
 
 def find_by_terms(postings: Mapping[str, Postings], corpus: CorpusStats, allowed: Seqs | None, limit: int) -> Seqs:
@@ -161,8 +166,8 @@ def find_by_terms(postings: Mapping[str, Postings], corpus: CorpusStats, allowed
         for step in WINDOW_WEIGHTS:
             in_windows[np.clip(allowed + step, 0, len(weight) - 1)] = True
         weight[~in_windows] = 0
-    found = top_k(np.flatnonzero(weight), weight, limit)
-    windowed = union(*(found + step for step in range(-LINES_AFTER, LINES_BEFORE + 1)))
+    heaviest = top_k(np.flatnonzero(weight), weight, limit)
+    windowed = union(*(heaviest + step for step in range(-LINES_AFTER, LINES_BEFORE + 1)))
     windowed = windowed[(windowed >= 1) & (windowed <= corpus.last_seq)]
     if allowed is not None:
         windowed = windowed[is_member(windowed, allowed)]
