@@ -352,7 +352,7 @@ class Memory:
             budget: the maximum number of tokens of the text.
             where, as_of: as for `recall`.
             session: a session whose relevance buffer repeats recently recalled passages.
-            gate: whether a query to which nothing is relevant gets no hits.
+            gate: whether the relevance gate applies; without it, a query to which nothing is relevant gets hits, too.
             min_relevance: the least relevance of a hit; None: the recipe's.
             exclude: as for `recall`; these lines are left out of the buffer's passages, too.
             notes: the notes that are in the prompt already, so that a notes-based recipe does not repeat them.

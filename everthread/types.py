@@ -262,12 +262,12 @@ class Context:
     """Memories for a query, formatted as text for a prompt.
 
     Attributes:
-        text: the text; empty if nothing passed the gate.
+        text: the text; empty if the query did not pass the relevance gate.
         tokens: the tokens of the text.
         sources: the lines and units in the text, in its order; of a long one, an excerpt.
         hits: the hits in the text.
         cut: the hits that did not fit the budget.
-        relevance: the gate's verdict on the query as a whole, from 0 to 1.
+        relevance: the query relevance, from 0 to 1: how likely it is that the bank has anything relevant.
         bank: the bank, if several were searched.
         others: the contexts of the other banks, if several were searched; `text` contains the memories of all banks.
             Line numbers are per bank.

@@ -122,7 +122,7 @@ def explain_reply(reply: Reply | None) -> str:
     if reply is None:
         return "Nothing has been recalled yet, or nothing since a line was forgotten."
     context = reply.context
-    rows = [f"relevance of the whole {context.relevance:.0%}{'' if context.hits else '; nothing is relevant'}"]
+    rows = [f"query relevance {context.relevance:.0%}{'' if context.hits else '; nothing is relevant'}"]
     for hit in context.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
         said = f"{hit.source.speaker}: {shorten(hit.source.text)}"

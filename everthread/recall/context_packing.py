@@ -40,7 +40,7 @@ def fill_context(
         buffer_lines: the lines of the buffer, newest passage first.
         budget: tokens of the text at most.
         count: counts the tokens of a text.
-        relevance: the relevance of the query as a whole.
+        relevance: the query relevance.
         query_terms: the terms of the query, by which an excerpt is chosen.
     """
     chosen: dict[Hashable, Source] = {}

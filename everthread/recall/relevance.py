@@ -1,17 +1,17 @@
-"""How relevant a hit is, from 0 to 1: turns the signals of a query's candidates into calibrated probabilities. Pure.
+"""Estimates relevance: turns the signals of a query's candidates into calibrated probabilities. Pure.
 
-The relevance of a line arises in four steps:
+The relevance of a hit is computed in four steps:
 
 1. Features: `features` measures a dozen signals of each candidate line, such as its cosine to the question.
 2. Profile: the `ScoringProfile` of the recipe (`recipes.default`) weights the signals; their sum is the line's score.
 3. Query relevance: `collect_evidence` takes the best signals and the best score of all candidates, and the profile's
-   `query_gate` turns them into the probability that the bank can answer the query at all. If it is below the profile's
-   threshold, a context stays empty: this is the relevance gate.
+   `query_model` turns them into the probability that any line of the bank is relevant to the query. If it is below the
+   profile's threshold, a context has no hits: this is the relevance gate.
 4. Relevance: the profile's `hit_model` turns the line's share of all scores (a softmax) into the probability that this
-   line answers the query if any line does. The hit's relevance is the product of both probabilities.
+   line is relevant if any line is. The hit's relevance is the product of both probabilities.
 
 A relevance of 0.33 therefore means: of a hundred such hits in the conversations that the curves were fitted on, about
-33 are relevant to their question. `query_gate` and `hit_model` are logistic curves, fitted by `everthread bench fit`.
+33 are relevant to their query. `query_model` and `hit_model` are logistic curves, fitted by `everthread bench fit`.
 The relevance of units, and of hits of other recipes, is not calibrated: it is the cosine, or a share of words.
 """
 
@@ -57,7 +57,7 @@ class LogisticModel:
 
 
 def collect_evidence(found: Candidates, signals: Signals, scores: Floats) -> dict[str, float]:
-    """Collect the evidence for and against the bank knowing the answer.
+    """Collect the evidence from which the query relevance is predicted.
 
     Args:
         found: the candidates.
@@ -86,8 +86,8 @@ def collect_evidence(found: Candidates, signals: Signals, scores: Floats) -> dic
 def evidence_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mapping[str, float]:
     """Return the weights of the scores that count as evidence: for relative times, without the signals of dates.
 
-    That lines were said last week is no evidence that the bank can answer a question about last week. The curves were
-    fitted on absolute dates only.
+    Lines said last week are no evidence that the bank can answer a question about last week. The curves were fitted on
+    absolute dates only.
     """
     if not any(isinstance(time, Span) for time in query.times):
         return weights
@@ -104,9 +104,9 @@ def estimate_relevance(hit_model: LogisticModel, scores: Floats, query_relevance
     """Estimate the relevance of each candidate.
 
     Args:
-        hit_model: maps a candidate's share of the scores to the probability that it answers the query if any line does.
+        hit_model: maps a candidate's share of the scores to the probability that it is relevant if any line is.
         scores: (C,) the candidates' scores.
-        query_relevance: the probability that any line answers the query.
+        query_relevance: the probability that any line is relevant to the query.
 
     Returns:
         (C,) the products of both probabilities.

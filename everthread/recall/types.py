@@ -41,12 +41,12 @@ class ScoredLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits for a query, and the relevance of the bank to it.
+    """The hits for a query, and the query relevance.
 
     Attributes:
         hits: the hits, best first.
-        relevance: how relevant the bank is to the query, from 0 to 1.
-        passes: whether the query passes the relevance gate: otherwise its context has no hits.
+        relevance: the query relevance, from 0 to 1: how likely it is that the bank has anything relevant.
+        passes: whether the query passes the relevance gate; if not, its context has no hits.
         terms: the terms of the query, by which excerpts of long lines are chosen.
         allowed: the numbers of the lines that may be shown, ascending; None: all lines.
     """
@@ -67,7 +67,7 @@ class ContextBudget:
         count: counts the tokens of a text.
         session: the session whose relevance buffer is part of the context; None: no buffer.
         exclude: numbers of lines that are in the prompt already.
-        gate: whether a query that does not pass the relevance gate has no hits.
+        gate: whether the relevance gate applies.
         min_relevance: relevance below which a hit is left out; None: the recipe's.
     """
 

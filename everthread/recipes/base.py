@@ -106,7 +106,7 @@ class Recipe:
 
         Args:
             reader: the bank.
-            found: the hits and the verdict on the query.
+            found: the hits and the query relevance.
             room: the limits of the text.
         """
         buffered = (

@@ -24,13 +24,13 @@ class ScoringProfile:
 
     Attributes:
         weights: of the signals, by name.
-        query_gate: predicts the relevance of the result as a whole.
-        hit_model: predicts the relevance of each hit.
-        threshold: relevance of the result from which a context holds any memories.
+        query_model: predicts the query relevance.
+        hit_model: predicts for each line the probability that it is relevant if any line is.
+        threshold: query relevance below which the relevance gate drops all hits.
     """
 
     weights: Mapping[str, float]
-    query_gate: LogisticModel
+    query_model: LogisticModel
     hit_model: LogisticModel
     threshold: float
 
@@ -56,7 +56,7 @@ _FRIENDS_PROFILE = ScoringProfile(
         "time": 1.4643,
         "empty": EMPTY_WEIGHT,
     },
-    query_gate=LogisticModel(
+    query_model=LogisticModel(
         -9.5215,
         {
             "match": 2.1522,
@@ -89,7 +89,7 @@ _ASSISTANT_PROFILE = ScoringProfile(
         "time": 1.3271,
         "empty": EMPTY_WEIGHT,
     },
-    query_gate=LogisticModel(
+    query_model=LogisticModel(
         -8.5952,
         {
             "match": 2.3089,
@@ -115,7 +115,7 @@ _WORDS_PROFILE = ScoringProfile(
         "person": 1.1275,
         **{name: _FRIENDS_PROFILE.weights[name] for name in ("asks", "speaker", "day", "month", "empty")},
     },
-    query_gate=LogisticModel(-0.9435, {"top": 0.4845, "small": 1.3427, "asked": -0.1732}),
+    query_model=LogisticModel(-0.9435, {"top": 0.4845, "small": 1.3427, "asked": -0.1732}),
     hit_model=LogisticModel(1.1249, {"score_share": 1.0814}),
     threshold=0.549,
 )
@@ -162,11 +162,11 @@ class Default(Recipe):
             hit_relevances = np.full(len(scores), query_relevance)
         else:
             scores = features.weighted_sum(signals, profile.weights)
-            gate_scores = features.weighted_sum(signals, relevance.evidence_weights(found.query, profile.weights))
+            evidence_scores = features.weighted_sum(signals, relevance.evidence_weights(found.query, profile.weights))
             query_relevance = (
                 0.0
                 if found.query.is_small_talk
-                else profile.query_gate.predict(relevance.collect_evidence(found, signals, gate_scores))
+                else profile.query_model.predict(relevance.collect_evidence(found, signals, evidence_scores))
             )
             hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
         best = np.argsort(-scores, kind="stable")[:k].tolist()

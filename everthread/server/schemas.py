@@ -118,7 +118,7 @@ class FoundUnitView(UnitView):
 
 class HitView(View):
     """A line found for a query, among its neighbours. score orders hits and has no unit; relevance is the calibrated
-    chance (0..1) that it bears on the query; signals are what made the score."""
+    probability (0..1) that it is relevant to the query; signals are the values that it is computed from."""
 
     line: LineView
     kind: str

@@ -130,7 +130,7 @@ def test_why_shows_the_relevance_and_the_signals_of_the_last_answer(memory: Memo
     remember(memory)
     screen = converse(memory, "/why", "My sister Mia moved to Lisbon", "/why")
     assert screen[1] == "Nothing has been recalled yet, or nothing since a line was forgotten.\n"
-    assert screen[3].startswith("relevance of the whole ")
+    assert screen[3].startswith("query relevance ")
     assert "#1 Alice: My sister Mia moved to Lisbon." in screen[3]
     assert "share 1.00" in screen[3]
     assert screen[3].endswith(f"{LEGEND}\n")

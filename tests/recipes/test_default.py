@@ -22,9 +22,9 @@ PROFILES = {"friends": Default().friends, "assistant": Default().assistant, "wor
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: ScoringProfile) -> None:
     assert set(profile.weights) <= set(SIGNALS)
-    assert set(profile.query_gate.weights) <= set(EVIDENCE_NAMES)
-    numbers = [*profile.weights.values(), *profile.query_gate.weights.values(), *profile.hit_model.weights.values()]
-    assert all(map(math.isfinite, [*numbers, profile.query_gate.bias, profile.hit_model.bias]))
+    assert set(profile.query_model.weights) <= set(EVIDENCE_NAMES)
+    numbers = [*profile.weights.values(), *profile.query_model.weights.values(), *profile.hit_model.weights.values()]
+    assert all(map(math.isfinite, [*numbers, profile.query_model.bias, profile.hit_model.bias]))
     assert 0 < profile.threshold < 1
 
 
@@ -32,7 +32,7 @@ def test_a_profile_has_finite_weights_of_known_signals_and_evidence(profile: Sco
 def test_meaning_and_words_both_raise_a_score(profile: ScoringProfile) -> None:
     assert profile.weights["cosine"] > 0
     assert profile.weights["bm25_window"] > 0
-    assert profile.query_gate.weights["match"] > 0
+    assert profile.query_model.weights["match"] > 0
 
 
 def test_a_context_considers_more_hits_than_stay_in_view() -> None:
@@ -62,8 +62,8 @@ def test_vectors_count_if_the_embedder_reads_chinese(tmp_path: Path) -> None:
 
 def test_vectors_do_not_count_in_the_profile_for_words() -> None:
     words = Default().words
-    assert not any("cosine" in name for name in [*words.weights, *words.query_gate.weights])
-    assert min(words.weights["bm25_window"], words.weights["share"], words.query_gate.weights["top"]) > 0
+    assert not any("cosine" in name for name in [*words.weights, *words.query_model.weights])
+    assert min(words.weights["bm25_window"], words.weights["share"], words.query_model.weights["top"]) > 0
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])

@@ -56,7 +56,7 @@ def test_the_percentage_of_a_memory_is_explained(page: Page, url: str, scheme: L
     page.keyboard.press("Enter")
     explanation = hit.locator("details")
     expect(explanation).to_contain_text(
-        f"{percent} is the estimated probability that this memory bears on what you said"
+        f"{percent} is the estimated probability that this memory is relevant to what you said"
     )
     expect(explanation.locator("dl")).to_contain_text("Raised by")
     expect(explanation.locator("dd").first).to_contain_text("similar in meaning, words in common")

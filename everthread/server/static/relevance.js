@@ -12,8 +12,8 @@ const MEASURES = {
   probability: {
     noun: "probability",
     text:
-      "is the estimated probability that this memory bears on what you said, calibrated on conversations with known " +
-      "answers. It is lower if nothing in this bank seems to fit, or if other messages fit as well.",
+      "is the estimated probability that this memory is relevant to what you said, calibrated on conversations with " +
+      "known answers. It is lower if nothing in this bank seems to fit, or if other messages fit as well.",
   },
   time: { noun: "relevance", text: "is a fixed value: you asked about a time, and this was said then." },
   confidence: { noun: "probability", text: "is a matching model's estimate that this answers you." },
