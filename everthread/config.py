@@ -143,7 +143,7 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
     for given, value in values.items():
         name = RENAMED_SETTINGS.get(given, given)
         if name not in known:
-            raise ConfigError(f"{file} sets {name!r}, which is unknown; known are {', '.join(known)}")
+            raise ConfigError(f"{file}: unknown setting {name!r}; expected one of {', '.join(known)}")
         try:
             parsed: Any
             if name == TABLE_SETTING:

@@ -101,7 +101,7 @@ def open_recipe(
         )
     name = spec or (saved.name if saved else config.load().recipe)
     if name not in RECIPES:
-        raise ConfigError(f"recipe {name!r} is unknown; known are {', '.join(RECIPES)}")
+        raise ConfigError(f"unknown recipe {name!r}; expected one of {', '.join(RECIPES)}")
     recipe = configured_recipes()[name]
     return with_options(saved.apply(recipe) if saved and saved.name == name else recipe, options or {})
 
@@ -116,7 +116,7 @@ def configured_recipes() -> dict[str, Recipe]:
     for name, table in config.load().recipes.items():
         if name not in RECIPES:
             raise ConfigError(
-                f"{config.config_path()} sets [recipes.{name}], which is unknown; known are {', '.join(RECIPES)}"
+                f"{config.config_path()} sets [recipes.{name}]: unknown recipe; expected one of {', '.join(RECIPES)}"
             )
         try:
             recipes[name] = with_options(RECIPES[name], table)

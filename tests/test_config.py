@@ -53,7 +53,7 @@ def test_an_empty_variable_counts_as_unset() -> None:
 
 def test_an_unknown_setting_is_rejected_by_name(tmp_path: Path) -> None:
     path = write_config(tmp_path, 'colour = "red"')
-    with pytest.raises(ConfigError, match=r"config\.toml sets 'colour', which is unknown; known are store, embedder"):
+    with pytest.raises(ConfigError, match=r"config\.toml: unknown setting 'colour'; expected one of store, embedder"):
         load(path, {})
 
 

@@ -318,7 +318,7 @@ def test_forgetting_a_session_removes_its_jobs(memory: Memory, tmp_path: Path) -
     ("job", "words"),
     [
         ("work", "must be a ScribeJob"),
-        (ScribeJob("song", "s", 1, 1, NOON), "of kind 'song' is unknown; use one of summary, notes"),  # type: ignore[arg-type]
+        (ScribeJob("song", "s", 1, 1, NOON), "unknown kind 'song' of a job; expected one of summary, notes"),  # type: ignore[arg-type]
         (ScribeJob("notes", "", 1, 1, NOON), "session of a job must be text"),
         (ScribeJob("notes", "s", 2, 1, NOON), "of lines from first_seq"),
         (ScribeJob("notes", "s", 1, 1, NOON.replace(tzinfo=None)), "queued_at .* has no time zone"),

@@ -45,7 +45,7 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     if replaced := in_text + in_speaker + in_session + in_key + in_metadata:
         metadata[META_REPLACED_CHARACTERS] = replaced
     if new.role not in get_args(Role):
-        raise BadLine(f"role {new.role!r} is unknown; use one of {', '.join(get_args(Role))}")
+        raise BadLine(f"unknown role {new.role!r}; expected one of {', '.join(get_args(Role))}")
     parent = new.parent
     if isinstance(parent, str):
         parent = _name(parent, "parent")[0]

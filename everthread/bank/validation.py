@@ -139,7 +139,7 @@ def check_job(job: ScribeJob) -> ScribeJob:
     if not isinstance(job, ScribeJob):
         raise BadInput(f"a job must be a ScribeJob, got {type(job).__name__}: {shortly(job)}")
     if job.kind not in JOB_KINDS:
-        raise BadInput(f"a job of kind {job.kind!r} is unknown; use one of {', '.join(JOB_KINDS)}")
+        raise BadInput(f"unknown kind {job.kind!r} of a job; expected one of {', '.join(JOB_KINDS)}")
     check_name(job.session, "the session of a job")
     check_span(job.first_seq, job.last_seq, "a job")
     to_micros(job.queued_at, "queued_at", BadInput)

@@ -79,7 +79,7 @@ def _open_named(name: str, settings: Config) -> Embedder:
     if name.startswith("em-"):
         raise ConfigError(_goodai_model_error(name))
     raise ConfigError(
-        f"embedder {name!r} is unknown; use minilm, hash, a folder with model.onnx, st:NAME (sentence-transformers), "
+        f"unknown embedder {name!r}; expected minilm, hash, a folder with model.onnx, st:NAME (sentence-transformers), "
         "openai:NAME, or https://host/v1#model"
     )
 

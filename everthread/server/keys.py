@@ -79,7 +79,7 @@ class KeyStore:
                 f"invalid name of a key: got {name[:40]!r}, expected 1 to {MAX_NAME_CHARS} printable characters"
             )
         if unknown := [verb for verb in verbs if verb not in VERBS]:
-            raise BadInput(f"unknown verb {unknown[0]!r}; expected {', '.join(VERBS)}")
+            raise BadInput(f"unknown verb {unknown[0]!r}; expected one of {', '.join(VERBS)}")
         if not verbs or not banks:
             raise BadInput(f"key {name!r} would allow nothing; name at least one bank and one verb")
         secret = KEY_PREFIX + secrets.token_urlsafe(SECRET_BYTES)

@@ -99,7 +99,7 @@ class Services:
             ConfigError: for an unknown name.
         """
         if name not in self._recipes:
-            raise ConfigError(f"recipe {name[:100]!r} is unknown; known are {', '.join(self._recipes)}")
+            raise ConfigError(f"unknown recipe {name[:100]!r}; expected one of {', '.join(self._recipes)}")
         return self._recipes[name]
 
     def get_bank_recipe(self, bank: str, name: str | None = None) -> Recipe:

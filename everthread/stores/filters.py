@@ -28,7 +28,7 @@ def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
             allowed_names(wanted, name)
     for role in () if where.role is None else allowed_names(where.role, "role"):
         if role not in get_args(Role):
-            raise BadQuery(f"where.role {role!r} is unknown; use one of {', '.join(get_args(Role))}")
+            raise BadQuery(f"unknown where.role {role!r}; expected one of {', '.join(get_args(Role))}")
     for name, at in (("where.since", where.since), ("where.until", where.until), ("as_of", as_of)):
         if at is not None:
             to_micros(at, name, BadQuery)

@@ -151,7 +151,7 @@ def add_phrases(words: RefusalWords, phrases: Mapping[str, float]) -> RefusalWor
 
 def _add_tables(words: RefusalWords, tables: Mapping[str, object], source: str) -> RefusalWords:
     if unknown := tables.keys() - {"classes", "phrases", "excuses"}:
-        raise ConfigError(f"{source} has an unknown table {sorted(unknown)[0]!r}; expected classes, phrases or excuses")
+        raise ConfigError(f"{source}: unknown table {sorted(unknown)[0]!r}; expected one of classes, phrases, excuses")
     classes = {**words.classes, **_parse_classes(tables.get("classes", {}), source)}
     return RefusalWords(
         _compile_phrases(words.phrases, tables.get("phrases", {}), classes, source),

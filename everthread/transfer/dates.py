@@ -45,7 +45,7 @@ def parse_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder of zones, such as Europe
-        raise ConfigError(f"time zone {name!r} is unknown; use one like Europe/Berlin or UTC") from None
+        raise ConfigError(f"unknown time zone {name!r}; expected one such as Europe/Berlin or UTC") from None
 
 
 def parse_moment(text: str, tz: tzinfo = UTC) -> datetime:

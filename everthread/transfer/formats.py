@@ -59,7 +59,7 @@ def open_reader(
     """
     format = format or _recognize(path)
     if format not in FORMATS:
-        raise ConfigError(f"format {format!r} is unknown; known are {', '.join(FORMATS)}")
+        raise ConfigError(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
     options = FORMATS[format]
     given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
     for name in given.keys() - set(options):

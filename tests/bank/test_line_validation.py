@@ -88,7 +88,7 @@ def test_a_text_longer_than_the_maximum_is_rejected() -> None:
 
 @pytest.mark.parametrize("role", ["bot", "", None, "User", ["user"]])
 def test_an_unknown_role_is_rejected_with_the_known_ones(role: Any) -> None:
-    with pytest.raises(BadLine, match=r"role .* is unknown; use one of user, assistant, system, tool"):
+    with pytest.raises(BadLine, match=r"unknown role .*; expected one of user, assistant, system, tool"):
         clean(role=role)
 
 

@@ -191,7 +191,7 @@ def test_an_empty_list_of_conversations_is_refused(tmp_path: Path) -> None:
 def test_a_recipe_that_is_unknown_is_refused(locomo: Path) -> None:
     result = run("locomo", locomo, "--recipe", "elephant")
     assert result.exit_code == 2
-    assert "recipe 'elephant' is unknown" in result.stderr
+    assert "unknown recipe 'elephant'" in result.stderr
 
 
 def test_a_head_is_fitted(locomo: Path) -> None:

@@ -211,7 +211,7 @@ def test_without_questions_there_is_nothing_to_measure() -> None:
 def test_a_recipe_named_twice_or_unknown_is_refused() -> None:
     with pytest.raises(BadInput, match="a recipe is named twice: default, default"):
         compare_recipes([GARDEN], ["default", Default(neighbours=2)], dataset="sample", embedder=HASH)
-    with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
+    with pytest.raises(ConfigError, match="unknown recipe 'elephant'"):
         compare_recipes([GARDEN], ["elephant"], dataset="sample", embedder=HASH)
 
 

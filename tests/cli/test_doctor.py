@@ -131,8 +131,8 @@ def test_an_unreadable_configuration_is_an_error(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ('recipe = "packaby"', "recipe 'packaby' is unknown; known are default"),
-        ("[recipes.packaby]\nhits = 1", "sets [recipes.packaby], which is unknown"),
+        ('recipe = "packaby"', "unknown recipe 'packaby'; expected one of default"),
+        ("[recipes.packaby]\nhits = 1", "sets [recipes.packaby]: unknown recipe"),
         ("[recipes.packabby]\nthreshold = 25", "sets [recipes.packabby]: threshold must be a number from -1 to 1"),
     ],
 )

@@ -663,7 +663,7 @@ def test_the_recipe_of_a_bank_and_its_options_are_read_and_set(client: Client) -
     assert (changed["threshold"], changed["max_hits"]) == (None, 2)
     with pytest.raises(BadInput, match="max_hits must be a whole number from 1 to 1000, got 0"):
         client.set_options({"max_hits": 0})
-    with pytest.raises(ConfigError, match="recipe 'elephant' is unknown"):
+    with pytest.raises(ConfigError, match="unknown recipe 'elephant'"):
         client.set_recipe("elephant")
     assert not client.set_recipe()["kept"]
 

@@ -69,5 +69,7 @@ def test_an_option_that_a_format_does_not_have_is_rejected(tmp_path: Path) -> No
 
 
 def test_an_unknown_format_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="format 'yaml' is unknown; known are jsonl, messages, transcript, whatsapp"):
+    with pytest.raises(
+        ConfigError, match="unknown format 'yaml'; expected one of jsonl, messages, transcript, whatsapp"
+    ):
         open_reader(tmp_path / "x.yaml", "yaml")

@@ -67,7 +67,7 @@ class RerankerOpener:
         if spec == "verdict":
             return self._open_verdict()
         if (model := _cached_matcher(spec)) is None:
-            raise ConfigError(f"invalid reranker {spec!r}: expected one of {', '.join(RERANKER_NAMES)}")
+            raise ConfigError(f"unknown reranker {spec!r}; expected one of {', '.join(RERANKER_NAMES)}")
         return model
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Ma
     if (model := open_matcher(given, device)) is not None:
         return model
     raise ConfigError(
-        f"invalid matching model {given!r}: expected em:EMBEDDER, such as em:minilm, or st:NAME, a cross-encoder of "
+        f"unknown matching model {given!r}; expected em:EMBEDDER, such as em:minilm, or st:NAME, a cross-encoder of "
         "sentence-transformers"
     )
 

@@ -90,7 +90,7 @@ def test_a_reranker_object_is_returned_and_an_empty_name_means_none() -> None:
 def test_an_unknown_reranker_is_rejected_with_the_known_ones(memory: Memory) -> None:
     known = "expected one of none, keywords, mmr, recency_importance, verdict, em:EMBEDDER, st:NAME"
     for call in (memory.recall, memory.context):
-        with pytest.raises(ConfigError, match=f"invalid reranker 'best': {known}"):
+        with pytest.raises(ConfigError, match=f"unknown reranker 'best'; {known}"):
             call("ferry", rerank="best")
 
 

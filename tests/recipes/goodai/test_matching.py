@@ -50,7 +50,7 @@ def test_a_matching_model_is_returned_unchanged_and_no_name_opens_no_model() -> 
 
 @pytest.mark.parametrize("name", ["minilm", "st:", "cross-encoder/stsb-distilroberta-base"])
 def test_an_unknown_matching_model_is_rejected_with_the_known_ones(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"invalid matching model '{name}': expected em:EMBEDDER, such as em:minilm"):
+    with pytest.raises(ConfigError, match=f"unknown matching model '{name}'; expected em:EMBEDDER, such as em:minilm"):
         resolve_matcher(name)
 
 

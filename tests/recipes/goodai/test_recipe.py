@@ -373,7 +373,7 @@ def test_a_matching_model_can_be_given_by_name(memory: Memory) -> None:
     assert best.text == plain.text
     assert 0.5 < best.relevance == best.signals["confidence"] < 1
     assert goodai(matcher="em:minilm")._matching is goodai(matcher="em:minilm")._matching  # a model is loaded once
-    with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
+    with pytest.raises(ConfigError, match="unknown matching model 'minilm'"):
         goodai(matcher="minilm")
 
 

@@ -417,7 +417,7 @@ def test_models_are_named_as_in_goodai_ltm() -> None:
 
 
 def test_an_unknown_matching_model_is_rejected() -> None:
-    with pytest.raises(ConfigError, match="invalid matching model 'minilm'"):
+    with pytest.raises(ConfigError, match="unknown matching model 'minilm'"):
         TextMemory.create(HashEmbedder(), matching_model="minilm")
 
 

@@ -52,7 +52,7 @@ def test_an_option_is_changed_for_the_next_recall(api_with_lines: TestClient) ->
     [
         ({"name": "packabby", "options": {"threshold": 5}}, "bad-input", "threshold must be a number from -1 to 1"),
         ({"name": "packabby", "options": {"treshold": 0}}, "bad-input", "no option 'treshold'; the nearest is 'thresh"),
-        ({"name": "elephant"}, "config-error", "recipe 'elephant' is unknown; known are default, membot"),
+        ({"name": "elephant"}, "config-error", "unknown recipe 'elephant'; expected one of default, membot"),
         (
             {"options": {"neighbours": 1_000_000_000}},
             "bad-input",
@@ -92,7 +92,7 @@ def test_a_bank_with_an_unknown_recipe_is_rejected_until_it_gets_another(
 ) -> None:
     services.store.set_setting("alice/nemo", SETTING_RECIPE, {"name": "mine", "options": {}})
     assert kind(api_with_lines.get(BANK), 422) == "config-error"
-    assert "recipe 'mine' is unknown" in api_with_lines.get(f"{BANK}/lines").json()["detail"]
+    assert "unknown recipe 'mine'" in api_with_lines.get(f"{BANK}/lines").json()["detail"]
     assert api_with_lines.put(RECIPE, json={"name": "emi"}).json()["name"] == "emi"
     assert api_with_lines.get(BANK).json()["recipe"] == "emi"
 
