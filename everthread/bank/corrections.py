@@ -6,7 +6,6 @@ Nothing is overwritten: a corrected line is retracted and replaced by another, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from everthread.common.keys import META_BY_HAND, META_CORRECTS, META_NOTED_TO, META_PREFIX
@@ -81,8 +80,8 @@ def build_note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]
     notes = store.units(bank, ("note",), only_current=True)
     if notes:
         return _with_text(notes[-1], text), notes[-1].id
-    sessions = [each for each in store.sessions(bank) if each.lines]
-    latest = max(sessions, key=lambda each: each.last_seq, default=None)
+    sessions = [session for session in store.sessions(bank) if session.lines]
+    latest = max(sessions, key=lambda session: session.last_seq, default=None)
     last = None if latest is None else list(store.lines(bank, Filter(session=latest.id)))[-1]
     if last is None:
         raise BadInput(f"bank {bank!r} has no line yet, and notes derive from lines; store a line first")
@@ -93,7 +92,4 @@ def build_note(store: Store, bank: str, text: str) -> tuple[NewUnit, int | None]
 def _with_text(old: Unit, text: str) -> NewUnit:
     """Return a new unit like an old one, with a text written by hand."""
     metadata = {**old.metadata, META_BY_HAND: True}
-    return replace(
-        NewUnit(old.kind, text, old.first_seq, old.last_seq, old.said_at, old.importance, old.category),
-        metadata=metadata,
-    )
+    return NewUnit(old.kind, text, old.first_seq, old.last_seq, old.said_at, old.importance, old.category, metadata)

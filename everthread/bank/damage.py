@@ -1,7 +1,8 @@
 """Distinguishes errors caused by a damaged bank from bugs.
 
-The store raises BankDamaged for most damage. Some damage can be read and causes other errors later, such as the number
-of a missing session, or a text instead of a number. A method that fails unexpectedly therefore checks its bank.
+The store raises BankDamaged for most damage. Some damage, such as the number of a missing session or a text instead of
+a number, is read without an error and causes another error later. A method that fails unexpectedly therefore checks its
+bank.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def raises_bank_damaged(kind: Kind) -> Kind:
 
 def _wrap(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def call(self: BankOwner, *given: Any, **named: Any) -> Any:
+    def call(self: BankOwner, *args: Any, **kwargs: Any) -> Any:
         with _check_on_failure(self):
-            result = method(self, *given, **named)
+            result = method(self, *args, **kwargs)
         return _iterate(self, result) if isinstance(result, Iterator) else result
 
     return call
@@ -62,7 +63,7 @@ def _check_on_failure(owner: BankOwner) -> Iterator[None]:
         if _file_of(error) == __file__:  # the method was called with wrong arguments and did not start
             raise
         problems = owner.store.check(owner.bank) if owner.store.exists(owner.bank) else []
-        damage = [each for each in problems if each != ERASURE_UNFINISHED]  # unfinished erasure does not affect reading
+        damage = [problem for problem in problems if problem != ERASURE_UNFINISHED]  # it does not affect reading
         if not damage:
             raise
         raise BankDamaged(

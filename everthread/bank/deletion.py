@@ -1,4 +1,19 @@
-"""Deletes a line with all its versions, a session, the lines of a speaker, or a bank."""
+"""Deletes a line with all its versions, a session, the lines of a speaker, or a bank.
+
+`Store.forget` deletes, in one transaction, everything that depends on the deleted lines. The module `line_removal` of
+`stores.sqlite` and of `stores.postgres` does so:
+
+- `forget` deletes the lines, the sessions and speakers that have no other lines, and the relevance buffers and queued
+  jobs of these sessions.
+- `remove_from_indexes` deletes the postings and the vectors of the lines, and subtracts them from the bank's counts.
+- `units.forget`, called by `forget`, deletes the units that derive from the lines, with their vectors.
+- `update_summaries_and_pins` removes the pins of the lines from the setting that lists them, and queues new summaries
+  of the remaining lines. All other settings stay.
+
+A bank is deleted with all its settings: in SQLite with its file, by `bank_file.BankFile.unlink`, in Postgres by foreign
+keys. Finally the bytes of deleted rows are overwritten: in SQLite by `bank_file.BankFile.erase`, in Postgres by
+`vacuum.Vacuum`. `Memory.forget` then lets the recipe update its units.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +35,7 @@ def parse_scope(
         BadQuery: not exactly one argument is given, or its value is invalid.
         NotFound: no line can have this number.
     """
-    if sum(each is not None for each in (seq, session, speaker)) + everything != 1:
+    if sum(argument is not None for argument in (seq, session, speaker)) + everything != 1:
         raise BadQuery("forget takes exactly one of seq, session, speaker, everything=True")
     if seq is not None:
         return "line", validation.check_seq(seq, bank)
@@ -40,7 +55,7 @@ def forget(store: LineStore, bank: str, scope: Scope, name: str | int | None) ->
     Raises:
         NotFound: the bank has nothing of this name.
     """
-    names = find_versions(store, bank, name) if scope == "line" and isinstance(name, int) else [name]
-    receipts = [store.forget(bank, scope, each, now()) for each in names]
+    versions = find_versions(store, bank, name) if scope == "line" and isinstance(name, int) else [name]
+    receipts = [store.forget(bank, scope, version, now()) for version in versions]
     seqs = tuple(span for receipt in receipts for span in receipt.seqs)
     return replace(receipts[-1], seqs=seqs, lines=sum(receipt.lines for receipt in receipts))

@@ -18,7 +18,7 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import remove_quotes
 from everthread.types import ROLES, Line, NewUnit, Role, Unit, Vectors
 
-MAX_BACKFILL_LINES = 32  # lines of earlier processes; more mean another model, or a long outage
+MAX_BACKFILL_LINES = 32  # of earlier processes; more are left to `reindex`: the model is new, or it was down for long
 
 
 class EmbeddingBacklog:
@@ -83,10 +83,8 @@ class EmbeddingBacklog:
         vectors = self._embed([remove_quotes(line.text, line.metadata) for line in lines]) if lines else None
         if not vectors:
             return 0
-        by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
-        self._store.put_vectors(
-            self._bank, self._model, by_seq, lines
-        )  # the store skips lines that were forgotten meanwhile
+        by_seq = {line.seq: pieces for line, pieces in zip(lines, vectors, strict=True)}
+        self._store.put_vectors(self._bank, self._model, by_seq, lines)  # skips lines that were forgotten meanwhile
         return int(vectors[0].shape[1])
 
     def _read_leftovers(self, dim: int) -> list[Line]:
@@ -132,7 +130,7 @@ def reindex(
     embedded, last, dim = 0, 0, embed_question(embedder, "hello").shape[-1]
     while lines := store.lines_without_vectors(bank, embedder.name, dim, batch, last, roles):
         vectors = embed([remove_quotes(line.text, line.metadata) for line in lines])
-        by_seq = {line.seq: each for line, each in zip(lines, vectors, strict=True)}
+        by_seq = {line.seq: pieces for line, pieces in zip(lines, vectors, strict=True)}
         store.put_vectors(bank, embedder.name, by_seq, lines)
         embedded, last = embedded + len(lines), lines[-1].seq
         if progress is not None:
@@ -140,7 +138,7 @@ def reindex(
     missing = iter(store.units_without_vectors(bank, embedder.name, dim))
     while units := list(islice(missing, batch)):
         vectors = embed([embedding_text(unit) for unit in units])
-        by_unit = {(unit.kind, unit.id): each for unit, each in zip(units, vectors, strict=True)}
+        by_unit = {(unit.kind, unit.id): pieces for unit, pieces in zip(units, vectors, strict=True)}
         store.put_unit_vectors(bank, embedder.name, by_unit)
     store.drop_vectors(bank, keep=embedder.name)
     return embedded

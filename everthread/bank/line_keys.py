@@ -59,8 +59,8 @@ def _resolve(store: LineStore, bank: str, holder: Line, new: NewLine, replaces: 
 
 def key_history(store: LineStore, bank: str, line: Line) -> Iterator[Line]:
     """Iterate over a line and the previous holders of its key, newest first."""
-    found: Line | None = line
-    while found is not None:
-        yield found
-        previous = found.metadata.get(META_KEY_FROM)
-        found = get_recorded(store, bank, previous) if type(previous) is int and 0 < previous < found.seq else None
+    holder: Line | None = line
+    while holder is not None:
+        yield holder
+        previous = holder.metadata.get(META_KEY_FROM)
+        holder = get_recorded(store, bank, previous) if type(previous) is int and 0 < previous < holder.seq else None

@@ -24,10 +24,10 @@ def prepare_lines(
         The prepared lines, in the same order.
     """
     texts = [remove_quotes(line.text, line.metadata) for line in lines]
-    chosen = [at for at, line in enumerate(lines) if line.role in roles]
-    embedded = embed([texts[at] for at in chosen]) if chosen else None
+    chosen = [index for index, line in enumerate(lines) if line.role in roles]
+    embedded = embed([texts[index] for index in chosen]) if chosen else None
     vectors = dict(zip(chosen, embedded, strict=True)) if embedded else {}
     return [
-        PreparedLine(line, line.said_at or now(), count_terms(text), line_flags(text), vectors.get(at))
-        for at, (line, text) in enumerate(zip(lines, texts, strict=True))
+        PreparedLine(line, line.said_at or now(), count_terms(text), line_flags(text), vectors.get(index))
+        for index, (line, text) in enumerate(zip(lines, texts, strict=True))
     ]

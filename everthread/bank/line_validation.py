@@ -1,4 +1,4 @@
-"""Validates and normalizes a line. Knows no store, no model, no clock.
+"""Validates and normalizes a line, without a store, a model or a clock.
 
 Text, names and metadata are stored verbatim, except for NUL and half surrogate pairs, which no database can store:
 they become U+FFFD. The metadata of the line record the number of replaced characters (`META_REPLACED_CHARACTERS`).
@@ -37,37 +37,33 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     Raises:
         BadLine: a value is invalid.
     """
-    text, in_text = replace_unstorable(_text(new.text))
-    speaker, in_speaker = _name(new.speaker, "speaker")
-    session, in_session = (None, 0) if new.session is None else _name(new.session, "session")
-    key, in_key = (None, 0) if new.key is None else _name(new.key, "key")
-    metadata, in_metadata = _metadata(new.metadata)
+    text, in_text = replace_unstorable(_check_text(new.text))
+    speaker, in_speaker = _clean_name(new.speaker, "speaker")
+    session, in_session = (None, 0) if new.session is None else _clean_name(new.session, "session")
+    key, in_key = (None, 0) if new.key is None else _clean_name(new.key, "key")
+    metadata, in_metadata = _clean_metadata(new.metadata)
     if replaced := in_text + in_speaker + in_session + in_key + in_metadata:
         metadata[META_REPLACED_CHARACTERS] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"unknown role {new.role!r}; expected one of {', '.join(get_args(Role))}")
-    parent = new.parent
-    if isinstance(parent, str):
-        parent = _name(parent, "parent")[0]
-    elif parent is not None and (type(parent) is not int or not 1 <= parent <= MAX_SEQ):
-        raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {parent!r}")
     said_at = present if new.said_at is None else new.said_at
     to_micros(said_at)
     if new.retracted_at is not None:
         to_micros(new.retracted_at, "retracted_at")
-    return replace(
-        new,
-        text=text,
-        speaker=speaker,
-        session=session,
-        key=key,
-        said_at=said_at,
-        metadata=metadata,
-        parent=parent,
-    )
+    parent = _clean_parent(new.parent)
+    cleaned = replace(new, text=text, speaker=speaker, session=session, key=key, parent=parent)
+    return replace(cleaned, said_at=said_at, metadata=metadata)
 
 
-def _text(text: str) -> str:
+def _clean_parent(parent: int | str | None) -> int | str | None:
+    if isinstance(parent, str):
+        return _clean_name(parent, "parent")[0]
+    if parent is not None and (type(parent) is not int or not 1 <= parent <= MAX_SEQ):
+        raise BadLine(f"parent must be the seq of a line (1, 2, 3 …) or its key, got {parent!r}")
+    return parent
+
+
+def _check_text(text: str) -> str:
     if not isinstance(text, str):
         raise BadLine(f"text must be a str, got {type(text).__name__}")
     if not text.strip():
@@ -89,7 +85,7 @@ def replace_unstorable(text: str) -> tuple[str, int]:
     return UNSTORABLE_CHARACTERS.subn("\ufffd", joined)
 
 
-def _name(name: str, what: str) -> tuple[str, int]:
+def _clean_name(name: str, what: str) -> tuple[str, int]:
     if not isinstance(name, str) or not name.strip():
         raise BadLine(f"{what} must be text that is not blank, got {name!r}")
     if len(name) > MAX_NAME_CHARS:
@@ -97,7 +93,7 @@ def _name(name: str, what: str) -> tuple[str, int]:
     return replace_unstorable(name)
 
 
-def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
+def _clean_metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
     try:
         written = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
         written = _ESCAPE.sub(lambda escape: "\0" if escape[0] == r"\u0000" else escape[0], written)
@@ -114,10 +110,10 @@ def _metadata(metadata: Metadata) -> tuple[dict[str, JSONValue], int]:
 
 def _depth(value: JSONValue) -> int:
     """Return the nesting depth of lists and objects."""
-    depth, level = 0, [value]
-    while level := [each for each in level if isinstance(each, dict | list)]:
+    depth, values = 0, [value]
+    while containers := [item for item in values if isinstance(item, dict | list)]:
         depth += 1
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+        values = [inner for outer in containers for inner in (outer.values() if isinstance(outer, dict) else outer)]
     return depth
 
 

@@ -21,7 +21,7 @@ def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
     line = get_recorded(store, bank, seq)
     if line is None:
         return [seq]
-    found = {line.seq: line}
+    versions = {line.seq: line}
     pending = [line]
     while pending:
         version = pending.pop()
@@ -29,10 +29,10 @@ def find_versions(store: LineStore, bank: str, seq: int) -> list[int]:
             *_find_linked(store, bank, version, META_REPEATS),
             *_find_linked(store, bank, version, META_CORRECTS),
         ):
-            if other.seq not in found and _is_version(version, other):
-                found[other.seq] = other
+            if other.seq not in versions and _is_version(version, other):
+                versions[other.seq] = other
                 pending.append(other)
-    return sorted(found)
+    return sorted(versions)
 
 
 def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | None:
@@ -48,10 +48,10 @@ def find_correction(store: LineStore, bank: str, seq: int, text: str) -> Line | 
 
 def _find_linked(store: LineStore, bank: str, line: Line, name: str) -> list[Line]:
     """Return the line that a line's metadata names, and the lines whose metadata name it."""
-    first = line.metadata.get(name)
-    before = get_recorded(store, bank, first) if isinstance(first, int) and 0 < first < line.seq else None
-    after = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True)
-    return [*([before] if before else []), *after]
+    number = line.metadata.get(name)
+    earlier = get_recorded(store, bank, number) if isinstance(number, int) and 0 < number < line.seq else None
+    later = store.lines(bank, Filter(session=line.session, metadata={name: line.seq}), include_retracted=True)
+    return [*([earlier] if earlier else []), *later]
 
 
 def _is_version(line: Line, other: Line) -> bool:
@@ -63,5 +63,5 @@ def _is_version(line: Line, other: Line) -> bool:
 
 def get_recorded(store: LineStore, bank: str, seq: int) -> Line | None:
     """Return the line with this number, retracted or not."""
-    found = next(iter(store.lines(bank, after=seq - 1, limit=1, include_retracted=True)), None)
-    return found if found is not None and found.seq == seq else None
+    line = next(iter(store.lines(bank, after=seq - 1, limit=1, include_retracted=True)), None)
+    return line if line is not None and line.seq == seq else None

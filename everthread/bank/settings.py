@@ -1,6 +1,6 @@
 """Validates the settings of a bank, and parses two of them: the remember policy and the recipe.
 
-Knows no store. `common.keys` has the names of all settings.
+`common.keys` has the names of all settings.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from everthread.stores.base import TermIndex
 
 @dataclass(frozen=True, slots=True)
 class MonthStats:
-    """The number of lines of a month such as 2024-05 that are not retracted, and of their sessions."""
+    """The numbers of lines and sessions in a month such as 2024-05, without retracted lines."""
 
     month: str
     lines: int

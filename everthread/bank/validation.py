@@ -1,6 +1,6 @@
 """Validates arguments: queries, line numbers and names, and units and jobs to store.
 
-Queries raise BadQuery, values to be stored BadInput. Knows no store and no model.
+Invalid queries raise BadQuery, invalid values to store raise BadInput.
 """
 
 from __future__ import annotations

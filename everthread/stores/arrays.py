@@ -23,16 +23,16 @@ def append_rows(old: Array, new: Array, axis: int = 0) -> Array:
     n, total = old.shape[axis], old.shape[axis] + new.shape[axis]
     if not n:
         return new
-    room = old.base  # a buffer allocated here, or another array of which old is a view
-    ours = isinstance(room, np.ndarray) and (room.dtype, room.strides) == (old.dtype, old.strides)
-    if room is None or not ours or room.shape[axis] < total:
-        room = _room(old, total, axis)
-        _cut(room, 0, n, axis)[:] = old
-    _cut(room, n, total, axis)[:] = new
-    return _cut(room, 0, total, axis)
+    buffer = old.base  # a buffer allocated here, or another array of which old is a view
+    is_compatible = isinstance(buffer, np.ndarray) and (buffer.dtype, buffer.strides) == (old.dtype, old.strides)
+    if buffer is None or not is_compatible or buffer.shape[axis] < total:
+        buffer = _allocate(old, total, axis)
+        _slice(buffer, 0, n, axis)[:] = old
+    _slice(buffer, n, total, axis)[:] = new
+    return _slice(buffer, 0, total, axis)
 
 
-def _room(like: Array, total: int, axis: int) -> Array:
+def _allocate(like: Array, total: int, axis: int) -> Array:
     """Allocate a buffer for `total` rows and a quarter more. Pages that are never written take no memory."""
     shape = list(like.shape)
     shape[axis] = total + total // 4 + 16
@@ -41,13 +41,13 @@ def _room(like: Array, total: int, axis: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class ArrayPatch:
-    """A patch that brings cached rows up to date: each edit replaces the rows from `first` to before `end` by `count`
-    rows.
+    """Edits that bring cached rows up to date.
 
-    Edits ascend; the new rows are given in their order.
+    Each edit (first, end, count) replaces the rows from `first` to before `end` by the next `count` new rows. Edits
+    ascend.
     """
 
-    edits: Sequence[tuple[int, int, int]]  # first, end, count
+    edits: Sequence[tuple[int, int, int]]
 
     def apply(self, old: Array, new: Array, axis: int = 0) -> Array:
         """Return the patched rows. `old` is not changed, and copied only if an edit is not at its end."""
@@ -56,16 +56,16 @@ class ArrayPatch:
         if self.edits[0][0] == old.shape[axis]:
             return append_rows(old, new, axis)
         pieces: list[Array] = []
-        held = taken = 0
+        old_start = new_start = 0
         for first, end, count in self.edits:
-            pieces += [_cut(old, held, first, axis), _cut(new, taken, taken + count, axis)]
-            held, taken = end, taken + count
-        pieces.append(_cut(old, held, old.shape[axis], axis))
+            pieces += [_slice(old, old_start, first, axis), _slice(new, new_start, new_start + count, axis)]
+            old_start, new_start = end, new_start + count
+        pieces.append(_slice(old, old_start, old.shape[axis], axis))
         total = sum(piece.shape[axis] for piece in pieces)
-        return np.concatenate(pieces, axis, out=_cut(_room(old, total, axis), 0, total, axis))
+        return np.concatenate(pieces, axis, out=_slice(_allocate(old, total, axis), 0, total, axis))
 
 
-def _cut(rows: Array, first: int, end: int, axis: int) -> Array:
+def _slice(rows: Array, first: int, end: int, axis: int) -> Array:
     return rows[(slice(None),) * axis + (slice(first, end),)]
 
 
@@ -120,21 +120,21 @@ def max_by_id(wanted: Seqs, ids: Seqs, values: npt.NDArray[np.float32]) -> npt.N
     Returns:
         (C,) the greatest value of each wanted id; NaN where it has none.
     """
-    out = np.full(len(wanted), -np.inf, np.float32)
-    at = np.searchsorted(wanted, ids)
-    at[at == len(wanted)] = 0
-    ours = wanted[at] == ids if len(wanted) else np.zeros(len(ids), bool)
-    np.maximum.at(out, at[ours], values[ours])
-    out[np.isneginf(out)] = np.nan
-    return out
+    greatest = np.full(len(wanted), -np.inf, np.float32)
+    positions = np.searchsorted(wanted, ids)
+    positions[positions == len(wanted)] = 0
+    is_wanted = wanted[positions] == ids if len(wanted) else np.zeros(len(ids), bool)
+    np.maximum.at(greatest, positions[is_wanted], values[is_wanted])
+    greatest[np.isneginf(greatest)] = np.nan
+    return greatest
 
 
 def to_ranges(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Convert ascending numbers into the fewest inclusive ranges."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for number in numbers:
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1] = (ranges[-1][0], number)
         else:
-            found.append((number, number))
-    return tuple(found)
+            ranges.append((number, number))
+    return tuple(ranges)

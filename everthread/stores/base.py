@@ -4,12 +4,12 @@ A store saves text, numbers the lines, and answers four questions about a bank: 
 which lines contain these terms, what are these lines, and which lines does a filter allow. `everthread.recall` turns
 the answers into hits, once, for every store.
 
-`Store` is the union of narrow protocols, so that a function asks for what it uses, and a backend can implement a part:
-`BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `UnitStore`, `SettingStore` and `JobQueue`. Every method takes
-the bank first; no call reads two banks.
+`Store` is the union of narrow protocols, so that a function can require only what it uses, and a backend can implement
+only a part: `BankCatalog`, `LineStore`, `TermIndex`, `VectorStore`, `UnitStore`, `SettingStore` and `JobQueue`. Every
+method takes the bank first; no call reads two banks.
 
 Stores are safe to use from many threads and processes. A write is durable when its call returns. Every method raises
-`BadBankId` for an impossible bank id, and `StoreUnavailable` if the store can't be read or written. In array shapes,
+`BadBankId` for an invalid bank id, and `StoreUnavailable` if the store can't be read or written. In array shapes,
 R is the number of lines, C of candidates, D of dimensions, Q of vectors of one query.
 """
 
@@ -122,7 +122,7 @@ class ScoringRows:
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """A speaker of the bank in one role. A name that speaks in two roles is listed twice."""
+    """A speaker of the bank in one role. A name with two roles is listed twice."""
 
     number: int
     name: str
@@ -192,7 +192,7 @@ class BankCatalog(Protocol):
 
     @property
     def location(self) -> str:
-        """The place of the banks. Two stores of one place have equal locations."""
+        """The folder or the database; equal for two stores of the same banks."""
 
     def banks(self) -> list[str]:
         """Return the ids of all banks, sorted."""
@@ -323,10 +323,10 @@ class LineStore(Protocol):
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         """Delete a line, a session, the lines of a speaker, or the bank.
 
-        Derived units, summaries and pins are treated as by `retract`, in the same transaction; derived units are
-        deleted. No byte of a deleted line remains in a file. A database returns it to no client any more, and
-        overwrites its bytes when it uses their pages again. A damaged bank can be forgotten; its receipt counts no
-        lines.
+        In the same transaction the units that derive from deleted lines are deleted, their pins are removed, and a
+        summary of the rest of each session is queued if the session had one. In SQLite no byte of a deleted line
+        remains in the file. In Postgres a deleted line can't be read any more, and its bytes are overwritten when their
+        pages are used again. A damaged bank can be forgotten; its receipt counts no lines.
 
         Args:
             bank: the bank.
@@ -342,7 +342,7 @@ class LineStore(Protocol):
 
 
 class TermIndex(Protocol):
-    """Answers by which terms and columns lines are scored."""
+    """Reads the data by which lines are scored: records of terms, columns of lines, and statistics."""
 
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
@@ -364,7 +364,13 @@ class TermIndex(Protocol):
         """
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
-        """Return the columns that scoring needs of lines (ascending); lines not in `within` count nowhere."""
+        """Return the columns of lines and of their sessions that scoring needs.
+
+        Args:
+            bank: the bank.
+            seqs: the lines, ascending.
+            within: restrict the lines, and the lines counted in sessions, to these (ascending).
+        """
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         """Return the statistics of the bank, or of the lines in `within` alone; `last_seq` is always the bank's."""
@@ -373,7 +379,7 @@ class TermIndex(Protocol):
 class VectorStore(Protocol):
     """Saves the vectors of lines, by the name of their embedder, and searches them.
 
-    A query has one vector, (D,), or several, (Q, D): then the nearest of them counts.
+    A query is one vector, (D,), or several, (Q, D), of which the nearest counts.
     """
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
@@ -399,7 +405,7 @@ class VectorStore(Protocol):
         """
 
     def drop_vectors(self, bank: str, keep: str) -> int:
-        """Delete the vectors of every model except `keep`, also those of units; return how many were of lines."""
+        """Delete the vectors of lines and units of every model except `keep`; return the number of line vectors."""
 
 
 class UnitStore(Protocol):
@@ -547,4 +553,4 @@ class JobQueue(Protocol):
 
 
 class Store(BankCatalog, LineStore, TermIndex, VectorStore, UnitStore, SettingStore, JobQueue, Protocol):
-    """Everything that Everthread asks of a storage backend."""
+    """The complete interface of a storage backend."""

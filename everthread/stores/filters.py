@@ -29,9 +29,9 @@ def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
     for role in () if where.role is None else allowed_names(where.role, "role"):
         if role not in get_args(Role):
             raise BadQuery(f"unknown where.role {role!r}; expected one of {', '.join(get_args(Role))}")
-    for name, at in (("where.since", where.since), ("where.until", where.until), ("as_of", as_of)):
-        if at is not None:
-            to_micros(at, name, BadQuery)
+    for name, moment in (("where.since", where.since), ("where.until", where.until), ("as_of", as_of)):
+        if moment is not None:
+            to_micros(moment, name, BadQuery)
     if not isinstance(where.metadata, Mapping):
         raise BadQuery(f"where.metadata must be a mapping, got {where.metadata!r}")
     for key, value in where.metadata.items():
@@ -73,9 +73,10 @@ def allowed_names(wanted: object, name: str) -> list[str]:
         BadQuery: the field is neither a str nor a tuple of them.
     """
     names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, tuple | list) else [wanted]
+    label = f"where.{name.rpartition('.')[2]}"
     if not all(isinstance(each, str) for each in names):
-        raise BadQuery(f"where.{name.rpartition('.')[2]} must be a str or a tuple of them, got {wanted!r}")
-    return [check_storable(str(each), f"where.{name.rpartition('.')[2]}") for each in names]
+        raise BadQuery(f"{label} must be a str or a tuple of them, got {wanted!r}")
+    return [check_storable(str(each), label) for each in names]
 
 
 def storable_json(value: JSONValue, name: str, error: type[BadInput] = BadQuery) -> str:

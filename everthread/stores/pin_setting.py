@@ -13,17 +13,18 @@ def pinned_seqs(value: JSONValue | None) -> list[int]:
 
 
 def remove_pins(
-    value: JSONValue | None, gone: Collection[int], heirs: Mapping[int, int] | None = None
+    value: JSONValue | None, removed: Collection[int], corrections: Mapping[int, int] | None = None
 ) -> JSONValue | None:
     """Compute the setting without some lines.
 
     Args:
         value: the setting's value.
-        gone: numbers of the removed lines.
-        heirs: number of a removed line -> number of the line that corrects it, which inherits its pin.
+        removed: numbers of the removed lines.
+        corrections: number of a removed line -> number of the line that corrects it, which inherits its pin.
 
     Returns:
         The new value; None if no line is pinned.
     """
     pinned = set(pinned_seqs(value))
-    return [*sorted(pinned.difference(gone) | {heir for seq, heir in (heirs or {}).items() if seq in pinned})] or None
+    inherited = {correction for seq, correction in (corrections or {}).items() if seq in pinned}
+    return [*sorted(pinned.difference(removed) | inherited)] or None

@@ -28,11 +28,11 @@ def group_by_term(lines: Iterable[tuple[int, TermCounts]]) -> dict[str, list[tup
     Returns:
         term -> (seq, count in the line, count in the line's head), ascending by seq.
     """
-    found: dict[str, list[tuple[int, int, int]]] = {}
-    for seq, words in lines:
-        for term, (tf, head) in words.terms.items():
-            found.setdefault(term, []).append((seq, min(tf, MAX_COUNT), min(head, MAX_COUNT)))
-    return found
+    records: dict[str, list[tuple[int, int, int]]] = {}
+    for seq, counts in lines:
+        for term, (tf, head) in counts.terms.items():
+            records.setdefault(term, []).append((seq, min(tf, MAX_COUNT), min(head, MAX_COUNT)))
+    return records
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Lines and sessions in every store: parsing rows, packing columns, keys, numbers and session names."""
+"""Parses and packs rows of lines and sessions, and resolves keys, numbers and names of sessions, for every store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 from everthread.common.timestamps import from_micros
@@ -33,10 +34,10 @@ def releases_key(holder: Line, new: NewLine) -> bool:
     return holder.retracted_at is not None and new.retracted_at is None and source_key(holder) is not None
 
 
-def unchanged_seqs(found: Iterable[Line], expected: Iterable[Line]) -> set[int]:
-    """Return the numbers of the found lines that equal an expected one. A number may belong to another line by now."""
-    same = {(line.seq, line.said_at, line.text) for line in expected}
-    return {line.seq for line in found if (line.seq, line.said_at, line.text) in same}
+def unchanged_seqs(stored: Iterable[Line], expected: Iterable[Line]) -> set[int]:
+    """Return the numbers of the stored lines that equal an expected one. A number may belong to another line by now."""
+    expected_content = {(line.seq, line.said_at, line.text) for line in expected}
+    return {line.seq for line in stored if (line.seq, line.said_at, line.text) in expected_content}
 
 
 def next_seq(entry: PreparedLine, last: int) -> int:
@@ -78,17 +79,18 @@ def new_session_name(at: int, find_names: Callable[[str], set[str]]) -> str:
         at: the time of its first line, in microseconds since 1970.
         find_names: returns the existing names with a prefix.
     """
-    name = from_micros(at).strftime("%Y-%m-%dT%H:%M:%SZ")
-    taken = find_names(name)
-    return next(each for n in range(1, len(taken) + 2) if (each := name if n == 1 else f"{name}-{n}") not in taken)
+    prefix = from_micros(at).strftime("%Y-%m-%dT%H:%M:%SZ")
+    existing = find_names(prefix)
+    candidates = (prefix if n == 1 else f"{prefix}-{n}" for n in count(1))
+    return next(name for name in candidates if name not in existing)
 
 
 def parse_line(row: tuple[Any, ...]) -> Line:
     """Build a line from a row: seq, session, role, speaker, text, time, offset, parent, metadata, key, retracted_at."""
     seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
-    gone = None if retracted_at is None else from_micros(retracted_at)
+    retraction = None if retracted_at is None else from_micros(retracted_at)
     parsed = {} if metadata == "{}" else json.loads(metadata)  # most lines have none, and parsing all takes long
-    return Line(seq, session, role, speaker, text, from_micros(said_at, said_offset), parent, parsed, key, gone)
+    return Line(seq, session, role, speaker, text, from_micros(said_at, said_offset), parent, parsed, key, retraction)
 
 
 def read_pages(read: Callable[[int, int], list[Line]], after: int, limit: int | None) -> Iterator[Line]:
@@ -99,14 +101,14 @@ def read_pages(read: Callable[[int, int], list[Line]], after: int, limit: int | 
         after: start after this number.
         limit: the largest number of lines; None for all.
     """
-    left = math.inf if limit is None else limit
-    while left:
-        size = int(min(left, LINES_PER_PAGE))
+    remaining = math.inf if limit is None else limit
+    while remaining:
+        size = int(min(remaining, LINES_PER_PAGE))
         page = read(after, size)
         yield from page
         if len(page) < size:
             return
-        after, left = page[-1].seq, left - size
+        after, remaining = page[-1].seq, remaining - size
 
 
 def to_new_line(line: Line) -> NewLine:
@@ -132,17 +134,17 @@ def parse_session(row: tuple[Any, ...]) -> Session:
 
 
 def pack_line(
-    seq: int, at: int, away: int, session: int, speaker: int, words: TermCounts, marks: int
+    seq: int, at: int, offset_s: int, session: int, speaker: int, terms: TermCounts, flags: int
 ) -> tuple[int, ...]:
     """Pack the columns of a line: a record of `LINE_DTYPE`.
 
     Args:
         seq: its number.
         at: its time, in microseconds since 1970.
-        away: seconds of its speaker's clock from UTC.
+        offset_s: seconds of its speaker's clock from UTC.
         session: the number of its session.
         speaker: the number of its speaker.
-        words: its term counts.
-        marks: bits; see `text.line_features`.
+        terms: its term counts.
+        flags: bits; see `text.line_features`.
     """
-    return seq, at + away * 1_000_000, away, session, speaker, words.length, words.head_length, marks
+    return seq, at + offset_s * 1_000_000, offset_s, session, speaker, terms.length, terms.head_length, flags

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -29,21 +30,22 @@ SINGLE_KINDS = ("note", "summary")  # kinds with one current unit at a time: per
 
 def parse_unit(row: tuple[Any, ...]) -> Unit:
     """Build a unit from a row of `UNIT_COLUMNS`."""
-    number, kind, text, first, last, said_at, away, since, until, importance, category, metadata, gone, before = row
+    number, kind, text, first, last, said_at, offset_s, *rest = row
+    valid_from, valid_to, importance, category, metadata, retracted_at, supersedes = rest
     return Unit(
         id=number,
         kind=kind,
         text=text,
         first_seq=first,
         last_seq=last,
-        said_at=from_micros(said_at, away),
-        valid_from=from_micros(since),
-        valid_to=None if until is None else from_micros(until),
+        said_at=from_micros(said_at, offset_s),
+        valid_from=from_micros(valid_from),
+        valid_to=None if valid_to is None else from_micros(valid_to),
         importance=importance,
         category=category,
         metadata=json.loads(metadata),
-        retracted_at=None if gone is None else from_micros(gone),
-        supersedes=before,
+        retracted_at=None if retracted_at is None else from_micros(retracted_at),
+        supersedes=supersedes,
     )
 
 
@@ -131,7 +133,9 @@ def _find_rival(new: NewUnit, current: Mapping[int, str]) -> int | None:
     if new.kind == "note":
         return max(current, default=None)
     session = new.metadata.get("session")
-    return next((number for number, text in current.items() if summary_session(text) == session is not None), None)
+    return next(
+        (number for number, metadata in current.items() if summary_session(metadata) == session is not None), None
+    )
 
 
 def summary_session(metadata: str) -> str | None:
@@ -183,33 +187,39 @@ def find_affected(refs: Sequence[UnitRef], seqs: Sequence[int]) -> list[UnitRef]
     """Return the units that derive from any of these lines (ascending)."""
     spans = np.array([(ref.first_seq, ref.last_seq) for ref in refs], np.int64).reshape(-1, 2)
     lines = np.asarray(seqs, np.int64)
-    hit = np.searchsorted(lines, spans[:, 0]) < np.searchsorted(lines, spans[:, 1], "right")
-    return [ref for ref, each in zip(refs, hit.tolist(), strict=True) if each]
+    is_affected = np.searchsorted(lines, spans[:, 0]) < np.searchsorted(lines, spans[:, 1], "right")
+    return list(compress(refs, is_affected.tolist()))
 
 
-def plan_unlinking(refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> tuple[dict[UnitKey, int | None], set[UnitKey]]:
+def plan_unlinking(
+    refs: Sequence[UnitRef], removed: Sequence[UnitRef]
+) -> tuple[dict[UnitKey, int | None], set[UnitKey]]:
     """Compute how the chains change when some units are removed.
 
     Args:
         refs: All units of the chains concerned.
-        gone: The units to remove.
+        removed: The units to remove.
 
     Returns:
         The new `supersedes` of the units that need another one, and the keys of the units that become current again.
     """
     by_key = {ref.key: ref for ref in refs if ref.is_live}
-    going = {ref.key for ref in gone}
+    removed_keys = {ref.key for ref in removed}
 
     def find_predecessor(ref: UnitRef) -> UnitKey | None:
-        while ref.predecessor in going and ref.predecessor in by_key:
+        while ref.predecessor in removed_keys and ref.predecessor in by_key:
             ref = by_key[ref.predecessor]
         return ref.predecessor
 
-    left = [ref for key, ref in by_key.items() if key not in going]
-    now = {ref.key: find_predecessor(ref) for ref in left}
-    moved = {ref.key: found and found[1] for ref in left if (found := now[ref.key]) != ref.predecessor}
-    freed = {find_predecessor(ref) for ref in gone if ref.is_live} - set(now.values())
-    return moved, {key for key in freed if key is not None}
+    remaining = [ref for key, ref in by_key.items() if key not in removed_keys]
+    predecessors = {ref.key: find_predecessor(ref) for ref in remaining}
+    relinked = {
+        ref.key: predecessor and predecessor[1]
+        for ref in remaining
+        if (predecessor := predecessors[ref.key]) != ref.predecessor
+    }
+    reopened = {find_predecessor(ref) for ref in removed if ref.is_live} - set(predecessors.values())
+    return relinked, {key for key in reopened if key is not None}
 
 
 def find_chain(refs: Sequence[UnitRef], kind: str, number: int) -> list[UnitRef]:
@@ -219,14 +229,14 @@ def find_chain(refs: Sequence[UnitRef], kind: str, number: int) -> list[UnitRef]
         NotFound: There is no such unit, or it is retracted.
     """
     by_key = {ref.key: ref for ref in refs if ref.is_live}
-    found: list[UnitRef] = []
+    chain: list[UnitRef] = []
     key: UnitKey | None = (kind, number)
     while key is not None and key in by_key:
-        found.append(by_key[key])
-        key = found[-1].predecessor
-    if not found:
+        chain.append(by_key[key])
+        key = chain[-1].predecessor
+    if not chain:
         raise NotFound(f"there is no {kind} {number}; nothing was forgotten")
-    return found
+    return chain
 
 
 # ---------------------------------------------------------------------- scribe jobs

@@ -1,6 +1,7 @@
-"""Retracts and forgets lines on Postgres, with everything that depends on them: indexes, units, summaries and pins.
+"""Retracts and forgets lines on Postgres, with everything that depends on them.
 
-A retracted line is removed from the indexes, a forgotten one from the tables too.
+Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
+units that derive from it; forgetting deletes them, the line, and buffers and jobs of sessions that have no other lines.
 """
 
 from __future__ import annotations
@@ -35,38 +36,38 @@ _IN_SCOPE = {
 
 
 @contextmanager
-def propagate_removal(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Wrap the removal of lines (ascending), and apply its consequences afterwards.
+def update_summaries_and_pins(db: Connection, bank: str, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+    """Wrap the removal of lines (ascending), and update the summaries and pins that depend on them afterwards.
 
-    Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines are
-    unpinned. The block may fill the yielded mapping, removed line -> line that corrects it; the new line inherits the
+    Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines' pins are
+    removed. The block may fill the yielded mapping, removed line -> line that corrects it; the new line inherits the
     pin.
     """
-    heirs: dict[int, int] = {}
-    before = units.sessions_with_summary(db, bank, seqs) if seqs else set()
-    yield heirs
-    if gone := before and before - units.sessions_with_summary(db, bank, seqs):
-        units.queue_summaries(db, bank, gone, now())
+    corrections: dict[int, int] = {}
+    summarized = units.sessions_with_summary(db, bank, seqs) if seqs else set()
+    yield corrections
+    if removed := summarized and summarized - units.sessions_with_summary(db, bank, seqs):
+        units.queue_summaries(db, bank, removed, now())
     if seqs and (pinned := units.get_setting(db, bank, SETTING_PINNED)) is not None:
-        units.put_setting(db, bank, SETTING_PINNED, pin_setting.remove_pins(pinned, seqs, heirs))
+        units.put_setting(db, bank, SETTING_PINNED, pin_setting.remove_pins(pinned, seqs, corrections))
 
 
 @contextmanager
 def replace_lines(
     db: Connection, bank: str, seqs: Sequence[int], at: int
 ) -> Iterator[tuple[list[int], dict[int, int]]]:
-    """Retract the existing ones of some lines, and wrap the writing of their replacements.
+    """Retract lines, except missing ones, and wrap the writing of their replacements.
 
-    Yields the numbers of the retracted lines, and the mapping of `propagate_removal`.
+    Yields the numbers of the retracted lines, and the mapping of `update_summaries_and_pins`.
     """
-    there: list[int] = []
+    retracted: list[int] = []
     if seqs:
         records.lock_bank(db, bank, at)
-        there = [line.seq for line in records.get_lines(db, bank, array_literal(np.array(seqs, np.int64)))]
-    with propagate_removal(db, bank, there) as heirs:
-        for seq in there:
+        retracted = [line.seq for line in records.get_lines(db, bank, array_literal(np.array(seqs, np.int64)))]
+    with update_summaries_and_pins(db, bank, retracted) as corrections:
+        for seq in retracted:
             retract(db, bank, seq, at)
-        yield there, heirs
+        yield retracted, corrections
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
@@ -102,13 +103,13 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
         return seqs, TABLES
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
-    with propagate_removal(db, bank, seqs):
-        return seqs, _forget(db, bank, seqs, rows)
+    with update_summaries_and_pins(db, bank, seqs):
+        return seqs, _delete_rows(db, bank, seqs, rows)
 
 
-def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple[Any, ...]]) -> Collection[str]:
+def _delete_rows(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple[Any, ...]]) -> Collection[str]:
     remove_from_indexes(db, bank, seqs)
-    derived = units.forget(db, bank, seqs)
+    unit_tables = units.forget(db, bank, seqs)
     with db.pipeline():
         db.execute(
             """UPDATE everthread.bank SET retracted = retracted - (SELECT count(retracted_at) FROM everthread.line
@@ -124,9 +125,9 @@ def _forget(db: Connection, bank: str, seqs: Sequence[int], rows: Sequence[tuple
         for table in ("buffer", "work")
     )
     _update_spans(db, bank, sorted({session for _, session, _ in rows}))
-    more = {"session": sessions, "speaker": speakers, "buffer": buffers, "work": queued}
-    derived += [table for table, gone in more.items() if gone.rowcount]
-    return ["line", "posting", "vector", *vector_index.bank_tables(db, bank), *derived]
+    deletions = {"session": sessions, "speaker": speakers, "buffer": buffers, "work": queued}
+    also = [table for table, deletion in deletions.items() if deletion.rowcount]
+    return ["line", "posting", "vector", *vector_index.bank_tables(db, bank), *unit_tables, *also]
 
 
 def _delete_empty(db: Connection, bank: str, table: str, name: str, numbers: set[int]) -> Cursor:

@@ -195,11 +195,11 @@ class PostgresStore(Store):
         number = secrets.randbits(63)
 
         def write(db: Connection) -> tuple[list[Line], Model | None, Line | None]:
-            with line_removal.replace_lines(db, bank, replaces, to_micros(now())) as (gone, passed_on):
+            with line_removal.replace_lines(db, bank, replaces, to_micros(now())) as (replaced, corrections):
                 batch = BatchWriter(db, bank, entries, to_micros(now()), number)
                 lines = [batch.add(entry) for entry in entries]
                 grown = batch.send(model)
-                passed_on.update(map_correction(bank, corrects, gone, batch.first))
+                corrections.update(map_correction(bank, corrects, replaced, batch.first))
             return lines, grown, batch.first
 
         def was_committed(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
@@ -266,7 +266,7 @@ class PostgresStore(Store):
             if not found:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if found[0].retracted_at is None:
-                with line_removal.propagate_removal(db, bank, [seq]):
+                with line_removal.update_summaries_and_pins(db, bank, [seq]):
                     line_removal.retract(db, bank, seq, to_micros(at))
             return records.read_lines(db, bank, "line.seq = %s", (seq,))[0]
 

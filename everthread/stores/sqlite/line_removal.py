@@ -1,8 +1,10 @@
-"""Retracts and forgets lines in SQLite, with everything that depends on them: indexes, units, summaries and pins.
+"""Retracts and forgets lines in SQLite, with everything that depends on them.
 
-A retracted line is removed from the indexes, a forgotten one from the tables too. SQLite runs with `secure_delete`,
-which overwrites the bytes of deleted rows; the caller erases the remaining copies between rows and in the write-ahead
-log.
+Both remove postings, vectors, counts and pins of the lines, and queue new summaries. Retracting a line retracts the
+units that derive from it; forgetting deletes them, the line, and buffers and jobs of sessions that have no other lines.
+
+SQLite runs with `secure_delete`, which overwrites the bytes of deleted rows; the caller erases the remaining copies
+between rows and in the write-ahead log.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ _IN_SCOPE = {
     "session": "session = (SELECT number FROM session WHERE session_id = ?)",
     "speaker": "speaker IN (SELECT number FROM speaker WHERE name = ?)",
 }
+_IS_CHOSEN_LINE = "seq IN (SELECT value FROM json_each(?))"
+_IS_CHOSEN_NUMBER = "number IN (SELECT value FROM json_each(?))"
 
 
 def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
@@ -37,12 +41,12 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
         db: a connection in a transaction.
         times: line number -> time of its retraction, in microseconds since 1970.
     """
-    with propagate_removal(db, sorted(times)):
+    with update_summaries_and_pins(db, sorted(times)):
         retract_lines_only(db, times)
 
 
 def retract_lines_only(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
-    """Retract lines and units without updating summaries and pins; see `propagate_removal`."""
+    """Retract lines and units without updating summaries and pins; see `update_summaries_and_pins`."""
     remove_from_indexes(db, sorted(times))
     db.execute("UPDATE bank SET retracted = retracted + ?", (len(times),))
     for seq, at in times.items():
@@ -59,69 +63,67 @@ def forget(db: sqlite3.Connection, bank: str, scope: Scope, name: str | int | No
     seqs = [int(seq) for (seq,) in db.execute(f"SELECT seq FROM line WHERE {_IN_SCOPE[scope]} ORDER BY seq", (name,))]
     if not seqs:
         raise NotFound(f"bank {bank!r} has no {scope} {name!r}; nothing was forgotten")
-    with propagate_removal(db, seqs):
-        _forget(db, seqs)
+    with update_summaries_and_pins(db, seqs):
+        _delete_rows(db, seqs)
     return seqs
 
 
 @contextmanager
-def propagate_removal(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Wrap the removal of lines (ascending), and apply its consequences afterwards.
+def update_summaries_and_pins(db: sqlite3.Connection, seqs: Sequence[int]) -> Iterator[dict[int, int]]:
+    """Wrap the removal of lines (ascending), and update the summaries and pins that depend on them afterwards.
 
-    Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines are
-    unpinned. The block may fill the yielded mapping, removed line -> line that corrects it; the new line inherits the
+    Summaries that are removed with the lines are queued again for the rest of their sessions, and the lines' pins are
+    removed. The block may fill the yielded mapping, removed line -> line that corrects it; the new line inherits the
     pin.
     """
-    heirs: dict[int, int] = {}
-    before = units.sessions_with_summary(db, seqs) if seqs else set()
-    yield heirs
-    if before:
-        units.queue_summaries(db, before - units.sessions_with_summary(db, seqs), now())
+    corrections: dict[int, int] = {}
+    summarized = units.sessions_with_summary(db, seqs) if seqs else set()
+    yield corrections
+    if summarized:
+        units.queue_summaries(db, summarized - units.sessions_with_summary(db, seqs), now())
     if seqs and (pinned := units.get_setting(db, SETTING_PINNED)) is not None:
-        units.put_setting(db, SETTING_PINNED, pin_setting.remove_pins(pinned, seqs, heirs))
+        units.put_setting(db, SETTING_PINNED, pin_setting.remove_pins(pinned, seqs, corrections))
 
 
-def _forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
+def _delete_rows(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     chosen = json.dumps(seqs)
     sessions = _select_affected(db, "session", chosen)
     speakers = _select_affected(db, "speaker", chosen)
     remove_from_indexes(db, seqs)
     db.execute(
-        f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_CHOSEN})", (chosen,)
+        f"UPDATE bank SET retracted = retracted - (SELECT count(retracted_at) FROM line WHERE {_IS_CHOSEN_LINE})",
+        (chosen,),
     )
-    db.execute(f"DELETE FROM line WHERE {_CHOSEN}", (chosen,))
+    db.execute(f"DELETE FROM line WHERE {_IS_CHOSEN_LINE}", (chosen,))
     units.forget(db, seqs)
-    gone = db.execute(
-        f"""DELETE FROM session WHERE {_NUMBERED} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)
+    deleted_sessions = db.execute(
+        f"""DELETE FROM session WHERE {_IS_CHOSEN_NUMBER} AND NOT EXISTS (SELECT 1 FROM line WHERE session = number)
             RETURNING session_id""",
         (sessions,),
     ).fetchall()
     for table in ("buffer", "work"):
-        db.executemany(f"DELETE FROM {table} WHERE session_id = ?", gone)
+        db.executemany(f"DELETE FROM {table} WHERE session_id = ?", deleted_sessions)
     db.execute(
         f"""UPDATE session SET (first_seq, last_seq, started_at, last_at) =
            (SELECT min(seq), max(seq), min(said_at), max(said_at) FROM line WHERE line.session = number)
-           WHERE {_NUMBERED}""",
+           WHERE {_IS_CHOSEN_NUMBER}""",
         (sessions,),
     )
     db.execute(
-        f"DELETE FROM speaker WHERE {_NUMBERED} AND NOT EXISTS (SELECT 1 FROM line WHERE speaker = number)", (speakers,)
+        f"DELETE FROM speaker WHERE {_IS_CHOSEN_NUMBER} AND NOT EXISTS (SELECT 1 FROM line WHERE speaker = number)",
+        (speakers,),
     )
 
 
-_CHOSEN = "seq IN (SELECT value FROM json_each(?))"
-_NUMBERED = "number IN (SELECT value FROM json_each(?))"
-
-
 def _select_affected(db: sqlite3.Connection, column: str, chosen: str) -> str:
-    rows = db.execute(f"SELECT DISTINCT {column} FROM line WHERE {_CHOSEN}", (chosen,))
+    rows = db.execute(f"SELECT DISTINCT {column} FROM line WHERE {_IS_CHOSEN_LINE}", (chosen,))
     return json.dumps([number for (number,) in rows])
 
 
 def remove_from_indexes(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the postings, vectors and counts of lines."""
     rows = db.execute(
-        f"SELECT seq, session, text, metadata FROM line WHERE retracted_at IS NULL AND {_CHOSEN} ORDER BY seq",
+        f"SELECT seq, session, text, metadata FROM line WHERE retracted_at IS NULL AND {_IS_CHOSEN_LINE} ORDER BY seq",
         (json.dumps(list(seqs)),),
     )
     counts = count_lines(rows)

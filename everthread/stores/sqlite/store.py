@@ -168,11 +168,11 @@ class SQLiteStore(Store):
     ) -> list[Line]:
         with self._bank(bank).file.write_transaction() as db:
             replaced = [line.seq for line in self._get(db, replaces)] if replaces else []
-            with line_removal.propagate_removal(db, replaced) as passed_on:
+            with line_removal.update_summaries_and_pins(db, replaced) as corrections:
                 if replaced:
                     line_removal.retract_lines_only(db, dict.fromkeys(replaced, to_micros(now())))
                 lines, first = self._append(db, entries, model)
-                passed_on.update(map_correction(bank, corrects, replaced, first))
+                corrections.update(map_correction(bank, corrects, replaced, first))
         return lines
 
     def _append(
