@@ -1,9 +1,8 @@
-"""Runs replies: starts them, forwards what the model sends to their streams, and finishes or stops them.
+"""Runs replies: starts them, forwards the model's pieces to their streams, and finishes or stops them.
 
-    start   a free slot ─ the line saved, the past recalled (in the request's thread) ─ the model read (in its own)
-
-A reply doesn't depend on its readers: it continues when they disconnect, and is saved when it is done. Nothing of the
-store is held while a model replies.
+The thread of the request takes a free slot, saves the line and recalls; other threads then read the model. A reply
+doesn't depend on its readers: it continues when they disconnect, and is saved when it is done. No resource of the store
+is held while a model replies.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
@@ -44,12 +43,14 @@ class ReplyRunner:
         max_replies: int,
         on_ended: Callable[[OpenConversation], None],
     ) -> None:
-        """Args:
-        leases: hold a bank while a reply in it is in progress.
-        priority: lets replies be prepared before background work.
-        endings: emits the replies that end a conversation.
-        max_replies: replies at a time; further ones are refused.
-        on_ended: called with a conversation that has ended with its reply.
+        """Create a runner.
+
+        Args:
+            leases: hold a bank while a reply in it is in progress.
+            priority: prepares replies before background work.
+            endings: emits the replies that end a conversation.
+            max_replies: replies at a time; further ones are refused.
+            on_ended: called with a conversation that has ended with its reply.
         """
         self._leases, self._priority, self._endings = leases, priority, endings
         self._on_ended = on_ended
@@ -66,11 +67,11 @@ class ReplyRunner:
         key: str | None = None,
         user_text: str | None = None,
     ) -> ReplyStream:
-        """Start a reply, which another thread then reads. If this raises, no reply was started.
+        """Start a reply, which another thread then reads. If an error is raised, no reply was started.
 
         Args:
             conversation: locked by the caller.
-            act: makes the conversation reply; None if it does something else.
+            act: makes the conversation reply, and returns the reply; None if there is none.
             echo_user_line: whether the person's line is the first event.
             key: the idempotency key of the request.
             user_text: the text that is replied to.
@@ -82,34 +83,31 @@ class ReplyRunner:
             raise Problem(
                 503, "busy", "too many replies are in progress; try again", {"Retry-After": str(RETRY_AFTER_S)}
             )
-        try:
+        with ExitStack() as slot:
+            slot.callback(self._slots.release)
             with self._priority.interactive():
                 reply = act(conversation.chat)
             stream = ReplyStream(reply, key=key, user_text=user_text)
             if reply is None:
                 stream.finish("done", done_event(conversation.chat.lines[-1]))
-                self._slots.release()
                 return stream
             if reply.ending is not None:
                 if self._endings.emit(stream, reply, echo_user_line):
                     self._on_ended(conversation)
-                self._slots.release()
                 return stream
             if echo_user_line:
                 stream.emit("line", line_event(conversation.chat.lines[-1]))
             stream.emit("context", context_event(reply))
-            if not self._leases.acquire(conversation.chat.memory.bank, stream):  # the request should hold it already
+            if not self._leases.acquire(conversation.chat.memory.bank, stream):  # normally the request holds it already
                 reply.stop()
                 raise reply_in_progress()
             conversation.stream = stream
             self._pool.submit(self._read, conversation, stream, reply)
-        except BaseException:
-            self._slots.release()
-            raise
+            slot.pop_all()  # `_read` releases the slot
         return stream
 
     def _read(self, conversation: OpenConversation, stream: ReplyStream, reply: Reply) -> None:
-        """Emit a reply's pieces as they arrive; no thread waits for them."""
+        """Emit a reply's pieces as they arrive, without a waiting thread."""
 
         def emit_piece(piece: str) -> None:
             stream.emit("piece", {"text": piece})
@@ -128,36 +126,41 @@ class ReplyRunner:
         reply.listen(emit_piece, submit_finish)
 
     def stop(self, conversation: OpenConversation) -> None:
-        """Stop the conversation's reply if one is in progress. It has finished when this returns, even while its thread
-        waits for a model that sends nothing."""
+        """Stop the conversation's reply if one is in progress.
+
+        The reply is finished when this returns, even if its thread still waits for a model that sends nothing.
+        """
         if (stream := conversation.stream) is not None and stream.reply is not None and not stream.is_finished:
             self.finish(conversation, stream, stream.reply, stream.reply.stop)
 
     def finish(
         self, conversation: OpenConversation, stream: ReplyStream, reply: Reply, end: Callable[[], None]
     ) -> None:
-        """End a reply and emit its last event, unless another thread has.
+        """End a reply and emit its last event, unless another thread does.
 
         Args:
-            conversation: of the reply.
-            stream: of the reply.
+            conversation: the conversation of the reply.
+            stream: the stream of the reply.
             reply: the reply.
-            end: reads the rest of it, or stops it. An exception that it raises becomes an `error` event.
+            end: reads the rest of the reply, or stops it. An exception from it becomes an `error` event.
         """
-        last: tuple[str, dict[str, object]] = ("error", problems.build_document(500, "internal", "the reply failed"))
+        last_event: tuple[str, dict[str, object]] = (
+            "error",
+            problems.build_document(500, "internal", "the reply failed"),
+        )
         try:
             end()
-            last = "done", done_event(reply.line, reply)
+            last_event = "done", done_event(reply.line, reply)
         except EverthreadError as error:
-            saved = {"line": lines_to_json([reply.line])[0]} if reply.line else {}
-            last = "error", {**problems.build_error_document(error), **saved}
+            saved_line = {"line": lines_to_json([reply.line])[0]} if reply.line else {}
+            last_event = "error", {**problems.build_error_document(error), **saved_line}
             log.warning("a reply failed: %s", error if isinstance(error, ModelError) else type(error).__name__)
         finally:
             if stream.try_claim_end():
                 conversation.usage += reply.usage
                 if self._leases.own_socket is not None and not conversation.chat.incognito:
-                    conversation.forget_reply()  # what another worker then forgets would still be shown here
-                stream.finish(*last)
+                    conversation.forget_reply()  # its events would outlive lines that another worker forgets
+                stream.finish(*last_event)
                 self._leases.release(conversation.chat.memory.bank, stream)
             else:
                 stream.wait(STOP_TIMEOUT_S)
