@@ -26,7 +26,7 @@ class Stream(Protocol):
     def __next__(self) -> str: ...
 
     def close(self) -> None:
-        """Stop the reply, from any thread: disconnect from the server, and wake a thread that waits for a piece."""
+        """Stop the reply: disconnect from the server, and wake the threads that wait for a piece. Thread-safe."""
 
 
 @runtime_checkable
@@ -56,7 +56,7 @@ class LLM(Protocol):
         """The total usage since the object was created."""
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
-        """Request a reply; return once the server has accepted the request.
+        """Request a reply; return as soon as the server has accepted the request.
 
         Raises:
             LLMUnavailable: the server can't be reached, does not answer, or fails.

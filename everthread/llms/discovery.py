@@ -14,11 +14,11 @@ OPENAI_URL = "https://api.openai.com/v1"
 OLLAMA_TIMEOUT_S = 0.3  # a running Ollama on this machine answers at once
 MODELS_TIMEOUT_S = 5.0  # for the list of a server's models
 OLLAMA_PORT = 11434
-MAX_LIST_BYTES = 4_000_000  # of a list of models; OpenRouter's, with the descriptions of hundreds, has about 1 MB
+MAX_LIST_BYTES = 4_000_000  # of a list of models; OpenRouter's, with hundreds of descriptions, has about 1 MB
 
 
 def find_ollama(name: str = "", environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """Return Ollama's address, and its model of that name or, without a name, its first chat model; "" for no model.
+    """Return Ollama's address and the name of a model there: the named one, or its first chat model; "" for none.
 
     Source: Ollama's API, "List Local Models"; a name without a tag means the tag `latest`.
     """
@@ -36,7 +36,7 @@ def list_models(url: str, key: str = "") -> list[str] | None:
 
 
 def get_openai_key(url: str) -> str:
-    """Return OPENAI_API_KEY for an OpenAI address; "" for any other server, which must not receive the key."""
+    """Return OPENAI_API_KEY for an address of OpenAI; "" for any other server, which must not receive the key."""
     is_openai = redact_url(url).startswith(("https://api.openai.com/", "https://eu.api.openai.com/"))
     return os.environ.get("OPENAI_API_KEY", "") if is_openai else ""
 

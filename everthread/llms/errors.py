@@ -1,6 +1,6 @@
 """The errors of a language model's server.
 
-No error contains a word of the conversation, or the key: of the server's response only codes and types are shown,
+Errors contain neither words of the conversation nor the key. Only codes and types of the server's response are shown,
 because some servers echo the prompt.
 """
 
@@ -66,26 +66,29 @@ class LLMErrors:
             raise self.cut_error(type(error).__name__) from None
         except (ValueError, RecursionError):  # their text may quote the reply
             remedy = "check that the URL is that of an OpenAI-compatible server; it usually ends in /v1"
-            raise self._fault(LLMUnavailable, "returned an invalid response", remedy) from None
+            raise self._build(LLMUnavailable, "returned an invalid response", remedy) from None
 
     def check_event(self, event: object) -> None:
-        """Raise LLMUnavailable for an error that is sent in place of a reply."""
+        """Raise LLMUnavailable for an error that is sent in place of a reply, ValueError if it isn't an object."""
         if not isinstance(event, dict):
             raise ValueError("not an object")
         if (error := event.get("error")) or event.get("object") == "error":
             fields = error if isinstance(error, dict) else event
-            failed = f"failed during its reply{_format_codes(fields.get('code'), fields.get('type'))}"
-            raise self._fault(LLMUnavailable, failed, "try again, or check its server's log")
+            problem = f"failed during its reply{_format_codes(fields.get('code'), fields.get('type'))}"
+            raise self._build(LLMUnavailable, problem, "try again, or check its server's log")
 
     def cut_error(self, cause: str = "") -> LLMUnavailable:
+        """Return the error for a connection that broke during the reply."""
         message = f"disconnected in the middle of its reply{_format_codes(cause)}"
-        return self._fault(LLMUnavailable, message, "try again")
+        return self._build(LLMUnavailable, message, "try again")
 
     def silence_error(self, timeout: float) -> LLMUnavailable:
+        """Return the error for a server that sent nothing for `timeout` seconds."""
         remedy = "try again, or increase EVERTHREAD_LLM_TIMEOUT"
-        return self._fault(LLMUnavailable, f"sent nothing for {timeout:g} seconds", remedy)
+        return self._build(LLMUnavailable, f"sent nothing for {timeout:g} seconds", remedy)
 
     def connection_error(self, error: Exception, timeout: float) -> LLMUnavailable:
+        """Return the error for a request without a response."""
         import httpx
 
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
@@ -94,36 +97,36 @@ class LLMErrors:
         cause = f"no connection within {CONNECT_TIMEOUT_S:g} seconds"
         if not isinstance(error, httpx.ConnectTimeout):
             cause = _describe_cause(error)
-        return self._fault(LLMUnavailable, f"{problem} ({cause})", remedy, problem)  # the cause may name the host
+        return self._build(LLMUnavailable, f"{problem} ({cause})", remedy, problem)  # the cause may name the host
 
     def status_error(self, error: StatusError) -> ModelError:
-        """Return the error for a status. It shows type and code of the body, but no text, which may echo the prompt."""
+        """Return the error for an unsuccessful status. It shows type and code of the body, but no text."""
         status = error.status
         codes = _format_codes(status, error.type, error.code)
         if status in (401, 403):
-            return self._fault(LLMDenied, f"requires a valid API key{codes}", "set EVERTHREAD_LLM_KEY")
+            return self._build(LLMDenied, f"requires a valid API key{codes}", "set EVERTHREAD_LLM_KEY")
         if status == 404:
             remedy = "check the model's name, and the URL: it usually ends in /v1"
-            return self._fault(ModelNotFound, f"was not found{codes}", remedy)
+            return self._build(ModelNotFound, f"was not found{codes}", remedy)
         if status in RETRYABLE_STATUSES or status >= 500:
-            return self._overloaded(error, codes)
+            return self._overload_error(error, codes)
         if error.too_long:
             remedy = f"lower EVERTHREAD_LLM_CONTEXT (it is {self._context}), or raise the limit of its server"
-            return self._fault(LLMRejected, f"rejected the prompt as too long{codes}", remedy)
+            return self._build(LLMRejected, f"rejected the prompt as too long{codes}", remedy)
         if status < 400:
-            return self._fault(LLMRejected, f"has moved{codes}", "set the URL to its new address")
+            return self._build(LLMRejected, f"has moved{codes}", "set the URL to its new address")
         parameter = f", because of {error.param}" if SAFE_NAME.fullmatch(error.param) else ""
-        return self._fault(LLMRejected, f"rejected the request{codes}{parameter}", "check the model and its settings")
+        return self._build(LLMRejected, f"rejected the request{codes}{parameter}", "check the model and its settings")
 
-    def _overloaded(self, error: StatusError, codes: str) -> LLMUnavailable:
+    def _overload_error(self, error: StatusError, codes: str) -> LLMUnavailable:
         delay_s = error.retry_after
-        again = f"try again in {delay_s:.0f} seconds" if delay_s >= 1 else "try again later"
+        retry_hint = f"try again in {delay_s:.0f} seconds" if delay_s >= 1 else "try again later"
         if error.status == 429:
-            return self._fault(LLMUnavailable, f"is overloaded, or your quota is used up{codes}", again)
-        return self._fault(LLMUnavailable, f"failed{codes}", f"{again}, or check its server's log")
+            return self._build(LLMUnavailable, f"is overloaded, or your quota is used up{codes}", retry_hint)
+        return self._build(LLMUnavailable, f"failed{codes}", f"{retry_hint}, or check its server's log")
 
-    def _fault(self, kind: type[Kind], problem: str, remedy: str, public: str = "") -> Kind:
-        """Return the error. Its message names the server's address; its public text, `public` if given, doesn't."""
+    def _build(self, kind: type[Kind], problem: str, remedy: str, public: str = "") -> Kind:
+        """Build an error. Its message names the server's address; its public text, `public` if given, doesn't."""
         model = f"language model {self._model!r}"
         return kind(f"{model} at {self._url} {problem}; {remedy}", f"{model} {public or problem}; {remedy}")
 
@@ -140,16 +143,16 @@ def redact_url(url: str) -> str:
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https"):
-        shown = re.sub(r"//[^/@]*@", "//", url)
+        url_without_password = re.sub(r"//[^/@]*@", "//", url)
         raise ConfigError(
-            f"{shown!r} is not the address of a language model; expected one such as http://localhost:11434/v1"
+            f"{url_without_password!r} is not the address of a language model; expected one such as http://localhost:11434/v1"
         )
     host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
 def _error_object(body: bytes) -> tuple[dict[str, Any], str]:
-    """Return the error object of a JSON body, else {}; and the body's text if it is not a JSON object."""
+    """Return the error object of a JSON body, or {} and the body's text if it is not a JSON object."""
     text = body.decode(errors="replace").strip()
     try:
         value = json.loads(text)
@@ -161,16 +164,16 @@ def _error_object(body: bytes) -> tuple[dict[str, Any], str]:
 
 def _describe_cause(error: BaseException) -> str:
     """Return why there is no connection, in the operating system's words where it gave an error number."""
-    first = error
-    while (cause := first.__cause__ or first.__context__) is not None:
-        first = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
-    if isinstance(first, OSError) and first.errno is not None and first.errno > 0:
-        return os.strerror(first.errno)
+    root = error
+    while (cause := root.__cause__ or root.__context__) is not None:
+        root = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
+    if isinstance(root, OSError) and root.errno is not None and root.errno > 0:
+        return os.strerror(root.errno)
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def is_retryable(error: Exception) -> bool:
-    """Return whether another attempt may succeed. A server that was silent may still be working."""
+    """Return whether another attempt may succeed. A silent server isn't asked again: it may still be working."""
     import httpx
 
     if isinstance(error, StatusError):
@@ -180,5 +183,5 @@ def is_retryable(error: Exception) -> bool:
 
 def _format_codes(*values: object) -> str:
     """Return codes and types in brackets. Only plain names are included, because a server may send any text."""
-    names = [str(each) for each in values if each is not None and SAFE_NAME.fullmatch(str(each))]
+    names = [str(value) for value in values if value is not None and SAFE_NAME.fullmatch(str(value))]
     return f" ({' '.join(dict.fromkeys(names))})" if names else ""

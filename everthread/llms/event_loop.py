@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 Close = Callable[[], Coroutine[Any, Any, None]]
 
-_lock = threading.RLock()  # the garbage collector may call `_close` while this thread holds it
+_lock = threading.RLock()  # reentrant: the garbage collector may call `_close` while this thread holds it
 _loop: asyncio.AbstractEventLoop | None = None
 _parent_loops: list[asyncio.AbstractEventLoop | None] = []  # never freed: their connections are the parent's
 
@@ -29,14 +29,13 @@ def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine in the loop's thread and wait for its result; an interrupt cancels it.
 
-    It must not be called in that thread itself.
+    Must not be called from that thread itself.
     """
-    waiting = start(coroutine)
+    future = start(coroutine)
     try:
-        return waiting.result()
-    except BaseException:
-        waiting.cancel()
-        raise
+        return future.result()
+    finally:
+        future.cancel()  # no effect once it is done
 
 
 def close_with_owner(owner: object, close: Close) -> None:
@@ -44,8 +43,8 @@ def close_with_owner(owner: object, close: Close) -> None:
     weakref.finalize(owner, _close, close, os.getpid()).atexit = False
 
 
-def _close(close: Close, process: int) -> None:
-    if process == os.getpid():  # in a forked child the connections are the parent's
+def _close(close: Close, pid: int) -> None:
+    if pid == os.getpid():  # in a forked child the connections are the parent's
         start(close())
 
 

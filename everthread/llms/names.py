@@ -56,9 +56,9 @@ def find_model(settings: Config, name: str) -> LLM | None:
         return _open_at(settings, name)
     if not name and not has_llm_extra():
         return None  # nothing is configured, so a running Ollama that can't be used is not an error
-    host, found = discovery.find_ollama(name)
-    if found:
-        return _open_at(replace(settings, llm_url=f"{host}/v1"), found)
+    host, model = discovery.find_ollama(name)
+    if model:
+        return _open_at(replace(settings, llm_url=f"{host}/v1"), model)
     if not name:
         return None
     if os.environ.get("OPENAI_API_KEY") and OPENAI_MODEL.match(name):
@@ -71,7 +71,7 @@ def find_model(settings: Config, name: str) -> LLM | None:
 
 
 def _llm_remedy(name: str) -> str:
-    """Return how to make a model of that name available: only open models can be pulled."""
+    """Return how to make a model of that name available. Only open models can be pulled."""
     if OPENAI_MODEL.match(name):
         return "it is an OpenAI model: set OPENAI_API_KEY, or EVERTHREAD_LLM_URL to another server that has it"
     if HOSTED.match(name):
@@ -100,6 +100,6 @@ def _find_only_model(address: str, key: str) -> str:
     if (names := discovery.list_models(address, key)) is None:
         raise ConfigError(f"no model name given for {redact_url(address)}, and it doesn't list its models; {remedy}")
     if len(names) != 1:
-        some = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
-        raise ConfigError(f"no model name given for {redact_url(address)}; it has {some}; {remedy}")
+        listed = ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "none"
+        raise ConfigError(f"no model name given for {redact_url(address)}; it has {listed}; {remedy}")
     return names[0]

@@ -1,7 +1,7 @@
 """A client for language models that are served with OpenAI's chat completions.
 
-It is independent of banks, characters and prompts, and stores no message. No error contains text of a message, or the
-key.
+It is independent of banks, characters and prompts, and stores no message. Errors contain neither text of a message nor
+the key.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-
 NON_STREAMING_FACTOR = 5  # timeout of a whole reply, as a multiple of the timeout between two pieces
-MAX_JITTER_SHARE = 0.25  # the share by which delays are shortened at random
+MAX_JITTER_SHARE = 0.25  # of a delay, by which it may be shortened at random
 MAX_TOTAL_DELAY_S = 20.0  # of all delays together: a person is waiting
 
 
@@ -83,7 +82,7 @@ class OpenAICompatible:
         self.name = model
         self.context = context
         self.url = redact_url(base_url)
-        self._faults = LLMErrors(model, base_url, context)
+        self._errors = LLMErrors(model, base_url, context)
         self._base_url = base_url
         self._key = _check_key(api_key or "none")  # local servers need no key, but some require the header
         self._timeout = timeout
@@ -92,7 +91,7 @@ class OpenAICompatible:
         self._sleep = sleep
         self._lock = Lock()
         self._usage = Usage()
-        self._refused: frozenset[str] = frozenset()  # parameters that the server rejects
+        self._rejected: frozenset[str] = frozenset()  # parameters that the server rejects
         self._clients: dict[int, httpx.AsyncClient] = {}  # by process ID: a forked child opens its own
 
     @property
@@ -111,7 +110,9 @@ class OpenAICompatible:
     def with_model(self, model: str) -> OpenAICompatible:
         """Return another model of the same server. Prices are not copied, because they depend on the model."""
         return OpenAICompatible(
-            *(self._base_url, model, self._key),
+            self._base_url,
+            model,
+            self._key,
             context=self.context,
             timeout=self._timeout,
             retries=self._retries,
@@ -121,8 +122,10 @@ class OpenAICompatible:
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Stream:
         options: dict[str, JSONValue] = {"stream_options": {"include_usage": True}}
         response = self._request(messages, sampling, options, stream=True)
-        counted = "stream_options" not in self._refused
-        return ReplyReader(response, messages, self._faults, self._record_usage, timeout=self._timeout, counted=counted)
+        usage_requested = "stream_options" not in self._rejected
+        return ReplyReader(
+            response, messages, self._errors, self._record_usage, timeout=self._timeout, usage_requested=usage_requested
+        )
 
     def complete(
         self,
@@ -132,9 +135,9 @@ class OpenAICompatible:
     ) -> str:
         response = self._request(messages, sampling, _response_format(schema) if schema else {}, stream=False)
         try:
-            with self._faults.translate(self._silence_limit_s(False)):
+            with self._errors.translate(self._silence_limit_s(False)):
                 reply = json.loads(run(read_body(response)))
-                self._faults.check_event(reply)
+                self._errors.check_event(reply)
                 if not isinstance(message := get_path(reply, "choices", 0, "message"), dict):
                     raise ValueError("no message")
         finally:
@@ -146,8 +149,9 @@ class OpenAICompatible:
     def _record_usage(self, usage: Usage) -> Usage:
         """Add to the total usage; return the usage with its cost."""
         if self._prices is not None:
-            read, written = self._prices
-            usage = replace(usage, cost=(usage.prompt * read + usage.completion * written) / 1_000_000)
+            prompt_price, completion_price = self._prices
+            cost = (usage.prompt * prompt_price + usage.completion * completion_price) / 1_000_000
+            usage = replace(usage, cost=cost)
         with self._lock:
             self._usage += usage
         return usage
@@ -155,61 +159,61 @@ class OpenAICompatible:
     def _request(
         self, messages: Sequence[Message], sampling: Sampling | None, options: Mapping[str, JSONValue], *, stream: bool
     ) -> httpx.Response:
-        """Return the reply once its head has arrived. Parameters that the server rejects are left out one by one."""
+        """Return the response once its head has arrived. Parameters that the server rejects are omitted one by one."""
         import httpx
 
         chosen = {name: value for name, value in asdict(sampling or Sampling()).items() if value is not None}
-        given = {**chosen, **options}
-        refused = self._refused
+        params = {**chosen, **options}
+        rejected = self._rejected
         while True:
-            sent = _accepted_params(given, refused)
+            accepted = _accepted_params(params, rejected)
             try:
-                response = self._post_with_retries(messages, sent, stream=stream)
+                response = self._post_with_retries(messages, accepted, stream=stream)
             except StatusError as error:
-                if (blamed := _unsupported_param(error, sent)) is None:
-                    raise self._faults.status_error(error) from None
-                refused |= {blamed}
+                if (unsupported := _unsupported_param(error, accepted)) is None:
+                    raise self._errors.status_error(error) from None
+                rejected |= {unsupported}
             except (httpx.HTTPError, httpx.InvalidURL) as error:
-                raise self._faults.connection_error(error, self._silence_limit_s(stream)) from error
+                raise self._errors.connection_error(error, self._silence_limit_s(stream)) from error
             else:
                 with self._lock:
-                    self._refused |= refused
+                    self._rejected |= rejected
                 return response
 
     def _post_with_retries(
-        self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool
+        self, messages: Sequence[Message], params: Mapping[str, JSONValue], *, stream: bool
     ) -> httpx.Response:
-        """Send the request, and again where that may help and there is time."""
+        """Send the request; repeat it after errors that may be temporary, within the limits on delays."""
         import httpx
 
         delays_s = doubling_delays(self._retries, jitter=MAX_JITTER_SHARE)
         retries = Retries(delays_s, max_total_delay_s=MAX_TOTAL_DELAY_S, sleep=self._sleep)
         while True:
             try:
-                return self._post(messages, sent, stream=stream)
+                return self._post(messages, params, stream=stream)
             except (StatusError, httpx.HTTPError, httpx.InvalidURL) as error:
                 requested_s = error.retry_after if isinstance(error, StatusError) else 0.0
                 if not is_retryable(error) or not retries.wait(requested_s):
                     raise
 
-    def _post(self, messages: Sequence[Message], sent: Mapping[str, JSONValue], *, stream: bool) -> httpx.Response:
-        """Send one request; return the reply, whose body is still to be read."""
+    def _post(self, messages: Sequence[Message], params: Mapping[str, JSONValue], *, stream: bool) -> httpx.Response:
+        """Send one request; return the response, whose body is not read yet."""
         import httpx
 
-        content = [{"role": each.role, "content": make_encodable(each.content)} for each in messages]
+        prompt = [{"role": message.role, "content": make_encodable(message.content)} for message in messages]
         http = self._client()
         request = http.build_request(
             "POST",
             f"{self._base_url.rstrip('/')}/chat/completions",
-            json={**sent, "model": self.name, "messages": content, "stream": stream},
-            # A stream has its connection for itself, so that `close` may cut it at any moment.
+            json={**params, "model": self.name, "messages": prompt, "stream": stream},
+            # A stream doesn't share its connection, so that `close` can cut it at any moment.
             headers={"Connection": "close"} if stream else {},
             timeout=httpx.Timeout(self._silence_limit_s(stream), connect=CONNECT_TIMEOUT_S),
         )
         return run(_send(http, request))
 
     def _silence_limit_s(self, stream: bool) -> float:
-        """Return the seconds that the server may be silent."""
+        """Return how many seconds the server may be silent."""
         return self._timeout if stream else NON_STREAMING_FACTOR * self._timeout
 
     def _client(self) -> httpx.AsyncClient:
@@ -255,20 +259,20 @@ async def _send(http: httpx.AsyncClient, request: httpx.Request) -> httpx.Respon
     raise StatusError(response.status_code, await peek_error_body(response), response.headers.get("retry-after", ""))
 
 
-def _accepted_params(given: Mapping[str, JSONValue], refused: frozenset[str]) -> dict[str, JSONValue]:
+def _accepted_params(params: Mapping[str, JSONValue], rejected: frozenset[str]) -> dict[str, JSONValue]:
     """Return the parameters that the server accepts. Newer models have another name for max_tokens."""
-    sent = {name: value for name, value in given.items() if name not in refused}
-    if "max_tokens" in given and "max_tokens" in refused and "max_completion_tokens" not in refused:
-        sent["max_completion_tokens"] = given["max_tokens"]
-    return sent
+    accepted = {name: value for name, value in params.items() if name not in rejected}
+    if "max_tokens" in params and "max_tokens" in rejected and "max_completion_tokens" not in rejected:
+        accepted["max_completion_tokens"] = params["max_tokens"]
+    return accepted
 
 
-def _unsupported_param(error: StatusError, sent: Mapping[str, JSONValue]) -> str | None:
-    """Return the parameter to omit: the one that the server names, else one that not all servers support."""
+def _unsupported_param(error: StatusError, params: Mapping[str, JSONValue]) -> str | None:
+    """Return the parameter to omit: the one that the server names, else one that some servers don't support."""
     if error.status not in (400, 422) or error.too_long:
         return None
     named = error.param.partition(".")[0]
-    return next((name for name in (named, "response_format", "stream_options") if name in sent), None)
+    return next((name for name in (named, "response_format", "stream_options") if name in params), None)
 
 
 def _response_format(schema: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
@@ -277,15 +281,15 @@ def _response_format(schema: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
 
 
 def _allows_strict(schema: object) -> bool:
-    """Return whether OpenAI's strict mode takes the schema: objects closed, all fields required, no defaults.
+    """Return whether OpenAI's strict mode accepts the schema: closed objects, all fields required, no defaults.
 
     Source: OpenAI's guide to structured outputs, "Supported schemas".
     """
     if not isinstance(schema, dict):
         return True
     fields = schema.get("properties", {})
-    closed = schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(fields)
-    if "default" in schema or (schema.get("type") == "object" and not closed):
+    is_closed = schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(fields)
+    if "default" in schema or (schema.get("type") == "object" and not is_closed):
         return False
-    below = [*fields.values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ()), schema.get("items")]
-    return all(_allows_strict(each) for each in below)
+    definitions = schema.get("$defs", {}).values()
+    return all(map(_allows_strict, [*fields.values(), *definitions, *schema.get("anyOf", ()), schema.get("items")]))

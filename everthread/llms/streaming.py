@@ -25,44 +25,44 @@ from everthread.types import Message, Usage
 if TYPE_CHECKING:
     import httpx
 
-MAX_REPLY_BYTES = 4_000_000  # of a whole reply, and of one line of a stream: many times what any model writes
-MAX_PEEK_BYTES = 65_536  # of an error's body; those of real servers have some hundred
+MAX_REPLY_BYTES = 4_000_000  # of a whole reply, and of one line of a stream; many times longer than any reply
+MAX_PEEK_BYTES = 65_536  # of an error's body; real ones have a few hundred
 MAX_PEEK_S = 2.0
-MESSAGE_OVERHEAD_TOKENS = 4  # tokens that chat templates put around a message: about what the common ones do
+MESSAGE_OVERHEAD_TOKENS = 4  # about as many as common chat templates put around a message
 FINISH_REASONS = {"stop", "length", "content_filter"}
 
 
 class ReplyReader:
     """The Stream and PushStream of OpenAICompatible.
 
-    `used` is called once with the usage at the end of the reply, and returns it with its price.
+    `record_usage` is called once, at the end of the reply, and returns the usage with its cost.
     """
 
     def __init__(
         self,
         response: httpx.Response,
         messages: Sequence[Message],
-        faults: LLMErrors,
-        used: Callable[[Usage], Usage],
+        errors: LLMErrors,
+        record_usage: Callable[[Usage], Usage],
         *,
         timeout: float,
-        counted: bool,
+        usage_requested: bool,
     ) -> None:
-        self._faults = faults
-        self._record_usage = used
+        self._errors = errors
+        self._record_usage = record_usage
         self._timeout = timeout
         self._response = response
         self._messages = tuple(messages)
-        self._usage_requested = counted  # whether the server was asked to count
+        self._usage_requested = usage_requested  # whether the server was asked to count tokens
         self._usage: Usage | None = None
         self._finish: str | None = None
         self._refusal = False
         self._written: list[str] = []  # all text of the model, including its reasoning
-        self._high_surrogate = ""  # at the end of a piece; the next piece begins with the other half
+        self._high_surrogate = ""  # ended the last piece; the next one begins with the other half
         self._closed = self._ended = False
-        self._failed: ModelError | None = None  # raised while listening; for the next reader
-        self._waiting: set[Future[str | None] | Future[None]] = set()  # one per reader
-        self._process = os.getpid()  # a forked child must not close its parent's connection
+        self._error: ModelError | None = None  # raised while listening; for the next reader
+        self._futures: set[Future[str | None] | Future[None]] = set()  # one per waiting reader
+        self._pid = os.getpid()  # a forked child must not close its parent's connection
         self._reading = asyncio.Lock()
         self._pieces = self._read()
         close_with_owner(self, response.aclose)
@@ -84,41 +84,39 @@ class ReplyReader:
         return piece
 
     def listen(self, on_piece: Callable[[str], bool], on_end: Callable[[], None]) -> None:
-        waiting = start(self._listen(on_piece))
-        self._waiting.add(waiting)
-        waiting.add_done_callback(lambda _: on_end())
+        future = start(self._listen(on_piece))
+        self._futures.add(future)
+        future.add_done_callback(lambda _: on_end())
         if self._closed:
-            waiting.cancel()
+            future.cancel()
 
     def close(self) -> None:
         self._closed = True
-        if self._process != os.getpid() or sys.is_finalizing():
-            return  # the connection is the parent's, or ends with the interpreter; the loop's thread is not there
-        for waiting in list(self._waiting):
-            waiting.cancel()
+        if self._pid != os.getpid() or sys.is_finalizing():
+            return  # the connection is the parent's, or ends with the interpreter; the loop's thread doesn't run
+        for future in list(self._futures):
+            future.cancel()
         run(self._aclose())
 
-    def _await(self, next_: Coroutine[Any, Any, str | None]) -> str | None:
+    def _await(self, next_piece: Coroutine[Any, Any, str | None]) -> str | None:
         """Return the next piece, or None once the stream is closed."""
-        waiting = start(next_)
-        self._waiting.add(waiting)
+        future = start(next_piece)
+        self._futures.add(future)
         try:
             if self._closed:
-                waiting.cancel()
-            return waiting.result()
+                future.cancel()
+            return future.result()
         except CancelledError:
             return None
-        except BaseException:
-            waiting.cancel()
-            raise
         finally:
-            self._waiting.discard(waiting)
+            future.cancel()  # no effect once it is done
+            self._futures.discard(future)
 
     async def _next(self) -> str | None:
         async with self._reading:
-            if (failed := self._failed) is not None:
-                self._failed = None
-                raise failed
+            if (error := self._error) is not None:
+                self._error = None
+                raise error
             return await anext(self._pieces, None)
 
     async def _listen(self, on_piece: Callable[[str], bool]) -> None:
@@ -128,7 +126,7 @@ class ReplyReader:
                     if not on_piece(piece):
                         break
         except ModelError as error:
-            self._failed = error
+            self._error = error
 
     async def _aclose(self) -> None:
         async with self._reading:
@@ -137,7 +135,7 @@ class ReplyReader:
 
     async def _read(self) -> AsyncGenerator[str]:
         try:
-            with self._faults.translate(self._timeout):
+            with self._errors.translate(self._timeout):
                 async with aclosing(self._parse_pieces()) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -152,14 +150,14 @@ class ReplyReader:
             async for event in events:
                 if event is None:
                     break
-                self._faults.check_event(event)
+                self._errors.check_event(event)
                 if piece := self._take_piece(event):
                     yield piece
                 if self._finish and (self._usage or not self._usage_requested):
                     break  # some servers send nothing more, and keep the connection open
             else:
                 if self._finish is None:
-                    raise self._faults.cut_error()
+                    raise self._errors.cut_error()
         if self._high_surrogate:
             yield "\ufffd"
 
@@ -170,13 +168,13 @@ class ReplyReader:
         choice = get_path(event, "choices", 0)
         delta = get_path(choice, "delta")
         refusal = get_text(delta, "refusal")
-        thought = get_text(delta, "reasoning_content") or get_text(delta, "reasoning")
+        reasoning = get_text(delta, "reasoning_content") or get_text(delta, "reasoning")
         text = get_text(delta, "content") + refusal
         self._refusal = self._refusal or bool(refusal)
-        self._written += [thought, text]
+        self._written += [reasoning, text]
         if isinstance(finish := get_path(choice, "finish_reason"), str):
             if finish in ("error", "abort"):
-                raise self._faults.cut_error(finish)
+                raise self._errors.cut_error(finish)
             self._finish = finish if finish in FINISH_REASONS else "stop"
         text = self._high_surrogate + text
         self._high_surrogate = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
@@ -191,11 +189,12 @@ class ReplyReader:
 
 def estimate_usage(messages: Sequence[Message], reply: str) -> Usage:
     """Return the estimated usage of a reply whose tokens the server didn't count."""
-    read = sum(estimate_tokens(each.content) + MESSAGE_OVERHEAD_TOKENS for each in messages)
-    return Usage(read, estimate_tokens(reply), estimated=True)
+    prompt = sum(estimate_tokens(message.content) + MESSAGE_OVERHEAD_TOKENS for message in messages)
+    return Usage(prompt, estimate_tokens(reply), estimated=True)
 
 
 async def read_body(response: httpx.Response) -> bytes:
+    """Return a whole body. Raises ValueError if it is longer than MAX_REPLY_BYTES."""
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
@@ -207,7 +206,7 @@ async def read_body(response: httpx.Response) -> bytes:
 async def peek_error_body(response: httpx.Response) -> bytes:
     """Return the beginning of an error's body, as it was sent, and close the response.
 
-    The body may be endless or break off: the status is known already, and reading must not fail in another way.
+    The body may be endless or break off. Its reading raises no error, because the status is known already.
     """
     import httpx
 
@@ -230,8 +229,8 @@ async def read_events(response: httpx.Response) -> AsyncGenerator[dict[str, Any]
     Raises:
         ValueError: the body is not a stream of JSON events.
     """
-    kind = response.headers.get("content-type", "")
-    if kind.startswith(("text/html", "application/json")):
+    media_type = response.headers.get("content-type", "")
+    if media_type.startswith(("text/html", "application/json")):
         raise ValueError("no stream")
     async with aclosing(_lines(_parts(response))) as lines:
         async for line in lines:
@@ -254,8 +253,8 @@ async def _lines(parts: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
     async for part in parts:
         rest += part
         if b"\n" in part:
-            *whole, rest = rest.split(b"\n")
-            for line in whole:
+            *complete, rest = rest.split(b"\n")
+            for line in complete:
                 yield bytes(line)
         if len(rest) > MAX_REPLY_BYTES:
             raise ValueError("line too long")
@@ -273,13 +272,14 @@ def get_path(value: Any, *path: str | int) -> Any:
 
 
 def get_text(value: Any, name: str) -> str:
+    """Return the text of a field in JSON; "" if it is missing or not a text."""
     text = get_path(value, name)
     return text if isinstance(text, str) else ""
 
 
 def read_usage(reply: object) -> Usage | None:
     """Return the usage that a server reports; None if it reports none, or no prompt tokens."""
-    read, written = get_path(reply, "usage", "prompt_tokens"), get_path(reply, "usage", "completion_tokens")
-    if type(read) is int and read > 0 and (written is None or type(written) is int):
-        return Usage(read, written or 0)
+    prompt, completion = get_path(reply, "usage", "prompt_tokens"), get_path(reply, "usage", "completion_tokens")
+    if type(prompt) is int and prompt > 0 and (completion is None or type(completion) is int):
+        return Usage(prompt, completion or 0)
     return None

@@ -45,7 +45,7 @@ def open_counter(name: str) -> TokenCounter:
 
 
 def load_tokenizer(file: Path) -> tokenizers.Tokenizer:
-    """Load a Hugging Face tokenizer.json, to tokenize texts of any length.
+    """Load a Hugging Face tokenizer.json without its padding and truncation.
 
     Raises:
         ConfigError: the file is not a valid tokenizer.
@@ -54,7 +54,7 @@ def load_tokenizer(file: Path) -> tokenizers.Tokenizer:
 
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # noqa: BLE001  # the library raises bare Exception
+    except Exception as error:  # noqa: BLE001  # tokenizers raises Exception itself, not a subclass
         raise ConfigError(f"invalid tokenizer '{file}': {error}; expected a tokenizer.json") from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
