@@ -1,4 +1,4 @@
-"""Replies that end a conversation, or ask whether to remember it, as events."""
+"""Emits the replies that end a conversation or ask whether to remember it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ MAX_SAVED = 256  # ended conversations whose last reply can be repeated under it
 
 
 class EndingReplies:
-    """Emits replies that end a conversation. The answer that ends one is not a line, so its key is stored only here."""
+    """Emits the events of ending replies, and saves their keys: an answer that ends a conversation is not a line."""
 
     def __init__(self) -> None:
         self._by_key = OrderedDict[str, ReplyStream]()
 
-    def find(self, key: str | None, said: str) -> ReplyStream | None:
-        """Return the reply that ended a conversation under this key.
+    def find(self, key: str | None, text: str) -> ReplyStream | None:
+        """Return the reply that ended a conversation under this key, or None.
 
         Raises:
             Problem: if the key belongs to another text.
         """
-        found = None if key is None else self._by_key.get(key)
-        return found if found is None or found.user_text == said else raise_key_conflict()
+        stream = None if key is None else self._by_key.get(key)
+        if stream is not None and stream.user_text != text:
+            raise key_conflict()
+        return stream
 
     def emit(self, stream: ReplyStream, reply: Reply, echo_user_line: bool) -> bool:
         """Emit all events of a reply.
 
         Args:
-            stream: the stream.
-            reply: the reply.
+            stream: receives the events.
+            reply: the reply, whose `ending` is set.
             echo_user_line: whether the goodbye, if it was stored, is the first event.
 
         Returns:
@@ -51,8 +53,8 @@ class EndingReplies:
         return name == "ended"
 
 
-def raise_key_conflict() -> ReplyStream:
-    """Raise the problem that the key belongs to another text."""
-    raise Problem(
+def key_conflict() -> Problem:
+    """Return the problem for a key that belongs to another text."""
+    return Problem(
         422, "idempotency-conflict", "another text was sent with this Idempotency-Key; use a new key for a new text"
     )

@@ -1,4 +1,4 @@
-"""The conversations that are open in this process, and which of a bank's sessions is the current one."""
+"""Opens and closes the conversations of this process, and determines the current session of each bank."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from everthread.server.services import Services
 from everthread.server.workers.bank_leases import BankLeases
 from everthread.types import Usage, now
 
-MAX_OPEN = 1024  # a conversation that was closed is opened again in milliseconds
+MAX_OPEN = 1024  # a closed conversation is opened again in milliseconds
 MAX_PRIVATE = 1024  # incognito conversations, in addition; their lines exist nowhere else
-CURRENT = "current"  # in place of a session's name: the session that goes on
+CURRENT = "current"  # in place of a session's name: the bank's current session
 
 
 class OpenConversation:
-    """One open conversation, and its latest reply."""
+    """An open conversation with its latest reply."""
 
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
@@ -37,94 +37,99 @@ class OpenConversation:
         return (stream := self.stream) is not None and not stream.is_finished
 
     def forget_reply(self) -> None:
-        """Drop the latest reply, whose events repeat what was said and recalled."""
+        """Drop the latest reply, because its events repeat lines of the bank."""
         self.stream = self.chat.responder.last_reply = None
 
 
 class OpenConversations:
     """Opens conversations by bank and session, and closes the least recently used. Thread-safe.
 
-    A conversation in incognito is closed only when there are too many of those, for its lines exist nowhere else.
+    An incognito conversation is closed only when there are too many of them, because its lines exist nowhere else.
     """
 
     def __init__(self, services: Services, leases: BankLeases, workers: ScribeWorkers, lock: threading.Lock) -> None:
         self._services, self._leases, self._workers = services, leases, workers
         self._open: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
-        self._current: dict[str, str] = {}  # by bank: the session, which may not have a line yet
-        self._detached: list[OpenConversation] = []  # those that SMS has open, while they reply
+        self._current: dict[str, str] = {}  # by bank: the current session, which may not have a line yet
+        self._detached: list[OpenConversation] = []  # those that SMS opened, while they reply
         self._lock = lock
 
     def open(self, memory: Memory, session: str) -> OpenConversation:
         """Return the conversation of a session, opened if necessary.
 
         Args:
-            memory: of the bank.
-            session: its name, or CURRENT.
+            memory: the memory of the bank.
+            session: a session's name, or CURRENT.
 
         Raises:
             BadInput: for an invalid name.
         """
         name = self._find_current(memory) if session == CURRENT else validation.check_filter_name(session, "session")
         with self._lock:
-            held = self._open.get((memory.bank, name)) if name else None
-            if held is not None:
-                self._open.move_to_end((memory.bank, held.chat.session))
-                return held
+            existing = self._open.get((memory.bank, name)) if name else None
+            if existing is not None:
+                self._open.move_to_end((memory.bank, existing.chat.session))
+                return existing
         chat = Chat(memory, None, self._services.llm, session=name, scribe_worker=self._workers.get(memory))
-        fresh = OpenConversation(chat)
-        at = memory.bank, fresh.chat.session
         with self._lock:
-            begun = self._open.get((memory.bank, self._current.get(memory.bank, "")))
-            if name is None and begun is not None and not begun.chat.lines:  # by another request in the meantime
-                return begun
-            held = self._open.setdefault(at, fresh)
             if name is None:
-                self._current[memory.bank] = fresh.chat.session
+                current = self._get_current(memory.bank)
+                if current is not None and not current.chat.lines:  # begun by another request in the meantime
+                    return current
+                self._current[memory.bank] = chat.session
+            conversation = self._open.setdefault((memory.bank, chat.session), OpenConversation(chat))
             self._evict()
-        return held
+        return conversation
 
     def _find_current(self, memory: Memory) -> str | None:
-        """Return the session that goes on: an incognito one, or the latest one as `Chat` resumes it, or one that was
-        opened here and has no line yet. None if a new one begins."""
-        held = self._open.get((memory.bank, self._current.get(memory.bank, "")))
-        if held is not None and held.chat.incognito:
-            return held.chat.session
-        at = now()
-        if (last := find_resumable(current_session(memory.sessions(), at), at)) is not None:
-            return last
-        return held.chat.session if held is not None and not held.chat.lines else None
+        """Return the name of the bank's current session, or None if a new one begins.
+
+        It is the open incognito session, else the latest one if `Chat` would resume it, else an open one without lines.
+        """
+        current = self._get_current(memory.bank)
+        if current is not None and current.chat.incognito:
+            return current.chat.session
+        time = now()
+        if (resumable := find_resumable(current_session(memory.sessions(), time), time)) is not None:
+            return resumable
+        return current.chat.session if current is not None and not current.chat.lines else None
+
+    def _get_current(self, bank: str) -> OpenConversation | None:
+        """Return the open conversation that was last made the current one of its bank, or None."""
+        return self._open.get((bank, self._current.get(bank, "")))
 
     def set_current(self, bank: str, session: str) -> None:
         """Make a session the current one of its bank."""
         self._current[bank] = session
 
     def rekey(self, conversation: OpenConversation) -> None:
-        """File a conversation under its new session, after the old one was ended."""
+        """Move a conversation to its new session, if the old one has ended."""
         bank = conversation.chat.memory.bank
         with self._lock:
-            old = next((at for at, each in self._open.items() if each is conversation), None)
-            if old is not None and old[1] != conversation.chat.session:
-                del self._open[old]
+            old_key = next((key for key, candidate in self._open.items() if candidate is conversation), None)
+            if old_key is not None and old_key[1] != conversation.chat.session:
+                del self._open[old_key]
                 self._open[bank, conversation.chat.session] = conversation
-                current = self._open.get((bank, self._current.get(bank, "")))
-                if current is None or not current.chat.incognito:  # otherwise its next line would be written
+                current = self._get_current(bank)
+                if current is None or not current.chat.incognito:  # otherwise its next line would be stored
                     self._current[bank] = conversation.chat.session
                 conversation.stream, conversation.usage = None, Usage()
 
     def attach(self, conversation: OpenConversation) -> None:
-        """Add a conversation that is open elsewhere. Called with the lock held."""
+        """Add a conversation that was not opened here. Called with the lock held."""
         self._detached.append(conversation)
 
     def detach(self, conversation: OpenConversation) -> None:
-        """Remove a conversation that is open elsewhere. Called with the lock held."""
+        """Remove a conversation that was not opened here. Called with the lock held."""
         self._detached.remove(conversation)
 
     def list_bank(self, bank: str) -> list[OpenConversation]:
-        """List a bank's conversations by session, so that callers that lock several of them can't deadlock."""
+        """List a bank's conversations, sorted by session so that callers that lock several of them can't deadlock."""
         with self._lock:
-            found = [(at[1], each) for at, each in self._open.items() if at[0] == bank]
-            found += [(each.chat.session, each) for each in self._detached if each.chat.memory.bank == bank]
-            return [each for _, each in sorted(found, key=itemgetter(0))]
+            by_session = [(key[1], conversation) for key, conversation in self._open.items() if key[0] == bank]
+            detached = [conversation for conversation in self._detached if conversation.chat.memory.bank == bank]
+            by_session += [(conversation.chat.session, conversation) for conversation in detached]
+            return [conversation for _, conversation in sorted(by_session, key=itemgetter(0))]
 
     def list_all(self) -> list[OpenConversation]:
         """List the conversations that are open here. Called with the lock held."""
@@ -136,24 +141,25 @@ class OpenConversations:
             self._close((conversation.chat.memory.bank, conversation.chat.session), conversation)
 
     def evict(self) -> None:
-        """Close what exceeds the limits."""
+        """Close the least recently used idle conversations beyond either limit."""
         with self._lock:
             self._evict()
 
     def _evict(self) -> None:
-        """Close the least recently used idle conversations beyond either limit. Called with the lock held."""
-        private = [at for at, each in self._open.items() if each.chat.incognito]
-        public = [at for at, each in self._open.items() if not each.chat.incognito]
-        over = [*public[: max(len(public) - MAX_OPEN, 0)], *private[: max(len(private) - MAX_PRIVATE, 0)]]
-        for at in over:
-            conversation = self._open[at]
+        """Do as `evict`, with the lock held."""
+        private = [key for key, conversation in self._open.items() if conversation.chat.incognito]
+        public = [key for key, conversation in self._open.items() if not conversation.chat.incognito]
+        excess = [*public[: max(len(public) - MAX_OPEN, 0)], *private[: max(len(private) - MAX_PRIVATE, 0)]]
+        for key in excess:
+            conversation = self._open[key]
             if not conversation.is_replying and conversation.lock.acquire(blocking=False):
-                self._close(at, conversation)
+                self._close(key, conversation)
                 conversation.lock.release()
 
-    def _close(self, at: tuple[str, str], conversation: OpenConversation) -> None:
+    def _close(self, key: tuple[str, str], conversation: OpenConversation) -> None:
         conversation.is_closed = True
-        self._leases.release(at[0], conversation)
-        self._open.pop(at, None)
-        if self._current.get(at[0]) == at[1]:
-            del self._current[at[0]]
+        bank, session = key
+        self._leases.release(bank, conversation)
+        self._open.pop(key, None)
+        if self._current.get(bank) == session:
+            del self._current[bank]

@@ -7,27 +7,30 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MAX_BACKGROUND_WAIT_S = 10.0  # background work proceeds after this time in any case
+MAX_BACKGROUND_WAIT_S = 10.0  # background work waits no longer
 
 
 class PriorityGate:
     """Admits replies and background work. Thread-safe."""
 
     def __init__(self, max_interactive: int) -> None:
-        """Args:
-        max_interactive: replies prepared at once, in order of arrival; with more, all would finish late."""
-        self._places = threading.BoundedSemaphore(max_interactive)
+        """Create a gate.
+
+        Args:
+            max_interactive: replies prepared at once, in order of arrival; with more, all would finish late.
+        """
+        self._slots = threading.BoundedSemaphore(max_interactive)
         self._waiting = 0
         self._changed = threading.Condition()
         self._background = threading.Lock()
 
     @contextmanager
     def interactive(self) -> Iterator[None]:
-        """Hold a place for the preparation of a reply."""
+        """Hold a slot for the preparation of a reply."""
         with self._changed:
             self._waiting += 1
         try:
-            with self._places:
+            with self._slots:
                 yield
         finally:
             with self._changed:
@@ -37,14 +40,16 @@ class PriorityGate:
 
     @contextmanager
     def background(self) -> Iterator[None]:
-        """Hold the place for background work: one caller at a time, when no reply is being prepared, or after
-        MAX_BACKGROUND_WAIT_S."""
-        until = time.monotonic() + MAX_BACKGROUND_WAIT_S
-        alone = self._background.acquire(timeout=MAX_BACKGROUND_WAIT_S)
+        """Hold the slot for background work: one caller at a time, while no reply is being prepared.
+
+        After MAX_BACKGROUND_WAIT_S the caller proceeds in any case.
+        """
+        deadline = time.monotonic() + MAX_BACKGROUND_WAIT_S
+        is_alone = self._background.acquire(timeout=MAX_BACKGROUND_WAIT_S)
         try:
             with self._changed:
-                self._changed.wait_for(lambda: not self._waiting, max(until - time.monotonic(), 0.0))
+                self._changed.wait_for(lambda: not self._waiting, max(deadline - time.monotonic(), 0.0))
             yield
         finally:
-            if alone:
+            if is_alone:
                 self._background.release()

@@ -1,8 +1,8 @@
-"""The conversations of a server, as its routes use them: replies, changes, and forgetting.
+"""The conversations of a server for its routes: replying, changing and forgetting.
 
-A conversation is used by one request at a time; while it replies it can be read, followed and stopped, and nothing
-else. Of several workers, the one that has a reply in progress or an incognito conversation leases the bank, and
-requests for that bank are forwarded to it (`worker_proxy`).
+A conversation is used by one request at a time; while it replies, it can only be read, followed and stopped. If there
+are several workers, the one with a reply in progress or an incognito conversation leases the bank, and requests for
+that bank are forwarded to it (`worker_proxy`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from everthread.recall import multi_bank
 from everthread.recipes.options import identify
 from everthread.server import problems
 from everthread.server.chat_schemas import OptionsBody, StateView, build_state
-from everthread.server.conversations.ending_replies import EndingReplies, raise_key_conflict
+from everthread.server.conversations.ending_replies import EndingReplies, key_conflict
 from everthread.server.conversations.forgetting_barrier import ForgettingBarrier
 from everthread.server.conversations.open_conversations import CURRENT, OpenConversation, OpenConversations
 from everthread.server.conversations.priority import PriorityGate
@@ -43,15 +43,15 @@ from everthread.types import NewLine, now
 __all__ = ["CURRENT", "SMS_LEASE_TIMEOUT_S", "Act", "ConversationRegistry"]
 
 MAX_PREPARING = 2  # replies that are prepared at once
-FOREIGN_REPLY_S = 120.0  # a line without a reply may still get one from another process, for this long
+FOREIGN_REPLY_S = 120.0  # for this long, another process may still reply to a line
 SMS_LEASE_TIMEOUT_S = 60.0  # a text message waits this long for a bank that another worker holds
 
 
 class ConversationRegistry:
     """The conversations of one process. Thread-safe.
 
-    Methods that take a memory and a session raise BadInput for an invalid session name, and Problem 409 while a reply
-    is in progress or another worker holds the bank, unless they only read.
+    Methods that take a memory and a session raise BadInput for an invalid session name. Methods that change the
+    conversation also raise Problem 409 while a reply is in progress or another worker holds the bank.
     """
 
     def __init__(self, services: Services, max_replies: int = 256, leases: BankLeases | None = None) -> None:
@@ -85,13 +85,13 @@ class ConversationRegistry:
         """Save what the person says and reply to it.
 
         Args:
-            memory: of the bank.
-            session: its name, or CURRENT.
+            memory: the memory of the bank.
+            session: a session's name, or CURRENT.
             text: what the person says.
-            options: of the reply.
+            options: the options of the reply.
             key: the key of the person's line; a key that was used before returns the same reply.
-            incognito: whether the caller expects that nothing is written.
-            may_forget: whether the answer no, to the question whether to remember, may forget the conversation.
+            incognito: whether the caller expects that nothing is stored.
+            may_forget: whether the caller may answer no to the question whether to remember the conversation.
 
         Returns:
             The stream of the reply.
@@ -100,11 +100,11 @@ class ConversationRegistry:
             Problem: if the key belongs to another text, or the conversation can't reply now.
             EverthreadError: as `Chat.reply`.
         """
-        if (ended := self._endings.find(key, text)) is not None:
-            return ended
+        if (stream := self._endings.find(key, text)) is not None:
+            return stream
         with self._use(memory, session, while_replying=True) as conversation:
-            if key is not None and (before := self._find_outcome(memory, conversation, text, key, options)) is not None:
-                return before
+            if key is not None and (outcome := self._find_outcome(memory, conversation, text, key, options)):
+                return outcome
             self._require_idle(conversation)
             self._require_one_process(conversation)
 
@@ -138,13 +138,13 @@ class ConversationRegistry:
         """Reply to the conversation as it is.
 
         Args:
-            memory: of the bank.
-            session: its name, or CURRENT.
+            memory: the memory of the bank.
+            session: a session's name, or CURRENT.
             act: makes the conversation reply.
-            options: of the reply.
+            options: the options of the reply.
             echo_user_line: whether the person's line is the first event.
-            key: the name of the request, for `find_reply`.
-            incognito: whether the caller expects that nothing is written.
+            key: the key of the request, for `find_reply`.
+            incognito: whether the caller expects that nothing is stored.
 
         Returns:
             The stream of the reply.
@@ -158,7 +158,7 @@ class ConversationRegistry:
             return self._start(conversation, options, act, echo_user_line=echo_user_line, key=key)
 
     def find_reply(self, memory: Memory, session: str, key: str | None) -> ReplyStream:
-        """Return the reply that was started under this key, or the latest answer if it is no longer known here."""
+        """Return the reply that was started under this key, or the latest saved answer if the reply is unknown here."""
         with self._use(memory, session, while_replying=True) as conversation:
             if (stream := conversation.stream) is not None and stream.key == key:
                 return stream
@@ -168,7 +168,7 @@ class ConversationRegistry:
             return replay_answer(last if last is not None and last.role == "assistant" else None)
 
     def validate(self, session: str, text: str | None = None, options: OptionsBody | None = None) -> None:
-        """Check the arguments of `reply`, so that a refused request creates no bank. Raises as `reply`."""
+        """Check the arguments of `reply`, so that an invalid request creates no bank. Raises as `reply`."""
         validation.check_filter_name(session, "session")
         if text is not None:
             clean_line(NewLine(text), now())
@@ -195,7 +195,7 @@ class ConversationRegistry:
         return self.get_state(memory, session)
 
     def reply_detached(self, chat: Chat, act: Callable[[Chat], Reply]) -> Reply:
-        """Make a chat that is open elsewhere reply, and read the reply to its end.
+        """Make a chat that was not opened here reply, and read the reply to its end.
 
         Forgetting in its bank stops the reply, and is complete when this returns. Errors of the model are logged.
 
@@ -251,7 +251,7 @@ class ConversationRegistry:
         """Switch incognito on or off, and return the conversation's state afterwards.
 
         Raises:
-            Problem: if several processes serve the store that can't reach each other, for each would have other lines.
+            Problem: if several processes serve the store and can't reach each other: each would have other lines.
         """
         if on and self.isolated:
             raise problems.one_process_required()
@@ -261,9 +261,9 @@ class ConversationRegistry:
             chat.incognito = on
             self.open_conversations.set_current(memory.bank, chat.session)
 
-        changed = self.change(memory, session, change)
+        state = self.change(memory, session, change)
         self.open_conversations.evict()
-        return changed
+        return state
 
     def get_scribe_worker(self, memory: Memory) -> ScribeWorker:
         """Return the scribe worker that all conversations of a bank share."""
@@ -273,22 +273,22 @@ class ConversationRegistry:
 
     @contextmanager
     def pause_bank(self, bank: str, *, close: bool = False, timeout_s: float = ACQUIRE_TIMEOUT_S) -> Iterator[None]:
-        """Keep a bank quiet for the duration of the block, in which something of it is forgotten.
+        """Stop the replies of a bank and make new requests wait, while the block forgets part of it.
 
-        Replies in progress, which may draw on it, are stopped, and new requests wait.
+        Replies in progress are stopped because they may contain forgotten lines.
 
         Args:
-            bank: its id.
-            close: whether the whole bank is forgotten, and its conversations are closed.
-            timeout_s: how long to wait for a bank that another worker holds.
+            bank: the bank's id.
+            close: whether to close all conversations, because the whole bank is forgotten.
+            timeout_s: seconds to wait for a bank that another worker holds.
 
         Raises:
             Problem: 409 if another worker holds the bank for longer.
         """
-        with self.leases.hold(bank, timeout_s), self._barrier.raise_for(bank), ExitStack() as held:
+        with self.leases.hold(bank, timeout_s), self._barrier.raise_for(bank), ExitStack() as locks:
             conversations = self.open_conversations.list_bank(bank)
             for conversation in conversations:
-                held.enter_context(conversation.lock)
+                locks.enter_context(conversation.lock)
                 self._replies.stop(conversation)
                 if close:
                     self.open_conversations.close(conversation)
@@ -299,27 +299,29 @@ class ConversationRegistry:
                 conversation.forget_reply()
 
     def drop_events(self, bank: str) -> None:
-        """Drop the replies of a bank in which something was forgotten, for their events may repeat it."""
+        """Drop the replies of a bank in which something was forgotten, because their events may repeat it."""
         for conversation in self.open_conversations.list_bank(bank):
             with conversation.lock:
                 self._replies.stop(conversation)
                 conversation.forget_reply()
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Refuse new replies, let those in progress finish for up to `timeout_s` seconds, then stop them and save what
-        has arrived."""
+        """Refuse new replies and wait up to `timeout_s` seconds for those in progress.
+
+        Replies that take longer are stopped; what has arrived of them is saved.
+        """
         with self._lock:
             self._replies.refuse_new()
             conversations = self.open_conversations.list_all()
-        until = time.monotonic() + timeout_s
+        deadline = time.monotonic() + timeout_s
         for conversation in conversations:
             stream = conversation.stream
-            if stream is not None and not stream.wait(max(until - time.monotonic(), 0)):
+            if stream is not None and not stream.wait(max(deadline - time.monotonic(), 0)):
                 self._replies.stop(conversation)
         self._replies.close()
         for conversation in conversations:
             conversation.chat.close()
-        self._workers.close(until)
+        self._workers.close(deadline)
 
     # ------------------------------------------------------------------- a reply
 
@@ -350,13 +352,13 @@ class ConversationRegistry:
         responder.banks = multi_bank.check_banks(memory.store, options.banks) if options.banks else ()
 
     def _follow_recipe(self, chat: Chat, memory: Memory) -> None:
-        """Switch a chat to the recipe of this memory and to the bank's scribe."""
+        """Switch a chat to the recipe of this memory, and the bank's worker to its scribe."""
         worker = self._workers.get(memory)
         if identify(memory.recipe) != identify(chat.memory.recipe):
             chat.use_memory(memory, worker)
 
     def _choose_llm(self, options: OptionsBody) -> LLM | None:
-        """Return the model that is to reply. Raises ConfigError and BadInput."""
+        """Return the model of a reply. Raises ConfigError and BadInput."""
         llm = self.services.llms.get(options.model)
         if llm is not None and options.max_tokens is not None and options.max_tokens > llm.context // 2:
             raise BadInput(
@@ -368,14 +370,16 @@ class ConversationRegistry:
     def _find_outcome(
         self, memory: Memory, conversation: OpenConversation, text: str, key: str, options: OptionsBody
     ) -> ReplyStream | None:
-        """Return the outcome of an earlier request with this key: the reply in progress, or the saved one."""
+        """Return the outcome of an earlier request with this key, or None: the reply in progress or the saved one."""
         if (stream := conversation.stream) is not None and stream.key == key:
-            return stream if stream.user_text == text else raise_key_conflict()
+            if stream.user_text != text:
+                raise key_conflict()
+            return stream
         line = memory.store.get_by_key(memory.bank, [key]).get(key)
         if line is None:
             return None
         if line.text != clean_line(NewLine(text), line.said_at).text:
-            return raise_key_conflict()
+            raise key_conflict()
         following = find_next_line(memory, line)
         if following is not None or line.retracted_at is not None or line.session != conversation.chat.session:
             return replay_request(line, following)
@@ -383,7 +387,7 @@ class ConversationRegistry:
         if self.isolated and abs((now() - line.said_at).total_seconds()) < FOREIGN_REPLY_S:
             raise reply_in_progress()
         with self._lease(conversation):
-            if find_next_line(memory, line) is None:  # otherwise another worker has answered it in the meantime
+            if find_next_line(memory, line) is None:  # otherwise another worker has answered in the meantime
                 return self._start(
                     conversation,
                     options,
@@ -398,16 +402,16 @@ class ConversationRegistry:
 
     @contextmanager
     def _use(self, memory: Memory, session: str, while_replying: bool = False) -> Iterator[OpenConversation]:
-        """Yield the conversation, opened if necessary, to one request alone.
+        """Yield the conversation to one request at a time; open it if necessary.
 
-        Unless `while_replying`, the conversation must be idle, and this worker holds the bank in the meantime.
+        Unless `while_replying`, the conversation must be idle, and this worker leases the bank for the block.
         """
         while True:
             with self._lock:
                 self._barrier.wait(memory.bank)
             conversation = self.open_conversations.open(memory, session)
             with conversation.lock:
-                if conversation.is_closed or self._barrier.blocks(memory.bank):  # since it was opened
+                if conversation.is_closed or self._barrier.blocks(memory.bank):  # in the meantime
                     continue
                 if not conversation.is_replying and not conversation.chat.incognito:
                     self._follow_recipe(conversation.chat, memory)
@@ -421,7 +425,7 @@ class ConversationRegistry:
 
     @contextmanager
     def _lease(self, conversation: OpenConversation) -> Iterator[None]:
-        """Hold the conversation's bank while it is changed, and afterwards for as long as it is in incognito."""
+        """Lease the conversation's bank for the block, and longer if the conversation is in incognito."""
         bank = conversation.chat.memory.bank
         with self.leases.hold(bank):
             try:
@@ -441,14 +445,14 @@ class ConversationRegistry:
             raise problems.one_process_required()
 
     def _require_incognito(self, conversation: OpenConversation, expected: bool) -> None:
-        """Raise Problem if the caller expects that nothing is written, and it would be."""
+        """Raise Problem if the caller expects that nothing is stored, but the conversation is not in incognito."""
         if expected:
             conversation.chat.refresh()
             if not conversation.chat.incognito:
                 raise problems.incognito_lost()
 
     def _require_no_question(self, conversation: OpenConversation) -> None:
-        """Raise Problem if the conversation has asked whether to remember it, so that a no would forget it."""
+        """Raise Problem if the conversation has asked whether to remember it: a no would forget it."""
         conversation.chat.refresh()
         if conversation.chat.question:
             raise Problem(403, "forbidden", "this key can't forget a conversation other than the current one")

@@ -1,4 +1,4 @@
-"""Repeats the outcome of a request from the lines that were saved: its reply as a finished stream."""
+"""Repeats the outcome of an earlier request: builds a finished stream from the saved lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def replay_request(line: Line, following: Line | None) -> ReplyStream:
 
 
 def replay_answer(answer: Line | None, user_line: Line | None = None) -> ReplyStream:
-    """Return a finished stream of a saved answer, preceded by the person's line if it is given."""
+    """Return a finished stream of a saved answer, after the person's line if it is given."""
     stream = ReplyStream()
     if user_line is not None:
         stream.emit("line", line_event(user_line))

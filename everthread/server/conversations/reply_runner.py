@@ -71,7 +71,7 @@ class ReplyRunner:
 
         Args:
             conversation: locked by the caller.
-            act: makes the conversation reply, and returns the reply; None if there is none.
+            act: makes the conversation reply, and returns the reply, or None if it does something else.
             echo_user_line: whether the person's line is the first event.
             key: the idempotency key of the request.
             user_text: the text that is replied to.

@@ -1,6 +1,6 @@
-"""A reply in progress as server-sent events: one writer, and any number of readers, each from the beginning.
+"""Streams a reply as server-sent events, from one writer to any number of readers, each from the beginning.
 
-The writer doesn't wait for readers. A reader is not a thread: it is woken in its own event loop.
+The writer doesn't wait for readers. A reader needs no thread: it is woken in its own event loop.
 
 Source: HTML Living Standard, "Server-sent events".
 """
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, ref
 
 from everthread.chat.reply import Reply
 
-KEEP_ALIVE_S = 15.0  # without an event for this long a comment is sent; proxies close connections after 30 s and more
+KEEP_ALIVE_S = 15.0  # after this time without an event a comment is sent; proxies close idle connections after 30 s
 COMMENT = b":\n\n"
 
 Future = asyncio.Future[None]
@@ -26,15 +26,15 @@ _as_json = json.JSONEncoder(ensure_ascii=False).encode  # `dumps` would create a
 
 
 def encode_event(name: str, data: Mapping[str, object]) -> bytes:
-    """Encode one event. data is JSON on one line."""
+    """Encode one event, with its data as JSON on one line."""
     return f"event: {name}\ndata: {_as_json(data)}\n\n".encode()
 
 
 class Waker:
     """Wakes the readers in one event loop.
 
-    Readers that are woken while the loop is on its way to others are woken with them: waking a loop costs a system
-    call, and with many replies at once several pieces arrive in the meantime.
+    Waking a loop costs a system call. With many replies at once, several pieces arrive before the loop runs; their
+    readers are woken by one call.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -57,7 +57,7 @@ class Waker:
                 loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        self._is_scheduled = False  # first, so that a reader that is added in the meantime wakes the loop again
+        self._is_scheduled = False  # before the readers are woken, so that one that is added now wakes the loop again
         while self._woken:
             _wake(self._woken.popleft())
 
@@ -68,20 +68,23 @@ _wakers: WeakKeyDictionary[asyncio.AbstractEventLoop, Waker] = WeakKeyDictionary
 class ReplyStream:
     """The events of one reply.
 
-    Several threads may try to end it, such as the reader of the model and a request to stop it; the first one does.
+    Several threads may try to end it, such as the reader of the model and a request to stop it; the first succeeds.
     """
 
     def __init__(self, reply: Reply | None = None, *, key: str | None = None, user_text: str | None = None) -> None:
-        """Args:
-        reply: the reply, or None for a stream that is written by hand.
-        key: the idempotency key of the request.
-        user_text: the text that is replied to."""
+        """Create a stream without events.
+
+        Args:
+            reply: the reply, or None for a stream of saved lines.
+            key: the idempotency key of the request.
+            user_text: the text that is replied to.
+        """
         self.reply, self.key, self.user_text = reply, key, user_text
         self._events: list[bytes] = []
         self._waiting: list[tuple[Waker, Future]] = []
         self._lock = threading.Lock()
         self._finished = threading.Event()
-        self._claimed = False
+        self._is_claimed = False
 
     @property
     def is_finished(self) -> bool:
@@ -91,10 +94,10 @@ class ReplyStream:
     @property
     def other_banks(self) -> list[str]:
         """The other banks whose lines the events contain."""
-        return [found.bank for found in self.reply.context.others] if self.reply else []
+        return [context.bank for context in self.reply.context.others] if self.reply else []
 
     def emit(self, name: str, data: Mapping[str, object]) -> None:
-        """Emit an event, unless the last one was emitted."""
+        """Emit an event, unless the stream is finished."""
         event = encode_event(name, data)
 
         def add() -> None:
@@ -106,11 +109,11 @@ class ReplyStream:
     def try_claim_end(self) -> bool:
         """Claim the right to end the stream. Return whether the caller has it."""
         with self._lock:
-            claimed, self._claimed = self._claimed, True
-        return not claimed
+            was_claimed, self._is_claimed = self._is_claimed, True
+        return not was_claimed
 
     def finish(self, name: str, data: Mapping[str, object]) -> None:
-        """Emit the last event."""
+        """Emit the last event and finish the stream."""
         event = encode_event(name, data)
 
         def add() -> None:
@@ -139,9 +142,9 @@ class ReplyStream:
         sent = 0
         while True:
             if sent < len(self._events):
-                new = self._events[sent:]
-                sent += len(new)
-                yield b"".join(new)
+                unsent = self._events[sent:]
+                sent += len(unsent)
+                yield b"".join(unsent)
             elif self.is_finished and sent == len(self._events):
                 return
             elif not await self._wait_for_more(sent, keep_alive):
@@ -161,7 +164,7 @@ class ReplyStream:
         finally:
             timer.cancel()
             with self._lock:
-                self._waiting = [each for each in self._waiting if each[1] is not future]
+                self._waiting = [(waker, waiting) for waker, waiting in self._waiting if waiting is not future]
         return sent < len(self._events) or self.is_finished
 
 

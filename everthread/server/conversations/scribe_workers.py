@@ -13,7 +13,7 @@ from everthread.server.conversations.priority import PriorityGate
 from everthread.server.services import Services
 from everthread.server.workers.bank_leases import BankLeases
 
-MAX_WRITING = 4  # workers whose scribes write at once; replies come first
+MAX_WRITING = 4  # scribes that write at once; replies have priority
 
 
 class ScribeWorkers:
@@ -26,12 +26,12 @@ class ScribeWorkers:
         self._lock = lock
 
     def get(self, memory: Memory) -> ScribeWorker:
-        """Return the worker of a memory, with the scribe that the bank is set to."""
-        at, scribe = (memory.bank, identify(memory.recipe)), self._services.get_bank_scribe(memory.bank)
+        """Return the worker of a memory, with the scribe from the bank's settings."""
+        key, scribe = (memory.bank, identify(memory.recipe)), self._services.get_bank_scribe(memory.bank)
         with self._lock:
-            worker = self._workers.get(at)
+            worker = self._workers.get(key)
             if worker is None:
-                worker = self._workers[at] = ScribeWorker(
+                worker = self._workers[key] = ScribeWorker(
                     memory,
                     scribe,
                     scribe_slot=lambda: self._leases.hold_if_free(memory.bank, self._slots),
@@ -41,13 +41,13 @@ class ScribeWorkers:
             return worker
 
     def close_bank(self, bank: str) -> None:
-        """Stop the workers of a bank that is being forgotten; what they wrote would create it again."""
+        """Stop the workers of a bank that is being forgotten, because their writes would create it again."""
         with self._lock:
-            workers = [self._workers.pop(at) for at in list(self._workers) if at[0] == bank]
+            workers = [self._workers.pop(key) for key in list(self._workers) if key[0] == bank]
         for worker in workers:
             worker.close(timeout=1.0)
 
-    def close(self, until: float) -> None:
-        """Stop all workers; each may finish what it is writing until this time (time.monotonic())."""
+    def close(self, deadline: float) -> None:
+        """Stop all workers; each may finish what it is writing until `deadline`, a time.monotonic()."""
         for worker in list(self._workers.values()):
-            worker.close(timeout=max(until - time.monotonic(), 0.1))
+            worker.close(timeout=max(deadline - time.monotonic(), 0.1))

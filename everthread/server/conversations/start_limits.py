@@ -15,9 +15,9 @@ MAX_STARTING = 16  # threads; more would mostly wait for each other
 
 
 class StartLimiter:
-    """The limits of one event loop: one request a bank at a time, and MAX_STARTING in all.
+    """The limits of one event loop: one request per bank at a time, and MAX_STARTING in all.
 
-    A request that waits, for the end of a deletion or for another worker, doesn't delay other banks.
+    A request that waits for a deletion or for another worker doesn't delay other banks.
     """
 
     def __init__(self) -> None:

@@ -13,25 +13,25 @@ from everthread.server.conversations.priority import PriorityGate
 
 
 def test_replies_beyond_the_limit_wait_to_be_prepared() -> None:
-    gate, preparing, most = PriorityGate(2), 0, 0
+    gate, preparing, max_preparing = PriorityGate(2), 0, 0
     lock = threading.Lock()
 
     def prepare() -> None:
-        nonlocal preparing, most
+        nonlocal preparing, max_preparing
         with gate.interactive():
             with lock:
                 preparing += 1
-                most = max(most, preparing)
+                max_preparing = max(max_preparing, preparing)
             time.sleep(0.01)
             with lock:
                 preparing -= 1
 
     threads = [threading.Thread(target=prepare) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(PATIENCE)
-    assert (most, preparing) == (2, 0)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert (max_preparing, preparing) == (2, 0)
 
 
 def test_background_work_waits_until_no_reply_is_being_prepared_or_queued() -> None:
@@ -49,16 +49,16 @@ def test_background_work_waits_until_no_reply_is_being_prepared_or_queued() -> N
             done.append("embedded")
 
     replies = [threading.Thread(target=prepare, args=(name,)) for name in ("one", "two")]
-    for each in replies:
-        each.start()
+    for thread in replies:
+        thread.start()
     assert prepared.wait(PATIENCE)
     background = threading.Thread(target=embed)
     background.start()
     background.join(0.1)
     assert done == []
     go.set()
-    for each in [*replies, background]:
-        each.join(PATIENCE)
+    for thread in [*replies, background]:
+        thread.join(PATIENCE)
     assert sorted(done[:2]) == ["one", "two"]
     assert done[2] == "embedded"
 
@@ -76,15 +76,15 @@ def test_no_background_work_waits_longer_than_the_limit(monkeypatch: pytest.Monk
 
     def embed() -> None:
         with gate.background():
-            done.wait(PATIENCE)  # one after the other, they would never meet here
+            done.wait(PATIENCE)  # fails if the threads get here one after the other
 
     with gate.interactive():
         threads = [threading.Thread(target=embed) for _ in range(8)]
-        for each in threads:
-            each.start()
+        for thread in threads:
+            thread.start()
         done.wait(PATIENCE)
-    for each in threads:
-        each.join(PATIENCE)
+    for thread in threads:
+        thread.join(PATIENCE)
 
 
 def test_a_reply_that_fails_during_preparation_frees_its_slot() -> None:

@@ -1,4 +1,4 @@
-"""Open conversations: how many stay open, what they share, and replies at shutdown."""
+"""The registry: limits on open conversations, forgetting, several workers, and shutdown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 
 def open_registry(store: SQLiteStore, model: LLM | None) -> tuple[ConversationRegistry, Memory]:
-    """Return the conversations over a store, and the memory of one bank."""
+    """Return a registry over a store, and the memory of one bank."""
     services = Services(store, HashEmbedder(64), model, Default())
     return ConversationRegistry(services), services.get_memory("alice", create=True)
 
@@ -66,9 +66,9 @@ def test_a_reply_that_is_too_slow_at_shutdown_is_stored_in_part(store: SQLiteSto
         stream = registry.reply(memory, CURRENT, "Count.", PLAIN)
         while stream.reply is None or not stream.reply.text:
             time.sleep(0.01)
-        begun = time.monotonic()
+        start = time.monotonic()
         registry.close(timeout_s=0.5)
-        assert time.monotonic() - begun < SOON
+        assert time.monotonic() - start < SOON
     last = list(memory.lines())[-1]
     assert (last.text, last.metadata["partial"]) == ("One two", True)
     assert stream.is_finished
@@ -87,11 +87,15 @@ def test_the_least_recently_used_conversations_are_closed_except_incognito_ones(
     say(registry, memory, "Psst", "secret")
     for name in ("two", "three", "four"):
         say(registry, memory, "Hello", name)
-    assert [each.chat.session for each in registry.open_conversations.list_all()] == ["secret", "three", "four"]
+    assert [conversation.chat.session for conversation in registry.open_conversations.list_all()] == [
+        "secret",
+        "three",
+        "four",
+    ]
     assert [line.text for line in registry.get_state(memory, "one").lines][-2:] == ["Hello", "Yes."]
     assert [line.text for line in registry.get_state(memory, "secret").lines][-2:] == ["Psst", "Yes."]
     registry.set_incognito(memory, "newer", True)
-    assert "secret" not in [each.chat.session for each in registry.open_conversations.list_all()]
+    assert "secret" not in [conversation.chat.session for conversation in registry.open_conversations.list_all()]
     registry.close()
 
 
@@ -135,9 +139,9 @@ def test_a_forgotten_reply_is_not_repeated_under_its_key(store: SQLiteStore) -> 
 
 def test_lines_stored_by_another_process_are_shown(store: SQLiteStore) -> None:
     one, memory = open_registry(store, ScriptedLLM(["Yes."] * 5))
-    other, same = open_registry(store, ScriptedLLM(["No."] * 5))
+    other, other_memory = open_registry(store, ScriptedLLM(["No."] * 5))
     say(one, memory, "Hello", "s")
-    say(other, same, "And again", "s")
+    say(other, other_memory, "And again", "s")
     assert [line.text for line in one.get_state(memory, "s").lines][-4:] == ["Hello", "Yes.", "And again", "No."]
     one.close()
     other.close()
@@ -147,15 +151,15 @@ def test_stopping_a_reply_of_a_silent_model_ends_it_at_once(store: SQLiteStore) 
     with llm.llm_server(Mute()) as server:
         registry, memory = open_registry(store, OpenAICompatible(server.url, "m"))
         stream = registry.reply(memory, CURRENT, "Hello?", PLAIN)
-        begun = time.monotonic()
+        start = time.monotonic()
         assert registry.stop(memory, CURRENT).replying is False
         assert stream.is_finished
-        assert time.monotonic() - begun < SOON
+        assert time.monotonic() - start < SOON
         server.closing.set()
         registry.close()
 
 
-class OddModel(ScriptedLLM):
+class FaultyModel(ScriptedLLM):
     """Raises an unexpected error when a stream is opened, or when it is listened to."""
 
     def __init__(self, listened: bool) -> None:
@@ -192,10 +196,10 @@ class BrokenStream:
 
 @pytest.mark.parametrize("listened", [False, True])
 def test_an_unexpected_model_error_ends_the_reply_and_frees_its_slot(store: SQLiteStore, listened: bool) -> None:
-    services = Services(store, HashEmbedder(64), OddModel(listened), Default())
+    services = Services(store, HashEmbedder(64), FaultyModel(listened), Default())
     registry, memory = ConversationRegistry(services, max_replies=2), services.get_memory("alice", create=True)
     for n in range(5):
-        stream = registry.reply(memory, CURRENT, f"Hello for the {n}th time.", PLAIN)
+        stream = registry.reply(memory, CURRENT, f"Hello number {n}.", PLAIN)
         assert stream.wait(PATIENCE)
         assert (b"Yes." if listened else b"the reply failed") in asyncio.run(collect_events(stream))
     registry.close()
@@ -206,12 +210,12 @@ async def collect_events(stream: ReplyStream) -> bytes:
 
 
 def test_a_reply_prepared_while_its_bank_is_forgotten_does_not_recreate_the_bank(store: SQLiteStore) -> None:
-    preparing, gone = threading.Event(), threading.Event()
+    preparing, forgotten = threading.Event(), threading.Event()
 
     class SlowEmbedder(HashEmbedder):
         def embed_query(self, text: str) -> Vector:
             preparing.set()
-            assert not gone.wait(0.3)  # it is waited for
+            assert not forgotten.wait(0.3)  # forgetting waits for the reply
             return super().embed_query(text)
 
     services = Services(store, SlowEmbedder(64), ScriptedLLM(["It was a periwinkle."] * 2), Default())
@@ -222,7 +226,7 @@ def test_a_reply_prepared_while_its_bank_is_forgotten_does_not_recreate_the_bank
     assert preparing.wait(PATIENCE)
     with registry.pause_bank("alice", close=True):
         memory.forget(everything=True)
-    gone.set()
+    forgotten.set()
     thread.join()
     registry.close()
     assert store.banks() == []
@@ -231,7 +235,7 @@ def test_a_reply_prepared_while_its_bank_is_forgotten_does_not_recreate_the_bank
 def test_two_concurrent_first_requests_open_one_conversation(store: SQLiteStore) -> None:
     registry, memory = open_registry(store, ScriptedLLM(["Yes."]))
     first = registry.get_state(memory, CURRENT).session
-    registry.open_conversations._find_current = lambda memory: None  # type: ignore[method-assign]  # as if both had looked before either was there
+    registry.open_conversations._find_current = lambda memory: None  # type: ignore[method-assign]  # as if both requests had looked before either conversation was open
     assert registry.get_state(memory, CURRENT).session == first
     registry.close()
 
@@ -270,15 +274,15 @@ def test_a_message_sent_during_forgetting_waits_for_its_end(store: SQLiteStore) 
         thread.start()
         thread.join(0.3)
         assert thread.is_alive()
-        assert [each.id for each in memory.sessions()] == ["one"]
+        assert [session.id for session in memory.sessions()] == ["one"]
         say(registry, registry.services.get_memory("bob", create=True), "Hello")
     thread.join(PATIENCE)
-    assert [each.id for each in memory.sessions()] == ["one", "two"]
+    assert [session.id for session in memory.sessions()] == ["one", "two"]
     registry.close()
 
 
 def open_two_workers(store: SQLiteStore, folder: Path) -> tuple[ConversationRegistry, Memory, BankLeases]:
-    """Return the conversations of one worker, the memory of one bank, and the leases of another worker."""
+    """Return the registry of one worker, the memory of one bank, and the leases of another worker."""
     services = Services(store, HashEmbedder(64), ScriptedLLM(["Aye."] * 9), Default(), multi_process=True)
     folder.mkdir()
     return (
@@ -303,7 +307,7 @@ def test_a_bank_leased_by_another_worker_can_be_read_but_not_changed(store: SQLi
     say(registry, memory, "Hello?")
     registry.close()
     assert [line.text for line in memory.lines()][-2:] == ["Hello?", "Aye."]
-    assert other.acquire("alice", "reply"), "it was given back"
+    assert other.acquire("alice", "reply"), "the bank was not released"
 
 
 def test_a_text_message_waits_until_another_worker_releases_its_bank(store: SQLiteStore, tmp_path: Path) -> None:
@@ -333,8 +337,8 @@ def test_a_repeated_request_gets_a_missing_reply_even_after_the_clock_was_set_ba
 
 
 def test_a_request_repeated_at_another_worker_is_answered_once(tmp_path: Path) -> None:
-    places = tmp_path / "workers"
-    places.mkdir()
+    lease_folder = tmp_path / "workers"
+    lease_folder.mkdir()
     with llm.llm_server(Reply("One two three four five.", delay=0.3)) as server, ExitStack() as stack:
         workers = []
         for name in "12":
@@ -342,15 +346,15 @@ def test_a_request_repeated_at_another_worker_is_answered_once(tmp_path: Path) -
             services = Services(
                 store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default(), multi_process=True
             )
-            registry = ConversationRegistry(services, leases=BankLeases(places / name))
+            registry = ConversationRegistry(services, leases=BankLeases(lease_folder / name))
             stack.callback(registry.close)
             workers.append((registry, services.get_memory("alice", create=True)))
-        (one, memory), (other, same) = workers
+        (one, memory), (other, other_memory) = workers
         stream = one.reply(memory, CURRENT, "Count.", PLAIN, "k")
-        with pytest.raises(Problem) as refused:  # one that came there before the bank was the first's
-            other.reply(same, CURRENT, "Count.", PLAIN, "k")
-        assert (refused.value.status, refused.value.name) == (409, "replying")
+        with pytest.raises(Problem) as raised:
+            other.reply(other_memory, CURRENT, "Count.", PLAIN, "k")
+        assert (raised.value.status, raised.value.name) == (409, "replying")
         assert stream.wait(PATIENCE)
-        assert other.reply(same, CURRENT, "Count.", PLAIN, "k").wait(PATIENCE)
+        assert other.reply(other_memory, CURRENT, "Count.", PLAIN, "k").wait(PATIENCE)
         assert [line.text for line in memory.lines()][-2:] == ["Count.", "One two three four five."]
         assert len(server.requests) == 1

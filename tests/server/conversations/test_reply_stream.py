@@ -1,4 +1,4 @@
-"""The events of a reply: many readers, each from the beginning, and one end."""
+"""Reply streams: every reader gets all events, and only one caller ends a stream."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def test_a_reader_gets_comments_while_there_is_no_event() -> None:
     assert received[-1] == 'event: done\ndata: {"text": "ünï\\n"}\n\n'.encode()
 
 
-def test_a_reader_that_has_left_is_not_woken() -> None:
+def test_a_cancelled_reader_is_not_woken() -> None:
     stream = ReplyStream()
 
-    async def leave() -> None:
+    async def read_and_cancel() -> None:
         reading = asyncio.ensure_future(anext(stream.read_events()))
         await asyncio.sleep(0.01)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
 
-    asyncio.run(leave())
+    asyncio.run(read_and_cancel())
     assert stream._waiting == []
-    stream.emit("piece", {"text": "to nobody"})
+    stream.emit("piece", {"text": "unread"})
     stream.finish("done", {})
 
 
@@ -64,15 +64,15 @@ def test_readers_of_many_replies_get_every_event_of_concurrent_writers() -> None
     async def read(stream: ReplyStream) -> bytes:
         return b"".join([part async for part in stream.read_events(keep_alive=10 * PATIENCE)])
 
-    async def all_of_them() -> list[bytes]:
+    async def read_all() -> list[bytes]:
         reading = asyncio.gather(*map(read, streams))
-        await asyncio.sleep(0.01)  # so that they wait
+        await asyncio.sleep(0.01)  # until the readers wait
         writers = [threading.Thread(target=write, args=(stream,)) for stream in streams]
-        for each in writers:
-            each.start()
-        async with asyncio.timeout(PATIENCE):  # one that is not woken would wait for a comment
+        for writer in writers:
+            writer.start()
+        async with asyncio.timeout(PATIENCE):  # a reader that is not woken would wait for a comment
             return await reading
 
-    for found in asyncio.run(all_of_them()):
-        assert found.count(b"event: piece\n") == 50
-        assert b'{"text": "word 49"}' in found
+    for events in asyncio.run(read_all()):
+        assert events.count(b"event: piece\n") == 50
+        assert b'{"text": "word 49"}' in events

@@ -16,13 +16,13 @@ BANKS = 3 * MAX_STARTING
 def max_concurrent_starts(banks: list[str]) -> tuple[int, int]:
     """Return the greatest number of replies that were started at once, in all and in one bank."""
     running, lock = Counter[str](), threading.Lock()
-    most, most_of_one_bank = 0, 0
+    max_in_all, max_in_one_bank = 0, 0
 
     def begin(bank: str) -> str:
-        nonlocal most, most_of_one_bank
+        nonlocal max_in_all, max_in_one_bank
         with lock:
             running[bank] += 1
-            most, most_of_one_bank = max(most, running.total()), max(most_of_one_bank, running[bank])
+            max_in_all, max_in_one_bank = max(max_in_all, running.total()), max(max_in_one_bank, running[bank])
         time.sleep(0.02)
         with lock:
             running[bank] -= 1
@@ -33,7 +33,7 @@ def max_concurrent_starts(banks: list[str]) -> tuple[int, int]:
         return await asyncio.gather(*(limiter.run(bank, partial(begin, bank)) for bank in banks))
 
     assert asyncio.run(start_all()) == banks
-    return most, most_of_one_bank
+    return max_in_all, max_in_one_bank
 
 
 def test_replies_of_different_banks_start_concurrently_up_to_the_limit() -> None:
@@ -42,5 +42,4 @@ def test_replies_of_different_banks_start_concurrently_up_to_the_limit() -> None
 
 def test_replies_of_one_bank_start_one_at_a_time_and_leave_other_slots_free() -> None:
     assert max_concurrent_starts(["alice"] * MAX_STARTING) == (1, 1)
-    most, most_of_one_bank = max_concurrent_starts(["alice"] * MAX_STARTING + ["bob"])
-    assert (most, most_of_one_bank) == (2, 1)
+    assert max_concurrent_starts(["alice"] * MAX_STARTING + ["bob"]) == (2, 1)
