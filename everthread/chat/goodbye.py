@@ -1,7 +1,8 @@
 """Recognises a goodbye, and decides what follows it. Pure.
 
-`goodbyes.toml` holds the phrases by language. A text is a goodbye only if phrases cover all of it: "ok bye then!" is
-one, "Goodbye was her favourite song" is not. A false positive costs a question; a missed goodbye loses nothing.
+`goodbyes.toml` holds the phrases by language. A text is a goodbye if phrases cover all of it ("ok bye then!"), or if it
+ends with a farewell in a clause of its own ("My bus is here, bye!"). "Goodbye was her favourite song" is not a goodbye.
+A false positive costs a question; a missed goodbye loses nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import tomllib
 import unicodedata
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from everthread.chat.consent import is_unclear, parse_consent
 
@@ -22,12 +23,21 @@ PHRASES_FILE = Path(__file__).with_name("goodbyes.toml")
 Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
 
 _APOSTROPHE = re.compile("[’ʼ`´]")
-_CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+")
+_CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+|\s-+\s")
 _UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # kana and Chinese characters
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_]+)*")
 _QUESTION_MARK = re.compile("[?？¿؟]")
+_QUOTE = re.compile(r'["“”„«»‹›「」『』：]|:\s')  # marks of quoted speech
 
 Tokens = tuple[str, ...]
+
+
+class Phrases(NamedTuple):
+    """The phrases of all languages, in words."""
+
+    farewells: frozenset[Tokens]
+    goodbyes: frozenset[Tokens]  # the farewells among them
+    fillers: frozenset[Tokens]
 
 
 def next_step(
@@ -55,16 +65,21 @@ def next_step(
     """
     if question_pending and (agreed := _parse_consent_with_goodbye(text, name)) is not None:
         return "remember" if agreed else "forget"
-    if ends_conversation and (has_spoken or policy is False) and is_goodbye(text, name):
+    may_end = ends_conversation and (has_spoken or policy is False)
+    if may_end and is_goodbye(text, name):
         return "ask" if policy is None else "part"
-    return "ask again" if question_pending and is_unclear(text) else "go on"
+    if question_pending and is_unclear(text):
+        return "ask again"
+    if may_end and ends_with_farewell(text, name):
+        return "ask" if policy is None else "part"
+    return "go on"
 
 
 def _parse_consent_with_goodbye(text: str, name: str) -> bool | None:
     """Return the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
     if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text) or parse_consent(text) is not None:
         return parse_consent(text)
-    goodbyes, _ = _load_phrases()
+    goodbyes = _load_phrases().goodbyes
     fillers = _load_neutral_phrases() | _name_phrases(name)
     rest = [clause for clause in _CLAUSE_MARKS.split(text) if not _has_goodbye(_tokenize(clause), goodbyes, fillers)]
     return parse_consent(", ".join(rest))
@@ -74,16 +89,27 @@ def is_goodbye(text: str, name: str = "") -> bool:
     """Return whether a text is a goodbye and nothing else. `name` is the name of the character."""
     if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text):
         return False
-    goodbyes, fillers = _load_phrases()
-    names = _name_phrases(name)
+    goodbyes, fillers = _load_phrases().goodbyes, _load_phrases().fillers | _name_phrases(name)
     goodbye_found = False
     for clause in filter(str.strip, _CLAUSE_MARKS.split(text)):
-        words = _tokenize(clause)
-        covered = _has_goodbye(words, goodbyes, fillers | names)
+        covered = _has_goodbye(_tokenize(clause), goodbyes, fillers)
         if covered is None and not _may_be_name(clause):
             return False
         goodbye_found = goodbye_found or bool(covered)
     return goodbye_found
+
+
+def ends_with_farewell(text: str, name: str = "") -> bool:
+    """Return whether a text ends with a farewell that isn't quoted. `name` is the name of the character."""
+    if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text) or _QUOTE.search(text):
+        return False
+    phrases = _load_phrases()
+    fillers = phrases.goodbyes | phrases.fillers | _name_phrases(name)
+    for clause in filter(str.strip, reversed(_CLAUSE_MARKS.split(text))):
+        covered = _has_goodbye(_tokenize(clause), phrases.farewells, fillers)
+        if covered or (covered is None and not _may_be_name(clause)):
+            return bool(covered)
+    return False
 
 
 def _has_goodbye(words: Tokens, goodbyes: frozenset[Tokens], fillers: frozenset[Tokens]) -> bool | None:
@@ -117,19 +143,19 @@ def _tokenize(text: str) -> Tokens:
 
 
 @cache
-def _load_phrases() -> tuple[frozenset[Tokens], frozenset[Tokens]]:
+def _load_phrases() -> Phrases:
     languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8")).values()
-    goodbyes, fillers = (
+    farewells, goodbyes, fillers = (
         frozenset(_tokenize(phrase) for language in languages for phrase in language[kind])
-        for kind in ("goodbye", "beside")
+        for kind in ("farewell", "goodbye", "beside")
     )
-    return goodbyes, fillers
+    return Phrases(farewells, farewells | goodbyes, fillers)
 
 
 @cache
 def _load_neutral_phrases() -> frozenset[Tokens]:
     """Return the phrases that may accompany a goodbye and are neither a yes nor a no."""
-    return frozenset(phrase for phrase in _load_phrases()[1] if parse_consent(" ".join(phrase)) is None)
+    return frozenset(phrase for phrase in _load_phrases().fillers if parse_consent(" ".join(phrase)) is None)
 
 
 @cache

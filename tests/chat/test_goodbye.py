@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everthread.chat.goodbye import Step, is_goodbye, next_step
+from everthread.chat.goodbye import Step, ends_with_farewell, is_goodbye, next_step
 
 NAME = "Captain Nemo"
 GOODBYES = """
@@ -17,6 +17,7 @@ I’ve got to run - bye!; Have a nice day!; Have a good night, Captain; see ya; 
 Tschüss!; Tschüss, bis morgen!; Ich muss jetzt los, mach's gut; Auf Wiedersehen, Herr Nemo; Danke, gute Nacht; Bis bald!
 再见; 再見！; 好的，谢谢你，再见！; 我先走了，明天见; 那就晚安啦; 拜拜咯; 再见，小明
 ¡Adiós!; Adiós, amigo; Bueno, me voy, hasta mañana; Gracias por todo, hasta luego; Nos vemos mañana; Buenas noches
+I must be going; I should get going; gn; Sleep well!; I'm done for today, bye
 Ciao!; Au revoir; Até amanhã!; Tot ziens; До свидания; またね; 안녕히 계세요
 """.replace("\n", ";")
 TALK = """
@@ -25,6 +26,16 @@ Tell her bye; I said good night to Mia; bye the way; I have to go to the dentist
 Captain Nemo; good; thanks; ok; now; later; tomorrow; Good morning; buy; Are you off?; 88; ...; 👋
 Auf Wiedersehen sagte sie; Ich muss los und Brot kaufen; 再见是一首歌; 我明天去北京; 她说再见; adiós es una canción
 Le dije adiós a mi madre; Gracias; bis morgen habe ich Zeit
+""".replace("\n", ";")
+
+TALK_WITH_FAREWELL = """
+I have to go to work now, goodbye!; My bus is here, bye :-); My bus is here - bye!; Dinner is ready, I have to go. Bye!
+I passed my exam. Thanks for your help, see you tomorrow, Captain!; The train leaves at 5:30... bye, Jonas
+Ich muss noch einkaufen, tschüss!; 我要去上班了，再见！; Tengo mucho trabajo, hasta luego; Mon train arrive, au revoir !
+""".replace("\n", ";")
+TALK_WITHOUT_FAREWELL = """
+She said: bye; And then he said, "bye"; 他昨天说「拜拜」; My boss wants me in Madrid. I have to go.; My name, Jonas
+I bought milk, bread, and then bye the way some tea; He was tired, so long; I was ill, bye, and then I got up; Mia, bye?
 """.replace("\n", ";")
 
 
@@ -42,10 +53,23 @@ def test_a_line_about_a_goodbye_is_no_goodbye(text: str) -> None:
     assert not is_goodbye(text, NAME)
 
 
+@pytest.mark.parametrize("text", each(TALK_WITH_FAREWELL))
+def test_a_farewell_in_its_own_clause_at_the_end_of_other_talk_is_a_goodbye(text: str) -> None:
+    assert ends_with_farewell(text, NAME)
+    assert step(text) == "ask"
+
+
+@pytest.mark.parametrize("text", [*each(TALK), *each(TALK_WITHOUT_FAREWELL), ""])
+def test_talk_that_quotes_a_goodbye_or_goes_on_after_it_does_not_end_with_one(text: str) -> None:
+    assert not ends_with_farewell(text, NAME)
+    assert step(text) == "go on"
+
+
 @pytest.mark.parametrize("text", ["bye " * 25_000, "再见" * 50_000, "bye," * 25_000, "'" * 100_000])
 def test_a_very_long_text_is_no_goodbye(text: str) -> None:
     assert not is_goodbye(text, NAME)
     assert not is_goodbye(NAME, text)
+    assert not ends_with_farewell(text, NAME)
 
 
 WORDS = st.lists(st.sampled_from("yes no ok not now bye then 再 见 , . so".split()), max_size=12).map(" ".join)
@@ -54,6 +78,7 @@ WORDS = st.lists(st.sampled_from("yes no ok not now bye then 再 见 , . so".spl
 @given(st.text(max_size=220) | WORDS)
 def test_any_text_can_be_parsed(text: str) -> None:
     assert is_goodbye(text, text[:40]) in (True, False)
+    assert ends_with_farewell(text, text[:40]) in (True, False)
     assert step(text, pending=True) in get_args(Step)
 
 
