@@ -1,4 +1,4 @@
-"""Authentication and authorization: dependencies for all routes. `keys` defines what a key allows.
+"""Dependencies of routes that authenticate and authorize the caller. `keys` defines what a key allows.
 
 A key is checked before the store and the body of the request are read (see `request_body`): a caller without access to
 a bank gets the same answer whether it exists or not.
@@ -41,18 +41,18 @@ def get_key(request: Request) -> ApiKey | None:
     return request.state.key  # type: ignore[no-any-return]
 
 
-def require(request: Request, verb: Verb, bank: str) -> None:
-    """Check that the caller may do this with a bank that the body names.
+def require(request: Request, verb: Verb, *banks: str) -> None:
+    """Check that the caller's key allows the verb with all of these banks.
 
     Raises:
         Problem: 401 or 403.
     """
-    if (key := get_key(request)) is not None and not key.allows(verb, bank):
+    if len(permitted_banks(request, verb, banks)) < len(banks):
         raise Problem(403, "forbidden", FORBIDDEN_DETAIL)
 
 
 def permitted_banks(request: Request, verb: Verb, banks: Iterable[str]) -> list[str]:
-    """Return those of the banks with which the caller may do this, in their order."""
+    """Return the banks with which the caller's key allows the verb, in their order."""
     key = get_key(request)
     return [bank for bank in banks if key is None or key.allows(verb, bank)]
 
@@ -61,7 +61,7 @@ BankId = Annotated[path_segments.PathSegment, Path(description="A bank's id; a /
 
 
 class PermissionCheck:
-    """The permission that a route requires; here: for the bank in the path."""
+    """Checks that the caller's key allows a verb with the bank in the path."""
 
     def __init__(self, verb: Verb) -> None:
         self.verb = verb
@@ -124,7 +124,7 @@ class LazyMemory:
 
 
 class RequireNewBankPermission(PermissionCheck):
-    """Dependency: the memory of the bank in the path, created when it is called."""
+    """Dependency: the memory of the bank in the path, which is created when the `LazyMemory` is called."""
 
     async def __call__(self, request: Request, bank: BankId, _: Annotated[object, Depends(BEARER)]) -> LazyMemory:
         await self.check_async(request)

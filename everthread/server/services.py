@@ -50,7 +50,7 @@ class Services:
         scribe: writes notes and summaries; None: by the language model or, without one, extractively."""
         self.store, self.embedder, self.llm, self.recipe = store, BoundedEmbedder(embedder), llm, recipe
         self.multi_process = multi_process
-        self.count: TokenCounter = estimate_tokens  # the tokens of a text
+        self.count: TokenCounter = estimate_tokens
         self.llms = LLMCatalog(llm)
         self._scribes: dict[str | None, Scribe] = {
             None: scribe or factory.open_scribe(llm),
@@ -61,7 +61,7 @@ class Services:
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
-        """Load what the first reply would otherwise wait for."""
+        """Prepare the language model and the embedder, so that the first reply need not wait for them."""
         self.llms.warm_up()
         with suppress(*FAILURES):  # the first reply reports it
             self.embedder.embed_query("hello")
@@ -85,7 +85,7 @@ class Services:
         try:
             return self.get_scribe(name if isinstance(name, str) else None)
         except ConfigError as error:
-            log.warning("a bank's scribe is left out: %s", error)
+            log.warning("a bank's scribe is replaced by the server's: %s", error)
             return self.get_scribe()
 
     def list_recipes(self) -> list[Recipe]:
@@ -101,6 +101,11 @@ class Services:
         if name not in self._recipes:
             raise ConfigError(f"unknown recipe {name[:100]!r}; expected one of {', '.join(self._recipes)}")
         return self._recipes[name]
+
+    def require_bank(self, bank: str) -> None:
+        """Raise NotFound if there is no such bank. The bank need not be readable."""
+        if not self.store.exists(bank):
+            raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
 
     def get_bank_recipe(self, bank: str, name: str | None = None) -> Recipe:
         """Return the recipe of a bank, which need not exist, with the options that the bank has saved.
@@ -119,7 +124,7 @@ class Services:
         return saved.apply(server_recipe) if saved and saved.name == name else server_recipe
 
     def save_recipe(self, bank: str, recipe: Recipe | None) -> None:
-        """Save a bank's recipe; None: use the server's. Raises as `Store.set_setting`."""
+        """Save a bank's recipe; with None, it uses the server's again. Raises as `Store.set_setting`."""
         save_recipe(self.store, bank, recipe, None if recipe is None else self.get_recipe(recipe.name))
 
     def _get_open(self, key: tuple[object, ...]) -> Memory | None:
@@ -142,8 +147,8 @@ class Services:
             ConfigError: for an unknown recipe.
             EverthreadError: as `Memory`.
         """
-        if not create and not self.store.exists(bank):
-            raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
+        if not create:
+            self.require_bank(bank)
         bank_recipe = self.get_bank_recipe(bank, recipe)
         key = bank, identify(bank_recipe)
         memory = self._get_open(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -76,7 +76,7 @@ def _list_stats(store: Store, banks: Iterable[str], model: str) -> Iterator[Stat
 
 
 @router.put("/{bank}", response_model=StatsView)
-def make(lazy_memory: WriteLazyMemory, idempotency: Idempotency) -> Stats:
+def create_bank(lazy_memory: WriteLazyMemory, idempotency: Idempotency) -> Stats:
     """Create a bank unless it exists, and count its content."""
     memory = lazy_memory(lambda: None)
 
@@ -111,7 +111,7 @@ def forget_everything(
 @router.get("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
 def settings(memory: ReadMemory) -> dict[str, Any]:
     """Get the settings of a bank."""
-    return _settings(memory.settings())
+    return _settings_view(memory.settings())
 
 
 @router.patch("/{bank}/settings", response_model=SettingsView, response_model_exclude_none=True)
@@ -128,12 +128,12 @@ def set_settings(
             memory.set_setting(SETTING_SCRIBE, body.scribe)
 
     idempotency.run_once(change, lambda _: True, lambda _: None)
-    return _settings(memory.settings())
+    return _settings_view(memory.settings())
 
 
-def _settings(kept: Settings) -> dict[str, Any]:
+def _settings_view(stored: Settings) -> dict[str, Any]:
     """Return the settings that are the person's; the others are internal."""
-    return {SETTING_REMEMBER: kept.get(SETTING_REMEMBER, "ask"), SETTING_SCRIBE: kept.get(SETTING_SCRIBE)}
+    return {SETTING_REMEMBER: stored.get(SETTING_REMEMBER, "ask"), SETTING_SCRIBE: stored.get(SETTING_SCRIBE)}
 
 
 @router.get("/{bank}/timeline", response_model=ItemList[MonthView])
@@ -145,34 +145,24 @@ def months(memory: ReadMemory) -> dict[str, Any]:
 @router.get("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def bank_character(memory: ReadMemory) -> dict[str, Any]:
     """Get the character of the bank."""
-    return _character(memory.settings())
+    return dict(open_character(None, memory.settings()).to_json())
 
 
 @router.put("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def set_bank_character(memory: WriteMemory, idempotency: Idempotency, body: CharacterBody) -> dict[str, Any]:
     """Set the character of the bank."""
-    return _set_once(memory, idempotency, "character", Character(**body.model_dump()).to_json(), _character)
+    return _set_character_once(memory, idempotency, Character(**body.model_dump()))
 
 
 @router.patch("/{bank}/character", response_model=CharacterView, response_model_exclude_unset=True)
 def change_bank_character(memory: WriteMemory, idempotency: Idempotency, body: CharacterChanges) -> dict[str, Any]:
     """Change some fields of the bank's character: its description, where you are, your name."""
     changed = open_character(None, memory.settings()).with_changes(**body.get_changes())
-    return _set_once(memory, idempotency, "character", changed.to_json(), _character)
+    return _set_character_once(memory, idempotency, changed)
 
 
-def _character(kept: Settings) -> dict[str, Any]:
-    """Return the bank's character, or the default one."""
-    return dict(open_character(None, kept).to_json())
-
-
-def _set_once(
-    memory: Memory,
-    idempotency: IdempotentRequest,
-    name: str,
-    value: JSONValue,
-    shown: Callable[[Settings], dict[str, Any]],
-) -> dict[str, Any]:
-    """Save a setting once, and return its current state."""
-    idempotency.run_once(lambda: memory.set_setting(name, value), lambda _: True, lambda _: None)
-    return shown(memory.settings())
+def _set_character_once(memory: Memory, idempotency: IdempotentRequest, character: Character) -> dict[str, Any]:
+    """Save the bank's character once, and return the one that the bank has now."""
+    value = character.to_json()
+    idempotency.run_once(lambda: memory.set_setting("character", value), lambda _: True, lambda _: None)
+    return bank_character(memory)

@@ -39,9 +39,7 @@ STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-Session = Annotated[
-    path_segments.PathSegment, Path(description="A session's name, or `current` for the one that goes on.")
-]
+Session = Annotated[path_segments.PathSegment, Path(description="A session's name, or `current` for the running one.")]
 
 
 class EventResponse(StreamingResponse):
@@ -73,7 +71,6 @@ async def reply(
     If the recipe or the bank asks whether to remember, a goodbye is answered with the event `question`; the yes or no
     after it ends the conversation, as `end` does, and is answered with `ended`.
     """
-
     _check_permissions(request, body)
 
     def begin() -> ReplyStream:
@@ -143,16 +140,15 @@ def edit(
 
 
 def _check_permissions(request: Request, body: AskBody) -> None:
-    """Check that the key may read every bank that the reply draws on, and may change settings if a recipe is named,
-    which the bank then keeps.
+    """Check that the key may read every bank that the reply draws on, and may write if the body names a recipe, which
+    then becomes the bank's.
 
     Raises:
         Problem: 403.
     """
     if body.options.recipe is not None:
         require(request, "write", path_segments.decode_segment(request.path_params["bank"]))
-    for bank in body.options.banks or ():
-        require(request, "read", bank)
+    require(request, "read", *(body.options.banks or ()))
 
 
 def _start_once(
@@ -166,7 +162,7 @@ def _start_once(
     *,
     echo_user_line: bool = False,
 ) -> EventResponse:
-    """Start a reply to the conversation as it is, once."""
+    """Start the reply of an action once; if the request is repeated, follow that reply."""
     _check_permissions(request, body)
     reply_stream = idempotency.run_once(
         lambda: conversations.start_reply(
@@ -189,8 +185,7 @@ def stream(request: Request, memory: ChatMemory, session: Session, conversations
     """Follow the reply in progress, from its beginning. If it draws on other banks, the key must be allowed to read
     them."""
     reply_stream = conversations.get_running(memory, session)
-    for bank in reply_stream.other_banks:
-        require(request, "read", bank)
+    require(request, "read", *reply_stream.other_banks)
     return EventResponse(reply_stream)
 
 
@@ -225,7 +220,7 @@ def branch(
 
 
 @router.post("/incognito", response_model=StateView)
-def incognito(
+def set_incognito(
     lazy_memory: ChatLazyMemory,
     session: Session,
     conversations: Conversations,
@@ -261,7 +256,7 @@ def end(
 ) -> EndingView:
     """End the conversation: it is summarised and remembered, or forgotten. Without `remember` it may ask first.
 
-    A key without `forget` can only have the current conversation forgotten.
+    A key without `forget` can forget only the current conversation.
     """
     remember = (body or EndBody()).remember
     if remember is False and session != CURRENT:
@@ -269,22 +264,22 @@ def end(
 
     def act() -> tuple[EndingView, int]:
         with conversations.use(memory, session) as chat:
-            first = chat.lines[0].seq if chat.lines else 0
+            first_seq = chat.lines[0].seq if chat.lines else 0
             ending = EndingView.model_validate(chat.end(remember))
         if ending.receipt is not None:
             conversations.drop_events(memory.bank)
-        return ending, first
+        return ending, first_seq
 
     return idempotency.run_once(act, _ending_outcome, lambda outcome: _restore_ending(memory, session, outcome))[0]
 
 
 def _ending_outcome(ended: tuple[EndingView, int]) -> dict[str, Any]:
-    """Return the outcome of an ending by the conversation's first line, without its name."""
+    """Return the outcome to record. It names the conversation by its first line, for a record contains no text."""
     return {"ending": ended[0].model_dump(mode="json", exclude={"session"}), "first": ended[1]}
 
 
 def _restore_ending(memory: Memory, session: str, outcome: dict[str, Any]) -> tuple[EndingView, int]:
-    """Restore an ending. A forgotten conversation is named as in the path."""
-    first = outcome["first"]
-    name = next((each.id for each in memory.sessions() if each.first_seq == first), session)
-    return EndingView.model_validate({**outcome["ending"], "session": name}), first
+    """Restore an ending from its outcome. A forgotten conversation is named as in the path."""
+    first_seq = outcome["first"]
+    name = next((stored.id for stored in memory.sessions() if stored.first_seq == first_seq), session)
+    return EndingView.model_validate({**outcome["ending"], "session": name}), first_seq

@@ -19,19 +19,19 @@ router = APIRouter(prefix="/banks/{bank}/pins", tags=["pins"], route_class=AuthF
 
 
 @router.get("", response_model=ItemList[LineView])
-def listed(memory: ReadMemory) -> dict[str, list[Line]]:
+def list_pins(memory: ReadMemory) -> dict[str, list[Line]]:
     """List the pinned lines in the order of the conversation. Retracted and forgotten lines are no longer pinned."""
     return {"items": pins.list_pins(memory)}
 
 
 @router.put("/{seq}", response_model=ItemList[LineView])
-def add(memory: WriteMemory, idempotency: Idempotency, seq: int) -> dict[str, list[Line]]:
+def add_pin(memory: WriteMemory, idempotency: Idempotency, seq: int) -> dict[str, list[Line]]:
     """Pin a line."""
     return _apply_once(memory, idempotency, lambda: pins.add(memory, validation.check_seq(seq, memory.bank)))
 
 
 @router.delete("/{seq}", response_model=ItemList[LineView])
-def remove(memory: WriteMemory, idempotency: Idempotency, seq: int) -> dict[str, list[Line]]:
+def remove_pin(memory: WriteMemory, idempotency: Idempotency, seq: int) -> dict[str, list[Line]]:
     """Unpin a line."""
     return _apply_once(memory, idempotency, lambda: pins.remove(memory, validation.check_seq(seq, memory.bank)))
 

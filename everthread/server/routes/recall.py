@@ -18,18 +18,18 @@ router = APIRouter(prefix="/banks/{bank}", tags=["recall"], route_class=AuthFirs
 @router.post("/recall", response_model=ItemList[HitView | UnitHitView])
 def recall(request: Request, memory: ReadMemory, metrics: RequestMetrics, body: RecallBody) -> dict[str, Any]:
     """Find the lines most relevant to a query, best first, each with its neighbours."""
-    for bank in body.banks or ():
-        require(request, "read", bank)
+    require(request, "read", *(body.banks or ()))
     metrics.recalls.inc()
-    arguments: dict[str, Any] = {"where": body.to_filter(), "as_of": body.as_of, "exclude": body.exclude}
-    return {"items": memory.recall(body.query, body.k, banks=body.banks, **arguments)}
+    hits = memory.recall(
+        body.query, body.k, where=body.to_filter(), as_of=body.as_of, exclude=body.exclude, banks=body.banks
+    )
+    return {"items": hits}
 
 
 @router.post("/context", response_model=ContextView)
 def context(request: Request, memory: ReadMemory, metrics: RequestMetrics, body: ContextBody) -> Context:
     """Format what is relevant to a query as text for a prompt; empty if nothing is relevant."""
-    for bank in body.banks or ():
-        require(request, "read", bank)
+    require(request, "read", *(body.banks or ()))
     metrics.recalls.inc()
     return memory.context(
         body.query,

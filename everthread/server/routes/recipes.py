@@ -1,4 +1,4 @@
-"""Recipes: which there are, their options, and the recipe of a bank."""
+"""Recipes: the available ones, their options, and the recipe of a bank."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
-from everthread.errors import NotFound
 from everthread.recipes.base import Recipe
 from everthread.recipes.options import check_remote, describe_options, with_options
 from everthread.recipes.saved_recipe import SavedRecipe
@@ -21,9 +20,9 @@ router = APIRouter(tags=["recipes"], route_class=AuthFirstRoute)
 
 MAX_OPTIONS = 100  # in a request
 
-Reading = Annotated[Services, Depends(RequireBankPermission("read"))]
-Changing = Annotated[Services, Depends(RequireBankPermission("write"))]
-Value = bool | int | float | str | list[str] | None
+ReadServices = Annotated[Services, Depends(RequireBankPermission("read"))]
+WriteServices = Annotated[Services, Depends(RequireBankPermission("write"))]
+OptionValue = bool | int | float | str | list[str] | None
 
 
 class OptionView(BaseModel):
@@ -40,9 +39,9 @@ class OptionView(BaseModel):
     high: float | None
     choices: list[str]
     meaning: str
-    default: Value
-    usual: Value
-    value: Value
+    default: OptionValue
+    usual: OptionValue
+    value: OptionValue
 
 
 class RecipeView(BaseModel):
@@ -64,40 +63,34 @@ class RecipeBody(RequestBody):
 @router.get("/recipes", response_model=ItemList[RecipeView])
 def recipes(services: ReadAnyServices) -> dict[str, Any]:
     """List the recipes with the server's options."""
-    return {"items": [_view(each, each, False) for each in services.list_recipes()]}
+    return {"items": [_view(recipe, recipe, False) for recipe in services.list_recipes()]}
 
 
 @router.get("/banks/{bank}/recipe", response_model=RecipeView)
-def bank_recipe(services: Reading, bank: BankId) -> dict[str, Any]:
+def bank_recipe(services: ReadServices, bank: BankId) -> dict[str, Any]:
     """Get the recipe of a bank, and the values of its options."""
-    _require_bank(services, bank)
+    services.require_bank(bank)
     return _bank_view(services, bank)
 
 
 @router.put("/banks/{bank}/recipe", response_model=RecipeView)
-def set_recipe(services: Changing, bank: BankId, idempotency: Idempotency, body: RecipeBody) -> dict[str, Any]:
+def set_recipe(services: WriteServices, bank: BankId, idempotency: Idempotency, body: RecipeBody) -> dict[str, Any]:
     """Set a bank's recipe with these options, the others as the server has them; without a name and options, use the
     server's recipe."""
-    _require_bank(services, bank)
-    usual = services.get_recipe(body.name or services.recipe.name)
-    check_remote(usual, body.options)
-    recipe = None if body.name is None and not body.options else with_options(usual, body.options)
+    services.require_bank(bank)
+    server_recipe = services.get_recipe(body.name or services.recipe.name)
+    check_remote(server_recipe, body.options)
+    recipe = None if body.name is None and not body.options else with_options(server_recipe, body.options)
     return _save_once(services, bank, idempotency, recipe)
 
 
 @router.patch("/banks/{bank}/recipe", response_model=RecipeView)
-def change_recipe(services: Changing, bank: BankId, idempotency: Idempotency, body: RecipeBody) -> dict[str, Any]:
+def change_recipe(services: WriteServices, bank: BankId, idempotency: Idempotency, body: RecipeBody) -> dict[str, Any]:
     """Change some options of the bank's recipe, or the recipe."""
-    _require_bank(services, bank)
+    services.require_bank(bank)
     recipe = services.get_bank_recipe(bank, body.name)
     check_remote(services.get_recipe(recipe.name), body.options)
     return _save_once(services, bank, idempotency, with_options(recipe, body.options))
-
-
-def _require_bank(services: Services, bank: str) -> None:
-    """Raise NotFound if there is no such bank. The bank need not be readable."""
-    if not services.store.exists(bank):
-        raise NotFound(f"there is no bank {bank!r}; the first line stored in it creates it")
 
 
 def _save_once(services: Services, bank: str, idempotency: IdempotentRequest, recipe: Recipe | None) -> dict[str, Any]:
@@ -110,7 +103,7 @@ def _bank_view(services: Services, bank: str) -> dict[str, Any]:
     return _view(recipe, services.get_recipe(recipe.name), SavedRecipe.load(services.store, bank) is not None)
 
 
-def _view(recipe: Recipe, usual: Recipe, kept: bool) -> dict[str, Any]:
-    before = {each["name"]: each["value"] for each in describe_options(usual)}
-    options = [{**each, "usual": before[each["name"]]} for each in describe_options(recipe)]
-    return {"name": recipe.name, "about": recipe.description, "kept": kept, "options": options}
+def _view(recipe: Recipe, server_recipe: Recipe, is_saved: bool) -> dict[str, Any]:
+    server_values = {option["name"]: option["value"] for option in describe_options(server_recipe)}
+    options = [{**option, "usual": server_values[option["name"]]} for option in describe_options(recipe)]
+    return {"name": recipe.name, "about": recipe.description, "kept": is_saved, "options": options}

@@ -32,10 +32,9 @@ Name = Annotated[path_segments.PathSegment, Path(description="A session's name; 
 def sessions(memory: ReadMemory, after: After = None, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
     """List the conversations, the latest first."""
     previous = decode_cursor(after, (int, int))
-    every = sorted(memory.sessions(), key=_sort_key, reverse=True)
-    return build_page(
-        _views(memory, (each for each in every if not previous or _sort_key(each) < previous)), limit, _cursor
-    )
+    latest_first = sorted(memory.sessions(), key=_sort_key, reverse=True)
+    following = (session for session in latest_first if not previous or _sort_key(session) < previous)
+    return build_page(_views(memory, following), limit, _cursor)
 
 
 def _sort_key(session: Session) -> list[Any]:
@@ -49,22 +48,22 @@ def _cursor(item: dict[str, Any]) -> list[Any]:
 def _views(memory: Memory, sessions: Iterable[Session]) -> Iterator[dict[str, Any]]:
     """Yield sessions with their opening and summary."""
     summaries = {unit.metadata.get("session"): unit.text for unit in memory.units("summary", only_current=True)}
-    for each in sessions:
-        said = memory.lines(Filter(session=each.id, role="user"), limit=1)
-        opening = next((line.text[:MAX_OPENING_CHARS] for line in said), None)
-        yield {**asdict(each), "opening": opening, "summary": summaries.get(each.id)}
+    for session in sessions:
+        first_lines = memory.lines(Filter(session=session.id, role="user"), limit=1)
+        opening = next((line.text[:MAX_OPENING_CHARS] for line in first_lines), None)
+        yield {**asdict(session), "opening": opening, "summary": summaries.get(session.id)}
 
 
 @router.get("/{session}", response_model=SessionView)
-def session_of(memory: ReadMemory, session: Name) -> dict[str, Any]:
+def session(memory: ReadMemory, session: Name) -> dict[str, Any]:
     """Get a conversation."""
     return next(_views(memory, [_find_session(memory, session)]))
 
 
 def _find_session(memory: Memory, name: str) -> Session:
-    for each in memory.sessions():
-        if each.id == name:
-            return each
+    for session in memory.sessions():
+        if session.id == name:
+            return session
     raise NotFound(f"there is no session {name!r} in bank {memory.bank!r}")
 
 
