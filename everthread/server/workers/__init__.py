@@ -1,4 +1,4 @@
-"""Several processes over one store: which of them owns a bank, and forwarding requests to the owner.
+"""Lets several processes serve one store: leases record which of them owns a bank, and a proxy forwards requests to it.
 
-`runner`, above this package, starts the processes; the package imports nothing of conversations and routes.
+`runner`, above this package, starts the processes; the package imports nothing from conversations and routes.
 """

@@ -1,4 +1,4 @@
-"""Leases: record which worker holds in-memory state for a bank.
+"""Records which worker holds in-memory state for a bank (leases).
 
 Each worker has a socket and a file in a folder that `runner` creates. A lease is a symbolic link there, named by a
 digest of the bank, to the socket of the worker that holds it: creating the link either succeeds or fails with EEXIST if
@@ -55,7 +55,10 @@ def get_socket_path() -> Path | None:
 
 
 class BankLeases:
-    """The leases of one process. Thread-safe. A process that is alone holds every bank, and nothing is written."""
+    """Acquires and releases the leases of one process. Thread-safe.
+
+    A single process holds every bank without a lease.
+    """
 
     def __init__(self, own_socket: Path | None = None) -> None:
         """Args:
@@ -81,23 +84,23 @@ class BankLeases:
 
         Args:
             bank: its id.
-            holder: the holder.
+            holder: identifies the holder.
             timeout_s: how long to wait if another worker holds the bank.
 
         Returns:
             True if this worker holds the bank.
         """
-        until = time.monotonic() + timeout_s
+        deadline = time.monotonic() + timeout_s
         while not self._try_acquire(bank, holder):
             if (owner := self.find_owner(bank)) is None or self.reclaim(bank, owner):
                 continue
-            if time.monotonic() >= until:
+            if time.monotonic() >= deadline:
                 return False
             time.sleep(RETRY_DELAY_S)
         return True
 
     def release(self, bank: str, holder: Hashable) -> None:
-        """End a holder's hold of a bank; the bank is free after the last one."""
+        """Release a bank for one holder; after the last one, another worker can hold it."""
         with self._lock:
             held = self._held.get(bank, set())
             held.discard(holder)
@@ -128,7 +131,7 @@ class BankLeases:
 
     @contextmanager
     def hold_if_free(self, bank: str, turn: AbstractContextManager[object]) -> Iterator[None]:
-        """Take a turn of background work, and hold the bank if no other worker does."""
+        """Wait for a turn of background work, and hold the bank during it unless another worker does."""
         holder = object()
         with turn:
             self.acquire(bank, holder, 0)
@@ -138,19 +141,19 @@ class BankLeases:
                 self.release(bank, holder)
 
     def reclaim(self, bank: str, owner: Path) -> bool:
-        """Remove a lease of a worker that has ended. Return whether it had."""
+        """Remove a lease if its worker has ended. Return whether the worker has ended."""
         try:
-            file = os.open(_lock_file(owner), os.O_RDWR)  # a missing file is no evidence
+            lock_fd = os.open(_lock_file(owner), os.O_RDWR)  # a missing file is no evidence
         except OSError:
             return False
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self.find_owner(bank) == owner:
                 os.unlink(self._link_path(owner, bank))
         except OSError:
             return False
         finally:
-            os.close(file)
+            os.close(lock_fd)
         return True
 
     def _try_acquire(self, bank: str, holder: Hashable) -> bool:
@@ -161,9 +164,8 @@ class BankLeases:
                 try:
                     os.symlink(self.own_socket.name, self._link_path(self.own_socket, bank))
                 except FileExistsError:
-                    if (
-                        self._owner_name(bank) != self.own_socket.name
-                    ):  # the link may be that of an earlier process with the same number
+                    # The link may be that of an earlier process with the same number as this one.
+                    if self._owner_name(bank) != self.own_socket.name:
                         return False
                 self._held[bank] = set()
             self._held[bank].add(holder)
@@ -175,8 +177,8 @@ class BankLeases:
                 return os.readlink(self._link_path(self.own_socket, bank))
         return None
 
-    def _link_path(self, own: Path, bank: str) -> Path:
-        return own.with_name(sha256(bank.encode("utf-8", "surrogatepass")).hexdigest())
+    def _link_path(self, worker_socket: Path, bank: str) -> Path:
+        return worker_socket.with_name(sha256(bank.encode("utf-8", "surrogatepass")).hexdigest())
 
 
 def reply_in_progress() -> Problem:

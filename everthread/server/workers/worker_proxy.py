@@ -44,17 +44,17 @@ RETRY_DELAY_S = 0.05
 
 
 class ClientDisconnected(Exception):
-    """The client has disconnected."""
+    """Raised if the client disconnects before its request has arrived completely."""
 
 
 class WorkerProxyMiddleware:
-    """Forwards requests for banks that other workers hold."""
+    """Forwards a request to the worker that holds its bank; without several workers it does nothing."""
 
     def __init__(self, app: ASGIApp, leases: BankLeases, body_timeout_s: float) -> None:
         """Args:
         app: the next application.
-        leases: of this process.
-        body_timeout_s: for a request's body."""
+        leases: the leases of this process.
+        body_timeout_s: as in `Settings`."""
         self.app, self.leases, self.body_timeout_s = app, leases, body_timeout_s
         self._transports: dict[Path, httpx.AsyncHTTPTransport] = {}
 
@@ -99,23 +99,28 @@ class WorkerProxyMiddleware:
 
         Raises:
             httpx.ConnectError: if the owner can't be reached; nothing of the request was read.
+            Problem: if the owner ends before it responds, or the body is too large or too slow.
         """
-        body, errors = ForwardedBody(with_body_limit(receive, MAX_FILE_BYTES, self.body_timeout_s)), list[Exception]()
-        async with anyio.create_task_group() as both:
+        body = ForwardedBody(with_body_limit(receive, MAX_FILE_BYTES, self.body_timeout_s))
+        failure: httpx.ConnectError | Problem | None = None  # raised after the group, which would wrap it
+
+        async with anyio.create_task_group() as tasks:
 
             async def answer() -> None:
+                nonlocal failure
                 try:
                     await self._answer(owner, scope, body, send)
-                except (httpx.ConnectError, Problem, ClientDisconnected) as error:
-                    errors.append(error)
-                both.cancel_scope.cancel()
+                except ClientDisconnected:
+                    pass
+                except (httpx.ConnectError, Problem) as error:
+                    failure = error
+                tasks.cancel_scope.cancel()
 
-            both.start_soon(answer)
+            tasks.start_soon(answer)
             await body.wait_until_disconnect()
-            both.cancel_scope.cancel()
-        for error in errors:
-            if not isinstance(error, ClientDisconnected):
-                raise error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     async def _answer(self, owner: Path, scope: Scope, body: ForwardedBody, send: Send) -> None:
         try:
@@ -128,10 +133,12 @@ class WorkerProxyMiddleware:
             ) from None
         assert isinstance(response.stream, httpx.AsyncByteStream)
         try:
-            headers = [each for each in response.headers.raw if each[0].lower() not in RESPONSE_HOP_BY_HOP_HEADERS]
+            headers = [
+                header for header in response.headers.raw if header[0].lower() not in RESPONSE_HOP_BY_HOP_HEADERS
+            ]
             await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-            async for piece in response.stream:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            async for chunk in response.stream:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         except httpx.TransportError:
             pass  # the owner has ended: uvicorn closes the connection of an incomplete response
@@ -139,7 +146,7 @@ class WorkerProxyMiddleware:
             await response.stream.aclose()
 
     def _transport_to(self, owner: Path) -> httpx.AsyncHTTPTransport:
-        """Return the transport to a worker, which connects for each request; an idle connection may just be closing."""
+        """Return the transport to a worker. It connects for each request; an idle connection may just be closing."""
         if owner not in self._transports:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
             self._transports[owner] = httpx.AsyncHTTPTransport(verify=False, limits=limits, uds=str(owner))
@@ -147,19 +154,19 @@ class WorkerProxyMiddleware:
 
 
 class ForwardedBody(httpx.AsyncByteStream):
-    """The body of a request, as it arrives."""
+    """The body of a forwarded request, which is sent to the other worker as it arrives."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._completed = anyio.Event()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        more = True
-        while more:
+        is_complete = False
+        while not is_complete:
             message = _require_connected(await self._receive())
-            more = message.get("more_body", False)
-            if piece := message.get("body", b""):
-                yield piece
+            is_complete = not message.get("more_body", False)
+            if chunk := message.get("body", b""):
+                yield chunk
         self._completed.set()
 
     async def wait_until_disconnect(self) -> None:
@@ -183,7 +190,7 @@ def bank_from_path(scope: Scope) -> str | None:
 
 def _request(scope: Scope, body: ForwardedBody) -> httpx.Request:
     """Build the same request for another worker."""
-    headers = [each for each in scope["headers"] if each[0].lower() not in HOP_BY_HOP_HEADERS]
+    headers = [header for header in scope["headers"] if header[0].lower() not in HOP_BY_HOP_HEADERS]
     headers.append((FORWARDED_HEADER, json.dumps({name: scope.get(name) for name in FORWARDED_FIELDS}).encode()))
     target = raw_path(scope) + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     return httpx.Request(scope["method"], "http://worker", headers=headers, stream=body, extensions={"target": target})
@@ -194,9 +201,10 @@ def _apply_forwarded(scope: Scope) -> None:
     for name, value in scope["headers"]:
         if name == FORWARDED_HEADER:
             fields = json.loads(value)
-            scope.update({each: tuple(of) if isinstance(of := fields[each], list) else of for each in FORWARDED_FIELDS})
-    scope["headers"] = [each for each in scope["headers"] if each[0] != FORWARDED_HEADER]
+            for field in FORWARDED_FIELDS:
+                scope[field] = tuple(fields[field]) if isinstance(fields[field], list) else fields[field]
+    scope["headers"] = [header for header in scope["headers"] if header[0] != FORWARDED_HEADER]
 
 
-def _unavailable(what: str) -> Problem:
-    return Problem(503, "busy", what, {"Retry-After": str(RETRY_AFTER_S)})
+def _unavailable(detail: str) -> Problem:
+    return Problem(503, "busy", detail, {"Retry-After": str(RETRY_AFTER_S)})
