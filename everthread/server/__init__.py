@@ -1,4 +1,5 @@
 """The server: REST API, web page and text messages over one store, in one or several processes.
 
-The package may import `chat`, `transfer` and what lies below them. Whatever a route does, the library does.
+The package may import `chat`, `transfer` and the layers below them. Routes contain no logic of their own: they call the
+library.
 """

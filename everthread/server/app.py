@@ -1,4 +1,4 @@
-"""Builds the app: routes, middleware, and what they share."""
+"""Builds the app: its routes, its middleware, and the objects that they share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from everthread.server.sms import webhook
 from everthread.server.workers.bank_leases import BankLeases, get_socket_path
 from everthread.server.workers.worker_proxy import WorkerProxyMiddleware
 
-SILENT: TelemetryConfig = {  # FastAPI would send bodies and errors to any OpenTelemetry of the process
+TELEMETRY_OFF: TelemetryConfig = {  # otherwise FastAPI would send bodies and errors to any OpenTelemetry of the process
     "tracing": False,
     "metrics": False,
     "logs": False,
@@ -73,7 +73,7 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
         redirect_slashes=False,  # a redirect would contain SLASH_PLACEHOLDER
         generate_unique_id_function=openapi.get_operation_id,
         lifespan=lifespan,
-        telemetry=SILENT,
+        telemetry=TELEMETRY_OFF,
     )
     app.state.services, app.state.settings, app.state.metrics = services, settings, Metrics()
     app.state.closes_store = closes
@@ -84,8 +84,8 @@ def create_app(services: Services, settings: Settings | None = None, *, closes: 
     app.state.authenticator = Authenticator(KeyStore(server_db.get_path(services.store)), settings.key_required)
     api = APIRouter(prefix=API_PREFIX)
     busiest_first = (chat, lines, recall, sessions, banks, units, pins, characters, recipes, transfer, about)
-    for routes in busiest_first:
-        api.include_router(routes.router)
+    for module in busiest_first:
+        api.include_router(module.router)
     app.include_router(api)
     app.include_router(about.health)
     app.include_router(static_files.build_router())
@@ -103,7 +103,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
     """
     app.add_middleware(ServerErrorMiddleware, handler=problems.render_unexpected)
     app.add_middleware(EncodedSlashMiddleware)
-    app.add_middleware(RequestGuard, settings=settings, access=app.state.authenticator)
+    app.add_middleware(RequestGuard, settings=settings, authenticator=app.state.authenticator)
     app.add_middleware(AccessLogMiddleware, metrics=app.state.metrics)
     app.add_middleware(
         WorkerProxyMiddleware, leases=app.state.conversations.leases, body_timeout_s=settings.body_timeout_s
@@ -130,7 +130,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _warm_up(app: FastAPI) -> None:
-    """Clean up after killed processes, and load what the first reply would otherwise wait for.
+    """Clean up after killed processes, and load the models in advance, so that the first reply need not wait for them.
 
     In a process that only serves, objects that exist by then are excluded from garbage collection, which saves pauses
     of 0.2 s.

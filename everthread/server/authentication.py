@@ -33,7 +33,7 @@ class Authenticator:
         if (key := self.find_key(authorization)) is not None:
             return key
         if authorization is not None or self.key_required or any(name in request.headers for name in PROXY_HEADERS):
-            what = "unknown or revoked key" if authorization else "a key is required: send Authorization: Bearer et_…"
+            reason = "unknown or revoked key" if authorization else "a key is required: send Authorization: Bearer et_…"
             remedy = "create one with `everthread keys new` where the server runs"
-            raise Problem(401, "unauthorized", f"{what}; {remedy}", {"WWW-Authenticate": "Bearer"})
+            raise Problem(401, "unauthorized", f"{reason}; {remedy}", {"WWW-Authenticate": "Bearer"})
         return None

@@ -1,7 +1,7 @@
 """Limits how many callers embed at once.
 
-More callers than processors take as long in total and delay each other; in turn, the first are done early. Texts of
-several callers are not put into one batch: a batch is not faster, and needs padding.
+More callers than processors take no less time in total, and delay each other; one after another, the first finish
+early. The texts of several callers are not embedded in one batch, which is not faster and needs padding.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from everthread.server.schemas import (
     View,
     corrected_positions,
 )
-from everthread.types import Context, Hit, Line, Sampling, Usage
+from everthread.types import Context, Line, Sampling, Usage
 
 
 class OptionsBody(RequestBody):
@@ -83,7 +83,10 @@ class IncognitoBody(RequestBody):
 
 
 class EndBody(RequestBody):
-    """How a conversation ends: remembered or forgotten; null asks the person, unless the bank is set to always."""
+    """A request to end a conversation.
+
+    remember: whether it is remembered or forgotten; null asks the person, unless the bank is set to always.
+    """
 
     remember: bool | None = None
 
@@ -137,7 +140,6 @@ class EndingView(View):
 LINE_LIST = TypeAdapter(list[LineView])
 UNIT_LIST = TypeAdapter(list[FoundUnitView])
 HIT_LIST = TypeAdapter(list[HitView | UnitHitView])
-
 REMEMBER_NAMES: dict[bool | None, Remember] = {True: "always", None: "ask", False: "never"}
 
 
@@ -173,30 +175,30 @@ def line_event(line: Line) -> dict[str, object]:
 
 def context_event(reply: Reply) -> dict[str, object]:
     """Return the data of `context`: what was recalled for a reply."""
-    return {**_context(reply.context), "offer": reply.offer, "notes": reply.notes}
+    return {**_context_to_json(reply.context), "offer": reply.offer, "notes": reply.notes}
 
 
-def _context(found: Context) -> dict[str, object]:
+def _context_to_json(context: Context) -> dict[str, object]:
     return {
-        "text": found.text,
-        "tokens": found.tokens,
-        "relevance": found.relevance,
-        "hits": hits_to_json(found.hits),
-        "lines": lines_to_json(found.lines),
-        "corrects": corrected_positions(line for hit in found.hits for line in hit.passage),
-        "units": UNIT_LIST.dump_python(UNIT_LIST.validate_python(list(found.units)), mode="json"),
-        "bank": found.bank,
-        "others": list(map(_context, found.others)),
+        "text": context.text,
+        "tokens": context.tokens,
+        "relevance": context.relevance,
+        "hits": _to_json(HIT_LIST, context.hits),
+        "lines": lines_to_json(context.lines),
+        "corrects": corrected_positions(line for hit in context.hits for line in hit.passage),
+        "units": _to_json(UNIT_LIST, context.units),
+        "bank": context.bank,
+        "others": list(map(_context_to_json, context.others)),
     }
 
 
 def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, object]:
     """Return the data of `done`: the stored line, of a reply that has just ended or of an earlier one.
 
-    `kind` says what the text is, and `body` is the text without the label of a recall-only reply.
+    `kind` is the kind of the text, and `body` is the text without the label of a recall-only reply.
     """
     metadata = line.metadata if line else {}
-    kind, text = _kind(reply), reply.text.strip() if reply else line.text if line else ""
+    kind, text = _reply_kind(reply), reply.text.strip() if reply else line.text if line else ""
     return {
         "line": lines_to_json([line])[0] if line else None,
         "kind": kind,
@@ -210,7 +212,7 @@ def done_event(line: Line | None, reply: Reply | None = None) -> dict[str, objec
     }
 
 
-def _kind(reply: Reply | None) -> Literal["reply", "recall_only", "ending"]:
+def _reply_kind(reply: Reply | None) -> Literal["reply", "recall_only", "ending"]:
     if reply is None or reply.prompt is not None:
         return "reply"
     return "recall_only" if reply.ending is None else "ending"
@@ -224,17 +226,13 @@ def ending_event(reply: Reply) -> tuple[str, dict[str, Any]]:
     return "ended", ending.model_dump(mode="json")
 
 
-def lines_to_json(given: Iterable[Line]) -> list[dict[str, Any]]:
+def lines_to_json(lines: Iterable[Line]) -> list[dict[str, Any]]:
     """Convert lines to JSON."""
-    found: list[dict[str, Any]] = LINE_LIST.dump_python(
-        LINE_LIST.validate_python(list(given), from_attributes=True), mode="json"
-    )
-    return found
+    return _to_json(LINE_LIST, lines)
 
 
-def hits_to_json(given: Iterable[Hit]) -> list[dict[str, Any]]:
-    """Convert hits to JSON."""
-    found: list[dict[str, Any]] = HIT_LIST.dump_python(
-        HIT_LIST.validate_python(list(given), from_attributes=True), mode="json"
+def _to_json(views: TypeAdapter[Any], items: Iterable[object]) -> list[dict[str, Any]]:
+    converted: list[dict[str, Any]] = views.dump_python(
+        views.validate_python(list(items), from_attributes=True), mode="json"
     )
-    return found
+    return converted

@@ -1,6 +1,6 @@
 """HTTP connections with timeouts, and a limit on their number.
 
-uvicorn waits indefinitely for a request whose head never ends, and for a reader who has stopped reading. Enough of such
+uvicorn waits indefinitely for a request whose head never ends, and for a client that has stopped reading. Enough such
 connections would lock everyone out (slow loris). So each has a timeout, and when there are too many, the one that has
 been idle for longest is closed.
 """
@@ -30,7 +30,7 @@ class ConnectionLimits:
 
 
 class TimeoutProtocol(H11Protocol):
-    """uvicorn's protocol with timeouts."""
+    """uvicorn's HTTP protocol, with timeouts that close connections on which nothing happens."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ MAX_REQUEST_S = 600.0  # a request without an outcome after this time has ended 
 
 
 class IdempotencyStore:
-    """Recent requests with a key, and their outcomes."""
+    """Stores recent requests that had a key, and their outcomes."""
 
     def __init__(self, database: ServerDatabase, clock: Callable[[], float] = time.time) -> None:
         self._database, self._clock = database, clock
@@ -51,21 +51,21 @@ class IdempotencyStore:
         Raises:
             Problem: 422 if the key belongs to another request, 409 if a copy is in progress.
         """
-        at = self._clock()
+        now = self._clock()
         with self._database.write() as db:
-            db.execute("DELETE FROM once WHERE begun_at < ?", (at - RECORD_LIFETIME_S,))
+            db.execute("DELETE FROM once WHERE begun_at < ?", (now - RECORD_LIFETIME_S,))
             row = db.execute("SELECT request, begun_at, outcome FROM once WHERE name = ?", (name,)).fetchone()
             if row is not None and row[0] != request:
                 raise key_conflict()
             if row is not None and row[2] is not None:
                 return (json.loads(row[2]),)
-            if row is not None and not safe and abs(at - row[1]) < MAX_REQUEST_S:  # the clock may have been set back
+            if row is not None and not safe and abs(now - row[1]) < MAX_REQUEST_S:  # the clock may have been set back
                 raise Problem(
                     409,
                     "in-progress",
                     "the first request with this Idempotency-Key is in progress; wait for it to finish",
                 )
-            db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, at))
+            db.execute("INSERT OR REPLACE INTO once VALUES (?, ?, ?, NULL)", (name, request, now))
         return None
 
     def complete(self, name: str, outcome: Any) -> None:
@@ -120,10 +120,10 @@ class IdempotentRequest:
         *,
         safe: bool = False,
     ) -> Result:
-        """Do the request, or restore the outcome of an earlier copy.
+        """Do the request, or restore its result from the outcome of an earlier copy.
 
         Args:
-            do: does the request.
+            do: does the request and returns its result.
             to_outcome: converts the result to an outcome in JSON.
             from_outcome: restores the result from the outcome.
             safe: whether two copies of the request may run at the same time.
@@ -133,12 +133,12 @@ class IdempotentRequest:
         """
         if self.name is None:
             return do()
-        found = self.records.begin(self.name, self.request, safe)
-        if found is not None:
-            return from_outcome(*found)
+        earlier = self.records.begin(self.name, self.request, safe)
+        if earlier is not None:
+            return from_outcome(*earlier)
         try:
             result = do()
-        except BaseException:
+        except BaseException:  # however the request ended, a client must be able to repeat it
             self.records.discard(self.name)
             raise
         self.records.complete(self.name, to_outcome(result))
@@ -156,12 +156,12 @@ IdempotencyKey = Annotated[
 
 
 async def get_request(request: Request, key: IdempotencyKey = None) -> IdempotentRequest:
-    """Return the request with its body."""
+    """Build the idempotent request, which its body identifies as well."""
     return (await get_streamed_request(request, key)).with_body_digest(hashlib.sha256(await request.body()).hexdigest())
 
 
 async def get_streamed_request(request: Request, key: IdempotencyKey = None) -> IdempotentRequest:
-    """Return the request without its body, which is read later."""
+    """Build the idempotent request without its body, which the route adds with `with_body_digest`."""
     path = request.scope.get("raw_path") or request.scope["path"].encode()
     target = (request.method.encode(), path.partition(b"?")[0], request.scope["query_string"])
     name = None if key is None else _digest(request.headers.get("authorization", ""), key)

@@ -50,12 +50,12 @@ class ApiKey:
         return verb in self.verbs and any(_covers(scope, bank) for scope in self.banks)
 
     def allows_everywhere(self, verb: Verb) -> bool:
-        """Return whether the key allows the verb for all banks, and so for what belongs to no bank."""
+        """Return whether the key allows the verb for all banks, and so for data that belong to no bank."""
         return verb in self.verbs and ALL_BANKS in self.banks
 
 
 class KeyStore:
-    """The keys of a server. A process sees at its next request which keys others have created or revoked."""
+    """Stores the keys of a server. Keys that another process has created or revoked are seen at the next request."""
 
     def __init__(self, file: Path) -> None:
         self._file = ServerDatabase(file, SCHEMA)
@@ -133,7 +133,7 @@ def _covers(scope: str, bank: str) -> bool:
 
 
 def _check_scope(bank: str) -> str:
-    """Check a scope. Raises BadInput for one that would not mean what it looks like."""
+    """Check a scope. Raises BadInput for a `*` that is neither alone nor at the end after a slash."""
     if bank == ALL_BANKS:
         return bank
     if ALL_BANKS in bank.removesuffix(SUBTREE_SUFFIX):

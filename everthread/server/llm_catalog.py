@@ -23,11 +23,11 @@ class LLMCatalog:
         self.llm = llm
         self._named: dict[str, OpenAICompatible] = {}
         self._names: list[str] = []
-        self._until = 0.0  # by time.monotonic()
+        self._names_expire_at = 0.0  # by time.monotonic()
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
-        """Load what the first reply would otherwise wait for."""
+        """Prepare the configured model, so that the first reply need not wait for it."""
         if isinstance(self.llm, OpenAICompatible):
             self.llm.warm_up()
 
@@ -35,8 +35,8 @@ class LLMCatalog:
         """List the models of the configured server, the configured one first."""
         if self.llm is None:
             return []
-        if isinstance(self.llm, OpenAICompatible) and time.monotonic() >= self._until:
-            self._names, self._until = self.llm.models() or [], time.monotonic() + LIST_LIFETIME_S
+        if isinstance(self.llm, OpenAICompatible) and time.monotonic() >= self._names_expire_at:
+            self._names, self._names_expire_at = self.llm.models() or [], time.monotonic() + LIST_LIFETIME_S
         return [self.llm.name, *(name for name in self._names if name != self.llm.name)]
 
     def get(self, name: str | None) -> LLM | None:
@@ -63,6 +63,6 @@ class LLMCatalog:
     def _open(self, name: str) -> OpenAICompatible:
         names = self.list_names()
         if not isinstance(self.llm, OpenAICompatible) or name not in names:
-            some = ", ".join(names[:MAX_NAMES_IN_ERROR]) + (" …" if len(names) > MAX_NAMES_IN_ERROR else "")
-            raise ConfigError(f"unknown model {name[:100]!r}; the configured server has {some}")
+            known = ", ".join(names[:MAX_NAMES_IN_ERROR]) + (" …" if len(names) > MAX_NAMES_IN_ERROR else "")
+            raise ConfigError(f"unknown model {name[:100]!r}; the configured server has {known}")
         return self.llm.with_model(name)

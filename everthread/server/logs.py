@@ -1,8 +1,8 @@
 """Logs as JSON, one object a line on standard error: each request, its outcome and its duration.
 
 They contain nothing that was said: no text, query or body, and no message of an unexpected error, which may quote its
-input. A bank is named by the beginning of the SHA-256 of its id, as in receipts: with the id its entries can be found,
-and without it one sees only which belong together.
+input. A bank is identified by the beginning of the SHA-256 of its id, as in receipts: with the id its entries can be
+found; without it, one sees only which entries belong to the same bank.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ UNKNOWN_ROUTE = "-"  # the label of unknown paths, so that clients can't create 
 
 
 class JSONFormatter(logging.Formatter):
-    """Formats a record as JSON. Of an error it contains the type and the position in the code, never the message."""
+    """Formats a record as JSON. An error is reported by its type and its position in the code, never by its message."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, object] = {
+        entry: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -39,9 +39,9 @@ class JSONFormatter(logging.Formatter):
         }
         if record.exc_info and record.exc_info[1] is not None:
             frames = traceback.extract_tb(record.exc_info[2])
-            told["error"] = type(record.exc_info[1]).__name__
-            told["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
-        return json.dumps(told, ensure_ascii=False)
+            entry["error"] = type(record.exc_info[1]).__name__
+            entry["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+        return json.dumps(entry, ensure_ascii=False)
 
 
 def install(level: str) -> None:
@@ -53,7 +53,7 @@ def install(level: str) -> None:
 
 
 def hash_bank_id(bank: str) -> str:
-    """Return the name of a bank in logs."""
+    """Return the digest that identifies a bank in logs."""
     return sha256(bank.encode()).hexdigest()[:16]
 
 
@@ -67,7 +67,7 @@ class AccessLogMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status, streams = time.perf_counter(), 500, False
+        started_at, status, streams = time.perf_counter(), 500, False
 
         async def observe_and_send(message: Message) -> None:
             nonlocal status, streams
@@ -83,7 +83,7 @@ class AccessLogMiddleware:
             await self.app(scope, receive, observe_and_send)
         finally:
             self.metrics.streams.dec(streams)
-            self._record_request(scope, status, time.perf_counter() - began)
+            self._record_request(scope, status, time.perf_counter() - started_at)
 
     def _record_request(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_template(scope)
@@ -99,11 +99,9 @@ class AccessLogMiddleware:
 def route_template(scope: Scope) -> str:
     """Return the route of a request as it is declared: /api/v1/banks/{bank}/lines."""
     route = str(getattr(scope.get("route"), "path", UNKNOWN_ROUTE))
-    within = (
+    lacks_prefix = (  # recent versions of FastAPI leave out the outer prefix
         scope["path"].startswith(f"{path_segments.API_PREFIX}/")
         and route.startswith("/")
         and not route.startswith(path_segments.API_PREFIX)
     )
-    return (
-        path_segments.API_PREFIX + route if within else route
-    )  # recent versions of FastAPI leave out the outer prefix
+    return path_segments.API_PREFIX + route if lacks_prefix else route

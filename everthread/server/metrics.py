@@ -37,16 +37,16 @@ class Metrics:
         self.lines = self._counter("lines_kept", "Lines stored over the API.")
         self.recalls = self._counter("recalls", "Recall requests over the API.")
 
-    def _counter(self, name: str, about: str, labels: tuple[str, ...] = ()) -> Counter:
-        return Counter(f"everthread_{name}", about, labels, registry=self.registry)
+    def _counter(self, name: str, description: str, labels: tuple[str, ...] = ()) -> Counter:
+        return Counter(f"everthread_{name}", description, labels, registry=self.registry)
 
     def render(self) -> bytes:
         """Render all metrics in Prometheus' text format."""
         if MULTIPROC_DIR_VARIABLE not in os.environ:
             return generate_latest(self.registry)
-        together = CollectorRegistry()
-        multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        return generate_latest(together)
+        all_processes = CollectorRegistry()
+        multiprocess.MultiProcessCollector(all_processes)  # type: ignore[no-untyped-call]
+        return generate_latest(all_processes)
 
 
 def get_metrics(request: Request) -> Metrics:

@@ -25,21 +25,21 @@ COMMON_ERRORS = {  # of every route
     "429": "Too many requests; wait",
     "503": "Temporarily unavailable; try again",
 }
-WRITE_ERRORS = {
+WRITE_ERRORS = {  # of routes that write
     "409": "In progress, or in conflict with a reply in progress",
     "415": "The body's Content-Type is not accepted",
-}  # and of those that write
+}
 WRITE_METHODS = {"post", "put", "patch", "delete"}
 REMOVED_SCHEMAS = ("HTTPValidationError", "ValidationError")  # FastAPI's, which we don't use
 
 
 def get_operation_id(route: APIRoute) -> str:
-    """Return the operation's id: the name of its function, which is that of the library's method."""
+    """Return the operation's id: the name of its function, which is that of the library's method if there is one."""
     return route.name
 
 
 def install(app: FastAPI) -> None:
-    """Make the app use this document and serve it; it is rendered once."""
+    """Make the app serve the document of `build_document`, which is rendered once."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -59,7 +59,7 @@ def install(app: FastAPI) -> None:
 
 
 def build_document(app: FastAPI) -> dict[str, Any]:
-    """Build the document."""
+    """Build the OpenAPI document of an app."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in REMOVED_SCHEMAS:
@@ -69,6 +69,6 @@ def build_document(app: FastAPI) -> dict[str, Any]:
     for operations in document["paths"].values():
         for method, operation in operations.items():
             errors = COMMON_ERRORS | (WRITE_ERRORS if method in WRITE_METHODS else {})
-            responses = {status: {"description": words, "content": problem} for status, words in errors.items()}
+            responses = {status: {"description": text, "content": problem} for status, text in errors.items()}
             operation["responses"] = {**operation["responses"], **responses}
     return document

@@ -37,16 +37,16 @@ def decode_cursor(after: str | None, kinds: tuple[type, ...]) -> list[Any] | Non
     if after is None:
         return None
     try:
-        found = json.loads(urlsafe_b64decode(after + "=" * (-len(after) % 4)))
+        position = json.loads(urlsafe_b64decode(after + "=" * (-len(after) % 4)))
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or [type(each) for each in found] != list(kinds):
+        position = None
+    if not isinstance(position, list) or [type(part) for part in position] != list(kinds):
         raise BadQuery(f"invalid after: got {after[:40]!r}, expected the `next` of the previous page of this list")
-    return found
+    return position
 
 
 def build_page(items: Iterable[Item], limit: int, get_position: Callable[[Item], list[Any]]) -> dict[str, Any]:
     """Return the first `limit` items, and the cursor of the next page if there are more."""
-    found = list(islice(items, limit + 1))
-    next_cursor = encode_cursor(get_position(found[limit - 1])) if len(found) > limit else None
-    return {"items": found[:limit], "next": next_cursor}
+    first_items = list(islice(items, limit + 1))
+    next_cursor = encode_cursor(get_position(first_items[limit - 1])) if len(first_items) > limit else None
+    return {"items": first_items[:limit], "next": next_cursor}

@@ -22,7 +22,7 @@ class EncodedSlashMiddleware:
         if scope["type"] == "http":
             raw = scope.get("raw_path") or quote(scope["path"]).encode()
             parts = raw.decode("latin-1").partition("?")[0].split("/")
-            # In place: the router adds its findings to this scope, and the metrics read them there.
+            # In place: the router adds the route to this scope, where logs and metrics read it.
             scope["path"] = "/".join(unquote(part).replace("/", SLASH_PLACEHOLDER) for part in parts)
         await self.app(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): what is wrong, with which value, and what to do about it."""
+"""Renders errors as problem documents (RFC 9457), each with the invalid value and a remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNKNOWN_ADDRESS = "unknown address; the API is below /api/v1, and /api/v1/openap
 CLIENT_CLOSED_STATUS = 499  # in logs and metrics: the client disconnected while it sent the body
 RETRY_AFTER_S = 2
 
-STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that fits
+STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that matches
     errors.NotFound: 404,
     errors.BadInput: 422,
     errors.ConfigError: 422,
@@ -34,9 +34,7 @@ STATUS_BY_ERROR: dict[type[errors.EverthreadError], int] = {  # the first that f
     errors.LLMRejected: 422,
     errors.ModelError: 502,
 }
-
-
-# For errors whose own messages contain paths; the first that fits.
+# For errors whose own messages contain paths; the first that matches.
 PUBLIC_DETAILS: dict[type[errors.EverthreadError], str] = {
     errors.StoreUnavailable: "the store is temporarily unavailable; try again",
     errors.BankDamaged: "the bank is damaged",
@@ -98,8 +96,8 @@ def build_error_document(error: errors.EverthreadError) -> dict[str, object]:
         return build_document(get_status(error), name, error.public)
     fields = {"path": None if error.path is None else to_file_name(error.path), "where": error.where}
     fields |= {"message": error.message, "remedy": error.remedy, "option": error.option}
-    given = {field: value for field, value in fields.items() if value} if error.path or error.option else {}
-    return build_document(get_status(error), name, error.render(render_parameter, to_file_name), **given)
+    parts = {field: value for field, value in fields.items() if value} if error.path or error.option else {}
+    return build_document(get_status(error), name, error.render(render_parameter, to_file_name), **parts)
 
 
 def render_parameter(option: str) -> str:
@@ -114,7 +112,7 @@ def to_file_name(path: Path | str) -> str:
 
 def get_status(error: errors.EverthreadError) -> int:
     """Return the HTTP status for an error of the library."""
-    return next((number for kind, number in STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
+    return next((status for kind, status in STATUS_BY_ERROR.items() if isinstance(error, kind)), 500)
 
 
 def to_kebab_case(name: str) -> str:
@@ -131,18 +129,18 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(errors.EverthreadError)
     async def render_error(request: Request, error: errors.EverthreadError) -> JSONResponse:
-        number = get_status(error)
-        if number == 500:
+        status = get_status(error)
+        if status == 500:
             log.error("%s %s: %s", request.method, request.scope["route"].path, type(error).__name__)
-        headers = {"Retry-After": str(RETRY_AFTER_S)} if number == 503 else None
-        return JSONResponse(build_error_document(error), number, headers, media_type=MEDIA_TYPE)
+        headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else None
+        return JSONResponse(build_error_document(error), status, headers, media_type=MEDIA_TYPE)
 
     @app.exception_handler(RequestValidationError)
     async def render_invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        found = [{"where": list(each["loc"]), "what": each["msg"]} for each in error.errors()]
-        where = ".".join(str(part) for part in found[0]["where"]) if found else "the request"
+        faults = [{"where": list(fault["loc"]), "what": fault["msg"]} for fault in error.errors()]
+        where = ".".join(str(part) for part in faults[0]["where"]) if faults else "the request"
         return build_response(
-            422, "invalid-request", f"{where}: {found[0]['what'] if found else 'invalid'}", errors=found
+            422, "invalid-request", f"{where}: {faults[0]['what'] if faults else 'invalid'}", errors=faults
         )
 
     @app.exception_handler(ClientDisconnect)

@@ -13,7 +13,7 @@ IPV6_PREFIX_BITS = 64  # a subscriber's prefix; the rest of the address can be c
 
 
 class RateLimiter:
-    """One bucket for each caller."""
+    """Limits the requests of each caller with a bucket of tokens."""
 
     def __init__(self, requests_per_minute: int) -> None:
         """Args:

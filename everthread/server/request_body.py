@@ -26,15 +26,15 @@ class AuthFirstRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Wrap FastAPI's own handler."""
         handle = super().get_route_handler()
-        called: list[object] = [each.call for each in self.dependant.dependencies]
-        checks = [call for call in called if isinstance(call, PermissionCheck)]
+        dependencies: list[object] = [dependant.call for dependant in self.dependant.dependencies]
+        checks = [dependency for dependency in dependencies if isinstance(dependency, PermissionCheck)]
 
         async def handle_checked(request: Request) -> Response:
             for check in checks:
                 await check.check_async(request)
             request = BodyRequest(request.scope, request.receive)
             if self.body_field is not None:
-                await request.body()  # FastAPI answers 400 to a client that hangs up while it reads the body
+                await request.body()  # here, because FastAPI answers 400 if the client disconnects while it reads
             return await handle(request)
 
         return handle_checked
@@ -52,20 +52,18 @@ class BodyRequest(Request):
             RecursionError: if it is nested too deeply.
         """
         body = await self.body()
-        return (
-            json.loads(body)
-            if len(body) <= MAX_INLINE_JSON_BYTES
-            else await run_in_threadpool(YieldingDecoder().parse, body)
-        )
+        if len(body) <= MAX_INLINE_JSON_BYTES:
+            return json.loads(body)
+        return await run_in_threadpool(YieldingDecoder().parse, body)
 
 
 class YieldingDecoder(json.JSONDecoder):
-    """Decodes JSON with the scanner written in Python; the one in C lets no other thread run until it is done."""
+    """Decodes JSON with the scanner written in Python; the one in C doesn't let other threads run in between."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scan_once = py_make_scanner(self)
 
     def parse(self, body: bytes) -> Any:
-        """Return what `json.loads` returns."""
+        """Parse a body, with the same result as `json.loads`."""
         return self.decode(body.decode(json.detect_encoding(body), "surrogatepass"))

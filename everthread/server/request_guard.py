@@ -1,11 +1,11 @@
 """Middleware that rejects malformed and forged requests, and adds security headers to every response.
 
-It knows no route, except by the beginning of its path.
+It distinguishes routes only by patterns of their paths.
 
-A page of another site that is open in the same browser can send requests here. It can't forge the Host that it sends
-them to or its own Origin, and it can't send JSON without asking first; so these three are checked (OWASP, Cross-Site
-Request Forgery Prevention; W3C, Fetch Metadata). A name that is made to resolve to this machine (DNS rebinding) is
-still the name in Host.
+A page of another site that is open in the same browser can send requests here. It can't forge the Host of a request or
+its own Origin, and it can't send JSON without a preflight request; so these three are checked (OWASP, Cross-Site
+Request Forgery Prevention; W3C, Fetch Metadata). If another name is made to resolve to this machine (DNS rebinding),
+Host still contains that name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from everthread.server.settings import Settings
 API = "/api/"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in any browser on it
 MAX_TARGET_BYTES = 8_000  # path and query: two names of 200 characters, each of 12 bytes when escaped, and more
-MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as it does on a line that is this slow
+MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as on a connection of this speed
 HOST_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
 DEFAULT_PORTS = {"http": 80, "https": 443}
 JSON_TYPES = frozenset({"application/json"})
@@ -69,8 +69,8 @@ MAX_FILE_BYTES = max(limits.max_bytes or 0 for limits in FILE_ROUTES.values())
 class RequestGuard:
     """Rejects requests, limits their rate and size, and adds headers to responses."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, access: Authenticator) -> None:
-        self.app, self.settings, self.access = app, settings, access
+    def __init__(self, app: ASGIApp, settings: Settings, authenticator: Authenticator) -> None:
+        self.app, self.settings, self.authenticator = app, settings, authenticator
         self.rate_limiter = RateLimiter(settings.requests_per_minute)
         self.proxied_hosts = {host.lower() for host in settings.allowed_hosts}
         self.known_hosts = {*LOCAL_HOSTS, settings.host.lower(), *self.proxied_hosts}
@@ -108,19 +108,20 @@ class RequestGuard:
     def _check_host(self, headers: Headers, scope: Scope) -> str:
         """Return the host that the request names.
 
-        The address to which the connection was made is accepted as well, for a name that was made to resolve to it is
-        not an address.
+        The address to which the connection was made is accepted as well: DNS rebinding changes the address of a name,
+        and Host would contain the name.
         """
         host = headers.get("host", "").lower()
-        found = HOST_PATTERN.fullmatch(host)
-        if not found:
+        match = HOST_PATTERN.fullmatch(host)
+        if not match:
             raise Problem(
                 400, "bad-host", f"invalid Host: got {host[:100]!r}, expected the name at which the server is reached"
             )
         local_address = (scope.get("server") or ("", 0))[0]
-        if found[1] not in self.known_hosts and found[1].strip("[]") != local_address:
-            what = f"this server is not reached as {found[1][:100]!r}"
-            raise Problem(421, "wrong-host", f"{what}; to allow the name, add it to server_hosts in the configuration")
+        if match[1] not in self.known_hosts and match[1].strip("[]") != local_address:
+            reason = f"this server is not reached as {match[1][:100]!r}"
+            remedy = "to allow the name, add it to server_hosts in the configuration"
+            raise Problem(421, "wrong-host", f"{reason}; {remedy}")
         return host
 
     def _check_origin(self, headers: Headers, host: str) -> None:
@@ -153,11 +154,11 @@ class RequestGuard:
             return
         key = None
         with suppress(StoreUnavailable):  # reported when the key is checked
-            key = self.access.find_key(headers.get("authorization"))
-        wait = self.rate_limiter.acquire(f"key {key.name}" if key else client_address(scope), time.monotonic())
-        if wait:
-            what = f"more than {self.settings.requests_per_minute} requests per minute"
-            raise Problem(429, "too-many-requests", f"{what}; try again in {wait} s", {"Retry-After": str(wait)})
+            key = self.authenticator.find_key(headers.get("authorization"))
+        wait_s = self.rate_limiter.acquire(f"key {key.name}" if key else client_address(scope), time.monotonic())
+        if wait_s:
+            detail = f"more than {self.settings.requests_per_minute} requests per minute; try again in {wait_s} s"
+            raise Problem(429, "too-many-requests", detail, {"Retry-After": str(wait_s)})
 
     def _check_body(self, headers: Headers, scope: Scope) -> int:
         check_framing(headers)
@@ -172,17 +173,17 @@ class RequestGuard:
         if int(length) > max_bytes:
             raise body_too_large(max_bytes)
         if scope["method"] in METHODS_WITH_BODY and (int(length) or "transfer-encoding" in headers):
-            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind not in limits.types:
-                wanted = " or ".join(sorted(limits.types))
-                raise Problem(415, "wrong-type", f"invalid Content-Type: got {kind[:100]!r}, expected {wanted}")
+            media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if media_type not in limits.types:
+                expected = " or ".join(sorted(limits.types))
+                raise Problem(415, "wrong-type", f"invalid Content-Type: got {media_type[:100]!r}, expected {expected}")
         return max_bytes
 
 
 def check_framing(headers: Headers) -> None:
     """Reject a body whose length is given in two ways, and close the connection (RFC 9112, 6.1).
 
-    A proxy and a server could disagree where the next request begins.
+    A proxy and this server could disagree where the next request begins.
 
     Raises:
         Problem: 400.
@@ -199,7 +200,7 @@ def raw_path(scope: Mapping[str, object]) -> bytes:
 
 
 def check_path(scope: Mapping[str, object]) -> None:
-    """Reject a path that is too long, or that two readers could interpret in two ways.
+    """Reject a path that is too long, or that a proxy and this server could interpret differently.
 
     Raises:
         Problem: 400 or 414.

@@ -1,4 +1,4 @@
-"""Runs the server: its socket, one process or several, and a graceful shutdown. It knows uvicorn, and no route."""
+"""Runs the server with uvicorn: opens its socket, starts one process or several, and shuts them down gracefully."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ KEY_REQUIRED_MESSAGE = (
 
 @dataclass(frozen=True, slots=True)
 class AppFactory:
-    """The parts of an app by name, so that every worker can build its own."""
+    """Builds an app from the names of its parts, which can be passed to a worker process, unlike the parts."""
 
     store: str | None
     embedder: str | None
@@ -81,7 +81,7 @@ class AppFactory:
         recipe, llm = factory.open_recipe(self.recipe, options=self.options), factory.open_llm(self.model)
         scribe, count = factory.open_scribe(llm, self.scribe), factory.open_counter(self.tokens)
         store = factory.open_store(self.store)
-        if isinstance(store, SQLiteStore):  # to open a bank again costs a third of a reply
+        if isinstance(store, SQLiteStore):  # opening a bank again takes a third of the time of a reply
             store.max_open_banks = self.settings.max_replies
         services = Services(
             store, factory.open_embedder(self.embedder), llm, recipe, multi_process=self.multi_process, scribe=scribe
@@ -94,13 +94,13 @@ def resolve_address(host: str, port: int) -> tuple[socket.AddressFamily, str]:
     """Return the family and the address of a host on this machine.
 
     Raises:
-        ConfigError: if it isn't one.
+        ConfigError: if this machine has no such address.
     """
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        candidates = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"host {host!r} is not an address of this machine ({error}); 127.0.0.1 always is") from None
-    family, _, _, _, address = found[0]
+    family, _, _, _, address = candidates[0]
     return family, str(address[0])
 
 
@@ -108,7 +108,7 @@ def is_loopback(host: str) -> bool:
     """Return whether a host can be reached only from this machine.
 
     Raises:
-        ConfigError: if it isn't an address of this machine.
+        ConfigError: if this machine has no such address.
     """
     return ipaddress.ip_address(resolve_address(host, 0)[1].partition("%")[0]).is_loopback
 
@@ -147,9 +147,8 @@ def _reserve_address(listener: socket.socket) -> socket.socket:
     if reserved.family == socket.AF_INET6:
         reserved.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     reserved.bind(address)
-    reserved.setsockopt(
-        socket.SOL_SOCKET, socket.SO_REUSEADDR, 0
-    )  # otherwise another server could listen before the workers do
+    # Otherwise another server could listen before the workers do.
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
     return reserved
 
 
@@ -162,10 +161,10 @@ def local_url(listener: socket.socket) -> str:
 
 def wait_until_listening(listener: socket.socket) -> bool:
     """Wait until connections are accepted. Return whether they are within START_TIMEOUT_S."""
-    place = urlsplit(local_url(listener))
-    until = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < until:
-        with suppress(OSError), socket.create_connection((place.hostname, place.port), timeout=START_TIMEOUT_S):
+    url = urlsplit(local_url(listener))
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection((url.hostname, url.port), timeout=START_TIMEOUT_S):
             return True
         time.sleep(POLL_INTERVAL_S)
     return False
@@ -200,8 +199,8 @@ def run(
             LoggingSupervisor(config, [listener]).run()
         else:
             server = GracefulServer(config)
-            for each in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(each, server.request_exit)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, server.request_exit)
             on_listening()
             server.run([listener])
 
@@ -231,8 +230,8 @@ class WorkerEventLoop(asyncio.SelectorEventLoop):
     """The event loop of one of several workers.
 
     If the system balances connections among sockets of one address, the worker listens with a socket of its own;
-    with a shared one, the first worker to wake would get most of them. Other workers reach it at another socket, until
-    its last request is done.
+    with a shared one, the first worker to wake would get most of them. At a second socket it accepts requests that
+    other workers forward, until its last request is done.
     """
 
     _worker_server: asyncio.Server | None = None
@@ -256,8 +255,8 @@ class LoggingSupervisor(Multiprocess):
     """uvicorn's supervisor; it logs when a worker has ended and was replaced."""
 
     def keep_subprocess_alive(self) -> None:
-        for each in self.processes:
-            each.child_conn.close()  # or a worker that dies during a health check would only seem slow
+        for process in self.processes:
+            process.child_conn.close()  # or a worker that dies during a health check would only seem slow
         before = list(self.processes)
         super().keep_subprocess_alive()
         for old, new in zip(before, self.processes, strict=True):
@@ -276,9 +275,9 @@ class GracefulServer(uvicorn.Server):
         self.should_exit = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        waiting = len(self.server_state.tasks)
-        if waiting and not self.should_exit and sys.stderr.isatty():
-            answers = "an answer" if waiting == 1 else f"{waiting} answers"
+        pending = len(self.server_state.tasks)
+        if pending and not self.should_exit and sys.stderr.isatty():
+            answers = "an answer" if pending == 1 else f"{pending} answers"
             print(f"\nfinishing {answers}; press Ctrl-C again to stop at once", file=sys.stderr)
         super().handle_exit(sig, frame)
 
@@ -298,6 +297,6 @@ def _exit_with_parent() -> None:
 def _raise_open_file_limit() -> None:
     """Raise the limit of open files, which bounds the number of connections; its default is often low."""
     if resource is not None:
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         with suppress(ValueError, OSError):  # macOS reports no limit, and has one
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))

@@ -32,7 +32,7 @@ MAX_METADATA_VALUES = 100_000  # in metadata, which is serialized at once and bl
 
 
 class View(BaseModel):
-    """A response, built from the attributes of an object of the library's."""
+    """A response, built from the attributes of an object of the library."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -85,7 +85,7 @@ class ProblemView(View):
 
 
 class UnitView(View):
-    """A text written about lines. It is current until another supersedes it; valid_to is the time of that."""
+    """A text written about lines. It is current until another supersedes it, at the time valid_to."""
 
     id: int
     kind: str
@@ -163,8 +163,8 @@ class ContextView(View):
 
 def corrected_positions(lines: Iterable[Line | LineView]) -> dict[int, int]:
     """Return, for each corrected line by its number, the number of the line whose position it takes."""
-    found = {line.seq: line.metadata.get(META_CORRECTS) for line in lines}
-    return {seq: first for seq, first in found.items() if isinstance(first, int)}
+    corrected = {line.seq: line.metadata.get(META_CORRECTS) for line in lines}
+    return {seq: first for seq, first in corrected.items() if isinstance(first, int)}
 
 
 class StatsView(View):
@@ -336,17 +336,7 @@ class LineBody(RequestBody):
             raise BadLine(
                 f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; keep large data elsewhere"
             )
-        speaker = self.role if self.speaker is None else self.speaker
-        return NewLine(
-            text=self.text,
-            speaker=speaker,
-            role=self.role,
-            said_at=self.said_at,
-            session=self.session,
-            metadata=self.metadata,
-            parent=self.parent,
-            key=self.key,
-        )
+        return NewLine(**{**dict(self), "speaker": self.role if self.speaker is None else self.speaker})
 
 
 class LinesBody(RequestBody):
@@ -375,7 +365,7 @@ class SettingsBody(RequestBody):
     scribe: str | None = None
 
     @model_validator(mode="after")
-    def _sets_something(self) -> Self:
+    def _check_not_empty(self) -> Self:
         if not self.model_fields_set:
             raise ValueError("no setting is given; expected remember, scribe or both")
         return self
@@ -413,7 +403,7 @@ class CharacterChanges(RequestBody):
 
 
 class FilterBody(RequestBody):
-    """Which lines may be recalled: all given fields must match."""
+    """A filter of the lines that may be recalled: all given fields must match."""
 
     session: str | NameList | None = None
     speaker: str | NameList | None = None
@@ -433,8 +423,8 @@ class FilterBody(RequestBody):
         if not has_at_most(MAX_METADATA_VALUES, self.metadata):
             raise BadQuery(f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; expected a few")
         given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind", "category")}
-        several = {name: tuple(each) if isinstance(each, list) else each for name, each in given.items()}
-        return Filter(**several, since=self.since, until=self.until, metadata=self.metadata)
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        return Filter(**values, since=self.since, until=self.until, metadata=self.metadata)
 
 
 class QueryBody(RequestBody):
@@ -471,12 +461,12 @@ class ContextBody(QueryBody):
 
 def has_at_most(limit: int, value: Any) -> bool:
     """Return whether a JSON value consists of at most this many values."""
-    waiting, found = [value], 1
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict | list):
-            found += len(each)
-            if found > limit:
+    pending, count = [value], 1
+    while pending:
+        container = pending.pop()
+        if isinstance(container, dict | list):
+            count += len(container)
+            if count > limit:
                 return False
-            waiting.extend(each.values() if isinstance(each, dict) else each)
+            pending.extend(container.values() if isinstance(container, dict) else container)
     return True

@@ -1,4 +1,4 @@
-"""server.sqlite: the server's own data, next to the banks: hashes of keys, digests and counters, and no text."""
+"""The file server.sqlite with the server's own data: hashes of keys, digests, counters, and no text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ServerDatabase:
     def __init__(self, file: Path, schema: str) -> None:
         """Args:
         file: the path.
-        schema: statements that create the user's tables unless they exist."""
+        schema: statements that create the caller's tables unless they exist."""
         self.file, self._schema = file, schema
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None

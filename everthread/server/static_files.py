@@ -49,7 +49,7 @@ class StaticFile:
 
     @classmethod
     def from_bytes(cls, content_type: str, body: bytes, *, compress: bool) -> StaticFile:
-        """Build a file of this content. compress: whether to keep a gzip form as well."""
+        """Build a file of this content. compress: whether it has a gzip form as well."""
         gzipped = gzip.compress(body, mtime=0) if compress else None
         return cls(content_type, body, f'"{sha256(body).hexdigest()[:32]}"', gzipped)
 
@@ -61,7 +61,7 @@ class StaticFile:
         gzipped = self.gzipped if self.gzipped is not None and accepts_gzip(request) else None
         etag = f'{self.etag[:-1]}-gzip"' if gzipped is not None else self.etag
         headers = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
-        known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
+        known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
         if etag in known or "*" in known:
             return Response(status_code=304, headers=headers)
         if gzipped is not None:
@@ -71,8 +71,8 @@ class StaticFile:
 
 def accepts_gzip(request: Request) -> bool:
     """Return whether Accept-Encoding allows gzip: named, or by `*`, and not with a weight of 0."""
-    for each in request.headers.get("accept-encoding", "").lower().split(","):
-        name, _, weight = each.partition(";")
+    for encoding in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = encoding.partition(";")
         if name.strip() in ("gzip", "*"):
             return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
     return False

@@ -1,4 +1,4 @@
-"""Uploads: writes the body of a request to a temporary file, which is removed when the request has been answered.
+"""Writes the body of a request to a temporary file, which is removed when the request has been answered.
 
 The file is in a temporary folder that is locked until then. A folder that is not locked was left by a process that was
 killed; the next server removes it when it starts.
@@ -86,8 +86,8 @@ def safe_filename(name: str) -> str:
     """Return a safe file name for a name that a client sent: letters, digits and a plain extension, without a path."""
     stem, dot, ending = name.rpartition(".")
     plain = re.sub(r"[^\w-]+", "_", (stem if dot else name).rpartition("/")[2])[:MAX_STEM_CHARS].strip("_")
-    known = ending.lower() if dot and re.fullmatch(r"[A-Za-z]{1,8}", ending) else "txt"
-    return f"{plain.encode()[:200].decode(errors='ignore') or 'file'}.{known}"
+    extension = ending.lower() if dot and re.fullmatch(r"[A-Za-z]{1,8}", ending) else "txt"
+    return f"{plain.encode()[:200].decode(errors='ignore') or 'file'}.{extension}"
 
 
 @contextmanager

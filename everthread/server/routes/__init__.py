@@ -1,1 +1,1 @@
-"""The REST API, one noun a file. A route checks the key, calls the library, and returns the result."""
+"""The REST API, with one module for each noun. A route checks the key, calls the library, and returns the result."""

@@ -17,7 +17,7 @@ from everthread.server.problems import Problem
 router = APIRouter(tags=["about"])  # of the API
 health = APIRouter(include_in_schema=False)  # at the root, where monitors expect it
 
-PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class RecipeSummaryView(BaseModel):
@@ -60,12 +60,11 @@ class ModelsView(BaseModel):
 @router.get("/about")
 def about(request: Request, services: SharedServices) -> AboutView:
     """Describe the server. Needs no key, and says whether other requests need one."""
-    known = has_valid_key(request)
-    llm = services.llm if known else None
+    llm = services.llm if has_valid_key(request) else None
     return AboutView(
         version=__version__,
         recipe=services.recipe.name,
-        recipes=[RecipeSummaryView(name=name, about=each.description) for name, each in factory.RECIPES.items()],
+        recipes=[RecipeSummaryView(name=name, about=recipe.description) for name, recipe in factory.RECIPES.items()],
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
         embedder=services.embedder.name,
         key_required=request.app.state.authenticator.key_required,
@@ -99,7 +98,7 @@ def readyz(request: Request, services: SharedServices) -> PlainTextResponse:
 @health.get("/metrics")
 def prometheus_metrics(request: Request, _: ReadAllServices) -> Response:
     """Return the metrics, for Prometheus."""
-    return Response(metrics.get_metrics(request).render(), media_type=PROMETHEUS)
+    return Response(metrics.get_metrics(request).render(), media_type=METRICS_MEDIA_TYPE)
 
 
 def has_valid_key(request: Request) -> bool:

@@ -49,11 +49,11 @@ def characters(services: ChatAnyServices, after: After = None, limit: Limit = DE
     """List the characters."""
     previous = decode_cursor(after, (str,))
     names = sorted({*character_library.list_names(), DEFAULT_CHARACTER.name})
-    found = (_item(name) for name in names if previous is None or name > previous[0])
-    return build_page((each for each in found if each), limit, lambda item: [item["name"]])
+    items = (_build_item(name) for name in names if previous is None or name > previous[0])
+    return build_page((item for item in items if item), limit, lambda item: [item["name"]])
 
 
-def _item(name: str) -> dict[str, Any] | None:
+def _build_item(name: str) -> dict[str, Any] | None:
     """Return a character in short; None if its file is no longer a card."""
     try:
         description = _load(name).description[:MAX_DESCRIPTION_CHARS]
@@ -81,12 +81,8 @@ def put_character(
     """Create or change a character. Missing fields are empty; a picture is not changed."""
     if body.name != name:
         raise BadInput(f"invalid name: got {name!r} in the path and {body.name!r} in the body; expected the same")
-    made = Character(**body.model_dump())
-
-    def save() -> None:
-        character_library.save(made, force=True)
-
-    idempotency.run_once(save, lambda _: True, lambda _: None)
+    character = Character(**body.model_dump())
+    idempotency.run_once(lambda: character_library.save(character, force=True), lambda _: True, lambda _: None)
     return dict(_load(name).to_json())
 
 
@@ -121,27 +117,27 @@ def import_character(
         with name_in_errors(file.path, "the card"):
             return character_library.add(file.path, force=replace)
 
-    def again(_: Any) -> Character:
+    def read_again(_: Any) -> Character:
         with name_in_errors(file.path, "the card"):
             return card.read(file.path)
 
-    return dict(idempotency.with_body_digest(file.digest).run_once(add, lambda _: True, again).to_json())
+    return dict(idempotency.with_body_digest(file.digest).run_once(add, lambda _: True, read_again).to_json())
 
 
 @router.get("/{name}/card", response_class=Response, responses={200: {"content": {**PNG, "application/json": {}}}})
 def character_card(services: ChatAnyServices, name: Name, format: Literal["png", "json"] = "json") -> Response:
     """Export a character as a card for other programs. It contains all fields, including your name and the location."""
     character = _load(name)
-    with TemporaryDirectory(prefix="everthread-") as place:
-        file = Path(place, f"card.{format}")
+    with TemporaryDirectory(prefix="everthread-") as folder:
+        file = Path(folder, f"card.{format}")
         if name in character_library.list_names():
             character_library.export(name, file)
         else:
             card.write(character, file)
         content = file.read_bytes()
-    kind = "image/png" if format == "png" else "application/json"
-    as_file = f"attachment; filename*=UTF-8''{quote(f'{name}.{format}', safe='')}"
-    return Response(content, media_type=kind, headers={"Content-Disposition": as_file})
+    media_type = "image/png" if format == "png" else "application/json"
+    disposition = f"attachment; filename*=UTF-8''{quote(f'{name}.{format}', safe='')}"
+    return Response(content, media_type=media_type, headers={"Content-Disposition": disposition})
 
 
 @router.get("/{name}/picture", response_class=Response, responses={200: {"content": PNG}})

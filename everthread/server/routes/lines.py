@@ -54,19 +54,19 @@ def _store_once(
     lazy_memory: LazyMemory, idempotency: IdempotentRequest, metrics: Metrics, lines: Sequence[NewLine]
 ) -> list[Line]:
     """Store lines once: each has a key, so that the store itself prevents copies."""
-    named = [replace(line, key=line.key or idempotency.line_key(number)) for number, line in enumerate(lines)]
+    keyed = [replace(line, key=line.key or idempotency.line_key(number)) for number, line in enumerate(lines)]
 
-    def do() -> list[Line]:
-        stored = lazy_memory(lambda: _check_lines(named)).observe_many(named)
+    def store() -> list[Line]:
+        stored = lazy_memory(lambda: _check_lines(keyed)).observe_many(keyed)
         if idempotency.name is not None and any(
             given.key is None and line.text != replace_unstorable(given.text)[0]
             for line, given in zip(stored, lines, strict=True)
         ):
-            raise key_conflict()  # for a key whose record is gone
+            raise key_conflict()  # the record of the other request was deleted
         metrics.lines.inc(len(stored))
         return stored
 
-    return idempotency.run_once(do, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs), safe=True)
+    return idempotency.run_once(store, _seqs, lambda seqs: _get_lines(lazy_memory.get_existing(), seqs), safe=True)
 
 
 def _check_lines(lines: Sequence[NewLine]) -> None:
@@ -85,14 +85,14 @@ def _seqs(lines: Sequence[Line]) -> list[int]:
 
 def _get_lines(memory: Memory, seqs: Sequence[int]) -> list[Line]:
     """Return lines by their numbers, in this order, including retracted ones."""
-    found: dict[int, Line] = {}
+    by_seq: dict[int, Line] = {}
     for line in memory.lines(after=min(seqs) - 1, limit=max(seqs) - min(seqs) + 1, include_retracted=True):
         if line.seq > max(seqs):
             break
-        found[line.seq] = line
-    if missing := [seq for seq in seqs if seq not in found]:
+        by_seq[line.seq] = line
+    if missing := [seq for seq in seqs if seq not in by_seq]:
         raise NotFound(f"line {missing[0]}, which was stored under this Idempotency-Key, was forgotten")
-    return [found[seq] for seq in seqs]
+    return [by_seq[seq] for seq in seqs]
 
 
 @router.get("", response_model=Page[LineView])
@@ -114,8 +114,8 @@ def lines(
         return {"items": _lines_around(memory, around, limit, retracted), "next": None}
     where = Filter(_as_tuple(session), _as_tuple(speaker), _as_tuple(role), since=since, until=until)
     previous = decode_cursor(after, (int,)) or [0]
-    found = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, include_retracted=retracted)
-    return build_page(found, limit, lambda line: [line.seq])
+    following = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, include_retracted=retracted)
+    return build_page(following, limit, lambda line: [line.seq])
 
 
 def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:
@@ -127,20 +127,19 @@ def _lines_around(memory: Memory, seq: int, limit: int, retracted: bool) -> list
     middle = next(memory.lines(after=seq - 1, limit=1, include_retracted=True), None)
     if middle is None or middle.seq != seq:
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
-    every = list(memory.lines(Filter(session=middle.session), include_retracted=retracted))
-    every = sort_by_position(every if middle in every else sorted([*every, middle], key=lambda line: line.seq))
-    at = every.index(middle)
-    first = max(0, min(at - limit // 2, len(every) - limit))
-    return every[first : first + limit]
+    lines = list(memory.lines(Filter(session=middle.session), include_retracted=retracted))
+    lines = sort_by_position(lines if middle in lines else sorted([*lines, middle], key=lambda line: line.seq))
+    start = max(0, min(lines.index(middle) - limit // 2, len(lines) - limit))
+    return lines[start : start + limit]
 
 
 @router.get("/{seq}", response_model=LineView)
 def line(memory: ReadMemory, seq: PathSeq) -> Line:
     """Get an active line."""
-    found = memory.store.get(memory.bank, [seq])
-    if not found:
+    lines = memory.store.get(memory.bank, [seq])
+    if not lines:
         raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
-    return found[0]
+    return lines[0]
 
 
 @router.patch("/{seq}", response_model=LineView)
@@ -148,20 +147,20 @@ def correct(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq, body: T
     """Replace the text of a line. The old line is retracted; the new one has its own number, and the speaker, session
     and time of the old one."""
 
-    def do() -> list[Line]:
-        made = memory.correct(seq, body.text, key=idempotency.line_key())
-        if made.text != replace_unstorable(body.text)[0]:
+    def replace_text() -> list[Line]:
+        corrected = memory.correct(seq, body.text, key=idempotency.line_key())
+        if corrected.text != replace_unstorable(body.text)[0]:
             raise key_conflict()
-        return [made]
+        return [corrected]
 
-    return idempotency.run_once(do, _seqs, lambda seqs: _get_lines(memory, seqs), safe=True)[0]
+    return idempotency.run_once(replace_text, _seqs, lambda seqs: _get_lines(memory, seqs), safe=True)[0]
 
 
 @router.post("/{seq}/retract", response_model=LineView)
 def retract(memory: WriteMemory, idempotency: Idempotency, seq: PathSeq) -> Line:
     """Exclude a line from recall for good. Its text remains in the record."""
     return idempotency.run_once(
-        lambda: memory.retract(seq), lambda line: line.seq, lambda kept: _get_lines(memory, [kept])[0]
+        lambda: memory.retract(seq), lambda line: line.seq, lambda number: _get_lines(memory, [number])[0]
     )
 
 

@@ -22,18 +22,16 @@ def forget_once(
 
     Args:
         idempotency: the request.
-        conversations: of the server.
-        bank: its id.
-        forget: forgets.
+        conversations: the server's conversations; those of the bank are paused in the meantime.
+        bank: the id of the bank.
+        forget: forgets and returns the receipt.
         close: whether the whole bank is forgotten.
     """
 
-    def do() -> ReceiptView:
+    def forget_paused() -> ReceiptView:
         with conversations.pause_bank(bank, close=close):
             return ReceiptView.model_validate(forget())
 
     return idempotency.run_once(
-        do,
-        lambda receipt: receipt.model_dump(mode="json"),
-        ReceiptView.model_validate,
+        forget_paused, lambda receipt: receipt.model_dump(mode="json"), ReceiptView.model_validate
     )

@@ -30,8 +30,8 @@ FileNameQuery = Annotated[str | None, Query(min_length=1, max_length=200, descri
 
 async def get_file_name(request: Request, name: FileNameQuery = None) -> str:
     """Return the file's name, or one with an extension for its Content-Type."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return name or f"file.{SUFFIXES.get(kind, 'txt')}"
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return name or f"file.{SUFFIXES.get(media_type, 'txt')}"
 
 
 FileName = Annotated[str, Depends(get_file_name)]
@@ -51,8 +51,8 @@ def import_file(
     idempotency: StreamedIdempotency,
     file: Annotated[Upload, Depends(upload)],
     name: FileName,
-    format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Else by the file.")] = None,
-    assistant: Annotated[list[str] | None, Query(description="A name of the bot's; repeatable.")] = None,
+    format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}. Default: detected.")] = None,
+    assistant: Annotated[list[str] | None, Query(description="A name under which the bot speaks; repeatable.")] = None,
     tz: Annotated[str | None, Query(description="The time zone of times without one. Default: UTC.")] = None,
 ) -> dict[str, Any]:
     """Store the lines of a file of conversations. The whole file is checked first; importing it again adds nothing."""
@@ -80,5 +80,5 @@ def export(
 
 def _export_lines(memory: Memory, retracted: bool) -> Iterator[str]:
     lines = memory.lines(include_retracted=retracted)
-    while some := list(islice(lines, CHUNK_LINES)):
-        yield "".join(map(jsonl.format_line, some))
+    while chunk := list(islice(lines, CHUNK_LINES)):
+        yield "".join(map(jsonl.format_line, chunk))

@@ -20,7 +20,7 @@ from everthread.types import Unit
 
 router = APIRouter(prefix="/banks/{bank}", tags=["units"], route_class=AuthFirstRoute)
 
-Kind = Annotated[path_segments.PathSegment, Path(description="What kind of unit: note, summary, fact, …")]
+Kind = Annotated[path_segments.PathSegment, Path(description="The kind of the unit: note, summary, fact, …")]
 Id = Annotated[int, Path(ge=1, le=MAX_SEQ, description="The unit's number among those of its kind.")]
 
 
@@ -34,12 +34,13 @@ def units(
     limit: Limit = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
     """List units by kind and number."""
-    behind = decode_cursor(after, (str, int))
-    found = sorted(memory.units(kind, only_current=current, category=category), key=_place)
-    return build_page((unit for unit in found if behind is None or _place(unit) > behind), limit, _place)
+    previous = decode_cursor(after, (str, int))
+    ordered = sorted(memory.units(kind, only_current=current, category=category), key=_position)
+    following = (unit for unit in ordered if previous is None or _position(unit) > previous)
+    return build_page(following, limit, _position)
 
 
-def _place(unit: Unit) -> list[Any]:
+def _position(unit: Unit) -> list[Any]:
     return [unit.kind, unit.id]
 
 
@@ -49,15 +50,15 @@ def edit_unit(memory: WriteMemory, idempotency: Idempotency, kind: Kind, id: Id,
     return idempotency.run_once(
         lambda: memory.edit_unit(kind, id, body.text),
         lambda unit: unit.id,
-        lambda number: _unit(memory, kind, number),
+        lambda number: _get_unit(memory, kind, number),
     )
 
 
-def _unit(memory: Memory, kind: str, number: int) -> Unit:
-    found = memory.store.units(memory.bank, (kind,), ids=[number])
-    if not found:
+def _get_unit(memory: Memory, kind: str, number: int) -> Unit:
+    units = memory.store.units(memory.bank, (kind,), ids=[number])
+    if not units:
         raise NotFound(f"there is no {kind} {number} any more in bank {memory.bank!r}")
-    return found[0]
+    return units[0]
 
 
 @router.delete("/units/{kind}/{id}", response_model=UnitReceiptView)
@@ -76,8 +77,8 @@ def forget_unit(
 @router.get("/notes", response_model=NotesView)
 def notes(memory: ReadMemory) -> dict[str, Any]:
     """Get the current notes."""
-    found = memory.units("note", only_current=True)
-    return {"text": found[-1].text, "id": found[-1].id} if found else {"text": "", "id": None}
+    current = memory.units("note", only_current=True)
+    return {"text": current[-1].text, "id": current[-1].id} if current else {"text": "", "id": None}
 
 
 @router.put("/notes", response_model=NotesView)
@@ -85,15 +86,15 @@ def set_notes(
     request: Request, memory: WriteMemory, idempotency: Idempotency, conversations: Conversations, body: NotesBody
 ) -> dict[str, Any]:
     """Replace the notes. A blank text removes them and all earlier ones, which needs a key with `forget`."""
-    if blank := not body.text.strip():
+    if is_blank := not body.text.strip():
         require(request, "forget", memory.bank)
 
     def write() -> dict[str, Any]:
-        if blank:
+        if is_blank:
             return _clear_notes(memory, conversations)
-        now = notes(memory)
-        if now["text"] == body.text:
-            return now
+        current = notes(memory)
+        if current["text"] == body.text:
+            return current
         unit = memory.set_notes(body.text)
         return {"text": unit.text, "id": unit.id}
 
@@ -103,6 +104,6 @@ def set_notes(
 def _clear_notes(memory: Memory, conversations: ConversationRegistry) -> dict[str, Any]:
     """Forget all notes; an empty note would not be a unit."""
     with conversations.pause_bank(memory.bank):
-        while (now := notes(memory))["id"] is not None:
-            memory.forget_unit("note", now["id"])
-    return now
+        while (current := notes(memory))["id"] is not None:
+            memory.forget_unit("note", current["id"])
+    return current
