@@ -1,5 +1,5 @@
-"""The cost of a conversation in addition to the model: the time of a turn, the delay of its first word, and how much of
-each prompt the model's server has cached.
+"""Measures the cost of a conversation in addition to the model: the time of a turn, the delay of its first word, and
+the share of each prompt that the model's server has cached.
 
 The bank is synthetic, as in `speed`, and the model is scripted: it replies at once, so that the timings are
 Everthread's own: recall, prompt, and two durable writes. For the first word, a server on this machine streams, and
@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from everthread import factory
 from everthread.bench import synthetic
-from everthread.bench.metrics import percentile
-from everthread.bench.speed import BANK, BulkEmbedder, Timing
+from everthread.bench.speed import BANK, BulkEmbedder, Timing, store_synthetic_lines
 from everthread.chat.character import Character
 from everthread.chat.chat import Chat
 from everthread.chat.prompt_builder import Prompt, shared_prefix_ratio
@@ -36,25 +35,26 @@ from everthread.testing import ScriptedLLM, ScriptedStream
 from everthread.types import Message, NewLine, Sampling, Usage
 
 BANK_LINES = 10_000
-MEASURED_TURNS = 200  # that are measured, once the window is full
-WARMUP_TURNS = 100  # turns before them, in which it fills
+MEASURED_TURNS = 200  # turns measured once the window is full
+WARMUP_TURNS = 100  # turns before them, in which the window fills
 STREAMED_REPLIES = 50  # replies of the streaming server
-REPLY_WORDS = 90  # of a reply: the 50 to 120 that a character is asked for
-TOKENS_PER_WORD_RATIO = (
-    1.4  # that a made-up word has for each of an English one, so that lines and replies have fewer of them
-)
-CONTEXT_TOKENS = 8192  # tokens, the default of EVERTHREAD_LLM_CONTEXT
+REPLY_WORDS = 90  # words of a reply; a character is asked for 50 to 120
+TOKENS_PER_WORD_RATIO = 1.4  # tokens of a made-up word for each token of an English one; texts are shortened by it
+CONTEXT_TOKENS = 8192  # the default of EVERTHREAD_LLM_CONTEXT
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatCosts:
-    """The results. Times are milliseconds without the model's own, before the model is called and after its last word;
-    shared is the mean share (0..1) of a prompt's tokens that are also the beginning of the previous one."""
+    """The measured costs.
+
+    Times are milliseconds without the model's own, before the model is called and after its last word. shared is the
+    mean share (0..1) of a prompt's tokens that are also the beginning of the previous prompt.
+    """
 
     lines: int
-    words: int  # of a reply, as English ones
+    words: int  # of a reply, counted as English words
     turn: Timing
     before: Timing
     after: Timing
@@ -71,33 +71,42 @@ def measure_chat(
     turns: int = MEASURED_TURNS,
     words: int = REPLY_WORDS,
     embedder: str | None = None,
-    tell: Progress | None = None,
+    progress: Progress = lambda text: None,
 ) -> ChatCosts:
-    """Measure, with replies of `words` words. Raises BadInput for too few of anything."""
+    """Measure the costs in a bank of synthetic lines.
+
+    Args:
+        lines: lines of the bank at the start.
+        turns: turns to measure.
+        words: words of a reply.
+        embedder: name of the embedder; default: the configured one.
+        progress: called with messages.
+
+    Raises:
+        BadInput: for fewer than 1 line, 2 turns or 2 words.
+    """
     if lines < 1 or turns < 2 or words < 2:
         raise BadInput(f"{lines} lines, {turns} turns, {words} words are too few; give at least 1, 2 and 2")
-    tell = tell or (lambda _: None)
-    real = factory.open_embedder(embedder)
-    bulk = BulkEmbedder(real)
-    place = tempfile.TemporaryDirectory(prefix="everthread-chat-")
-    with place as folder, Memory.open(BANK, store=Path(folder), embedder=bulk) as memory:
-        tell(f"{lines:,} lines: building")
-        said = synthetic.lines(lines)
-        while batch := list(islice(said, 10_000)):
-            memory.observe_many(batch)
-        tell("talking")
-        before, after, prompts = _talk(memory, lines, turns, round(words / TOKENS_PER_WORD_RATIO))
-        tell("streaming")
-        waits = _measure_first_words(memory, lines)
-    shares = [shared_prefix_ratio(before, after) for before, after in pairwise(prompts)]
+    bulk = BulkEmbedder(factory.open_embedder(embedder))
+    with (
+        tempfile.TemporaryDirectory(prefix="everthread-chat-") as folder,
+        Memory.open(BANK, store=Path(folder), embedder=bulk) as memory,
+    ):
+        progress(f"{lines:,} lines: building")
+        store_synthetic_lines(memory, lines)
+        progress("talking")
+        before, after, prompts = _measure_turns(memory, lines, turns, round(words / TOKENS_PER_WORD_RATIO))
+        progress("streaming")
+        first_words = _measure_first_words(memory, lines)
+    shares = [shared_prefix_ratio(earlier, later) for earlier, later in pairwise(prompts)]
     tokens = [prompt.tokens for prompt in prompts]
     return ChatCosts(
         lines=lines,
         words=words,
-        turn=_timing([sum(both) for both in zip(before, after, strict=True)]),
-        before=_timing(before),
-        after=_timing(after),
-        first_word=_timing(waits),
+        turn=Timing.from_times([sum(pair) for pair in zip(before, after, strict=True)]),
+        before=Timing.from_times(before),
+        after=Timing.from_times(after),
+        first_word=Timing.from_times(first_words),
         shared=sum(shares) / len(shares),
         shared_least=min(shares),
         prompt_tokens=sum(tokens) / len(tokens),
@@ -109,18 +118,19 @@ def measure_chat(
 def table(costs: ChatCosts) -> str:
     """Return the figures for the terminal and the docs."""
     rows = {
-        "a turn beside the model": f"{_both(costs.turn)}, at {costs.lines:,} lines, replies of {costs.words} words",
-        "  before the model is asked": _both(costs.before),
-        "  after its last word": _both(costs.after),
-        "first word, server to caller": _both(costs.first_word),
+        "a turn beside the model": f"{_format_timing(costs.turn)}, at {costs.lines:,} lines, "
+        f"replies of {costs.words} words",
+        "  before the model is asked": _format_timing(costs.before),
+        "  after its last word": _format_timing(costs.after),
+        "first word, server to caller": _format_timing(costs.first_word),
         "prompt": f"{costs.prompt_tokens:,.0f} tokens on average, {costs.largest_prompt:,} at most, "
         f"of a context of {costs.context:,}",
         "shared with the one before": f"{costs.shared:.1%} of the tokens on average, {costs.shared_least:.1%} at least",
     }
-    return "\n".join(f"{what:<29} {figures}" for what, figures in rows.items())
+    return "\n".join(f"{label:<29} {figures}" for label, figures in rows.items())
 
 
-def _both(timing: Timing) -> str:
+def _format_timing(timing: Timing) -> str:
     return f"{timing.p50:.1f} / {timing.p95:.1f} ms (p50 / p95 of {timing.calls})"
 
 
@@ -129,62 +139,65 @@ def as_json(costs: ChatCosts) -> dict[str, Any]:
     return asdict(costs)
 
 
-def _talk(memory: Memory, behind: int, turns: int, length: int) -> tuple[list[float], list[float], list[Prompt]]:
-    """Return the milliseconds of each turn before the model is called and after its last word, and the prompts."""
-    said, answered = _sides(synthetic.lines(2 * (turns + WARMUP_TURNS), skip=behind), length)
-    model = TimedLLM(answered, context=CONTEXT_TOKENS)
+def _measure_turns(memory: Memory, skip: int, turns: int, words: int) -> tuple[list[float], list[float], list[Prompt]]:
+    """Return the milliseconds of each turn before the model is called and after its last word, and the prompts.
+
+    The first `skip` synthetic lines are not said; a reply has `words` words.
+    """
+    user_texts, replies = _split_sides(synthetic.lines(2 * (turns + WARMUP_TURNS), skip=skip), words)
+    model = TimedLLM(replies, context=CONTEXT_TOKENS)
     before: list[float] = []
     after: list[float] = []
     prompts: list[Prompt] = []
-    with Chat(memory, CHARACTER, model, scribe=ExtractiveScribe(), session="bench") as talk:
-        for number, text in enumerate(said):
-            begun = time.perf_counter()
-            reply = talk.reply(text)
+    with Chat(memory, CHARACTER, model, scribe=ExtractiveScribe(), session="bench") as conversation:
+        for number, text in enumerate(user_texts):
+            started_at = time.perf_counter()
+            reply = conversation.reply(text)
             for _ in reply:
                 pass
-            ended = time.perf_counter()
+            ended_at = time.perf_counter()
             if number >= WARMUP_TURNS and reply.prompt is not None:
-                before.append(1000 * (model.asked - begun))
-                after.append(1000 * (ended - model.done))
+                before.append(1000 * (model.called_at - started_at))
+                after.append(1000 * (ended_at - model.finished_at))
                 prompts.append(reply.prompt)
-            talk.wait()  # a person takes longer to read a reply than a scribe to note what left the window
+            conversation.wait()  # a person takes longer to read a reply than a scribe to note what left the window
     return before, after, prompts
 
 
 class TimedLLM(ScriptedLLM):
-    """Records when it was called, and when its last word was read."""
+    """A scripted model that records when it was called, and when its last word was read."""
 
-    asked = done = 0.0
+    called_at = finished_at = 0.0
 
     def stream(self, messages: Sequence[Message], sampling: Sampling | None = None) -> ScriptedStream:
-        self.asked = time.perf_counter()
-        found = super().stream(messages, sampling)
-        return CountedStream(tuple(messages), self._record_end(found), None, lambda usage: None)
+        self.called_at = time.perf_counter()
+        pieces = super().stream(messages, sampling)
+        return CountedStream(tuple(messages), self._record_end(pieces), None, lambda usage: None)
 
     def _record_end(self, pieces: Iterator[str]) -> Iterator[str]:
         yield from pieces
-        self.done = time.perf_counter()
+        self.finished_at = time.perf_counter()
 
 
 class CountedStream(ScriptedStream):
-    """A stream whose server counts its tokens, as most do."""
+    """A stream with usage, as most servers report it, so that tokens are not counted here."""
 
     @property
     def usage(self) -> Usage:
         return Usage()
 
 
-def _sides(lines: Iterator[NewLine], length: int) -> tuple[list[str], list[str]]:
-    """Return what the person says and what the character replies: equally many, the latter `length` words long."""
+def _split_sides(lines: Iterator[NewLine], reply_words: int) -> tuple[list[str], list[str]]:
+    """Return the texts of the person, and as many replies of the character, each of `reply_words` words."""
     texts = [
         " ".join(words[: math.ceil(len(words) / TOKENS_PER_WORD_RATIO)])
         for line in lines
         if (words := line.text.split())
     ]
     words = " ".join(texts[1::2]).split()
-    starts = [at * 20 % len(words) for at in range(len(texts) // 2)]
-    answers = [" ".join((words + words)[start : start + length]) for start in starts]
-    return texts[::2], answers
+    starts = [number * 20 % len(words) for number in range(len(texts) // 2)]
+    replies = [" ".join((words + words)[start : start + reply_words]) for start in starts]
+    return texts[::2], replies
 
 
 CHARACTER = Character(
@@ -192,20 +205,23 @@ CHARACTER = Character(
 )
 
 
-def _measure_first_words(memory: Memory, behind: int) -> list[float]:
-    """Return the milliseconds from a server's sending a first word to the caller's receiving it."""
-    waits = []
-    with _server() as url, Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), scribe=ExtractiveScribe()) as talk:
-        for line in synthetic.lines(STREAMED_REPLIES, skip=behind + 10_000):
-            reply = talk.reply(line.text)
-            first = next(reply)
-            waits.append((time.monotonic_ns() - int(first)) / 1e6)
+def _measure_first_words(memory: Memory, skip: int) -> list[float]:
+    """Return the milliseconds between the sending of each first word by the server and its arrival at the caller."""
+    delays = []
+    with (
+        _run_clock_server() as url,
+        Chat(memory, CHARACTER, OpenAICompatible(url, "clock"), scribe=ExtractiveScribe()) as conversation,
+    ):
+        for line in synthetic.lines(STREAMED_REPLIES, skip=skip + 10_000):
+            reply = conversation.reply(line.text)
+            sent_at_ns = int(next(reply))
+            delays.append((time.monotonic_ns() - sent_at_ns) / 1e6)
             reply.stop()
-    return waits
+    return delays
 
 
-class _Clock(BaseHTTPRequestHandler):
-    """Streams two pieces, of which the first is the moment at which it is sent."""
+class _ClockHandler(BaseHTTPRequestHandler):
+    """Streams two pieces; the first is the time at which it is sent."""
 
     protocol_version = "HTTP/1.1"
 
@@ -228,8 +244,9 @@ class _Clock(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _server() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Clock)
+def _run_clock_server() -> Iterator[str]:
+    """Run the server until the block ends; yield its URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _ClockHandler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -238,7 +255,3 @@ def _server() -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def _timing(times: list[float]) -> Timing:
-    return Timing(percentile(times, 50), percentile(times, 95), len(times))

@@ -1,7 +1,7 @@
-"""Load on a store by many clients, and two stores compared: the cost of a database server, and its capacity.
+"""Compares the speed of two stores, and measures a store under the load of many clients.
 
 `compare_stores` measures a folder and a Postgres database in one run, so that their ratio is meaningful on a noisy
-machine. `run_load` lets many clients use many banks at once.
+machine. `run_load` starts many clients that use many banks at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,7 +20,7 @@ from uuid import uuid4
 from everthread import factory
 from everthread.bench import synthetic
 from everthread.bench.metrics import percentile
-from everthread.bench.speed import OBSERVED_LINES, QUERY_COUNT, BulkEmbedder, Timing, time_calls
+from everthread.bench.speed import OBSERVED_LINES, QUERY_COUNT, BulkEmbedder, Timing, store_synthetic_lines, time_calls
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput, EverthreadError
 from everthread.memory import Memory
@@ -29,14 +28,14 @@ from everthread.stores.base import Store
 
 SAMPLE_LINES = 1024  # lines imported with the real model
 INITIAL_LINES = 40  # lines of each bank before the load begins
-RECALL_SHARE = 0.5  # of a client's calls, how many ask; the others observe
+RECALL_SHARE = 0.5  # share of a client's calls that recall; the others observe
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreTimings:
-    """One store at one size. Rates are lines a second."""
+    """The measurements of one store at one size. Rates are lines a second."""
 
     lines: int
     store: str
@@ -48,7 +47,7 @@ class StoreTimings:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """Measurements of many clients. Times are milliseconds per call, with its wait for the processor."""
+    """The measurements of many clients. Times are milliseconds a call, including its wait for the processor."""
 
     clients: int
     banks: int
@@ -82,11 +81,15 @@ class LoadResult:
 
 
 def compare_stores(
-    url: str, sizes: Sequence[int], *, embedder: Embedder | str | None = None, progress: Progress | None = None
+    url: str,
+    sizes: Sequence[int],
+    *,
+    embedder: Embedder | str | None = None,
+    progress: Progress = lambda text: None,
 ) -> list[StoreTimings]:
     """Measure a folder and the database at each size. The banks are deleted afterwards, also after an interruption."""
-    real, tell = factory.open_embedder(embedder), progress or (lambda _: None)
-    found = []
+    real = factory.open_embedder(embedder)
+    timings = []
     with (
         tempfile.TemporaryDirectory(prefix="everthread-load-") as folder,
         closing(factory.open_store(Path(folder))) as sqlite,
@@ -94,33 +97,27 @@ def compare_stores(
     ):
         for size in sizes:
             for name, store in (("sqlite", sqlite), ("postgres", postgres)):
-                tell(f"{size:,} lines: {name}")
-                found.append(_side(name, store, size, real))
-    return found
+                progress(f"{size:,} lines: {name}")
+                timings.append(_measure_store(name, store, size, real))
+    return timings
 
 
-def _side(name: str, store: Store, size: int, real: Embedder) -> StoreTimings:
-    with _brief(store, BulkEmbedder(real)) as bank:
-        lines = synthetic.lines(size)
-        begun = time.perf_counter()
-        while chunk := list(islice(lines, 10_000)):
-            bank.observe_many(chunk)
-        rate = size / (time.perf_counter() - begun)
-        asked = synthetic.queries(QUERY_COUNT, skip=size + OBSERVED_LINES)
-        for query in asked[:5]:
+def _measure_store(name: str, store: Store, size: int, real: Embedder) -> StoreTimings:
+    with _open_temporary_bank(store, BulkEmbedder(real)) as bank:
+        bulk_rate = size / store_synthetic_lines(bank, size)
+        queries = synthetic.queries(QUERY_COUNT, skip=size + OBSERVED_LINES)
+        for query in queries[:5]:
             bank.recall(query)
-        recall = time_calls(bank.recall, asked)
+        recall = time_calls(bank.recall, queries)
         observe = time_calls(lambda line: bank.observe_many([line]), list(synthetic.lines(OBSERVED_LINES, skip=size)))
-    with _brief(store, real) as sample:
-        begun = time.perf_counter()
-        sample.observe_many(synthetic.lines(SAMPLE_LINES))
-        imported = SAMPLE_LINES / (time.perf_counter() - begun)
-    return StoreTimings(size, name, observe, recall, rate, imported)
+    with _open_temporary_bank(store, real) as bank:
+        import_rate = SAMPLE_LINES / store_synthetic_lines(bank, SAMPLE_LINES)
+    return StoreTimings(size, name, observe, recall, bulk_rate, import_rate)
 
 
 @contextmanager
-def _brief(store: Store, embedder: Embedder) -> Iterator[Memory]:
-    """Yield a bank of its own, deleted afterwards, also after an interruption."""
+def _open_temporary_bank(store: Store, embedder: Embedder) -> Iterator[Memory]:
+    """Yield a new bank, which is deleted afterwards, also after an interruption."""
     bank = Memory.open(f"everthread-bench/{uuid4().hex}", store=store, embedder=embedder)
     try:
         yield bank
@@ -133,7 +130,7 @@ def table(sides: Sequence[StoreTimings]) -> str:
     rows = [f"{'lines':>9}  {'store':<9} {'observe ms':>15} {'recall ms':>15} {'bulk':>7} {'import':>7}"]
     for side in sides:
         times = (f"{timing.p50:.1f} / {timing.p95:.1f}" for timing in (side.observe, side.recall))
-        cells = " ".join(f"{each:>15}" for each in times)
+        cells = " ".join(f"{cell:>15}" for cell in times)
         rows.append(f"{side.lines:>9,}  {side.store:<9} {cells} {side.bulk_rate:>7,.0f} {side.import_rate:>7,.0f}")
     for one, other in zip(sides[::2], sides[1::2], strict=True):
         ratios = (other.observe.p50 / one.observe.p50, other.recall.p50 / one.recall.p50)
@@ -150,46 +147,51 @@ def run_load(
     banks: int = 2000,
     seconds: float = 60.0,
     embedder: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda text: None,
 ) -> LoadResult:
-    """Let `clients` threads recall and observe in `banks` banks at once.
+    """Recall and observe in many banks from many threads at once.
 
-    The banks are called "load 0" and so on, and remain, so that a second run starts at once. Raises BadInput.
+    The banks "load 0", "load 1" … are not deleted, so that a second run starts at once.
+
+    Args:
+        store: the store to measure.
+        clients: number of threads.
+        banks: number of banks.
+        seconds: duration of the load.
+        embedder: name of the embedder; default: the configured one.
+        progress: called with messages.
+
+    Raises:
+        BadInput: for a number that is not positive.
     """
     if min(clients, banks) < 1 or seconds <= 0:
         raise BadInput(f"clients, banks and seconds must be positive, got {clients}, {banks}, {seconds}")
-    real, tell = factory.open_embedder(embedder), progress or (lambda _: None)
-    tell(f"filling {banks:,} banks")
-    bulk, recipe = BulkEmbedder(real), factory.open_recipe("default")
+    bulk = BulkEmbedder(factory.open_embedder(embedder))
+    progress(f"filling {banks:,} banks")
+    recipe = factory.open_recipe("default")
     memories = [Memory(f"load {n}", store, bulk, recipe) for n in range(banks)]
     for number, memory in enumerate(memories):
-        memory.observe_many(
-            synthetic.lines(INITIAL_LINES, skip=INITIAL_LINES * number)
-        )  # by their keys, only the first time
-    tell(f"{clients} clients for {seconds:.0f} s")
-    clerks = [_Client(number, memories, time.perf_counter() + seconds) for number in range(clients)]
-    begun = time.perf_counter()
-    for clerk in clerks:
-        clerk.start()
-    for clerk in clerks:
-        clerk.join()
-    taken = time.perf_counter() - begun
-    observed, recalled = ([ms for clerk in clerks for ms in clerk.times[kind]] for kind in ("observe", "recall"))
+        memory.observe_many(synthetic.lines(INITIAL_LINES, skip=INITIAL_LINES * number))  # stored once, by their keys
+    progress(f"{clients} clients for {seconds:.0f} s")
+    threads = [_Client(number, memories, time.perf_counter() + seconds) for number in range(clients)]
+    started_at = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    elapsed_s = time.perf_counter() - started_at
+    observed, recalled = ([ms for thread in threads for ms in thread.times[kind]] for kind in ("observe", "recall"))
     return LoadResult(
         clients=clients,
         banks=banks,
-        seconds=taken,
+        seconds=elapsed_s,
         calls=len(observed) + len(recalled),
-        errors=tuple(error for clerk in clerks for error in clerk.errors),
-        observe=_timing(observed),
-        recall=_timing(recalled),
+        errors=tuple(error for thread in threads for error in thread.errors),
+        observe=Timing.from_times(observed),
+        recall=Timing.from_times(recalled),
         observe_p99=percentile(observed, 99),
         recall_p99=percentile(recalled, 99),
     )
-
-
-def _timing(times: list[float]) -> Timing:
-    return Timing(percentile(times, 50), percentile(times, 95), len(times))
 
 
 class _Client(threading.Thread):
@@ -199,15 +201,15 @@ class _Client(threading.Thread):
         super().__init__(name=f"client {number}")
         self.times: dict[str, list[float]] = {"observe": [], "recall": []}
         self.errors: list[str] = []
-        self._chance, self._memories, self._end = random.Random(number), memories, end
+        self._random, self._memories, self._end = random.Random(number), memories, end
         self._queries = synthetic.queries(50, skip=INITIAL_LINES * len(memories), seed=number)
 
     def run(self) -> None:
-        while (begun := time.perf_counter()) < self._end:
-            memory, text = self._chance.choice(self._memories), self._chance.choice(self._queries)
-            kind = "recall" if self._chance.random() < RECALL_SHARE else "observe"
+        while (started_at := time.perf_counter()) < self._end:
+            memory, text = self._random.choice(self._memories), self._random.choice(self._queries)
+            kind = "recall" if self._random.random() < RECALL_SHARE else "observe"
             try:
                 memory.recall(text) if kind == "recall" else memory.observe(text, speaker=self.name)
             except EverthreadError as error:
                 self.errors.append(str(error))
-            self.times[kind].append(1000 * (time.perf_counter() - begun))
+            self.times[kind].append(1000 * (time.perf_counter() - started_at))

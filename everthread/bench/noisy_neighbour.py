@@ -1,4 +1,4 @@
-"""A large bank next to many small ones: whether queries to some banks are delayed by the size of another."""
+"""Measures whether a large bank delays the queries to small banks in the same store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from everthread.memory import Memory
 from everthread.stores.base import Store
 
 SMALL_BANK_LINES = 100  # lines of each small bank
-SMALL_QUERY_COUNT = 4 * QUERY_COUNT  # questions to small banks, each to another one
+SMALL_QUERY_COUNT = 4 * QUERY_COUNT  # questions to small banks, each to a random one
 CHUNK_LINES = 10_000  # lines given to the large bank at once
 
 Progress = Callable[[str], None]
@@ -25,8 +25,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class NoisyNeighbourResult:
-    """Recall in small banks: before the large one is filled, afterwards, and while the large one is queried without a
-    pause."""
+    """The times of recall in small banks and in the large one.
+
+    Small banks are measured before the large one is filled, afterwards, and while it is queried without a pause.
+    """
 
     banks: int
     lines: int
@@ -56,56 +58,66 @@ def measure_noisy_neighbour(
     banks: int = 10_000,
     lines: int = 1_000_000,
     embedder: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda text: None,
 ) -> NoisyNeighbourResult:
     """Measure recall in small banks without and with a large one.
 
-    The banks remain, "small 0" and so on and "large", so that an interrupted run continues. Raises BadInput.
+    The banks "small 0", "small 1" … and "large" are not deleted, so that an interrupted run can be resumed.
+
+    Args:
+        store: the store to measure.
+        banks: number of small banks.
+        lines: lines of the large bank.
+        embedder: name of the embedder; default: the configured one.
+        progress: called with messages.
+
+    Raises:
+        BadInput: for no small bank, or a large bank of fewer than CHUNK_LINES lines.
     """
     if banks < 1 or lines < CHUNK_LINES:
         raise BadInput(f"banks must be positive and lines at least {CHUNK_LINES:,}, got {banks} and {lines}")
-    tell = progress or (lambda _: None)
     bulk, recipe = BulkEmbedder(factory.open_embedder(embedder)), factory.open_recipe("default")
     for number in range(banks):
         _fill(store, f"small {number}", SMALL_BANK_LINES, SMALL_BANK_LINES * number, bulk)
         if number % 1000 == 0:
-            tell(f"{number:,} of {banks:,} small banks")
-    chance = random.Random(0)
-    small = [Memory(f"small {n}", store, bulk, recipe) for n in chance.choices(range(banks), k=SMALL_QUERY_COUNT)]
-    asked = list(zip(small, synthetic.queries(SMALL_QUERY_COUNT, skip=SMALL_BANK_LINES * banks), strict=True))
-    before = _time_recalls(asked)
+            progress(f"{number:,} of {banks:,} small banks")
+    numbers = random.Random(0).choices(range(banks), k=SMALL_QUERY_COUNT)
+    small = [Memory(f"small {number}", store, bulk, recipe) for number in numbers]
+    small_queries = list(zip(small, synthetic.queries(SMALL_QUERY_COUNT, skip=SMALL_BANK_LINES * banks), strict=True))
+    before = _time_recalls(small_queries)
     for size in range(CHUNK_LINES, lines + 1, CHUNK_LINES):
         _fill(store, "large", size, 0, bulk)
-        tell(f"{size:,} of {lines:,} lines of the large bank")
-    large = [(Memory("large", store, bulk, recipe), query) for query in synthetic.queries(QUERY_COUNT, skip=lines)]
-    after = _time_recalls(asked)
-    alone = _time_recalls(large)
+        progress(f"{size:,} of {lines:,} lines of the large bank")
+    memory = Memory("large", store, bulk, recipe)
+    large_queries = [(memory, query) for query in synthetic.queries(QUERY_COUNT, skip=lines)]
+    after = _time_recalls(small_queries)
+    large = _time_recalls(large_queries)
     end = threading.Event()
-    busy = threading.Thread(target=_without_pause, args=(large, end))
-    busy.start()
-    during = _time_recalls(asked)
+    thread = threading.Thread(target=_recall_until, args=(end, large_queries))
+    thread.start()
+    during = _time_recalls(small_queries)
     end.set()
-    busy.join()
-    return NoisyNeighbourResult(banks, lines, before, after, during, alone)
+    thread.join()
+    return NoisyNeighbourResult(banks, lines, before, after, during, large)
 
 
-def _fill(store: Store, bank: str, size: int, behind: int, embedder: Embedder) -> None:
-    """Fill the bank up to `size` lines."""
+def _fill(store: Store, bank: str, size: int, skip: int, embedder: Embedder) -> None:
+    """Fill the bank up to `size` lines, without the first `skip` synthetic lines."""
     memory = Memory(bank, store, embedder, factory.open_recipe("default"))
-    have = store.corpus_stats(bank).lines
-    if have < size:
-        memory.observe_many(synthetic.lines(size - have, skip=behind + have))
+    stored = store.corpus_stats(bank).lines
+    if stored < size:
+        memory.observe_many(synthetic.lines(size - stored, skip=skip + stored))
 
 
-def _time_recalls(asked: list[tuple[Memory, str]]) -> Timing:
-    for memory, query in asked[:5]:
+def _time_recalls(queries: list[tuple[Memory, str]]) -> Timing:
+    for memory, query in queries[:5]:
         memory.recall(query)
-    return time_calls(lambda each: each[0].recall(each[1]), asked)
+    return time_calls(lambda pair: pair[0].recall(pair[1]), queries)
 
 
-def _without_pause(asked: list[tuple[Memory, str]], end: threading.Event) -> None:
+def _recall_until(end: threading.Event, queries: list[tuple[Memory, str]]) -> None:
     while not end.is_set():
-        for memory, query in asked:
+        for memory, query in queries:
             memory.recall(query)
             if end.is_set():
                 return

@@ -1,8 +1,8 @@
-"""Speed and size: observing, importing and recalling in banks of growing size, compared with a plain baseline.
+"""Measures speed and size: observing, importing and recalling in banks of growing size, compared with a plain baseline.
 
 The lines are synthetic (`synthetic`). To build a million of them in minutes, their vectors come from `BulkEmbedder`;
-every timed call still includes the real model. The baseline is what one would write in an afternoon: an exact scan of
-float32 vectors with numpy, and SQLite's FTS5 queried for any of the words, over the same lines in the same run.
+every timed call still includes the real model. The baseline is the simplest alternative: an exact scan of float32
+vectors with numpy, and SQLite's FTS5 queried for any of the words, over the same lines in the same run.
 """
 
 from __future__ import annotations
@@ -34,23 +34,29 @@ from everthread.types import Filter, NewLine, Vector, Vectors
 BANK_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERY_COUNT = 200
 OBSERVED_LINES = 100  # lines observed one by one at each size
+IMPORT_BATCH_LINES = 10_000  # lines that a bank gets at once while it is built
 SAMPLE_LINES = 512  # lines imported with the real model; more would only take longer
-MAX_SERIES_S = 60.0  # seconds for one series of timed calls: a slow baseline is then timed on fewer queries
-DIMENSIONS = 384  # of the vectors, as the default model's
+MAX_SERIES_S = 60.0  # seconds of one series of timed calls; a slow baseline is timed on fewer queries
+DIMENSIONS = 384  # dimensions of the vectors, as of the default model
 BUCKETS = 4096  # hashed words; enough that two words rarely share a vector
 BANK = "bench"
 
 Progress = Callable[[str], None]
-A = TypeVar("A")
+Argument = TypeVar("Argument")
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds, and how many calls they come from."""
+    """The percentiles of the milliseconds of several calls."""
 
     p50: float
     p95: float
     calls: int
+
+    @classmethod
+    def from_times(cls, times: Sequence[float]) -> Timing:
+        """Summarize the milliseconds of each call."""
+        return cls(percentile(times, 50), percentile(times, 95), len(times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,42 +100,42 @@ class BulkEmbedder:
 
     def project(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors alone: (N, D)."""
-        words = [_words(text) or [""] for text in texts]
-        buckets = [zlib.crc32(word.encode()) % BUCKETS for each in words for word in each]
-        starts = np.cumsum([0, *(len(each) for each in words[:-1])])
+        words_by_text = [_words(text) or [""] for text in texts]
+        buckets = [zlib.crc32(word.encode()) % BUCKETS for words in words_by_text for word in words]
+        starts = np.cumsum([0, *(len(words) for words in words_by_text[:-1])])
         sums = np.add.reduceat(self._words[buckets], starts, axis=0)  # (N, D)
         return np.asarray(sums / np.linalg.norm(sums, axis=1, keepdims=True), np.float32)
 
 
 class Baseline:
-    """An exact scan and FTS5, over the same lines."""
+    """Searches lines by an exact scan of their vectors and by FTS5."""
 
-    def __init__(self, path: Path, amount: int) -> None:
+    def __init__(self, path: Path, size: int) -> None:
         self._db = sqlite3.connect(path)
         self._db.execute("CREATE VIRTUAL TABLE line USING fts5(text)")
-        self._vectors = np.empty((amount, DIMENSIONS), np.float32)  # (N, D)
+        self._vectors = np.empty((size, DIMENSIONS), np.float32)  # (N, D)
         self._path = path
 
     def fill(self, lines: Iterator[NewLine], embedder: BulkEmbedder) -> None:
-        done = 0
+        stored = 0
         while batch := [line.text for line in islice(lines, 1000)]:
-            self._vectors[done : done + len(batch)] = embedder.project(batch)
-            rows = enumerate(batch, done + 1)
+            self._vectors[stored : stored + len(batch)] = embedder.project(batch)
+            rows = enumerate(batch, stored + 1)
             self._db.executemany("INSERT INTO line (rowid, text) VALUES (?, ?)", rows)
-            done += len(batch)
+            stored += len(batch)
         self._db.commit()
 
     def recall(self, query: str, vector: Vector, k: int = 50) -> list[int]:
-        """Return the k best of both by reciprocal rank."""
+        """Return the numbers of the k best lines of both searches, merged by reciprocal rank."""
         scores = self._vectors @ vector  # (N,)
-        near = np.argpartition(-scores, min(k, len(scores) - 1))[:k]
-        dense = (near[np.argsort(-scores[near])] + 1).tolist()
+        nearest = np.argpartition(-scores, min(k, len(scores) - 1))[:k]
+        dense = (nearest[np.argsort(-scores[nearest])] + 1).tolist()
         match = " OR ".join(f'"{word}"' for word in _words(query))
-        found = self._db.execute("SELECT rowid FROM line WHERE line MATCH ? ORDER BY rank LIMIT ?", (match, k))
+        rows = self._db.execute("SELECT rowid FROM line WHERE line MATCH ? ORDER BY rank LIMIT ?", (match, k))
         points: dict[int, float] = {}
-        for ranking in (dense, [seq for (seq,) in found]):
-            for place, seq in enumerate(ranking, 1):
-                points[seq] = points.get(seq, 0.0) + 1 / (60 + place)
+        for ranking in (dense, [seq for (seq,) in rows]):
+            for rank, seq in enumerate(ranking, 1):
+                points[seq] = points.get(seq, 0.0) + 1 / (60 + rank)
         return sorted(points, key=lambda seq: -points[seq])[:k]
 
     def close(self) -> int:
@@ -139,7 +145,7 @@ class Baseline:
 
 
 def measure_speed(
-    sizes: Sequence[int] = BANK_SIZES, *, embedder: str | None = None, progress: Progress | None = None
+    sizes: Sequence[int] = BANK_SIZES, *, embedder: str | None = None, progress: Progress = lambda text: None
 ) -> list[SpeedResult]:
     """Measure at each size, in temporary folders.
 
@@ -153,11 +159,10 @@ def measure_speed(
     """
     if not sizes or min(sizes) < 1:
         raise BadInput(f"invalid sizes: got {list(sizes)}, expected whole numbers from 1 such as 1000,10000")
-    tell = progress or (lambda _: None)
     real = factory.open_embedder(embedder)
-    tell("importing a sample with the real model")
+    progress("importing a sample with the real model")
     rate = _import_rate(real)
-    return [replace(_measure(size, real, embedder, tell), import_rate=rate) for size in sizes]
+    return [replace(_measure(size, real, embedder, progress), import_rate=rate) for size in sizes]
 
 
 def table(rows: Sequence[SpeedResult]) -> str:
@@ -195,36 +200,33 @@ def as_json(rows: Sequence[SpeedResult]) -> list[dict[str, Any]]:
 
 def recall_once(folder: str, embedder: str, query: str) -> None:
     """Open the bank in a fresh process, recall once, and print the costs as JSON. `measure_speed` runs it."""
-    begun = time.perf_counter()
+    started_at = time.perf_counter()
     with Memory.open(BANK, store=folder, embedder=BulkEmbedder(factory.open_embedder(embedder or None))) as bank:
         hits = bank.recall(query)
-    taken = 1000 * (time.perf_counter() - begun)
-    print(json.dumps({"hits": len(hits), "milliseconds": taken, "resident_bytes": _resident()}))
+    elapsed_ms = 1000 * (time.perf_counter() - started_at)
+    print(json.dumps({"hits": len(hits), "milliseconds": elapsed_ms, "resident_bytes": _resident_bytes()}))
 
 
-def _measure(size: int, real: Embedder, name: str | None, tell: Progress) -> SpeedResult:
+def _measure(size: int, real: Embedder, name: str | None, progress: Progress) -> SpeedResult:
     bulk = BulkEmbedder(real)
-    unheard = list(synthetic.lines(OBSERVED_LINES, skip=size))
-    asked = synthetic.queries(QUERY_COUNT, skip=size + OBSERVED_LINES)
+    new_lines = list(synthetic.lines(OBSERVED_LINES, skip=size))
+    queries = synthetic.queries(QUERY_COUNT, skip=size + OBSERVED_LINES)
     with tempfile.TemporaryDirectory(prefix="everthread-speed-") as folder:
-        tell(f"{size:,} lines: building")
+        progress(f"{size:,} lines: building")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
-            begun = time.perf_counter()
-            for chunk in _chunks(synthetic.lines(size), 10_000):
-                bank.observe_many(chunk)
-            rate = size / (time.perf_counter() - begun)
+            rate = size / store_synthetic_lines(bank, size)
             disk = bank.stats().bytes
-            tell(f"{size:,} lines: recalling")
-            bank.recall(asked[0])
-            recall = time_calls(bank.recall, asked)
-            filtered = time_calls(_recall_filtered(bank, size), asked)
-        tell(f"{size:,} lines: a fresh process")
-        cold, resident = _fresh(Path(folder) / "banks", name, asked[0])
-        tell(f"{size:,} lines: observing")
+            progress(f"{size:,} lines: recalling")
+            bank.recall(queries[0])
+            recall = time_calls(bank.recall, queries)
+            filtered = time_calls(_recall_filtered(bank, size), queries)
+        progress(f"{size:,} lines: a fresh process")
+        cold, resident = _recall_in_new_process(Path(folder) / "banks", name, queries[0])
+        progress(f"{size:,} lines: observing")
         with Memory.open(BANK, store=Path(folder) / "banks", embedder=bulk) as bank:
-            observe = time_calls(lambda line: bank.observe_many([line]), unheard)
-        tell(f"{size:,} lines: the baseline")
-        baseline, baseline_bytes = _baseline(Path(folder) / "baseline.db", size, bulk, asked)
+            observe = time_calls(lambda line: bank.observe_many([line]), new_lines)
+        progress(f"{size:,} lines: the baseline")
+        baseline, baseline_bytes = _measure_baseline(Path(folder) / "baseline.db", size, bulk, queries)
     return SpeedResult(size, observe, recall, filtered, cold, resident, disk, rate, 0.0, baseline, baseline_bytes)
 
 
@@ -233,51 +235,56 @@ def _recall_filtered(bank: Memory, size: int) -> Callable[[str], object]:
     return lambda query: bank.recall(query, where=Filter(speaker=synthetic.SPEAKERS[0]), as_of=middle)
 
 
-def _baseline(path: Path, size: int, bulk: BulkEmbedder, asked: Sequence[str]) -> tuple[Timing, int]:
-    plain = Baseline(path, size)
-    plain.fill(synthetic.lines(size), bulk)
-    plain.recall(asked[0], bulk.embed_query(asked[0]))
-    timing = time_calls(lambda query: plain.recall(query, bulk.embed_query(query)), asked)
-    return timing, plain.close()
+def _measure_baseline(path: Path, size: int, bulk: BulkEmbedder, queries: Sequence[str]) -> tuple[Timing, int]:
+    """Return the times of the baseline's queries, and its bytes."""
+    baseline = Baseline(path, size)
+    baseline.fill(synthetic.lines(size), bulk)
+    baseline.recall(queries[0], bulk.embed_query(queries[0]))
+    timing = time_calls(lambda query: baseline.recall(query, bulk.embed_query(query)), queries)
+    return timing, baseline.close()
 
 
 def _import_rate(real: Embedder) -> float:
-    """Lines a second through the whole of observe_many with the real model, the model loaded."""
+    """Return the lines a second that observe_many stores with the real model, which is loaded before."""
     real.embed(["warm"])
-    place = tempfile.TemporaryDirectory(prefix="everthread-speed-")
-    with place as folder, Memory.open(BANK, store=folder, embedder=real) as bank:
-        begun = time.perf_counter()
-        bank.observe_many(synthetic.lines(SAMPLE_LINES))
-        return SAMPLE_LINES / (time.perf_counter() - begun)
+    with (
+        tempfile.TemporaryDirectory(prefix="everthread-speed-") as folder,
+        Memory.open(BANK, store=folder, embedder=real) as bank,
+    ):
+        return SAMPLE_LINES / store_synthetic_lines(bank, SAMPLE_LINES)
 
 
-def _fresh(folder: Path, name: str | None, query: str) -> tuple[float, int]:
-    """(milliseconds from starting Python to the first hits, resident bytes) of a new process."""
+def _recall_in_new_process(folder: Path, name: str | None, query: str) -> tuple[float, int]:
+    """Return (milliseconds from the start of Python to the first hits, resident bytes) of a new process."""
     program = "import sys; from everthread.bench.speed import recall_once; recall_once(*sys.argv[1:])"
     command = [sys.executable, "-c", program, str(folder), name or "", query]
-    begun = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
-    taken = 1000 * (time.perf_counter() - begun)
-    if done.returncode != 0:
-        raise StoreError(f"a fresh process could not recall: {done.stderr.strip()[-500:]}; run it again by hand")
-    return taken, int(json.loads(done.stdout)["resident_bytes"])
+    started_at = time.perf_counter()
+    process = subprocess.run(command, capture_output=True, text=True)
+    elapsed_ms = 1000 * (time.perf_counter() - started_at)
+    if process.returncode != 0:
+        raise StoreError(f"a fresh process could not recall: {process.stderr.strip()[-500:]}; run it again by hand")
+    return elapsed_ms, int(json.loads(process.stdout)["resident_bytes"])
 
 
-def time_calls(call: Callable[[A], object], arguments: Sequence[A]) -> Timing:
+def store_synthetic_lines(memory: Memory, count: int) -> float:
+    """Store the first `count` synthetic lines in batches, and return the seconds that it took."""
+    lines = synthetic.lines(count)
+    started_at = time.perf_counter()
+    while batch := list(islice(lines, IMPORT_BATCH_LINES)):
+        memory.observe_many(batch)
+    return time.perf_counter() - started_at
+
+
+def time_calls(call: Callable[[Argument], object], arguments: Sequence[Argument]) -> Timing:
     """Time a call with each of the arguments, up to MAX_SERIES_S in all."""
     times: list[float] = []
     for argument in arguments:
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         call(argument)
-        times.append(1000 * (time.perf_counter() - begun))
+        times.append(1000 * (time.perf_counter() - started_at))
         if sum(times) > 1000 * MAX_SERIES_S:
             break
-    return Timing(percentile(times, 50), percentile(times, 95), len(times))
-
-
-def _chunks(lines: Iterator[NewLine], size: int) -> Iterator[list[NewLine]]:
-    while chunk := list(islice(lines, size)):
-        yield chunk
+    return Timing.from_times(times)
 
 
 def _cells(row: SpeedResult) -> tuple[str, ...]:
@@ -299,9 +306,8 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def _resident() -> int:
-    """Return the bytes of memory that this process holds, or the maximum that it held if the system doesn't report
-    them."""
+def _resident_bytes() -> int:
+    """Return the resident bytes of this process, or their maximum until now if the system reports only that."""
     status = Path("/proc/self/status")
     if status.exists():
         return int(re.search(r"VmRSS:\s+(\d+) kB", status.read_text())[1]) * 1024  # type: ignore[index]

@@ -49,46 +49,44 @@ def test_a_small_run_measures_everything_and_leaves_no_file(tmp_path: Path) -> N
 
 def test_the_command_prints_json(tmp_path: Path) -> None:
     command = ["--embedder", "hash", "bench", "chat", "--lines", "100", "--turns", "3", "--json"]
-    told = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
-    assert set(told) == {
-        *(
-            "words",
-            "before",
-            "after",
-            "lines",
-            "turn",
-            "first_word",
-            "shared",
-            "shared_least",
-            "prompt_tokens",
-            "largest_prompt",
-            "context",
-        ),
+    costs = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    assert set(costs) == {
+        "words",
+        "before",
+        "after",
+        "lines",
+        "turn",
+        "first_word",
+        "shared",
+        "shared_least",
+        "prompt_tokens",
+        "largest_prompt",
+        "context",
     }
-    assert told["turn"]["calls"] == 3
+    assert costs["turn"]["calls"] == 3
     assert list(tmp_path.iterdir()) == []
 
 
 def test_errors_are_reported_in_one_line() -> None:
-    said = CliRunner().invoke(main, ["bench", "chat", "--turns", "1"], catch_exceptions=False)
-    assert (said.exit_code, said.stdout) == (2, "")
-    assert said.stderr == "everthread: 10000 lines, 1 turns, 90 words are too few; give at least 1, 2 and 2\n"
+    result = CliRunner().invoke(main, ["bench", "chat", "--turns", "1"], catch_exceptions=False)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "everthread: 10000 lines, 1 turns, 90 words are too few; give at least 1, 2 and 2\n"
 
 
-def test_both_sides_talk_the_replies_of_the_length_they_are_said_to_have() -> None:
-    said, answered = chat._sides(synthetic.lines(40), 64)
-    assert len(said) == len(answered) == 20
-    assert {len(answer.split()) for answer in answered} == {64}
-    theirs = [line.text for line in islice(synthetic.lines(40), 0, None, 2)]
-    assert all(whole.startswith(text) for text, whole in zip(said, theirs, strict=True))
-    shares = [len(text.split()) / len(whole.split()) for text, whole in zip(said, theirs, strict=True)]
+def test_both_sides_talk_and_replies_have_the_given_length() -> None:
+    user_texts, replies = chat._split_sides(synthetic.lines(40), 64)
+    assert len(user_texts) == len(replies) == 20
+    assert {len(reply.split()) for reply in replies} == {64}
+    uncut = [line.text for line in islice(synthetic.lines(40), 0, None, 2)]
+    assert all(full.startswith(text) for text, full in zip(user_texts, uncut, strict=True))
+    shares = [len(text.split()) / len(full.split()) for text, full in zip(user_texts, uncut, strict=True)]
     assert all(1 / chat.TOKENS_PER_WORD_RATIO <= share <= 1 for share in shares)
 
 
-def test_all_that_is_said_is_kept_and_the_prompts_are_those_of_the_turns_measured(tmp_path: Path) -> None:
+def test_every_turn_is_stored_and_the_prompts_of_the_measured_turns_are_returned(tmp_path: Path) -> None:
     with Memory.open("bench", store=tmp_path / "store", embedder=HashEmbedder(64)) as memory:
         memory.observe_many(list(synthetic.lines(50)))
-        before, after, prompts = chat._talk(memory, 50, 2, 64)
+        before, after, prompts = chat._measure_turns(memory, 50, 2, 64)
         assert len(before) == len(after) == len(prompts) == 2
         spoken = [line.text for line in memory.lines(after=50)]
         assert len(spoken) == 2 * (2 + chat.WARMUP_TURNS)
