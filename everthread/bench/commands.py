@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,7 +36,7 @@ from everthread.bench.fit_head import cross_validate
 from everthread.bench.madial import KS as MADIAL_KS
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation
-from everthread.bench.report import Report, check_plot_path
+from everthread.bench.report import check_plot_path
 from everthread.bench.run import run_benchmark
 from everthread.cli.common import json_option
 from everthread.errors import BadInput, NotFound
@@ -49,6 +50,10 @@ LOADERS: dict[str, Callable[[Path, Sequence[str]], list[AnnotatedConversation]]]
     "longmemeval": datasets.longmemeval,
 }
 
+only_option = click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
+dataset_argument = click.argument("dataset", type=click.Choice(sorted(LOADERS)))
+path_argument = click.argument("path", type=click.Path(path_type=Path))
+
 
 @click.group()
 def bench() -> None:
@@ -57,12 +62,13 @@ def bench() -> None:
 
 def dataset_options(command: Command) -> Command:
     """Add the options that all benchmarks of datasets share."""
-    return click.argument("path", type=click.Path(path_type=Path))(report_options(command))
+    return path_argument(report_options(command))
 
 
 def report_options(command: Command) -> Command:
+    """Add the options of a benchmark that prints a report."""
     for option in (
-        click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable."),
+        only_option,
         json_option,
         click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the curves (extra: bench)."),
         click.option("--recipe", metavar="NAME", help="The recipe. Default: the configured one."),
@@ -75,38 +81,58 @@ def run_and_show(
     ctx: click.Context,
     /,
     name: str,
-    found: list[AnnotatedConversation],
+    conversations: list[AnnotatedConversation],
     recipe: str | None,
     as_json: bool,
     plot: Path | None,
     ks: Sequence[int] = KS,
 ) -> None:
     """Run the benchmark with a progress bar on standard error, and print the results."""
-    if not found:
+    if not conversations:
         raise BadInput(f"{name}: there is no conversation to ask about; check the path and --only")
-    with click.progressbar(length=1, label=name, file=sys.stderr, show_pos=False) as bar:
-
-        def show_progress(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        settings = ctx.find_root().obj
+    settings = ctx.find_root().obj
+    with progress_bar(name) as show_progress:
         report = run_benchmark(
-            found,
+            conversations,
             dataset=name,
             recipe=recipe or settings["recipe"],
             embedder=settings["embedder"],
             progress=show_progress,
             ks=ks,
         )
-    show_report(report, as_json)
+    show(report.json(), report.text(), as_json, ensure_ascii=False)
     if plot is not None:
         report.plot(plot)
         click.echo(f"plot: {plot}", err=True)
 
 
-def show_report(report: Report, as_json: bool) -> None:
-    click.echo(json.dumps(report.json(), indent=2, ensure_ascii=False) if as_json else report.text())
+def show(figures: object, text: str, as_json: bool, ensure_ascii: bool = True) -> None:
+    """Print figures as JSON, or the text in their place."""
+    click.echo(json.dumps(figures, indent=2, ensure_ascii=ensure_ascii) if as_json else text)
+
+
+def show_step(text: str) -> None:
+    """Print a message of progress on standard error."""
+    click.echo(text, err=True)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on standard error; yield the function that sets how many of how many steps are done."""
+    with click.progressbar(length=1, label=label, file=sys.stderr, show_pos=False) as bar:
+
+        def show_progress(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield show_progress
+
+
+def select_conversations(
+    conversations: Iterable[AnnotatedConversation], only: Collection[str]
+) -> list[AnnotatedConversation]:
+    """Return the conversations with these ids; all of them if none is given."""
+    return [conversation for conversation in conversations if not only or conversation.id in only]
 
 
 def _add_dataset_command(name: str, description: str) -> None:
@@ -129,8 +155,8 @@ _add_dataset_command("longmemeval", "LongMemEval: one question to many sessions.
 @click.pass_context
 def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **options: Any) -> None:
     """Measure recall of the first things people say to a bot, in small banks that come with Everthread."""
-    found = [each for each in load_first_facts(language) if not only or each.id in only]
-    run_and_show(ctx, "firsts" if language == "en" else f"firsts-{language}", found, **options)
+    name = "firsts" if language == "en" else f"firsts-{language}"
+    run_and_show(ctx, name, select_conversations(load_first_facts(language), only), **options)
 
 
 @bench.command()
@@ -139,14 +165,15 @@ def firsts_(ctx: click.Context, /, only: tuple[str, ...], language: Any, **optio
 @click.pass_context
 def madial(ctx: click.Context, /, path: Path, only: tuple[str, ...], language: Any, **options: Any) -> None:
     """MADial: a dialogue calls for a memory without asking for it. PATH is its folder."""
-    found = [each for each in datasets.madial(path, language) if not only or each.id in only]
-    run_and_show(ctx, f"madial-{language}", found, ks=MADIAL_KS, **options)
+    run_and_show(
+        ctx, f"madial-{language}", select_conversations(datasets.madial(path, language), only), ks=MADIAL_KS, **options
+    )
 
 
 @bench.command()
 @click.argument("dataset", type=click.Choice(sorted([*LOADERS, "madial"])))
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
+@path_argument
+@only_option
 @json_option
 @click.option("--mix", type=click.Path(path_type=Path), metavar="LOCOMO", help="Add the questions of this LoCoMo file.")
 @click.pass_context
@@ -160,13 +187,9 @@ def fit(
     """
     mixed = datasets.locomo(mix) if mix else []
     chinese = dataset == "madial"
-    found = (
-        [each for each in _load_chinese(path) if not only or each.id in only]
-        if chinese
-        else LOADERS[dataset](path, only)
-    )
-    fitted = cross_validate(found, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
-    click.echo(json.dumps(fitted.json(), indent=2) if as_json else fitted.text())
+    conversations = select_conversations(_load_chinese(path), only) if chinese else LOADERS[dataset](path, only)
+    result = cross_validate(conversations, ctx.find_root().obj["embedder"], mixed, by_words=chinese)
+    show(result.json(), result.text(), as_json)
 
 
 def _load_chinese(path: Path) -> list[AnnotatedConversation]:
@@ -176,19 +199,19 @@ def _load_chinese(path: Path) -> list[AnnotatedConversation]:
 
 
 @bench.command("dense")
-@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
+@dataset_argument
+@path_argument
+@only_option
 @json_option
 @click.pass_context
 def dense_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Measure an embedder alone, by cosine over the lines of a DATASET: to choose a model or its quantisation."""
-    found = measure_dense(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    result = measure_dense(LOADERS[dataset](path, only), ctx.find_root().obj["embedder"])
+    show(result.json(), result.text(), as_json)
 
 
 @bench.command("goodai")
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument
 @click.option("--dataset", type=click.Choice(sorted(facts.READERS)), required=True)
 @click.option("--limit", type=click.IntRange(min=1), default=2000, show_default=True, help="Records to read.")
 @click.option("--matcher", default="", metavar="NAME", help="Also measure a matching model: em:EMBEDDER or st:NAME.")
@@ -211,58 +234,52 @@ def goodai_(
     PATH is StrategyQA's folder or file, qrecc_test.json, or MS MARCO's dev_v2.1.json. `--embedder none` finds by words.
     """
     items = facts.READERS[dataset](path, limit)
-    total = len(items) * (1 + len(factors if matcher else ()))
-    with click.progressbar(length=total, label=dataset, file=sys.stderr, show_pos=False) as bar:
-        found = goodai.evaluate(
+    with progress_bar(dataset) as show_progress:
+        result = goodai.evaluate(
             dataset,
             items,
             embedder=ctx.find_root().obj["embedder"],
-            progress=lambda done, total: bar.update(done - bar.pos),
+            progress=show_progress,
             matcher=matcher,
             factors=factors,
         )
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    show(result.json(), result.text(), as_json)
 
 
 @bench.command("priming")
-@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
+@dataset_argument
+@path_argument
+@only_option
 @json_option
 @click.pass_context
 def priming_(ctx: click.Context, /, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Measure what packabby's options hold back, in banks of one to three summaries."""
-    with click.progressbar(length=1, label="priming", file=sys.stderr, show_pos=False) as bar:
-
-        def show_progress(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        found = small_banks.measure_small_banks(
+    with progress_bar("priming") as show_progress:
+        result = small_banks.measure_small_banks(
             LOADERS[dataset](path, only),
             dataset=dataset,
             embedder=ctx.find_root().obj["embedder"],
             progress=show_progress,
         )
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    show(result.json(), result.text(), as_json)
 
 
 @bench.command("same")
 @click.argument("url")
-@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
+@dataset_argument
+@path_argument
+@only_option
 @json_option
 @click.pass_context
 def same_(ctx: click.Context, /, url: str, dataset: str, path: Path, only: tuple[str, ...], as_json: bool) -> None:
     """Compare the hits of a folder and of the Postgres database URL for the questions of a DATASET."""
-    found = store_parity.measure_parity(
+    result = store_parity.measure_parity(
         url,
         LOADERS[dataset](path, only),
         embedder=ctx.find_root().obj["embedder"],
-        progress=lambda text: click.echo(text, err=True),
+        progress=show_step,
     )
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    show(result.json(), result.text(), as_json)
 
 
 @bench.command("stores")
@@ -276,9 +293,9 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
         url,
         _parse_sizes(lines),
         embedder=ctx.find_root().obj["embedder"],
-        progress=lambda text: click.echo(text, err=True),
+        progress=show_step,
     )
-    click.echo(json.dumps([asdict(side) for side in sides], indent=2) if as_json else load.table(sides))
+    show([asdict(side) for side in sides], load.table(sides), as_json)
 
 
 @bench.command("load")
@@ -291,14 +308,14 @@ def stores_(ctx: click.Context, /, url: str, lines: str, as_json: bool) -> None:
 def load_(ctx: click.Context, /, store: str, as_json: bool, **options: Any) -> None:
     """Measure a STORE (a folder or a postgresql:// URL) while many clients read and write many banks."""
     opened = factory.open_store(store)
-    found = load.run_load(
+    result = load.run_load(
         opened,
         embedder=ctx.find_root().obj["embedder"],
-        progress=lambda text: click.echo(text, err=True),
+        progress=show_step,
         **options,
     )
     opened.close()
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    show(result.json(), result.text(), as_json)
 
 
 @bench.command("beside")
@@ -313,22 +330,22 @@ def beside_(ctx: click.Context, /, store: str, banks: int, lines: int, as_json: 
     Takes an hour with the default sizes. An interrupted run can be resumed.
     """
     opened = factory.open_store(store)
-    found = noisy_neighbour.measure_noisy_neighbour(
+    result = noisy_neighbour.measure_noisy_neighbour(
         opened,
         banks=banks,
         lines=lines,
         embedder=ctx.find_root().obj["embedder"],
-        progress=lambda text: click.echo(text, err=True),
+        progress=show_step,
     )
     opened.close()
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    show(result.json(), result.text(), as_json)
 
 
 @bench.command("recipes")
-@click.argument("dataset", type=click.Choice(sorted(LOADERS)))
-@click.argument("path", type=click.Path(path_type=Path))
+@dataset_argument
+@path_argument
 @click.option("--recipe", "chosen", multiple=True, metavar="NAME", help="Repeatable. Default: all of them.")
-@click.option("--only", multiple=True, metavar="ID", help="Only this conversation. Repeatable.")
+@only_option
 @click.option("--model", metavar="NAME", help="The language model that writes summaries and notes. Default: none.")
 @json_option
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw the figures (extra: bench).")
@@ -363,19 +380,19 @@ def recipes_(
         check_plot_path(plot)  # minutes pass before it is drawn
     if page is not None:
         comparison.find_table_span(page, dataset)
-    found = recipes.compare_recipes(
+    result = recipes.compare_recipes(
         LOADERS[dataset](path, only),
         chosen,
         dataset=dataset,
         embedder=ctx.find_root().obj["embedder"],
         scribe=factory.open_scribe(factory.open_llm(model or "none")),
-        progress=lambda text: click.echo(text, err=True),
+        progress=show_step,
     )
-    click.echo(json.dumps(found.json(), indent=2) if as_json else found.text())
+    show(result.json(), result.text(), as_json)
     if page is not None:
-        found.write(page)
+        result.write(page)
     if plot is not None:
-        found.plot(plot)
+        result.plot(plot)
         click.echo(f"plot: {plot}", err=True)
 
 
@@ -383,8 +400,8 @@ def recipes_(
 @json_option
 def refusals_(as_json: bool) -> None:
     """Measure how often refusals and answers are mistaken for each other, on 200 labelled replies."""
-    found = refusals.measure_refusals(refusals.load_labelled_replies())
-    click.echo(json.dumps(refusals.as_json(found), indent=2, ensure_ascii=False) if as_json else refusals.table(found))
+    errors = refusals.measure_refusals(refusals.load_labelled_replies())
+    show(refusals.as_json(errors), refusals.table(errors), as_json, ensure_ascii=False)
 
 
 @bench.command("chat")
@@ -397,10 +414,8 @@ def refusals_(as_json: bool) -> None:
 @click.pass_context
 def chat_(ctx: click.Context, /, lines: int, turns: int, words: int, as_json: bool) -> None:
     """Measure what a turn of a conversation costs, apart from the model, and how much of each prompt is cacheable."""
-    costs = chat.measure_chat(
-        lines, turns, words, ctx.find_root().obj["embedder"], lambda text: click.echo(text, err=True)
-    )
-    click.echo(json.dumps(chat.as_json(costs), indent=2) if as_json else chat.table(costs))
+    costs = chat.measure_chat(lines, turns, words, ctx.find_root().obj["embedder"], show_step)
+    show(chat.as_json(costs), chat.table(costs), as_json)
 
 
 @bench.command("style")
@@ -418,7 +433,7 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
     With --bank, the bank's latest --replies are compared with its sample, the first reply that shows a style.
     """
     if bank is None:
-        found = style_talk.compare_samples(replies, window)
+        drifts = style_talk.compare_samples(replies, window)
     else:
         store = factory.open_store(ctx.find_root().obj["store"], create=False)
         try:
@@ -429,9 +444,9 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
             )
         finally:
             store.close()
-        found = {bank: style.measure_drift(talk.sample, talk.replies[-replies:], window)}
-    rows = {name: [asdict(each) for each in windows] for name, windows in found.items()}
-    click.echo(json.dumps(rows, indent=2, ensure_ascii=False) if as_json else style.table(found))
+        drifts = {bank: style.measure_drift(talk.sample, talk.replies[-replies:], window)}
+    rows = {name: [asdict(window) for window in windows] for name, windows in drifts.items()}
+    show(rows, style.table(drifts), as_json, ensure_ascii=False)
 
 
 @bench.command("serve")
@@ -443,10 +458,8 @@ def style_(ctx: click.Context, /, bank: str | None, replies: int, window: int, a
 @click.pass_context
 def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Measure the server while many talk at once, with a language model that streams at a steady pace."""
-    found = serve.measure_server(
-        **options, embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
-    )
-    click.echo(json.dumps(serve.as_json(found), indent=2) if as_json else serve.table(found))
+    rounds = serve.measure_server(**options, embedder=ctx.find_root().obj["embedder"], progress=show_step)
+    show(serve.as_json(rounds), serve.table(rounds), as_json)
 
 
 @bench.command("speed")
@@ -455,10 +468,8 @@ def serve_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 @click.pass_context
 def speed_(ctx: click.Context, /, lines: str, as_json: bool) -> None:
     """Measure observe, import, recall, cold start, memory and disk beside an exact scan with full FTS5."""
-    rows = speed.measure_speed(
-        _parse_sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=lambda text: click.echo(text, err=True)
-    )
-    click.echo(json.dumps(speed.as_json(rows), indent=2) if as_json else speed.table(rows))
+    rows = speed.measure_speed(_parse_sizes(lines), embedder=ctx.find_root().obj["embedder"], progress=show_step)
+    show(speed.as_json(rows), speed.table(rows), as_json)
 
 
 def _parse_sizes(lines: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The comparison of recipes as tables for the terminal and the docs, as JSON and as a plot. It measures nothing."""
+"""Formats the comparison of recipes: tables for the terminal and the docs, JSON, and a plot. Measures nothing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from everthread.bench.metrics import KS
 from everthread.bench.report import BUDGETS_TOKENS, draw_plot, to_percent, to_percents
 from everthread.errors import BadFile
 
-BASE_RECIPE = "default"  # the times of the others are given as multiples of its
+BASE_RECIPE = "default"  # times of other recipes are also given as multiples of its times
 NOT_MEASURED = "–"
 BAR_WIDTH = 0.27  # as a share of a recipe's width in the plot, which has three bars
 
-Table = list[list[str]]  # the head, then a row each
+Table = list[list[str]]  # the head and the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,20 @@ class RecipeRow:
 
     recipe: str
     kinds: tuple[str, ...]
-    gold: Mapping[int, float]  # gold lines that stand in the context, gate off
-    numbered: Mapping[int, float] | None  # the same by the lines' numbers, where lines are found
-    words: Mapping[int, float]  # of the answer that stand in the context, gate off; empty where no question has one
+    gold: Mapping[int, float]  # gold lines in the context, gate off
+    numbered: Mapping[int, float] | None  # the same by the lines' numbers, if lines are found
+    words: Mapping[int, float]  # words of the answer in the context, gate off; empty if no question has an answer
     laid_out: Mapping[int, float]  # tokens of these contexts
-    recall: Mapping[int, float] | None  # where lines are found
+    recall: Mapping[int, float] | None  # if lines are found
     tokens: float  # of a context with the gate on
-    kept: float  # questions that the gate lets pass
-    unchanged: float | None  # questions that the bank can't answer, and for which it shows something
+    kept: float  # questions that pass the gate
+    unchanged: float | None  # questions that the bank can't answer and that pass the gate
     mapped: float | None  # the same with the bank's own names in them
     write_ms: float  # a line
     units: float  # a line
     calls: float  # of the scribe, a line
-    recall_ms: float  # of as many hits as a context is made of; half of the recalls are quicker
-    waiting: int = 0  # pieces of work that the scribe has not done
+    recall_ms: float  # median of a recall with as many hits as a context is made of
+    waiting: int = 0  # jobs that the scribe has not done
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,32 @@ class Comparison:
     def text(self) -> str:
         """Return the figures for the terminal."""
         head = f"{self.dataset}: {self.questions} questions, embedder {self.embedder}, scribe {self.scribe}"
-        return "\n".join([head, "", *_plain(self._tabulate_recall()), "", *_plain(self._costs()), "", *self._notes()])
+        return "\n".join(
+            [
+                head,
+                "",
+                *_format_plain(self._tabulate_recall()),
+                "",
+                *_format_plain(self._tabulate_costs()),
+                "",
+                *self._notes(),
+            ]
+        )
 
     def markdown(self) -> str:
         """Return the figures for the docs."""
         head = f"{self.questions} questions, embedder {self.embedder}, scribe {self.scribe}."
         notes = [f"- {note}" for note in self._notes()]
         return "\n".join(
-            [head, "", *_format_markdown(self._tabulate_recall()), "", *_format_markdown(self._costs()), "", *notes]
+            [
+                head,
+                "",
+                *_format_markdown(self._tabulate_recall()),
+                "",
+                *_format_markdown(self._tabulate_costs()),
+                "",
+                *notes,
+            ]
         )
 
     def write(self, page: Path) -> None:
@@ -75,13 +93,13 @@ class Comparison:
         page.write_text(f"{text[: span[0]]}\n{self.markdown()}\n{text[span[1] :]}", encoding="utf-8")
 
     def plot(self, path: Path) -> None:
-        """Plot gold lines and answers in contexts by tokens, and what the gate lets through. Raises ConfigError."""
+        """Plot gold lines and answers in contexts, and the questions that pass the gate. Raises ConfigError."""
         draw_plot(path, f"{self.dataset} · recipes", (self._draw_gold, self._draw_words, self._draw_gate))
 
     # ------------------------------------------------------------------- tables
 
     def _tabulate_recall(self) -> Table:
-        """Return what contexts contain, and recall where lines are found."""
+        """Tabulate the gold and the words of answers in contexts, and recall."""
         head = [f"gold @{b}" for b in BUDGETS_TOKENS] + [f"words @{b}" for b in BUDGETS_TOKENS] + [f"R@{k}" for k in KS]
         rows = [
             [
@@ -94,8 +112,8 @@ class Comparison:
         ]
         return [["recipe", *head], *rows]
 
-    def _costs(self) -> Table:
-        """Return what recipes cost, and what they recall by mistake."""
+    def _tabulate_costs(self) -> Table:
+        """Tabulate the costs of recipes and their false injections."""
         head = "tokens,kept,strangers,mapped,write ms,× default,units a line,calls a line,recall ms,× default"
         rows = [
             [
@@ -125,7 +143,7 @@ class Comparison:
             f"write: ms a line with its embedding and everything that is written of it; calls: of the scribe, {calls}; "
             "recall: median ms of as many hits as a context is made of",
         ]
-        notes += [_by_number(row) for row in self.rows if row.numbered]
+        notes += [_compare_criteria(row) for row in self.rows if row.numbered]
         notes += [
             f"{row.recipe}: the scribe failed at {row.waiting} pieces of work; the figures lack what it would have "
             "written"
@@ -134,10 +152,10 @@ class Comparison:
         ]
         return notes
 
-    def _ratio(self, row: RecipeRow, what: str) -> float | None:
-        """Return a time as a multiple of the default recipe's, if that was measured too."""
-        base = next((getattr(each, what) for each in self.rows if each.recipe == BASE_RECIPE), 0.0)
-        return getattr(row, what) / base if base else None
+    def _ratio(self, row: RecipeRow, field: str) -> float | None:
+        """Return a time as a multiple of the default recipe's, if that recipe was measured too."""
+        base = next((getattr(other, field) for other in self.rows if other.recipe == BASE_RECIPE), 0.0)
+        return getattr(row, field) / base if base else None
 
     def _json(self, row: RecipeRow) -> dict[str, Any]:
         shares = {name: getattr(row, name) for name in ("gold", "numbered", "words", "recall")}
@@ -170,16 +188,16 @@ class Comparison:
 
     def _draw_over_tokens(self, axes: Any, shares: Sequence[Mapping[int, float]]) -> None:
         for row, values in zip(self.rows, shares, strict=True):
-            places = [(row.laid_out[budget], to_percent(value)) for budget, value in values.items()]
-            axes.plot(*zip(*places, strict=True) if places else ((), ()), marker="o", linewidth=1, label=row.recipe)
+            points = [(row.laid_out[budget], to_percent(value)) for budget, value in values.items()]
+            axes.plot(*zip(*points, strict=True) if points else ((), ()), marker="o", linewidth=1, label=row.recipe)
         axes.set(xlabel="tokens of the context (mean)", ylim=(0, 100), xlim=(0, None))
 
     def _draw_gate(self, axes: Any) -> None:
         bars = (("kept", "its own questions"), ("unchanged", "strangers'"), ("mapped", "strangers', its names"))
         for offset, (name, label) in enumerate(bars):
             heights = [to_percent(getattr(row, name) or 0.0) for row in self.rows]
-            places = [place + BAR_WIDTH * (offset - 1) for place in range(len(self.rows))]
-            axes.bar(places, heights, BAR_WIDTH, label=label)
+            positions = [index + BAR_WIDTH * (offset - 1) for index in range(len(self.rows))]
+            axes.bar(positions, heights, BAR_WIDTH, label=label)
         axes.set_xticks(range(len(self.rows)), [row.recipe for row in self.rows], rotation=20)
         axes.set(ylabel="questions that pass (%)", ylim=(0, 100), title="Gate")
         axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=len(bars))
@@ -192,18 +210,18 @@ def find_table_span(page: Path, dataset: str) -> tuple[str, tuple[int, int]]:
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"cannot read {page} ({error}); expected the page that contains the tables") from None
     begin, end = f"<!-- recipes on {dataset} -->", f"<!-- end of recipes on {dataset} -->"
-    found = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", text, re.DOTALL)
-    if found is None:
+    match = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", text, re.DOTALL)
+    if match is None:
         raise BadFile(f"{page} has no place for the tables; write {begin} and {end} where they belong")
-    return text, found.span(1)
+    return text, match.span(1)
 
 
-def _by_number(row: RecipeRow) -> str:
-    """Describe how far the criterion by text differs from the lines' own numbers."""
-    told = row.numbered or {}
-    figures = " / ".join(_format_shares(told, BUDGETS_TOKENS))
-    apart = " / ".join(f"{to_percent(row.gold[b]) - to_percent(told[b]):+.2f}" for b in BUDGETS_TOKENS)
-    return f"{row.recipe}: gold by the numbers of the lines in the context {figures}; by their text {apart}"
+def _compare_criteria(row: RecipeRow) -> str:
+    """Describe the difference between the gold found by text and by the lines' numbers."""
+    numbered = row.numbered or {}
+    figures = " / ".join(_format_shares(numbered, BUDGETS_TOKENS))
+    differences = " / ".join(f"{to_percent(row.gold[b]) - to_percent(numbered[b]):+.2f}" for b in BUDGETS_TOKENS)
+    return f"{row.recipe}: gold by the numbers of the lines in the context {figures}; by their text {differences}"
 
 
 def _format_shares(shares: Mapping[int, float] | None, numbers: Iterable[int]) -> list[str]:
@@ -218,7 +236,7 @@ def _times(ratio: float | None) -> str:
     return NOT_MEASURED if ratio is None else f"{ratio:.2f}"
 
 
-def _plain(table: Table) -> list[str]:
+def _format_plain(table: Table) -> list[str]:
     """Format a table for the terminal: names left, figures right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [

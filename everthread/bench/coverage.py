@@ -1,7 +1,7 @@
 """Decides whether a context contains a line, by one criterion for lines, chunks, notes and summaries. Pure.
 
-It does if it contains the line's sentence verbatim, or if goodai-ltm's measure of a fact in a passage (`fuzzy_match`)
-finds seven tenths of its tokens, contiguous and in order.
+A context contains a line if it has the line's text verbatim, or if seven tenths of the line's tokens are contiguous and
+in order in it, by goodai-ltm's measure of a fact in a passage (`fuzzy_match`).
 """
 
 from __future__ import annotations

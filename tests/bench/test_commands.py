@@ -24,7 +24,7 @@ def sample(number: int, names: tuple[str, str]) -> dict[str, Any]:
         {"speaker": names[place % 2], "dia_id": f"D1:{place + 1}", "text": f"I sold the {thing} of my uncle."}
         for place, thing in enumerate(things)
     ]
-    asked = [
+    questions = [
         {
             "question": f"Who sold the {thing}?",
             "evidence": [f"D1:{place + 1}"],
@@ -41,7 +41,7 @@ def sample(number: int, names: tuple[str, str]) -> dict[str, Any]:
             "session_1": turns,
             "session_1_date_time": "1:56 pm on 8 May, 2023",
         },
-        "qa": [*asked, {"question": "What is never said?", "evidence": [], "category": 5}],
+        "qa": [*questions, {"question": "What is never said?", "evidence": [], "category": 5}],
     }
 
 
@@ -50,14 +50,14 @@ LOCOMO = [sample(number, names) for number, names in enumerate((("Ida", "Tom"), 
 
 def chat(number: int) -> dict[str, Any]:
     """Write the same conversation as a REALTALK file."""
-    found = LOCOMO[number]["conversation"]
+    conversation = LOCOMO[number]["conversation"]
     messages = [
         {"clean_text": turn["text"], "speaker": turn["speaker"], "dia_id": turn["dia_id"],
          "date_time": "29.12.2023, 10:04:11"}
-        for turn in found["session_1"]
+        for turn in conversation["session_1"]
     ]  # fmt: skip
     return {
-        "name": {"speaker_1": found["speaker_a"], "speaker_2": found["speaker_b"]},
+        "name": {"speaker_1": conversation["speaker_a"], "speaker_2": conversation["speaker_b"]},
         "session_1": messages,
         "session_1_date_time": "29.12.2023, 10:04:11",
         "qa": [{**question, "category": 1 + question["category"] % 3} for question in LOCOMO[number]["qa"]],
@@ -109,25 +109,25 @@ def realtalk(tmp_path: Path) -> Path:
 
 def report(result: Result) -> dict[str, Any]:
     assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    figures: dict[str, Any] = json.loads(result.stdout)
+    return figures
 
 
 @pytest.mark.parametrize("dataset", ["locomo", "realtalk"])
 def test_the_report_has_the_keys_that_scripts_rely_on(request: pytest.FixtureRequest, dataset: str) -> None:
-    found = report(run(dataset, request.getfixturevalue(dataset), "--json"))
+    figures = report(run(dataset, request.getfixturevalue(dataset), "--json"))
     ks = {"1", "5", "10", "25", "50"}
-    assert (found["dataset"], found["recipe"], found["embedder"]) == (dataset, "default", "hash-64")
-    assert (found["questions"], found["left_out"]) == (12, 3)
-    assert set(found["recall"]) == ks
-    assert found["recall"]["50"] == 100  # no bank has more than four lines
-    assert sum(category["questions"] for category in found["categories"].values()) == 12
-    assert all(set(category["recall"]) == ks for category in found["categories"].values())
-    assert 0 < found["ndcg10"] <= 100
-    assert set(found["gold_in_context"]) == {"500", "1000", "2000"}
-    assert 0 <= found["kept"] <= 100
-    assert set(found["false_injection"]) == {"unchanged", "mapped", "curve"}
-    assert set(found["latency_ms"]) == {"p50", "p95"}
+    assert (figures["dataset"], figures["recipe"], figures["embedder"]) == (dataset, "default", "hash-64")
+    assert (figures["questions"], figures["left_out"]) == (12, 3)
+    assert set(figures["recall"]) == ks
+    assert figures["recall"]["50"] == 100  # no bank has more than four lines
+    assert sum(category["questions"] for category in figures["categories"].values()) == 12
+    assert all(set(category["recall"]) == ks for category in figures["categories"].values())
+    assert 0 < figures["ndcg10"] <= 100
+    assert set(figures["gold_in_context"]) == {"500", "1000", "2000"}
+    assert 0 <= figures["kept"] <= 100
+    assert set(figures["false_injection"]) == {"unchanged", "mapped", "curve"}
+    assert set(figures["latency_ms"]) == {"p50", "p95"}
 
 
 def test_the_report_is_a_table_without_json(locomo: Path) -> None:
@@ -139,9 +139,9 @@ def test_the_report_is_a_table_without_json(locomo: Path) -> None:
 
 
 def test_only_the_chosen_conversations_are_measured(locomo: Path) -> None:
-    found = report(run("locomo", locomo, "--only", "conv-1", "--json"))
-    assert found["questions"] == 4
-    assert found["false_injection"] is None
+    figures = report(run("locomo", locomo, "--only", "conv-1", "--json"))
+    assert figures["questions"] == 4
+    assert figures["false_injection"] is None
     refused = run("locomo", locomo, "--only", "conv-9")
     assert refused.exit_code == 2
     assert "there is no sample 'conv-9'; choose from conv-0" in refused.stderr
@@ -158,7 +158,7 @@ def test_the_curves_are_drawn(locomo: Path, tmp_path: Path, ending: str) -> None
 
 
 @pytest.mark.parametrize("place", ["curves.txt", "missing/curves.png"])
-def test_a_plot_that_can_not_be_drawn_says_so(locomo: Path, tmp_path: Path, place: str) -> None:
+def test_the_path_of_a_plot_that_can_not_be_drawn_is_reported(locomo: Path, tmp_path: Path, place: str) -> None:
     result = run("locomo", locomo, "--plot", tmp_path / place)
     assert result.exit_code in (1, 2)
     assert str(tmp_path / place) in result.stderr
@@ -167,9 +167,9 @@ def test_a_plot_that_can_not_be_drawn_says_so(locomo: Path, tmp_path: Path, plac
 def test_longmemeval_is_measured(tmp_path: Path) -> None:
     path = tmp_path / "longmemeval.json"
     path.write_text(json.dumps(HAYSTACK))
-    found = report(run("longmemeval", path, "--json"))
-    assert found["questions"] == 1
-    assert found["recall"]["50"] == 100
+    figures = report(run("longmemeval", path, "--json"))
+    assert figures["questions"] == 1
+    assert figures["recall"]["50"] == 100
 
 
 @pytest.mark.parametrize("dataset", sorted(LOADERS))
@@ -194,18 +194,18 @@ def test_a_recipe_that_is_unknown_is_refused(locomo: Path) -> None:
     assert "unknown recipe 'elephant'" in result.stderr
 
 
-def test_a_head_is_fitted(locomo: Path) -> None:
-    found = report(run("fit", "locomo", locomo, "--json"))
-    assert set(found) == {"left_out", "head"}
-    assert found["left_out"]["questions"] == 12
+def test_a_scoring_profile_is_fitted(locomo: Path) -> None:
+    figures = report(run("fit", "locomo", locomo, "--json"))
+    assert set(figures) == {"left_out", "head"}
+    assert figures["left_out"]["questions"] == 12
     assert "fitted on all:" in run("fit", "locomo", locomo).stdout
     refused = run("fit", "locomo", locomo, "--only", "conv-1")
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
 
 
 def test_an_embedder_is_measured_alone(locomo: Path) -> None:
-    found = report(run("dense", "locomo", locomo, "--json"))
-    assert json.dumps(found)
+    figures = report(run("dense", "locomo", locomo, "--json"))
+    assert json.dumps(figures)
     assert run("dense", "locomo", locomo).stdout.strip()
 
 
@@ -215,7 +215,7 @@ def test_speed_is_measured(tmp_path: Path) -> None:
     assert [row["lines"] for row in json.loads(result.stdout)] == [40]
 
 
-def test_every_command_says_what_it_measures() -> None:
+def test_every_command_has_a_help_text() -> None:
     for name, command in bench.commands.items():
         assert command.help, name
 
@@ -232,34 +232,34 @@ def test_two_stores_are_compared(database: str) -> None:
     assert [side["store"] for side in json.loads(result.stdout)] == ["sqlite", "postgres"]
 
 
-def test_two_stores_are_asked_the_same(database: str, locomo: Path) -> None:
-    found = report(run("same", database, "locomo", locomo, "--json"))
-    assert (found["questions"], found["same"]) == (12, 100)
-    assert found["sqlite"] == found["postgres"] > 0
+def test_two_stores_are_compared_on_the_same_questions(database: str, locomo: Path) -> None:
+    figures = report(run("same", database, "locomo", locomo, "--json"))
+    assert (figures["questions"], figures["same"]) == (12, 100)
+    assert figures["sqlite"] == figures["postgres"] > 0
     assert "12 questions: 100.0%" in run("same", database, "locomo", locomo).stdout
     with closing(PostgresStore(database)) as store:
         assert store.banks() == []
 
 
-def test_a_large_bank_that_is_not_large_is_refused(tmp_path: Path) -> None:
+def test_a_large_bank_with_too_few_lines_is_refused(tmp_path: Path) -> None:
     result = run("beside", tmp_path, "--lines", "10")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
-def test_madial_is_measured_where_its_published_figures_are(tmp_path: Path) -> None:
+def test_madial_is_measured_at_the_cut_offs_of_its_published_figures(tmp_path: Path) -> None:
     memories = [{"1": {"time": "2023-05-02", "event": "Bart's red hat flew away."}}]
     dialogue = ["<BOD>", "<Bart>: My hat!", "<Assistant>: Was it red?", "<Assistant>: As in May.", "<EOD>"]
     dialogues = [{"dialogue": dialogue, "test-turn": [3], "relevant-id": [1], "user-id": 1}]
     for kind, records in (("memory", memories), ("dialogue", dialogues)):
         (tmp_path / f"MADial-Bench-en-{kind}.json").write_text("\n".join(map(json.dumps, records)))
-    found = report(run("madial", tmp_path, "--json"))
-    assert (found["dataset"], found["questions"]) == ("madial-en", 1)
-    assert found["recall"] == {"1": 100, "5": 100, "10": 100, "20": 100, "50": 100}
+    figures = report(run("madial", tmp_path, "--json"))
+    assert (figures["dataset"], figures["questions"]) == ("madial-en", 1)
+    assert figures["recall"] == {"1": 100, "5": 100, "10": 100, "20": 100, "50": 100}
 
 
 def test_the_firsts_are_asked_in_chinese_as_well(tmp_path: Path) -> None:
-    found = report(run("firsts", "--language", "zh", "--only", "farm", "--json"))
-    assert (found["dataset"], found["questions"]) == ("firsts-zh", 9)
+    figures = report(run("firsts", "--language", "zh", "--only", "farm", "--json"))
+    assert (figures["dataset"], figures["questions"]) == ("firsts-zh", 9)
 
 
 def test_words_alone_are_weighed_on_madial_and_the_chinese_firsts(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_words_alone_are_weighed_on_madial_and_the_chinese_firsts(tmp_path: Path
     dialogues = [{"dialogue": dialogue, "test-turn": [3], "relevant-id": [1], "user-id": 1}]
     for kind, records in (("memory", memories), ("dialogue", dialogues)):
         (tmp_path / f"MADial-Bench-zh-{kind}.json").write_text("\n".join(map(json.dumps, records)))
-    found = report(run("fit", "madial", tmp_path, "--json"))
-    assert set(found["left_out"]["banks"]) == {"madial-zh-1", "firsts-zh-1", "firsts-zh-2"}
-    assert found["left_out"]["questions"] == 127
-    assert "cosine" not in found["head"]["weights"]
+    figures = report(run("fit", "madial", tmp_path, "--json"))
+    assert set(figures["left_out"]["banks"]) == {"madial-zh-1", "firsts-zh-1", "firsts-zh-2"}
+    assert figures["left_out"]["questions"] == 127
+    assert "cosine" not in figures["head"]["weights"]

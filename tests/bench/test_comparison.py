@@ -43,11 +43,11 @@ SUMMARIES = replace(
     recall_ms=1.0,
     waiting=2,
 )
-FOUND = Comparison("sample", "minilm", "extractive", 997, (LINES, SUMMARIES))
+COMPARISON = Comparison("sample", "minilm", "extractive", 997, (LINES, SUMMARIES))
 
 
 def test_json_has_exactly_the_promised_names() -> None:
-    found = json.loads(json.dumps(FOUND.json()))
+    found = json.loads(json.dumps(COMPARISON.json()))
     assert {name: found[name] for name in found if name != "recipes"} == {
         "dataset": "sample",
         "embedder": "minilm",
@@ -79,8 +79,8 @@ def test_json_has_exactly_the_promised_names() -> None:
     assert (other["recall"], other["gold_by_number"], other["unchanged"], other["mapped"]) == (None,) * 4
 
 
-def test_the_tables_show_every_figure_and_a_dash_for_what_can_not_be_measured() -> None:
-    rows = [row.split() for row in FOUND.text().splitlines()]
+def test_the_tables_show_every_figure_and_a_dash_if_it_was_not_measured() -> None:
+    rows = [row.split() for row in COMPARISON.text().splitlines()]
     gold, recall = ["83.68", "88.16", "91.59"], ["49.56", "79.09", "85.07", "90.33", "93.81"]
     assert ["default", *gold, "50.00", "60.00", "70.00", *recall] in rows
     assert ["packabby", *gold, *"–" * 8] in rows
@@ -89,29 +89,29 @@ def test_the_tables_show_every_figure_and_a_dash_for_what_can_not_be_measured() 
     assert ["packabby", "852", "95.09", "–", "–", "7.50", "1.50", "0.050", "0.200", "1.00", "0.25"] in rows
 
 
-def test_columns_stand_below_their_heads() -> None:
-    table = [row for row in FOUND.text().splitlines() if row.startswith(("recipe", "default ", "packabby "))]
+def test_columns_are_aligned_with_their_heads() -> None:
+    table = [row for row in COMPARISON.text().splitlines() if row.startswith(("recipe", "default ", "packabby "))]
     assert len({len(row) for row in table[:3]}) == len({len(row) for row in table[3:]}) == 1
 
 
 def test_the_difference_of_the_two_criteria_is_reported_for_lines() -> None:
-    (told,) = [row for row in FOUND.text().splitlines() if row.startswith("default: ")]
-    assert told.endswith("83.66 / 88.16 / 92.00; by their text +0.02 / +0.00 / -0.41")
+    (note,) = [row for row in COMPARISON.text().splitlines() if row.startswith("default: ")]
+    assert note.endswith("83.66 / 88.16 / 92.00; by their text +0.02 / +0.00 / -0.41")
 
 
 def test_failed_scribe_jobs_are_reported() -> None:
-    assert "packabby: the scribe failed at 2 pieces of work" in FOUND.text()
+    assert "packabby: the scribe failed at 2 pieces of work" in COMPARISON.text()
 
 
 def test_without_the_default_recipe_there_is_nothing_to_compare_times_with() -> None:
-    alone = replace(FOUND, rows=(SUMMARIES,))
+    alone = replace(COMPARISON, rows=(SUMMARIES,))
     assert alone.json()["recipes"]["packabby"]["write_ms_ratio"] is None
     assert alone.text().splitlines()[6].split()[5:7] == ["7.50", "–"]
 
 
 def test_calls_are_attributed_to_the_model_if_one_writes() -> None:
-    assert "asked without a model" in FOUND.text()
-    assert "at least one call of the model" in replace(FOUND, scribe="llm:tiny").text()
+    assert "asked without a model" in COMPARISON.text()
+    assert "at least one call of the model" in replace(COMPARISON, scribe="llm:tiny").text()
 
 
 PAGE = "# Recipes\n\n<!-- recipes on sample -->\nyesterday's\n<!-- end of recipes on sample -->\n\nThe end.\n"
@@ -120,19 +120,19 @@ PAGE = "# Recipes\n\n<!-- recipes on sample -->\nyesterday's\n<!-- end of recipe
 def test_the_tables_are_written_between_the_marks_of_a_page_and_nothing_else_changes(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
-    FOUND.write(page)
+    COMPARISON.write(page)
     first = page.read_text(encoding="utf-8")
     assert first.startswith("# Recipes\n\n<!-- recipes on sample -->\n997 questions, embedder minilm")
     assert first.endswith("\n<!-- end of recipes on sample -->\n\nThe end.\n")
     assert "yesterday's" not in first
     assert "| recipe | gold @500 |" in first
     assert "| packabby | 83.68 | 88.16 | 91.59 | – |" in first
-    FOUND.write(page)
+    COMPARISON.write(page)
     assert page.read_text(encoding="utf-8") == first
 
 
 def test_a_table_of_the_docs_has_as_many_columns_in_each_row() -> None:
-    rows = [row for row in FOUND.markdown().splitlines() if row.startswith("|")]
+    rows = [row for row in COMPARISON.markdown().splitlines() if row.startswith("|")]
     assert len(rows) == 8
     assert [row.count("|") for row in rows] == [13] * 4 + [12] * 4
 
@@ -143,7 +143,7 @@ def test_a_page_without_marks_is_refused_with_the_marks_to_add(tmp_path: Path) -
     with pytest.raises(BadFile, match=r"write <!-- recipes on locomo --> and <!-- end of recipes on locomo -->"):
         find_table_span(page, "locomo")
     with pytest.raises(BadFile, match=r"cannot read .*missing\.md"):
-        FOUND.write(tmp_path / "missing.md")
+        COMPARISON.write(tmp_path / "missing.md")
     page.write_bytes(b"\xff\xfe")
     with pytest.raises(BadFile, match=r"cannot read .*page\.md"):
         find_table_span(page, "sample")
@@ -152,10 +152,10 @@ def test_a_page_without_marks_is_refused_with_the_marks_to_add(tmp_path: Path) -
 @pytest.mark.parametrize("name", ["out.png", "out.svg"])
 def test_a_plot_is_drawn(tmp_path: Path, name: str) -> None:
     pytest.importorskip("matplotlib")
-    FOUND.plot(tmp_path / name)
+    COMPARISON.plot(tmp_path / name)
     assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_a_plot_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"out\.txt.*\.png"):
-        FOUND.plot(tmp_path / "out.txt")
+        COMPARISON.plot(tmp_path / "out.txt")

@@ -15,12 +15,12 @@ def line(text: str, speaker: str = "Ida") -> Line:
 
 
 def test_a_passage_contains_a_line_if_it_contains_its_sentence() -> None:
-    laid = RenderedContext("[Wednesday, 1 May 2024, 09:00]\nIda: The roof leaks.\nTom: Again?")
-    assert laid.holds(line("The roof leaks."))
-    assert not laid.holds(line("The boat leaks a lot more."))
+    context = RenderedContext("[Wednesday, 1 May 2024, 09:00]\nIda: The roof leaks.\nTom: Again?")
+    assert context.holds(line("The roof leaks."))
+    assert not context.holds(line("The boat leaks a lot more."))
 
 
-def test_a_line_of_several_rows_is_found_as_a_context_indents_it() -> None:
+def test_a_line_of_several_rows_is_found_with_the_indentation_of_a_context() -> None:
     assert RenderedContext("Ida: First.\n  Then another.").holds(line("First.\nThen another."))
 
 
@@ -43,8 +43,8 @@ def test_a_short_line_is_not_found_in_another_line_of_its_speaker() -> None:
 
 
 def test_content_words_of_the_answer_count_in_any_inflection() -> None:
-    laid = RenderedContext("Ida: We planted two walnut trees.")
-    assert laid.share(["walnut", "tree", "garden", "plant"]) == 0.75
+    context = RenderedContext("Ida: We planted two walnut trees.")
+    assert context.share(["walnut", "tree", "garden", "plant"]) == 0.75
     assert RenderedContext("").share(["walnut"]) == 0
 
 
