@@ -46,13 +46,21 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
         metadata[META_REPLACED_CHARACTERS] = replaced
     if new.role not in get_args(Role):
         raise BadLine(f"unknown role {new.role!r}; expected one of {', '.join(get_args(Role))}")
+    parent = _clean_parent(new.parent)
     said_at = present if new.said_at is None else new.said_at
     to_micros(said_at)
     if new.retracted_at is not None:
         to_micros(new.retracted_at, "retracted_at")
-    parent = _clean_parent(new.parent)
-    cleaned = replace(new, text=text, speaker=speaker, session=session, key=key, parent=parent)
-    return replace(cleaned, said_at=said_at, metadata=metadata)
+    return replace(
+        new,
+        text=text,
+        speaker=speaker,
+        session=session,
+        key=key,
+        parent=parent,
+        said_at=said_at,
+        metadata=metadata,
+    )
 
 
 def _clean_parent(parent: int | str | None) -> int | str | None:
