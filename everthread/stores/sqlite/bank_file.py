@@ -1,4 +1,4 @@
-"""The file of one bank: its name, its connections, its erasure, and the mapping of SQLite's errors. Knows no table.
+"""The file of one bank: its name, its connections, its erasure, and the mapping of SQLite's errors; not its tables.
 
 A bank id is any text; it is escaped into a file name and never becomes a path. Upper-case letters are escaped too, so
 that `Alice` and `alice` are two banks on file systems that ignore case.
@@ -102,17 +102,17 @@ def _explain(bank: str, path: Path, error: Exception, outcome: str) -> Everthrea
         return BankDamaged(
             f"{place} is damaged: {reason}. Restore a copy, or recover the lines with: sqlite3 {path} .recover"
         )
-    if _is(error, _NO_ROOM) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
+    if _matches(error, _NO_ROOM) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreUnavailable(f"no space to write {place}: {reason}. {outcome}Free disk space and call again")
-    if _is(error, _FORBIDDEN):
+    if _matches(error, _FORBIDDEN):
         return StoreUnavailable(
             f"{place} can't be written: {reason}. Check the folder's permissions, or choose another one"
         )
-    if _is(error, _HELD):
+    if _matches(error, _HELD):
         return StoreUnavailable(
             f"{place} was locked by another process for over {LOCK_TIMEOUT_S:.0f} s; try again, or end that process"
         )
-    if _is(error, _NO_FOLDER):
+    if _matches(error, _NO_FOLDER):
         return StoreUnavailable(f"{place} is a file, not a folder ({reason}); give a folder for the banks")
     return StoreUnavailable(
         f"{place} can't be used: {reason}. {outcome}Check that its disk is healthy and has free space"
@@ -124,20 +124,20 @@ def _error_text(error: Exception) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
-def _code(error: Exception) -> int | None:
+def _result_code(error: Exception) -> int | None:
     """Return SQLite's primary result code; None for an error of Python's module itself."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else int(code) & 0xFF
 
 
-def _is(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
-    return error.errno in kind[1] if isinstance(error, OSError) else _code(error) in kind[0]
+def _matches(error: Exception, kind: tuple[set[int], set[int]]) -> bool:
+    return error.errno in kind[1] if isinstance(error, OSError) else _result_code(error) in kind[0]
 
 
 def _is_unstorable(error: Exception) -> bool:
     """Return whether the value caused the error: half a surrogate pair, or a number or a text that is too large."""
-    number = isinstance(error, OverflowError) and not _is_invalid_date(error)  # has no result code
-    return isinstance(error, UnicodeEncodeError) or number or _code(error) == sqlite3.SQLITE_TOOBIG
+    is_large_number = isinstance(error, OverflowError) and not _is_invalid_date(error)  # has no result code
+    return isinstance(error, UnicodeEncodeError) or is_large_number or _result_code(error) == sqlite3.SQLITE_TOOBIG
 
 
 def _is_damage(error: Exception) -> bool:
@@ -145,12 +145,12 @@ def _is_damage(error: Exception) -> bool:
 
     Undecodable text and missing tables have no result code of their own.
     """
-    code = _code(error)
-    missing = code == sqlite3.SQLITE_ERROR and re.match(
+    code = _result_code(error)
+    is_schema_error = code == sqlite3.SQLITE_ERROR and re.match(
         "no such (table|column|index)|malformed|unsupported", str(error)
     )
-    garbled = code is None and isinstance(error, ValueError | sqlite3.OperationalError)
-    return bool(code in _DAMAGED or missing or garbled or _is_invalid_date(error))
+    is_undecodable = code is None and isinstance(error, ValueError | sqlite3.OperationalError)
+    return bool(code in _DAMAGED or is_schema_error or is_undecodable or _is_invalid_date(error))
 
 
 def _is_invalid_date(error: Exception) -> bool:
@@ -262,11 +262,11 @@ class BankFile:
                 _retry_busy(db, "PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA cache_size = -16000")  # KB; a batch of lines touches a page per word
                 db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-                found = self.path.stat()
-            except BaseException:
+                status = self.path.stat()
+            except BaseException:  # also KeyboardInterrupt: nothing else refers to the connection
                 db.close()
                 raise
-        return _Connection((found.st_dev, found.st_ino), db)
+        return _Connection((status.st_dev, status.st_ino), db)
 
     def _check_not_truncated(self) -> None:
         """Check that the file was not truncated: SQLite would take an empty file for a new one, and delete its log."""
@@ -287,10 +287,10 @@ class BankFile:
 
     def _current_inode(self) -> Inode | None:
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
@@ -365,7 +365,7 @@ class BankFile:
                 yield db
                 if db.in_transaction:
                     db.execute("COMMIT")
-            except BaseException:
+            except BaseException:  # any error of the caller's block
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
@@ -388,15 +388,12 @@ class BankFile:
 
     def _make_ready(self, writer: _Connection) -> None:
         """Create or migrate the tables in the open transaction, and finish an interrupted erasure."""
-        try:
+        with self._dropping_writer_on_error():
             self._prepare(writer.db)
             writer.db.execute("COMMIT")
             self._next_erasure_at = math.inf
             if writer.db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 self._finish_erasing(writer.db)
-        except BaseException:
-            self._drop_writer()
-            raise
         self._ready = writer.inode  # only now: a reader must find the tables
 
     def _finish_erasing(self, db: sqlite3.Connection) -> None:
@@ -409,6 +406,14 @@ class BankFile:
                 _erase(db, OPEN_TIMEOUT_S)
         except sqlite3.OperationalError:
             self._next_erasure_at = time.monotonic() + ERASE_RETRY_S
+
+    @contextmanager
+    def _dropping_writer_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:  # also KeyboardInterrupt: the next use must check tables and erasure again
+            self._drop_writer()
+            raise
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
@@ -430,13 +435,11 @@ class BankFile:
         """
         with FORK_GUARD, self._writing:
             try:
-                db = self._begin()
-                db.execute("COMMIT")
-                _erase(db)
-            except BaseException as error:
-                self._drop_writer()
-                if not isinstance(error, EverthreadError | sqlite3.Error | OSError):
-                    raise
+                with self._dropping_writer_on_error():
+                    db = self._begin()
+                    db.execute("COMMIT")
+                    _erase(db)
+            except (EverthreadError, sqlite3.Error, OSError) as error:
                 raise StoreUnavailable(
                     f"the lines are deleted from bank {self.bank!r}, but bytes of them may remain in {self.path}: "
                     f"{_error_text(error)}. Free disk space and end other processes that use the bank; the next use "
@@ -497,7 +500,7 @@ class BankFile:
                         for path in self._files():
                             path.unlink(missing_ok=True)
                         for path in find_orphan_logs(self.path.parent):
-                            with suppress(OSError):  # of another bank; the doctor reports it
+                            with suppress(OSError):  # a log of another bank; the doctor reports it
                                 path.unlink()
                         sync_folder(self.path.parent)
                 finally:
@@ -505,20 +508,23 @@ class BankFile:
             self._drop_readers()
         return result
 
-    def _read_last(self, last: Callable[[sqlite3.Connection], Result]) -> Result | None:
+    def _read_last(self, read_last: Callable[[sqlite3.Connection], Result]) -> Result | None:
         try:
             with map_errors(self.bank, self.path):
-                return last(self._begin_without_log())
+                return read_last(self._begin_without_log())
         except (BankDamaged, BankTooNew):
             return None
 
     def _begin_without_log(self) -> sqlite3.Connection:
-        """Begin a transaction with an empty log. If readers or writers block the checkpoint for long, a part of the log
-        may remain; `remove_orphan_logs` deletes it if this process does not."""
-        end = time.monotonic() + OPEN_TIMEOUT_S
+        """Begin a transaction with an empty log.
+
+        If readers or writers block the checkpoint for long, a part of the log may remain. `remove_orphan_logs` deletes
+        it if this process does not.
+        """
+        deadline = time.monotonic() + OPEN_TIMEOUT_S
         while True:
             db = self._begin()
-            if not _size(self._sibling("-wal")) or time.monotonic() > end:
+            if not _size(self._sibling("-wal")) or time.monotonic() > deadline:
                 return db
             db.execute("COMMIT")
             with _short_busy_timeout(db):
@@ -543,29 +549,29 @@ def _short_busy_timeout(db: sqlite3.Connection) -> Iterator[None]:
         db.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_S * 1000:.0f}")
 
 
-def _erase(db: sqlite3.Connection, patience: float = LOCK_TIMEOUT_S) -> None:
+def _erase(db: sqlite3.Connection, timeout_s: float = LOCK_TIMEOUT_S) -> None:
     """Rewrite the file from its live rows, and empty the write-ahead log.
 
     `secure_delete` overwrites a deleted row, but not the copies that SQLite leaves in gaps of a page when it moves rows
-    between pages: without this, one bank of three still contained a word or a key.
+    between pages: without this, one bank in three still contained a forgotten word or key.
     """
     db.execute("VACUUM")
-    end = time.monotonic() + patience
+    deadline = time.monotonic() + timeout_s
     while db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-        if time.monotonic() > end:
-            raise sqlite3.OperationalError("a reader keeps the old pages alive")
+        if time.monotonic() > deadline:
+            raise sqlite3.OperationalError("a reader still uses the old pages")
         time.sleep(0.01)
     db.execute("PRAGMA user_version = 0")
 
 
 def _retry_busy(db: sqlite3.Connection, statement: str) -> None:
     """Run a statement that SQLite refuses immediately, without its usual wait, while another process opens the file."""
-    end = time.monotonic() + LOCK_TIMEOUT_S
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
             db.execute(statement).fetchall()  # fetched to the end, because the write happens, and may fail, there
             return
         except sqlite3.OperationalError as error:
-            if not _is(error, _HELD) or time.monotonic() > end:
+            if not _matches(error, _HELD) or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)

@@ -35,7 +35,7 @@ class BankCache:
         self.clear()
 
     def use_file(self, inode: Inode) -> None:
-        """Clear the cache if the next reads are of another file, for example because a copy replaced the file."""
+        """Clear the cache if it was filled from another file, for example because a copy replaced the file."""
         if inode != self._inode:
             self.clear()
             self._inode = inode
@@ -52,48 +52,48 @@ class BankCache:
         """Return the current columns of the lines."""
         stamp = self._stamp(db)
         if self._seen < stamp:
-            news = column_blocks.changes_since(
+            changes = column_blocks.changes_since(
                 db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE, self._columns.seqs, self._seen
             )
-            self._columns, self._seen = self._columns.apply(*news), stamp
+            self._columns, self._seen = self._columns.apply(*changes), stamp
         return self._columns
 
     def dense_index(self, db: sqlite3.Connection, model: str, dim: int, exact: bool = False) -> DenseIndex:
         """Return the current index of a model's vectors.
 
-        With `exact`, the whole vectors are loaded from the second request on: a process that asks only once is faster
-        without them.
+        With `exact`, the whole vectors are loaded from the second request on, because a process with a single query is
+        faster without them.
         """
         stamp = self._stamp(db)
-        there = {number for (number,) in db.execute("SELECT number FROM model")}
-        self._dense = {number: held for number, held in self._dense.items() if number in there}
+        existing = {number for (number,) in db.execute("SELECT number FROM model")}
+        self._dense = {number: cached for number, cached in self._dense.items() if number in existing}
         number = rows.find_model(db, model, dim)
         if number is None:
             return DenseIndex.empty(dim)
-        held = self._dense.get(number, _Dense(DenseIndex.empty(dim)))
-        index = _update_index(db, number, dim, held) if held.seen < stamp else held.index
+        cached = self._dense.get(number, _Dense(DenseIndex.empty(dim)))
+        index = _update_index(db, number, dim, cached) if cached.seen < stamp else cached.index
         if len(index.ids) > dense_index.MAX_RESIDENT_VECTORS:  # it may have grown since it was loaded
             index = replace(index, data=None)
-        elif exact and held.exact_requested and index.data is None:
+        elif exact and cached.exact_requested and index.data is None:
             index = replace(index, data=rows.read_vectors(db, number, dim, index.ids)[1])
-        self._dense[number] = _Dense(index, stamp, held.exact_requested or exact)
+        self._dense[number] = _Dense(index, stamp, cached.exact_requested or exact)
         return index
 
     def unit_vectors(self, db: sqlite3.Connection, model: str, dim: int) -> UnitVectors | None:
         """Return the current vectors of units of a model; None if there are too many to hold in memory."""
         stamp = self._stamp(db)
-        there = {number for (number,) in db.execute("SELECT number FROM model")}
-        self._units = {number: held for number, held in self._units.items() if number in there}
+        existing = {number for (number,) in db.execute("SELECT number FROM model")}
+        self._units = {number: cached for number, cached in self._units.items() if number in existing}
         number = rows.find_model(db, model, dim)
         if number is None:
             return UnitVectors.empty(dim)
-        held, seen = self._units.get(number, (None, -1))
+        cached, seen = self._units.get(number, (None, -1))
         if seen < stamp:
             counts = unit_vectors.count_by_stamp(db, number)
-            few = sum(counts.values()) <= dense_index.MAX_RESIDENT_VECTORS
-            held = (held or UnitVectors.empty(dim)).refresh(db, number, counts) if few else None
-            self._units[number] = held, stamp
-        return held
+            fits = sum(counts.values()) <= dense_index.MAX_RESIDENT_VECTORS
+            cached = (cached or UnitVectors.empty(dim)).refresh(db, number, counts) if fits else None
+            self._units[number] = cached, stamp
+        return cached
 
     def _stamp(self, db: sqlite3.Connection) -> int:
         created_at, stamp = db.execute("SELECT created_at, stamp FROM bank").fetchone()
@@ -104,9 +104,9 @@ class BankCache:
         return int(stamp)
 
 
-def _update_index(db: sqlite3.Connection, model: int, dim: int, held: _Dense) -> DenseIndex:
-    index = held.index
-    patch, codes = column_blocks.changes_since(db, model, column_blocks.code_dtype(dim), index.ids, held.seen)
+def _update_index(db: sqlite3.Connection, model: int, dim: int, cached: _Dense) -> DenseIndex:
+    index = cached.index
+    patch, codes = column_blocks.changes_since(db, model, column_blocks.code_dtype(dim), index.ids, cached.seen)
     ids = codes["seq"].astype(np.int64)
     data = None if index.data is None else rows.read_vectors(db, model, dim, ids)[1]
     return index.apply(patch, DenseIndex(ids, dense_index.transpose_codes(codes["code"]), data))

@@ -38,21 +38,21 @@ def next_stamp(db: sqlite3.Connection) -> int:
 
 def put(db: sqlite3.Connection, of: int, records: Records) -> None:
     """Store records (ascending by seq), replacing those of the same lines."""
-    at = next_stamp(db)
+    stamp = next_stamp(db)
     for number, new in _by_block(records):
         row = db.execute("SELECT data, mended FROM block WHERE of = ? AND number = ?", (of, number)).fetchone()
         old, mended = (np.frombuffer(row[0], records.dtype), row[1]) if row else (records[:0], 0)
         if len(old) and new["seq"][0] <= old["seq"][-1]:
-            mended = at
+            mended = stamp
             old = old[~np.isin(old["seq"], new["seq"])]
-            both = np.concatenate([old, new])
-            data = both[np.argsort(both["seq"], kind="stable")].tobytes()
+            merged = np.concatenate([old, new])
+            data = merged[np.argsort(merged["seq"], kind="stable")].tobytes()
         else:
             data = old.tobytes() + new.tobytes()
         db.execute(
             """INSERT INTO block (of, number, stamp, mended, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT (of, number)
                DO UPDATE SET stamp = excluded.stamp, mended = excluded.mended, data = excluded.data""",
-            (of, number, at, mended, data),
+            (of, number, stamp, mended, data),
         )
 
 
@@ -62,21 +62,21 @@ def remove(db: sqlite3.Connection, of: int, kind: np.dtype[np.void], seqs: Seqs)
     Returns:
         The lines that had records.
     """
-    at = next_stamp(db)
-    gone = [np.empty(0, np.int64)]
+    stamp = next_stamp(db)
+    removed = [np.empty(0, np.int64)]
     for number in np.unique(seqs // LINES_PER_BLOCK).tolist():
         row = db.execute("SELECT data FROM block WHERE of = ? AND number = ?", (of, number)).fetchone()
         if row is None:
             continue
         old = np.frombuffer(row[0], kind)
-        going = np.isin(old["seq"], seqs)
-        if going.any():
-            gone.append(np.unique(old["seq"][going]).astype(np.int64))
+        is_removed = np.isin(old["seq"], seqs)
+        if is_removed.any():
+            removed.append(np.unique(old["seq"][is_removed]).astype(np.int64))
             db.execute(
                 "UPDATE block SET stamp = ?, mended = ?, data = ? WHERE of = ? AND number = ?",
-                (at, at, old[~going].tobytes(), of, number),
+                (stamp, stamp, old[~is_removed].tobytes(), of, number),
             )
-    return np.concatenate(gone)
+    return np.concatenate(removed)
 
 
 def changes_since(
@@ -95,8 +95,8 @@ def changes_since(
         The patch to the caller's records, and the new records, ascending by seq.
     """
     index = "block_stamp" if seen else "block_number"  # a first read takes all blocks, in order
-    places: list[tuple[int, int, int]] = []
-    found = bytearray()
+    edits: list[tuple[int, int, int]] = []
+    changed = bytearray()
     for number, mended, data in db.execute(
         f"SELECT number, mended, data FROM block INDEXED BY {index} WHERE of = ? AND stamp > ? ORDER BY number",
         (of, seen),
@@ -106,10 +106,10 @@ def changes_since(
             if len(ids)
             else (0, 0)
         )
-        had = 0 if mended > seen else end - first
-        places.append((first + had, end, len(data) // kind.itemsize - had))
-        found += data[had * kind.itemsize :]
-    return ArrayPatch(places), np.frombuffer(found, kind)
+        unchanged_count = 0 if mended > seen else end - first
+        edits.append((first + unchanged_count, end, len(data) // kind.itemsize - unchanged_count))
+        changed += data[unchanged_count * kind.itemsize :]
+    return ArrayPatch(edits), np.frombuffer(changed, kind)
 
 
 def read_all(db: sqlite3.Connection, of: int, kind: np.dtype[np.void]) -> Records:

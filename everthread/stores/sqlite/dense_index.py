@@ -52,10 +52,10 @@ class DenseIndex:
         """Return an index without vectors."""
         return cls(np.empty(0, np.int64), transpose_codes(sign_codes(np.empty((0, dim), np.float32))), None)
 
-    def apply(self, patch: ArrayPatch, more: DenseIndex) -> DenseIndex:
+    def apply(self, patch: ArrayPatch, added: DenseIndex) -> DenseIndex:
         """Return the index with a patch applied. Only the newest index of a bank may be patched."""
-        data = None if self.data is None or more.data is None else patch.apply(self.data, more.data)
-        return DenseIndex(patch.apply(self.ids, more.ids), patch.apply(self.codes, more.codes, 1), data)
+        data = None if self.data is None or added.data is None else patch.apply(self.data, added.data)
+        return DenseIndex(patch.apply(self.ids, added.ids), patch.apply(self.codes, added.codes, 1), data)
 
     def nearest_ids(self, query: Vector, k: int, within: Seqs | None = None) -> Seqs:
         """Return the distinct ids of at least the k nearest vectors by code (more on ties), ascending.
@@ -66,15 +66,15 @@ class DenseIndex:
             within: only vectors of these ids (ascending).
         """
         ids, codes = self.ids, self.codes
-        keep = None if within is None else np.flatnonzero(is_member(ids, within))
-        few = keep is not None and len(keep) * GATHER_RATIO < len(ids)
-        if keep is not None:
-            ids, codes = ids[keep], codes[:, keep] if few else codes
+        allowed = None if within is None else np.flatnonzero(is_member(ids, within))
+        is_gathered = allowed is not None and len(allowed) * GATHER_RATIO < len(ids)
+        if allowed is not None:
+            ids, codes = ids[allowed], codes[:, allowed] if is_gathered else codes
         if len(ids) > k:
-            asked = transpose_codes(sign_codes(np.atleast_2d(query)))  # (W, Q)
-            apart = reduce(np.minimum, [hamming_distances(codes, each) for each in asked.T])  # (N,)
-            apart = apart if keep is None or few else apart[keep]
-            ids = ids[apart <= np.partition(apart, k - 1)[k - 1]]
+            query_codes = transpose_codes(sign_codes(np.atleast_2d(query)))  # (W, Q)
+            distances = reduce(np.minimum, [hamming_distances(codes, code) for code in query_codes.T])  # (N,)
+            distances = distances if allowed is None or is_gathered else distances[allowed]
+            ids = ids[distances <= np.partition(distances, k - 1)[k - 1]]
         return union(ids)
 
     def cosines(self, query: Vector, ids: Seqs) -> npt.NDArray[np.float32]:
@@ -111,9 +111,9 @@ def hamming_distances(codes: Codes, query: npt.NDArray[np.uint64]) -> npt.NDArra
 
     Computed in chunks, so that intermediate results stay in the processor's cache: twice as fast.
     """
-    apart = np.zeros(codes.shape[1], np.uint16)
-    for start in range(0, len(apart), CODES_PER_CHUNK):
-        here = apart[start : start + CODES_PER_CHUNK]
-        for word, ours in zip(codes[:, start : start + CODES_PER_CHUNK], query, strict=True):
-            here += np.bitwise_count(word ^ ours)
-    return apart
+    distances = np.zeros(codes.shape[1], np.uint16)
+    for start in range(0, len(distances), CODES_PER_CHUNK):
+        chunk = distances[start : start + CODES_PER_CHUNK]
+        for word, query_word in zip(codes[:, start : start + CODES_PER_CHUNK], query, strict=True):
+            chunk += np.bitwise_count(word ^ query_word)
+    return distances

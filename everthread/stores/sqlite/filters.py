@@ -22,9 +22,9 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> Cond
     parts: list[str] = ["line.retracted_at IS NULL"]
     values: list[object] = []
 
-    def add(part: str, *these: object) -> None:
+    def add(part: str, *new_values: object) -> None:
         parts.append(part)
-        values.extend(these)
+        values.extend(new_values)
 
     where = check_filter(where, as_of)
     for column, wanted in (
@@ -57,21 +57,21 @@ def build_column_filter(db: sqlite3.Connection, where: Filter, as_of: datetime |
     """Translate a valid filter without metadata into a filter over columns."""
     sessions = speakers = None
     if where.session is not None:
-        sessions = _numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)
+        sessions = _select_numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)
     if allows_only_units(where):
         sessions = []
     if where.speaker is not None:
-        speakers = _numbers(db, "speaker WHERE name IN (SELECT value FROM json_each(?))", where.speaker)
+        speakers = _select_numbers(db, "speaker WHERE name IN (SELECT value FROM json_each(?))", where.speaker)
     if where.role is not None:
-        speaking = _numbers(db, "speaker WHERE role IN (SELECT value FROM json_each(?))", where.role)
-        speakers = speaking if speakers is None else sorted({*speakers} & {*speaking})
+        with_role = _select_numbers(db, "speaker WHERE role IN (SELECT value FROM json_each(?))", where.role)
+        speakers = with_role if speakers is None else sorted({*speakers} & {*with_role})
     ends = [to_micros(where.until)] if where.until is not None else []
     ends += [to_micros(as_of) + 1] if as_of is not None else []
     since = to_micros(where.since) if where.since is not None else None
     return ColumnFilter(sessions, speakers, since, min(ends, default=None))
 
 
-def _numbers(db: sqlite3.Connection, these: str, wanted: object) -> list[int]:
+def _select_numbers(db: sqlite3.Connection, source: str, wanted: object) -> list[int]:
     return [
-        number for (number,) in db.execute(f"SELECT number FROM {these}", (canonical_json(allowed_names(wanted, "")),))
+        number for (number,) in db.execute(f"SELECT number FROM {source}", (canonical_json(allowed_names(wanted, "")),))
     ]

@@ -1,14 +1,14 @@
 """Makes SQLite safe to use with fork: while the process forks, no call is inside SQLite, and no file is open.
 
-SQLite records in process memory which locks it holds. A child inherits the records and not the locks, so files that it
-opens are locked in name only: another process that takes itself for the last user of the bank deletes the log, and the
-child's writes are lost (https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files
-again at the next use.
+SQLite records in process memory which locks it holds. A child inherits the records and not the locks, so that other
+processes can't see its locks: one that takes itself for the last user of the bank deletes the log, and the child's
+writes are lost (https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files again at the next
+use.
 """
 
 from __future__ import annotations
 
-import logging  # noqa: F401  its own lock is taken before a fork as well: after ours, if it was registered before
+import logging  # noqa: F401  registers its own lock first, which is then acquired after this guard before a fork
 import os
 import threading
 from types import TracebackType
@@ -69,8 +69,8 @@ class ForkGuard:
             self._forks += 1
             self._forker = me
             self._changed.wait_for(lambda: not self._held.keys() - {me})
-        for each in list(self._closables):
-            each.close_idle()
+        for closable in list(self._closables):
+            closable.close_idle()
 
     def after_fork_in_parent(self) -> None:
         """Release the other threads."""

@@ -27,7 +27,7 @@ class LineColumns:
     """An immutable snapshot of a bank's lines without retracted ones: safe to read while the next one is built."""
 
     seqs: Seqs  # (N,) ascending
-    lines: npt.NDArray[np.void]  # (N,) of LINE
+    lines: npt.NDArray[np.void]  # (N,) of LINE_DTYPE
 
     @classmethod
     def from_lines(cls, lines: npt.NDArray[np.void]) -> LineColumns:
@@ -36,32 +36,32 @@ class LineColumns:
 
     def apply(self, patch: ArrayPatch, lines: npt.NDArray[np.void]) -> LineColumns:
         """Return the snapshot with a patch applied. Only the newest snapshot may be patched."""
-        more = LineColumns.from_lines(lines)
-        return LineColumns(patch.apply(self.seqs, more.seqs), patch.apply(self.lines, more.lines))
+        appended = LineColumns.from_lines(lines)
+        return LineColumns(patch.apply(self.seqs, appended.seqs), patch.apply(self.lines, appended.lines))
 
     def select(self, seqs: Seqs) -> npt.NDArray[np.void]:
         """Return (R,) of `LINE_DTYPE` the given lines (ascending) that exist."""
         first, end = np.searchsorted(self.seqs, seqs[[0, -1]] + (0, 1)) if len(seqs) else (0, 0)
-        here = slice(int(first), int(end))
-        if np.array_equal(self.seqs[here], seqs):  # consecutive, for example all lines up to a moment
-            return self.lines[here]
-        place = np.searchsorted(self.seqs, seqs)
-        there = place < len(self.seqs)
-        place, seqs = place[there], seqs[there]
-        return np.asarray(self.lines[place[self.seqs[place] == seqs]])
+        run = slice(int(first), int(end))
+        if np.array_equal(self.seqs[run], seqs):  # consecutive, for example all lines up to a moment
+            return self.lines[run]
+        positions = np.searchsorted(self.seqs, seqs)
+        is_within = positions < len(self.seqs)
+        positions, seqs = positions[is_within], seqs[is_within]
+        return np.asarray(self.lines[positions[self.seqs[positions] == seqs]])
 
     def filter_seqs(self, choice: ColumnFilter) -> Seqs:
         """Return the seqs that the filter allows, ascending."""
-        parts = [
+        masks = [
             np.isin(self.lines[column], wanted)
             for column, wanted in (("session", choice.sessions), ("speaker", choice.speakers))
             if wanted is not None
         ]
         if choice.since is not None or choice.until is not None:
             said_at = self.lines["said_at"] - self.lines["offset"] * np.int64(1_000_000)  # (N,) in UTC
-            parts += [said_at >= choice.since] if choice.since is not None else []
-            parts += [said_at < choice.until] if choice.until is not None else []
-        return self.seqs[np.logical_and.reduce(parts)] if parts else self.seqs
+            masks += [said_at >= choice.since] if choice.since is not None else []
+            masks += [said_at < choice.until] if choice.until is not None else []
+        return self.seqs[np.logical_and.reduce(masks)] if masks else self.seqs
 
     def session_rows(self, numbers: Seqs, within: Seqs) -> npt.NDArray[np.int64]:
         """Summarize sessions, counting only some of their lines.
@@ -73,13 +73,13 @@ class LineColumns:
         Returns:
             (S, 4) number, first seq, last seq and terms.
         """
-        ours = np.zeros(int(numbers.max(initial=0)) + 2, bool)  # the last element is for all other sessions
-        ours[numbers] = True
+        is_wanted = np.zeros(int(numbers.max(initial=0)) + 2, bool)  # the last element is for all other sessions
+        is_wanted[numbers] = True
         counted = self.select(within)
-        here = counted[ours[np.minimum(counted["session"], len(ours) - 1)]]
-        place = np.searchsorted(numbers, here["session"])
-        first, last, terms = np.full(len(numbers), here["seq"].max(initial=0)), np.zeros_like(numbers), numbers * 0
-        np.minimum.at(first, place, here["seq"])
-        np.maximum.at(last, place, here["seq"])
-        np.add.at(terms, place, here["length"])
+        lines = counted[is_wanted[np.minimum(counted["session"], len(is_wanted) - 1)]]
+        positions = np.searchsorted(numbers, lines["session"])
+        first, last, terms = np.full(len(numbers), lines["seq"].max(initial=0)), np.zeros_like(numbers), numbers * 0
+        np.minimum.at(first, positions, lines["seq"])
+        np.maximum.at(last, positions, lines["seq"])
+        np.add.at(terms, positions, lines["length"])
         return np.stack([numbers, first, last, terms], axis=1)

@@ -23,21 +23,23 @@ def add(db: sqlite3.Connection, terms: Mapping[str, list[tuple[int, int, int]]])
     """Append records (ascending by seq, after the stored ones) to the blocks of each term."""
     grown: list[tuple[int, bytes, int]] = []
     full: list[tuple[str, int, int, bytes]] = []
-    lasts = _last_blocks(db, terms)
+    last_blocks = _read_last_blocks(db, terms)
     for term, records in terms.items():
         new = np.array(records, POSTING_DTYPE)
-        last = lasts.get(term)
+        last = last_blocks.get(term)
         if last and last[1] < BLOCK_RECORDS:
-            room, new = new[: BLOCK_RECORDS - last[1]], new[BLOCK_RECORDS - last[1] :]
-            grown.append((last[1] + len(room), last[2] + room.tobytes(), last[0]))
-        full += [_row(term, new[at : at + BLOCK_RECORDS]) for at in range(0, len(new), BLOCK_RECORDS)]
+            fitting, new = new[: BLOCK_RECORDS - last[1]], new[BLOCK_RECORDS - last[1] :]
+            grown.append((last[1] + len(fitting), last[2] + fitting.tobytes(), last[0]))
+        full += [_block_row(term, new[start : start + BLOCK_RECORDS]) for start in range(0, len(new), BLOCK_RECORDS)]
     db.executemany("UPDATE posting SET count = ?, data = ? WHERE rowid = ?", grown)
     db.executemany("INSERT INTO posting (term, first, count, data) VALUES (?, ?, ?, ?)", full)
 
 
-def _last_blocks(db: sqlite3.Connection, terms: Iterable[str]) -> dict[str, tuple[int, int, bytes]]:
-    """Return the rowid, count and data of each term's last block. In one statement, as each further one would release
-    the interpreter lock and wait for it again."""
+def _read_last_blocks(db: sqlite3.Connection, terms: Iterable[str]) -> dict[str, tuple[int, int, bytes]]:
+    """Return the rowid, count and data of each term's last block.
+
+    One statement reads them all, because each further one would release the interpreter lock and wait for it again.
+    """
     rows = db.execute(
         """SELECT term, posting.rowid, count, data FROM json_each(?) CROSS JOIN posting ON term = value
            AND first = (SELECT max(first) FROM posting WHERE term = value)""",
@@ -46,7 +48,7 @@ def _last_blocks(db: sqlite3.Connection, terms: Iterable[str]) -> dict[str, tupl
     return {term: (rowid, count, data) for term, rowid, count, data in rows}
 
 
-def _row(term: str, records: Records) -> tuple[str, int, int, bytes]:
+def _block_row(term: str, records: Records) -> tuple[str, int, int, bytes]:
     return term, int(records[0]["seq"]), len(records), records.tobytes()
 
 
@@ -58,19 +60,19 @@ def remove(db: sqlite3.Connection, terms: Mapping[str, Sequence[int]]) -> None:
         terms: term -> the seqs (ascending) whose records are removed.
     """
     for term, seqs in terms.items():
-        gone = np.array(seqs, np.uint32)
+        removed = np.array(seqs, np.uint32)
         blocks = db.execute(
             """SELECT rowid, data FROM posting WHERE term = ? AND first <= ? AND first >= coalesce(
                (SELECT max(first) FROM posting WHERE term = ? AND first <= ?), 0)""",
-            (term, int(gone[-1]), term, int(gone[0])),
+            (term, int(removed[-1]), term, int(removed[0])),
         ).fetchall()
         for rowid, data in blocks:
             records = np.frombuffer(data, POSTING_DTYPE)
-            kept = records[~np.isin(records["seq"], gone)]
-            if not len(kept):
+            remaining = records[~np.isin(records["seq"], removed)]
+            if not len(remaining):
                 db.execute("DELETE FROM posting WHERE rowid = ?", (rowid,))
-            elif len(kept) < len(records):
-                _, first, count, packed = _row(term, kept)
+            elif len(remaining) < len(records):
+                _, first, count, packed = _block_row(term, remaining)
                 db.execute(
                     "UPDATE posting SET first = ?, count = ?, data = ? WHERE rowid = ?", (first, count, packed, rowid)
                 )
@@ -86,9 +88,9 @@ def read(
     )
     counts: dict[str, int] = dict(rows)
     chosen, readable = choose_terms(terms, counts, max_terms, limit)
-    data = _blocks(db, readable)
+    data = _read_blocks(db, readable)
     if within is not None:
-        counts |= {term: _estimate(db, term, within) for term in chosen if term not in data}
+        counts |= {term: _estimate_df(db, term, within) for term in chosen if term not in data}
     found: dict[str, Postings] = {}
     for term in chosen:
         records = np.frombuffer(b"".join(data[term]), POSTING_DTYPE) if term in data else None
@@ -96,19 +98,19 @@ def read(
     return order_by_rarity(terms, counts, found, max_terms)
 
 
-def _blocks(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, list[bytes]]:
+def _read_blocks(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, list[bytes]]:
     """Return the data of each term's blocks, ascending by seq."""
-    found: dict[str, list[bytes]] = {term: [] for term in terms}
+    blocks: dict[str, list[bytes]] = {term: [] for term in terms}
     rows = db.execute(
         "SELECT term, data FROM posting WHERE term IN (SELECT value FROM json_each(?)) ORDER BY term, first",
         (json.dumps(list(terms)),),
     ).fetchall()
     for term, data in rows:
-        found[term].append(data)
-    return found
+        blocks[term].append(data)
+    return blocks
 
 
-def _estimate(db: sqlite3.Connection, term: str, within: Seqs) -> int:
+def _estimate_df(db: sqlite3.Connection, term: str, within: Seqs) -> int:
     blocks = db.execute("SELECT first, count FROM posting WHERE term = ? ORDER BY first", (term,)).fetchall()
     first, count = np.array(blocks, np.int64).T  # (B,) each
     return estimate_df(first, count, within)

@@ -30,8 +30,7 @@ LINE_FROM = """FROM line JOIN session ON session.number = line.session JOIN spea
 
 
 def choose_session(db: sqlite3.Connection, at: int) -> str:
-    """Return the session of a line that names none: the last one, or a new one if that was ended or silent for longer
-    than `SESSION_GAP`."""
+    """Return the session of a line that names none: the last, or a new one if that has ended or was silent for long."""
     last = db.execute(
         """SELECT session_id, last_at FROM session
            WHERE number = (SELECT session FROM line ORDER BY seq DESC LIMIT 1) AND ended_at IS NULL"""
@@ -55,18 +54,18 @@ def resolve_parent(db: sqlite3.Connection, named: int | str | None, is_copy: boo
     if named is None or (is_copy and isinstance(named, int)):
         return named
     column = "key" if isinstance(named, str) else "seq"
-    found = db.execute(f"SELECT seq FROM line WHERE {column} = ?", (named,)).fetchone()
-    if found is None:
+    row = db.execute(f"SELECT seq FROM line WHERE {column} = ?", (named,)).fetchone()
+    if row is None:
         raise unknown_parent_error(named)
-    return int(found[0])
+    return int(row[0])
 
 
 def get_or_create_speaker(db: sqlite3.Connection, name: str, role: str) -> int:
     """Return the number of a speaker in a role, creating the row for a new one."""
-    found = db.execute("SELECT number FROM speaker WHERE name = ? AND role = ?", (name, role)).fetchone()
-    if found is None:
-        found = db.execute("INSERT INTO speaker (name, role) VALUES (?, ?) RETURNING number", (name, role)).fetchone()
-    return int(found[0])
+    row = db.execute("SELECT number FROM speaker WHERE name = ? AND role = ?", (name, role)).fetchone()
+    if row is None:
+        row = db.execute("INSERT INTO speaker (name, role) VALUES (?, ?) RETURNING number", (name, role)).fetchone()
+    return int(row[0])
 
 
 def scoring_rows(db: sqlite3.Connection, columns: LineColumns, seqs: Seqs, within: Seqs | None) -> ScoringRows:
@@ -88,23 +87,23 @@ def corpus_stats(db: sqlite3.Connection) -> CorpusStats:
     lines, terms, head_terms, sessions, last_seq, retracted = db.execute(
         "SELECT lines, terms, head_terms, (SELECT count(*) FROM session), last_seq, retracted FROM bank"
     ).fetchone()
-    return CorpusStats(lines, terms, head_terms, sessions, last_seq, _speakers(db), retracted)
+    return CorpusStats(lines, terms, head_terms, sessions, last_seq, _read_speakers(db), retracted)
 
 
 def corpus_within(db: sqlite3.Connection, columns: LineColumns, within: Seqs) -> CorpusStats:
     """Return the statistics of these lines (ascending) alone."""
     last = db.execute("SELECT last_seq FROM bank").fetchone()[0]
-    here = columns.select(within)
-    speaking = set(distinct_small(here["speaker"]).tolist())
-    speakers = tuple(speaker for speaker in _speakers(db) if speaker.number in speaking)
-    return CorpusStats(len(here), *_totals(here), len(distinct_small(here["session"])), last, speakers)
+    lines = columns.select(within)
+    speaker_numbers = set(distinct_small(lines["speaker"]).tolist())
+    speakers = tuple(speaker for speaker in _read_speakers(db) if speaker.number in speaker_numbers)
+    return CorpusStats(len(lines), *_sum_terms(lines), len(distinct_small(lines["session"])), last, speakers)
 
 
-def _speakers(db: sqlite3.Connection) -> tuple[Speaker, ...]:
+def _read_speakers(db: sqlite3.Connection) -> tuple[Speaker, ...]:
     return tuple(Speaker(*row) for row in db.execute("SELECT number, name, role FROM speaker ORDER BY number"))
 
 
-def _totals(lines: npt.NDArray[np.void]) -> tuple[int, int]:
+def _sum_terms(lines: npt.NDArray[np.void]) -> tuple[int, int]:
     """Return the number of terms in lines and in their heads."""
     return int(lines["length"].sum()), int(lines["head_length"].sum())
 
@@ -120,8 +119,8 @@ def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role]
     speakers = tuple(name for (name,) in db.execute("SELECT DISTINCT name FROM speaker ORDER BY name"))
     # In this order dict() retains the newest model of a name.
     models = db.execute("SELECT name, lines FROM model ORDER BY number").fetchall()
-    pending = lines - dict(models).get(model, 0) if {*ROLES} <= {*roles} else _pending(db, model, roles)
-    by_model = {name: sum(n for each, n in models if each == name) for name, n in models if n}
+    pending = lines - dict(models).get(model, 0) if {*ROLES} <= {*roles} else _count_pending(db, model, roles)
+    by_model = {name: sum(n for other, n in models if other == name) for name, n in models if n}
     units = dict(
         db.execute("SELECT kind, count(*) FROM unit WHERE retracted_at IS NULL GROUP BY kind ORDER BY kind").fetchall()
     )
@@ -144,7 +143,7 @@ def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role]
     )
 
 
-def _pending(db: sqlite3.Connection, model: str, roles: Collection[Role]) -> int:
+def _count_pending(db: sqlite3.Connection, model: str, roles: Collection[Role]) -> int:
     """Count the lines of these roles that have no vector of the newest model of this name."""
     newest = db.execute("SELECT coalesce(max(number), 0) FROM model WHERE name = ?", (model,)).fetchone()[0]
     row = db.execute(
@@ -173,24 +172,24 @@ def put_vectors(db: sqlite3.Connection, model: str, by_seq: Mapping[int, Vectors
     if not by_seq:
         return
     dim = next(iter(by_seq.values())).shape[1]
-    of = get_or_create_model(db, model, dim)
+    number = get_or_create_model(db, model, dim)
     chosen = sorted(by_seq)
     if not are_new:
         remove_vectors(db, chosen, model)
     seqs = np.repeat(chosen, [len(by_seq[seq]) for seq in chosen])
     data = np.concatenate([by_seq[seq] for seq in chosen])  # (V, dim)
     halves = (row.tobytes() for row in data.astype(np.float16))
-    db.executemany("INSERT INTO vector VALUES (?, ?)", zip(vector_ids(of, seqs).tolist(), halves, strict=True))
+    db.executemany("INSERT INTO vector VALUES (?, ?)", zip(vector_ids(number, seqs).tolist(), halves, strict=True))
     codes = np.empty(len(data), column_blocks.code_dtype(dim))
     codes["seq"], codes["code"] = seqs, dense_index.sign_codes(data)
-    column_blocks.put(db, of, codes)
-    db.execute("UPDATE model SET lines = lines + ? WHERE number = ?", (len(chosen), of))
+    column_blocks.put(db, number, codes)
+    db.execute("UPDATE model SET lines = lines + ? WHERE number = ?", (len(chosen), number))
 
 
 def find_model(db: sqlite3.Connection, name: str, dim: int) -> int | None:
     """Return the number of a model; None if the bank has no vectors of it."""
-    found = db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (name, dim)).fetchone()
-    return int(found[0]) if found else None
+    row = db.execute("SELECT number FROM model WHERE name = ? AND dim = ?", (name, dim)).fetchone()
+    return int(row[0]) if row else None
 
 
 def get_or_create_model(db: sqlite3.Connection, name: str, dim: int) -> int:
@@ -214,8 +213,7 @@ def get_or_create_model(db: sqlite3.Connection, name: str, dim: int) -> int:
 
 
 def vector_ids(model: int, seqs: Seqs) -> Seqs:
-    """Compute (V,) the ids of the vectors of lines (ascending, one seq per piece). They sort like the lines, and need
-    no index."""
+    """Compute (V,) the ids of the vectors of lines (ascending, one seq per piece). They sort like the lines."""
     return first_vector_id(model, seqs) + repeat_indexes(seqs)
 
 
@@ -228,19 +226,19 @@ def remove_vectors(db: sqlite3.Connection, seqs: Sequence[int], model: str | Non
     """Remove the vectors of lines: of every model, or of the models with one name."""
     numbers = db.execute("SELECT number, dim FROM model WHERE name IS coalesce(?, name)", (model,)).fetchall()
     for number, dim in numbers:
-        gone = column_blocks.remove(db, number, column_blocks.code_dtype(dim), np.array(seqs, np.int64))
-        starts = first_vector_id(number, gone).tolist()
+        removed = column_blocks.remove(db, number, column_blocks.code_dtype(dim), np.array(seqs, np.int64))
+        starts = first_vector_id(number, removed).tolist()
         db.executemany("DELETE FROM vector WHERE id BETWEEN ? AND ?", [(start, start + 4095) for start in starts])
-        db.execute("UPDATE model SET lines = lines - ? WHERE number = ?", (len(gone), number))
+        db.execute("UPDATE model SET lines = lines - ? WHERE number = ?", (len(removed), number))
 
 
 def drop_model(db: sqlite3.Connection, number: int) -> int:
     """Remove a model and its vectors; return the number of vectors."""
-    ends = number << 44, (number + 1 << 44) - 1
-    gone = db.execute("DELETE FROM vector WHERE id BETWEEN ? AND ?", ends).rowcount
+    ids = number << 44, (number + 1 << 44) - 1
+    count = db.execute("DELETE FROM vector WHERE id BETWEEN ? AND ?", ids).rowcount
     db.execute("DELETE FROM block WHERE of = ?", (number,))
     db.execute("DELETE FROM model WHERE number = ?", (number,))
-    return int(gone)
+    return int(count)
 
 
 def read_vectors(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tuple[Seqs, npt.NDArray[np.float16]]:
@@ -262,8 +260,8 @@ def read_vectors(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tu
         halves += row
     found, data = np.array(numbers, np.int64), np.frombuffer(halves, np.float16).reshape(-1, dim)
     if len(found) > len(wanted):
-        ours = np.isin(found, wanted)
-        found, data = found[ours], data[ours]
+        is_wanted = np.isin(found, wanted)
+        found, data = found[is_wanted], data[is_wanted]
     return (found >> 12) - (model << 32), data
 
 
@@ -273,60 +271,60 @@ def reanalyze(db: sqlite3.Connection) -> None:
     lines = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE).copy()
     for start in range(0, len(lines), 1000):
         page = lines[start : start + 1000]
-        rows = db.execute(_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
-        found = [(seq, count_terms(remove_quotes_json(text, metadata))) for seq, text, metadata in rows]
-        postings.add(db, group_by_term(found))
-        page["length"] = [here.length for _, here in found]
-        page["head_length"] = [here.head_length for _, here in found]
+        rows = db.execute(_SELECT_TEXTS, (int(page["seq"][0]), int(page["seq"][-1])))
+        analysed = [(seq, count_terms(remove_quotes_json(text, metadata))) for seq, text, metadata in rows]
+        postings.add(db, group_by_term(analysed))
+        page["length"] = [counts.length for _, counts in analysed]
+        page["head_length"] = [counts.head_length for _, counts in analysed]
     column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, lines)
-    numbers, place = np.unique(lines["session"], return_inverse=True)
-    terms = np.bincount(place, lines["length"], len(numbers)).astype(np.int64)
+    numbers, index = np.unique(lines["session"], return_inverse=True)
+    terms = np.bincount(index, lines["length"], len(numbers)).astype(np.int64)
     db.executemany("UPDATE session SET terms = ? WHERE number = ?", zip(terms.tolist(), numbers.tolist(), strict=True))
-    db.execute("UPDATE bank SET (terms, head_terms) = (?, ?)", _totals(lines))
+    db.execute("UPDATE bank SET (terms, head_terms) = (?, ?)", _sum_terms(lines))
 
 
-_TEXTS = "SELECT seq, text, metadata FROM line WHERE retracted_at IS NULL AND seq BETWEEN ? AND ? ORDER BY seq"
+_SELECT_TEXTS = "SELECT seq, text, metadata FROM line WHERE retracted_at IS NULL AND seq BETWEEN ? AND ? ORDER BY seq"
 
 
 def find_contradictions(db: sqlite3.Connection) -> list[str]:
     """Describe contradictions between the tables of a bank whose pages are sound."""
     lines, retracted, terms, last = db.execute("SELECT lines, retracted, terms, last_seq FROM bank").fetchone()
-    gists: list[tuple[int, ...]] = []  # packed columns of live lines, without the flags
-    dead = total = records = highest = 0
-    for seq, text, metadata, gone, said_at, away, session, speaker in db.execute(
+    live_columns: list[tuple[int, ...]] = []  # packed columns of live lines, without the flags
+    retracted_count = total = records = highest = 0
+    for seq, text, metadata, retracted_at, said_at, offset_s, session, speaker in db.execute(
         "SELECT seq, text, metadata, retracted_at, said_at, said_offset, session, speaker FROM line ORDER BY seq"
     ):
         highest = seq
         if not isinstance(json.loads(metadata), dict):
             return [f"line {seq} has metadata that are not an object; export the lines into a new bank"]
-        if gone is None:
-            here = count_terms(remove_quotes_json(text, metadata))
-            gists.append(pack_line(seq, said_at, away, session, speaker, here, 0)[:-1])
-            total, records = total + here.length, records + len(here.terms)
+        if retracted_at is None:
+            counts = count_terms(remove_quotes_json(text, metadata))
+            live_columns.append(pack_line(seq, said_at, offset_s, session, speaker, counts, 0)[:-1])
+            total, records = total + counts.length, records + len(counts.terms)
         else:
-            dead += 1
-    live = [seq for seq, *_ in gists]
-    kept = db.execute("SELECT total(count), total(length(data)) FROM posting").fetchone()
-    found = [
-        f"{name}: {has:.0f} recorded, {expected} found; export the lines into a new bank"
-        for name, has, expected in (
+            retracted_count += 1
+    live = [seq for seq, *_ in live_columns]
+    recorded = db.execute("SELECT total(count), total(length(data)) FROM posting").fetchone()
+    problems = [
+        f"{name}: {counted:.0f} recorded, {expected} found; export the lines into a new bank"
+        for name, counted, expected in (
             ("lines", lines, len(live)),
-            ("retracted lines", retracted, dead),
+            ("retracted lines", retracted, retracted_count),
             ("terms", terms, total),
-            ("word records", int(kept[0]), records),
-            ("bytes of word records", int(kept[1]), records * 8),
+            ("word records", int(recorded[0]), records),
+            ("bytes of word records", int(recorded[1]), records * 8),
             ("lines in sessions", db.execute("SELECT total(lines) FROM session").fetchone()[0], len(live)),
         )
-        if has != expected
+        if counted != expected
     ]
     packed = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE)
-    if [row[:-1] for row in packed.tolist()] != gists:
-        found.append(f"packed lines: {len(packed)} do not match the {len(live)} lines of the bank")
-    found += [*_wrong_words(db, live), *_wrong_vectors(db, live)]
-    return found + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
+    if [row[:-1] for row in packed.tolist()] != live_columns:
+        problems.append(f"packed lines: {len(packed)} do not match the {len(live)} lines of the bank")
+    problems += [*_find_wrong_postings(db, live), *_find_wrong_vectors(db, live)]
+    return problems + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
 
 
-def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
+def _find_wrong_postings(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
     is_live = np.zeros(max(live, default=0) + 1, bool)  # by seq
     is_live[live] = True
     for term, data in db.execute("SELECT term, data FROM posting"):
@@ -341,7 +339,7 @@ def _wrong_words(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
             return
 
 
-def _wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
+def _find_wrong_vectors(db: sqlite3.Connection, live: Sequence[int]) -> Iterator[str]:
     for number, name, dim, counted in db.execute("SELECT number, name, dim, lines FROM model").fetchall():
         codes = column_blocks.read_all(db, number, column_blocks.code_dtype(dim))["seq"].astype(np.int64)
         has = [row[0] for row in db.execute("SELECT id FROM vector WHERE id >> 44 = ? ORDER BY id", (number,))]

@@ -67,7 +67,11 @@ CREATE UNIQUE INDEX posting_term ON posting(term, first, count);
 
 def _create_tables(db: sqlite3.Connection) -> None:
     """Create banks, sessions, lines, units, vectors and postings."""
-    for statement in _FIRST.split(";\n"):  # not executescript, which would end the transaction
+    _run_script(db, _FIRST)
+
+
+def _run_script(db: sqlite3.Connection, script: str) -> None:
+    for statement in script.split(";\n"):  # not executescript, which would end the transaction
         db.execute(statement)
 
 
@@ -92,10 +96,9 @@ CREATE TABLE work (
 """
 
 
-def _second(db: sqlite3.Connection) -> None:
+def _add_unit_vectors(db: sqlite3.Connection) -> None:
     """Add unit vectors, settings, scribe jobs and the end of sessions."""
-    for statement in _SECOND.split(";\n"):
-        db.execute(statement)
+    _run_script(db, _SECOND)
 
 
 _THIRD = """
@@ -106,20 +109,19 @@ CREATE TRIGGER unit_vector_gone AFTER DELETE ON unit_vector BEGIN UPDATE bank SE
 """
 
 
-def _third(db: sqlite3.Connection) -> None:
+def _add_stamps(db: sqlite3.Connection) -> None:
     """Add change stamps to unit vectors."""
-    for statement in _THIRD.split(";\n"):
-        db.execute(statement)
+    _run_script(db, _THIRD)
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables, _second, _third)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_tables, _add_unit_vectors, _add_stamps)
 VERSION = len(MIGRATIONS)
 
 
 def version(db: sqlite3.Connection) -> int:
     """Return the number of the last applied migration; 0 for an empty file."""
-    known = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'migration'").fetchone()[0]
-    return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]) if known else 0
+    has_migrations = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'migration'").fetchone()[0]
+    return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]) if has_migrations else 0
 
 
 def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
@@ -133,15 +135,15 @@ def migrate(db: sqlite3.Connection, bank: str, at: int) -> None:
     Raises:
         BankTooNew: a later version of Everthread wrote the file, which is left unchanged.
     """
-    have = version(db)
-    if have > VERSION:
-        raise bank_too_new_error(bank, f"schema {have}", VERSION)
-    if have == 0:
+    applied = version(db)
+    if applied > VERSION:
+        raise bank_too_new_error(bank, f"schema {applied}", VERSION)
+    if applied == 0:
         db.execute("CREATE TABLE migration (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
-    for number, apply in enumerate(MIGRATIONS[have:], have + 1):
+    for number, apply in enumerate(MIGRATIONS[applied:], applied + 1):
         apply(db)
         db.execute("INSERT INTO migration VALUES (?, ?)", (number, at))
-    if have == 0:
+    if applied == 0:
         db.execute("INSERT INTO bank (bank_id, created_at, analyser) VALUES (?, ?, ?)", (bank, at, ANALYZER_VERSION))
     analyser = db.execute("SELECT analyser FROM bank").fetchone()[0]
     if analyser > ANALYZER_VERSION:

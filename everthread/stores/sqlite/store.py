@@ -81,7 +81,7 @@ from everthread.types import (
     now,
 )
 
-Seen = TypeVar("Seen")
+Cached = TypeVar("Cached")
 MAX_OPEN_BANKS = 32  # files open at a time; the least recently used is closed
 
 _LINE, _FROM = records.LINE_COLUMNS, records.LINE_FROM
@@ -100,15 +100,15 @@ class _Bank:
 
     @contextmanager
     def snapshot(
-        self, read: Callable[[BankCache, sqlite3.Connection], Seen]
-    ) -> Iterator[tuple[sqlite3.Connection, Seen]]:
+        self, read: Callable[[BankCache, sqlite3.Connection], Cached]
+    ) -> Iterator[tuple[sqlite3.Connection, Cached]]:
         """Yield a read connection, and what `read` returns from the cache, both of one snapshot of the bank."""
         with FORK_GUARD, ExitStack() as stack:
             with self.lock:
                 inode, db = stack.enter_context(self.file.read_with_inode())
                 self.cache.use_file(inode)
-                found = read(self.cache, db)
-            yield db, found
+                cached = read(self.cache, db)
+            yield db, cached
 
 
 class SQLiteStore(Store):
@@ -143,17 +143,17 @@ class SQLiteStore(Store):
 
     def _bank(self, bank: str) -> _Bank:
         with FORK_GUARD, self._lock:
-            found = self._open.get(bank)
-            if found is None:
+            opened = self._open.get(bank)
+            if opened is None:
                 path = self.folder / file_name(bank)
-                found = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, to_micros(now()))))
-                self._open[bank] = found
+                opened = _Bank(BankFile(bank, path, lambda db: schema.migrate(db, bank, to_micros(now()))))
+                self._open[bank] = opened
             self._open.move_to_end(bank)
             is_full = len(self._open) > (self.max_open_banks or MAX_OPEN_BANKS)
-            stale = self._open.popitem(last=False)[1] if is_full else None
-        if stale is not None:
-            stale.file.close()
-        return found
+            closed = self._open.popitem(last=False)[1] if is_full else None
+        if closed is not None:
+            closed.file.close()
+        return opened
 
     # ------------------------------------------------------------------ writing
 
@@ -180,18 +180,18 @@ class SQLiteStore(Store):
     ) -> tuple[list[Line], Line | None]:
         """Write the new lines; return the line of each entry, and the first new line."""
         keys = [entry.line.key for entry in entries if entry.line.key]
-        known: dict[str, Line | int] = {**_by_key(db, keys)} if keys else {}
+        known: dict[str, Line | int] = {**_get_by_key(db, keys)} if keys else {}
         last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
         written: list[tuple[int, PreparedLine]] = []
         packed: list[tuple[int, ...]] = []
         result: list[Line | int] = []  # a number is replaced by its line once all are written
         for entry in entries:
             key = entry.line.key
-            if key is not None and (there := known.get(key)) is not None:
-                if isinstance(there, int) or not releases_key(there, entry.line):
-                    result.append(there)
+            if key is not None and (holder := known.get(key)) is not None:
+                if isinstance(holder, int) or not releases_key(holder, entry.line):
+                    result.append(holder)
                     continue
-                db.execute("UPDATE line SET key = NULL WHERE seq = ?", (there.seq,))
+                db.execute("UPDATE line SET key = NULL WHERE seq = ?", (holder.seq,))
             last = next_seq(entry, last)
             packed.append(self._insert(db, last, entry))
             written.append((last, entry))
@@ -201,47 +201,48 @@ class SQLiteStore(Store):
         if written:
             column_blocks.put(db, column_blocks.LINE_COLUMNS_ID, np.array(packed, LINE_DTYPE))
             self._index(db, written, model)
-        gone = {seq: to_micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
-        if gone:
-            line_removal.retract_lines_only(db, gone)
+        retractions = {seq: to_micros(at) for seq, entry in written if (at := entry.line.retracted_at) is not None}
+        if retractions:
+            line_removal.retract_lines_only(db, retractions)
         lines = {line.seq: line for line in self._get(db, [seq for seq, _ in written], retracted=True)}
-        return [lines[found] if isinstance(found, int) else found for found in result], next(iter(lines.values()), None)
+        resolved = [lines[item] if isinstance(item, int) else item for item in result]
+        return resolved, next(iter(lines.values()), None)
 
     def _insert(self, db: sqlite3.Connection, seq: int, entry: PreparedLine) -> tuple[int, ...]:
         """Write the rows of one line; return its packed columns."""
         new = entry.line
         at = to_micros(entry.said_at)
         parent = records.resolve_parent(db, new.parent, is_copy=entry.seq is not None)
-        name = new.session if new.session is not None else records.choose_session(db, at)
-        words = entry.terms
-        number = db.execute(
+        session_name = new.session if new.session is not None else records.choose_session(db, at)
+        terms = entry.terms
+        session_number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
                VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT (session_id) DO UPDATE SET
                started_at = min(started_at, excluded.started_at), last_at = max(last_at, excluded.last_at),
                last_seq = excluded.last_seq, lines = lines + 1, terms = terms + excluded.terms RETURNING number""",
-            (name, at, at, seq, seq, words.length),
+            (session_name, at, at, seq, seq, terms.length),
         ).fetchone()[0]
         speaker = records.get_or_create_speaker(db, new.speaker, new.role)
-        away = utc_offset_s(entry.said_at)
+        offset_s = utc_offset_s(entry.said_at)
         db.execute(
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
-            (seq, number, parent, speaker, at, away, new.key, canonical_json(new.metadata), new.text),
+            (seq, session_number, parent, speaker, at, offset_s, new.key, canonical_json(new.metadata), new.text),
         )
-        return pack_line(seq, at, away, number, speaker, words, entry.flags)
+        return pack_line(seq, at, offset_s, session_number, speaker, terms, entry.flags)
 
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, PreparedLine]], model: str) -> None:
         postings.add(db, group_by_term((seq, entry.terms) for seq, entry in written))
         vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
         records.put_vectors(db, model, vectors, are_new=True)
-        words = [entry.terms for _, entry in written]
+        counts = [entry.terms for _, entry in written]
         db.execute(
             """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
                head_terms = head_terms + ?""",
             (
                 written[-1][0],
                 len(written),
-                sum(each.length for each in words),
-                sum(each.head_length for each in words),
+                sum(count.length for count in counts),
+                sum(count.head_length for count in counts),
             ),
         )
 
@@ -253,8 +254,8 @@ class SQLiteStore(Store):
         if not self.exists(bank):
             return
         with self._bank(bank).file.write_transaction() as db:
-            there = unchanged_seqs(self._get(db, list(vectors)), expected)
-            records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in there})
+            unchanged = unchanged_seqs(self._get(db, list(vectors)), expected)
+            records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         with self._bank(bank).file.write_transaction() as db:
@@ -271,21 +272,21 @@ class SQLiteStore(Store):
             return parse_line(db.execute(f"SELECT {_LINE} {_FROM} WHERE line.seq = ?", (seq,)).fetchone())
 
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
-        held = self._bank(bank)
+        opened = self._bank(bank)
         if scope == "bank":
-            seqs = held.file.unlink(records.all_seqs) or []
+            seqs = opened.file.unlink(records.all_seqs) or []
         else:
-            with held.file.write_transaction() as db:
+            with opened.file.write_transaction() as db:
                 seqs = line_removal.forget(db, bank, scope, name)
                 db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
-        with FORK_GUARD, held.lock:
-            held.cache.clear()
+        with FORK_GUARD, opened.lock:
+            opened.cache.clear()
         receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
         try:
             self._write_receipt(receipt)  # the lines are deleted, even if the erasure of their bytes fails
         finally:
             if scope != "bank":
-                held.file.erase()  # even if the receipt could not be written
+                opened.file.erase()  # even if the receipt could not be written
         return receipt
 
     def _write_receipt(self, receipt: Receipt) -> None:
@@ -338,19 +339,19 @@ class SQLiteStore(Store):
         finished_job: ScribeJob | None = None,
     ) -> Unit:
         with self._bank(bank).file.write_transaction() as db:
-            made = units.put(db, bank, unit, to_micros(at), supersedes)
-            unit_vectors.put(db, model, {} if vectors is None else {(made.kind, made.id): vectors})
+            stored = units.put(db, bank, unit, to_micros(at), supersedes)
+            unit_vectors.put(db, model, {} if vectors is None else {(stored.kind, stored.id): vectors})
             if finished_job is not None:
                 units.dequeue(db, finished_job)
-            return made
+            return stored
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
         file = self._bank(bank).file
         with file.write_transaction() as db:
-            gone = units.forget_chain(db, kind, number)
+            ids = units.forget_chain(db, kind, number)
             db.execute(f"PRAGMA user_version = {ERASE_PENDING}")
         file.erase()
-        return gone
+        return ids
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         with self._bank(bank).file.write_transaction() as db:
@@ -414,7 +415,7 @@ class SQLiteStore(Store):
         if not keys:
             return {}
         with self._bank(bank).file.read_once() as db:
-            return _by_key(db, keys)
+            return _get_by_key(db, keys)
 
     def sessions(self, bank: str) -> list[Session]:
         with self._bank(bank).file.read_once() as db:
@@ -476,13 +477,13 @@ class SQLiteStore(Store):
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
     ) -> list[Line]:
-        def look(cache: BankCache, db: sqlite3.Connection) -> Seqs:
+        def find_pending(cache: BankCache, db: sqlite3.Connection) -> Seqs:
             seqs = cache.line_columns(db).filter_seqs(build_column_filter(db, Filter(role=tuple(roles)), None))
             return seqs[~is_member(seqs, cache.dense_index(db, model, dim).ids)]
 
-        with self._bank(bank).snapshot(look) as (db, wanting):
-            first = int(np.searchsorted(wanting, after, "right"))
-            return self._get(db, wanting[first : first + limit].tolist())
+        with self._bank(bank).snapshot(find_pending) as (db, pending):
+            first = int(np.searchsorted(pending, after, "right"))
+            return self._get(db, pending[first : first + limit].tolist())
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         with self._bank(bank).file.read_once() as db:
@@ -505,12 +506,12 @@ class SQLiteStore(Store):
     ) -> list[Unit]:
         allowed = {"kind": kinds or None, "unit_id": ids}
         # Conditions only for given values: otherwise SQLite uses no index.
-        given = {column: json.dumps(list(values)) for column, values in allowed.items() if values is not None}
-        condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in given)])
+        chosen = {column: json.dumps(list(values)) for column, values in allowed.items() if values is not None}
+        condition = " AND ".join(["1", *(f"{column} IN (SELECT value FROM json_each(?))" for column in chosen)])
         condition += " AND valid_to IS NULL" if only_current else ""
         condition += "" if include_retracted else " AND retracted_at IS NULL"
         with self._bank(bank).file.read_once() as db:
-            return units.read(db, condition, list(given.values()))
+            return units.read(db, condition, list(chosen.values()))
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
         with self._bank(bank).file.read_once() as db:
@@ -525,10 +526,10 @@ class SQLiteStore(Store):
         self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None
     ) -> UnitCosines:
         dim = query.shape[-1]
-        with self._bank(bank).snapshot(lambda cache, db: cache.unit_vectors(db, model, dim)) as (db, held):
-            if held is None:
-                held = UnitVectors.read(db, records.find_model(db, model, dim), dim, kinds)
-        return held.nearest(query, kinds, k)
+        with self._bank(bank).snapshot(lambda cache, db: cache.unit_vectors(db, model, dim)) as (db, cached):
+            if cached is None:
+                cached = UnitVectors.read(db, records.find_model(db, model, dim), dim, kinds)
+        return cached.nearest(query, kinds, k)
 
     def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
         with self._bank(bank).file.read_transaction() as db:
@@ -544,30 +545,30 @@ class SQLiteStore(Store):
         return list(map(shared_units.parse_job, rows))
 
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
-        held = self._bank(bank)
-        with held.file.read_transaction() as db:
-            return replace(records.stats(db, bank, model, roles), bytes=held.file.size())
+        opened = self._bank(bank)
+        with opened.file.read_transaction() as db:
+            return replace(records.stats(db, bank, model, roles), bytes=opened.file.size())
 
     def check(self, bank: str) -> list[str]:
         if self._bank(bank).file.is_empty:
             return ["the file has 0 bytes: it was truncated, or never completed. Restore a copy, or forget the bank"]
         with self._bank(bank).file.read_transaction() as db:
-            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            found += [f"a row of {row[0]} refers to a missing row" for row in db.execute("PRAGMA foreign_key_check")]
+            problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            problems += [f"a row of {row[0]} refers to a missing row" for row in db.execute("PRAGMA foreign_key_check")]
             if db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
-                found.append(ERASURE_UNFINISHED)
+                problems.append(ERASURE_UNFINISHED)
             try:
-                return found or records.find_contradictions(db)
+                return problems or records.find_contradictions(db)
             except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:
                 return [f"its rows can't be read ({error}); export the lines into a new bank"]
 
     def close(self) -> None:
         with FORK_GUARD, self._lock:
             banks, self._open = list(self._open.values()), OrderedDict()
-        for held in banks:
-            held.file.close()
+        for opened in banks:
+            opened.file.close()
 
 
-def _by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
+def _get_by_key(db: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Line]:
     rows = db.execute(f"SELECT {_LINE} {_FROM} WHERE line.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
     return {line.key: line for line in map(parse_line, rows.fetchall()) if line.key is not None}

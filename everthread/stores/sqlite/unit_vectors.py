@@ -46,44 +46,48 @@ class UnitVectors:
     def read(cls, db: sqlite3.Connection, model: int | None, dim: int, kinds: Sequence[str] = ()) -> UnitVectors:
         """Read the vectors of units of these kinds; of all kinds if `kinds` is empty."""
         chosen = "model = ? AND (? OR kind IN (SELECT value FROM json_each(?)))"
-        return cls.empty(dim)._with(db, chosen, (model, not kinds, json.dumps(list(kinds))))
+        return cls.empty(dim)._append_rows(db, chosen, (model, not kinds, json.dumps(list(kinds))))
 
-    def refresh(self, db: sqlite3.Connection, model: int, there: Mapping[int, int]) -> UnitVectors:
+    def refresh(self, db: sqlite3.Connection, model: int, stored: Mapping[int, int]) -> UnitVectors:
         """Return the current snapshot. Only the newest snapshot may be refreshed.
 
         Args:
             db: a connection in a transaction.
             model: the number of the model.
-            there: stamp -> number of rows in the file.
+            stored: stamp -> number of rows in the file.
         """
         stamps = self.rows["stamp"][self.rows["kind"] != REMOVED_KIND]
-        held = dict(zip(*(each.tolist() for each in np.unique(stamps, return_counts=True)), strict=True))
-        changed = sorted(stamp for stamp in there.keys() | held.keys() if there.get(stamp) != held.get(stamp))
+        cached = dict(zip(*(values.tolist() for values in np.unique(stamps, return_counts=True)), strict=True))
+        changed = sorted(stamp for stamp in stored.keys() | cached.keys() if stored.get(stamp) != cached.get(stamp))
         if not changed:
             return self
-        if not held:
+        if not cached:
             return UnitVectors.read(db, model, self.data.shape[1])
         chosen = "model = ? AND stamp IN (SELECT value FROM json_each(?))"
-        return self._drop(changed)._with(db, chosen, (model, json.dumps(changed)), "INDEXED BY unit_vector_stamp")
+        return self._drop_stamps(changed)._append_rows(
+            db, chosen, (model, json.dumps(changed)), "INDEXED BY unit_vector_stamp"
+        )
 
-    def _drop(self, stamps: Collection[int]) -> UnitVectors:
+    def _drop_stamps(self, stamps: Collection[int]) -> UnitVectors:
         rows = self.rows.copy()
         rows["kind"][np.isin(rows["stamp"], list(stamps))] = REMOVED_KIND
-        left = rows["kind"] != REMOVED_KIND
-        if left.sum() * COMPACTION_RATIO < len(left) * (COMPACTION_RATIO - 1):
-            return UnitVectors(rows[left], self.data[left], self.kinds)
+        remaining = rows["kind"] != REMOVED_KIND
+        if remaining.sum() * COMPACTION_RATIO < len(remaining) * (COMPACTION_RATIO - 1):
+            return UnitVectors(rows[remaining], self.data[remaining], self.kinds)
         return UnitVectors(rows, self.data, self.kinds)
 
-    def _with(self, db: sqlite3.Connection, chosen: str, values: tuple[object, ...], index: str = "") -> UnitVectors:
-        found = db.execute(
-            f"""SELECT kind, stamp, unit_id, data FROM unit_vector {index} WHERE {chosen}
+    def _append_rows(
+        self, db: sqlite3.Connection, condition: str, values: tuple[object, ...], index: str = ""
+    ) -> UnitVectors:
+        added = db.execute(
+            f"""SELECT kind, stamp, unit_id, data FROM unit_vector {index} WHERE {condition}
                 ORDER BY kind, unit_id, ordinal""",
             values,
         ).fetchall()
-        kinds = tuple(dict.fromkeys([*self.kinds, *(kind for kind, *_ in found)]))
-        place = {kind: at for at, kind in enumerate(kinds)}
-        rows = np.array([(stamp, place[kind], number) for kind, stamp, number, _ in found], ROW_DTYPE)
-        data = np.frombuffer(b"".join(row for *_, row in found), np.float16).reshape(-1, self.data.shape[1])
+        kinds = tuple(dict.fromkeys([*self.kinds, *(kind for kind, *_ in added)]))
+        kind_index = {kind: n for n, kind in enumerate(kinds)}
+        rows = np.array([(stamp, kind_index[kind], number) for kind, stamp, number, _ in added], ROW_DTYPE)
+        data = np.frombuffer(b"".join(row for *_, row in added), np.float16).reshape(-1, self.data.shape[1])
         return UnitVectors(np.concatenate([self.rows, rows]), append_rows(self.data, data), kinds)
 
     def nearest(self, query: Vector, kinds: Sequence[str], k: int | None) -> UnitCosines:
@@ -94,16 +98,18 @@ class UnitVectors:
             kinds: only units of these kinds; empty for all.
             k: only the k nearest units; ties are broken by kind and id.
         """
-        wanted = [at for at, kind in enumerate(self.kinds) if not kinds or kind in kinds]
-        ours = np.flatnonzero(np.isin(self.rows["kind"], wanted))
-        if not len(ours):
+        wanted = [n for n, kind in enumerate(self.kinds) if not kinds or kind in kinds]
+        places = np.flatnonzero(np.isin(self.rows["kind"], wanted))
+        if not len(places):
             return []
-        many = 2 * len(ours) > len(self.rows)  # then comparing the others as well is faster than copying these
-        values = dense_index.cosines(self.data, query)[ours] if many else dense_index.cosines(self.data[ours], query)
-        kind, number = self.rows["kind"][ours], self.rows["id"][ours]
-        begins = np.flatnonzero(np.append(True, (kind[1:] != kind[:-1]) | (number[1:] != number[:-1])))
-        values = np.maximum.reduceat(values, begins)
-        kind, number = np.argsort(np.argsort(self.kinds))[kind[begins]], number[begins]
+        if 2 * len(places) > len(self.rows):  # comparing the others as well is faster than copying these
+            values = dense_index.cosines(self.data, query)[places]
+        else:
+            values = dense_index.cosines(self.data[places], query)
+        kind, number = self.rows["kind"][places], self.rows["id"][places]
+        starts = np.flatnonzero(np.append(True, (kind[1:] != kind[:-1]) | (number[1:] != number[:-1])))
+        values = np.maximum.reduceat(values, starts)
+        kind, number = np.argsort(np.argsort(self.kinds))[kind[starts]], number[starts]
         chosen = np.arange(len(values))
         if k is not None and k < len(values):
             chosen = np.flatnonzero(values >= np.partition(values, -k)[-k])
@@ -122,11 +128,14 @@ def put(db: sqlite3.Connection, model: str, by_unit: Mapping[UnitKey, Vectors]) 
     """Store the vectors of units, replacing their vectors of the same model."""
     if not by_unit:
         return
-    at = column_blocks.next_stamp(db)
+    stamp = column_blocks.next_stamp(db)
     for (kind, number), data in by_unit.items():
-        of = records.get_or_create_model(db, model, data.shape[1])
-        db.execute("DELETE FROM unit_vector WHERE model = ? AND kind = ? AND unit_id = ?", (of, kind, number))
+        model_number = records.get_or_create_model(db, model, data.shape[1])
+        db.execute("DELETE FROM unit_vector WHERE model = ? AND kind = ? AND unit_id = ?", (model_number, kind, number))
         db.executemany(
             "INSERT INTO unit_vector (model, kind, unit_id, ordinal, data, stamp) VALUES (?, ?, ?, ?, ?, ?)",
-            [(of, kind, number, piece, row.tobytes(), at) for piece, row in enumerate(data.astype(np.float16))],
+            [
+                (model_number, kind, number, piece, row.tobytes(), stamp)
+                for piece, row in enumerate(data.astype(np.float16))
+            ],
         )

@@ -41,18 +41,18 @@ def put(db: sqlite3.Connection, bank: str, new: NewUnit, at: int, supersedes: in
         NotFound: See `stores.units.check_unit`.
     """
     last = int(db.execute("SELECT last_seq FROM bank").fetchone()[0])
-    there = db.execute(
+    existing = db.execute(
         "SELECT seq FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
         (json.dumps(new.sources),),
     )
-    check_unit(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, new.kind, supersedes))
+    check_unit(bank, new, last, {seq for (seq,) in existing}, supersedes, _read_current(db, new.kind, supersedes))
     db.execute("UPDATE unit SET valid_to = ? WHERE kind = ? AND unit_id = ?", (at, new.kind, supersedes))
     number = db.execute("SELECT coalesce(max(unit_id), 0) + 1 FROM unit WHERE kind = ?", (new.kind,)).fetchone()[0]
     restore(db, build_unit(new, number, at, supersedes))
     return read(db, "kind = ? AND unit_id = ?", (new.kind, number))[0]
 
 
-def _current(db: sqlite3.Connection, kind: str, supersedes: int | None) -> dict[int, str]:
+def _read_current(db: sqlite3.Connection, kind: str, supersedes: int | None) -> dict[int, str]:
     if supersedes is None and kind not in SINGLE_KINDS:
         return {}
     query = "SELECT unit_id, metadata FROM unit WHERE kind = ? AND valid_to IS NULL AND retracted_at IS NULL"
@@ -69,22 +69,22 @@ def restore(db: sqlite3.Connection, unit: Unit) -> None:
 def replace(db: sqlite3.Connection, change: UnitReplacement, model: str, at: int) -> bool:
     """Apply a replacement of units and its setting; return False, with nothing changed, if its basis has changed."""
     lines = source_seqs(change)
-    there = db.execute(
+    existing = db.execute(
         "SELECT count(*) FROM line WHERE retracted_at IS NULL AND seq IN (SELECT value FROM json_each(?))",
         (json.dumps(lines),),
     ).fetchone()[0]
-    if get_setting(db, change.setting) != change.expected_value or there < len(lines):
+    if get_setting(db, change.setting) != change.expected_value or existing < len(lines):
         return False
-    highest = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
-    first = max(highest, change.min_id) + 1
+    last_id = db.execute("SELECT coalesce(max(unit_id), 0) FROM unit WHERE kind = ?", (change.kind,)).fetchone()[0]
+    first_id = max(last_id, change.min_id) + 1
     db.executemany(
         "DELETE FROM unit WHERE kind = ? AND unit_id = ?", [(change.kind, int(number)) for number in change.delete_ids]
     )
-    rows = build_unit_rows(change, first, at)
+    rows = build_unit_rows(change, first_id, at)
     if rows:
         db.executemany(f"INSERT INTO unit ({UNIT_COLUMNS}) VALUES ({', '.join('?' * len(rows[0]))})", rows)
-    unit_vectors.put(db, model, vectors_by_key(change, first))
-    put_setting(db, change.setting, change.make_value(first))
+    unit_vectors.put(db, model, vectors_by_key(change, first_id))
+    put_setting(db, change.setting, change.make_value(first_id))
     return True
 
 
@@ -111,10 +111,13 @@ def read(db: sqlite3.Connection, condition: str, values: Sequence[object] = ()) 
 
 def _read_refs(db: sqlite3.Connection, condition: str, values: Sequence[object]) -> list[UnitRef]:
     rows = db.execute(f"SELECT {UNIT_REF_COLUMNS} FROM unit WHERE {condition}", values)
-    return [UnitRef(kind, number, first, last, before, bool(live)) for kind, number, first, last, before, live in rows]
+    return [
+        UnitRef(kind, number, first, last, supersedes, bool(is_live))
+        for kind, number, first, last, supersedes, is_live in rows
+    ]
 
 
-def _read_refs_near(db: sqlite3.Connection, seqs: Sequence[int]) -> list[UnitRef]:
+def _read_refs_around(db: sqlite3.Connection, seqs: Sequence[int]) -> list[UnitRef]:
     """Return the units that may derive from these lines (ascending), and all that supersede another."""
     condition = "supersedes IS NOT NULL OR (first_seq <= ? AND last_seq >= ?)"
     return _read_refs(db, condition, (seqs[-1], seqs[0]))
@@ -129,10 +132,10 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
             lines takes the earliest.
     """
     seqs = sorted(times)
-    refs = _read_refs_near(db, seqs)
-    gone = find_affected([ref for ref in refs if ref.is_live], seqs)
-    _unlink(db, refs, gone)
-    for ref in gone:
+    refs = _read_refs_around(db, seqs)
+    removed = find_affected([ref for ref in refs if ref.is_live], seqs)
+    _unlink(db, refs, removed)
+    for ref in removed:
         at = min(times[seq] for seq in seqs[bisect_left(seqs, ref.first_seq) : bisect_right(seqs, ref.last_seq)])
         db.execute("DELETE FROM unit_vector WHERE kind = ? AND unit_id = ?", ref.key)
         db.execute("UPDATE unit SET retracted_at = ?, supersedes = NULL WHERE kind = ? AND unit_id = ?", (at, *ref.key))
@@ -140,7 +143,7 @@ def retract(db: sqlite3.Connection, times: Mapping[int, int]) -> None:
 
 def forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Remove the units that derive from any of these lines (ascending)."""
-    refs = _read_refs_near(db, seqs)
+    refs = _read_refs_around(db, seqs)
     _delete(db, refs, find_affected(refs, seqs))
 
 
@@ -151,22 +154,23 @@ def forget_chain(db: sqlite3.Connection, kind: str, number: int) -> list[int]:
         NotFound: There is no such unit, or it is retracted.
     """
     refs = _read_refs(db, "kind = ?", (kind,))
-    gone = find_chain(refs, kind, number)
-    _delete(db, refs, gone)
-    return [ref.id for ref in gone]
+    chain = find_chain(refs, kind, number)
+    _delete(db, refs, chain)
+    return [ref.id for ref in chain]
 
 
-def _delete(db: sqlite3.Connection, refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
-    _unlink(db, refs, gone)
-    db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [ref.key for ref in gone])
+def _delete(db: sqlite3.Connection, refs: Sequence[UnitRef], removed: Sequence[UnitRef]) -> None:
+    _unlink(db, refs, removed)
+    db.executemany("DELETE FROM unit WHERE kind = ? AND unit_id = ?", [ref.key for ref in removed])
 
 
-def _unlink(db: sqlite3.Connection, refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
-    moved, freed = plan_unlinking(refs, gone)
+def _unlink(db: sqlite3.Connection, refs: Sequence[UnitRef], removed: Sequence[UnitRef]) -> None:
+    relinked, reopened = plan_unlinking(refs, removed)
     db.executemany(
-        "UPDATE unit SET supersedes = ? WHERE kind = ? AND unit_id = ?", [(to, *key) for key, to in moved.items()]
+        "UPDATE unit SET supersedes = ? WHERE kind = ? AND unit_id = ?",
+        [(supersedes, *key) for key, supersedes in relinked.items()],
     )
-    db.executemany("UPDATE unit SET valid_to = NULL WHERE kind = ? AND unit_id = ?", list(freed))
+    db.executemany("UPDATE unit SET valid_to = NULL WHERE kind = ? AND unit_id = ?", list(reopened))
 
 
 # ---------------------------------------------------------------------- scribe jobs
