@@ -41,9 +41,9 @@ def put(db: sqlite3.Connection, of: int, records: Records) -> None:
     stamp = next_stamp(db)
     for number, new in _by_block(records):
         row = db.execute("SELECT data, mended FROM block WHERE of = ? AND number = ?", (of, number)).fetchone()
-        old, mended = (np.frombuffer(row[0], records.dtype), row[1]) if row else (records[:0], 0)
+        old, rewritten_at = (np.frombuffer(row[0], records.dtype), row[1]) if row else (records[:0], 0)
         if len(old) and new["seq"][0] <= old["seq"][-1]:
-            mended = stamp
+            rewritten_at = stamp
             old = old[~np.isin(old["seq"], new["seq"])]
             merged = np.concatenate([old, new])
             data = merged[np.argsort(merged["seq"], kind="stable")].tobytes()
@@ -52,7 +52,7 @@ def put(db: sqlite3.Connection, of: int, records: Records) -> None:
         db.execute(
             """INSERT INTO block (of, number, stamp, mended, data) VALUES (?, ?, ?, ?, ?) ON CONFLICT (of, number)
                DO UPDATE SET stamp = excluded.stamp, mended = excluded.mended, data = excluded.data""",
-            (of, number, stamp, mended, data),
+            (of, number, stamp, rewritten_at, data),
         )
 
 
@@ -97,7 +97,7 @@ def changes_since(
     index = "block_stamp" if seen else "block_number"  # a first read takes all blocks, in order
     edits: list[tuple[int, int, int]] = []
     changed = bytearray()
-    for number, mended, data in db.execute(
+    for number, rewritten_at, data in db.execute(
         f"SELECT number, mended, data FROM block INDEXED BY {index} WHERE of = ? AND stamp > ? ORDER BY number",
         (of, seen),
     ):
@@ -106,7 +106,7 @@ def changes_since(
             if len(ids)
             else (0, 0)
         )
-        unchanged_count = 0 if mended > seen else end - first
+        unchanged_count = 0 if rewritten_at > seen else end - first
         edits.append((first + unchanged_count, end, len(data) // kind.itemsize - unchanged_count))
         changed += data[unchanged_count * kind.itemsize :]
     return ArrayPatch(edits), np.frombuffer(changed, kind)
