@@ -1,7 +1,7 @@
-"""Answers text messages. It knows nothing of Twilio, and of a person nothing but a hash.
+"""Answers text messages. It is independent of Twilio, and identifies a person only by a hash.
 
-An answer consists of parts: lines of the bank, by their numbers, and the bot's own texts. So it can be repeated word
-for word although its text is stored nowhere but in the bank.
+An answer consists of parts: lines of the bank, by their numbers, and the bot's own texts. It can therefore be repeated
+word for word, although its text is stored only in the bank.
 """
 
 from __future__ import annotations
@@ -35,25 +35,22 @@ from everthread.types import Filter, JSONValue, Line, Session, now
 log = logging.getLogger("everthread.server")
 
 BANK_PREFIX = "sms/"  # followed by the person's hash
-MAX_QUESTIONS = 3  # times that one question is asked
-MAX_PRIVATE_CHATS = 256  # open conversations of which nothing is written
-MAX_UNWRITTEN_TEXTS = 256  # texts held only in memory, so that an answer can be repeated
+MAX_QUESTIONS = 3  # how often one question is asked
+MAX_PRIVATE_CHATS = 256  # open incognito conversations, whose lines are not stored
+MAX_UNWRITTEN_TEXTS = 256  # texts that exist only in memory, so that an answer can be repeated
 
-LINE_PART, TEXT_PART = "line", "said"  # parts: a line of the bank, and a text that is in no bank
+LINE_PART, TEXT_PART = "line", "said"  # kinds of parts: a line of the bank, and a text that is in no bank
 
 
 @dataclass(frozen=True, slots=True)
 class SmsMessage:
-    """A text message.
+    """A text message."""
 
-    sid is Twilio's id; answered_by_twilio: whether Twilio has answered the keyword that it consists of.
-    """
-
-    sid: str
-    person: str
+    sid: str  # Twilio's id
+    person: str  # a hash of the telephone number
     text: str
     has_pictures: bool = False
-    answered_by_twilio: bool = False
+    answered_by_twilio: bool = False  # the text is a keyword that Twilio itself has answered
 
     @property
     def key(self) -> str:
@@ -63,43 +60,39 @@ class SmsMessage:
 
 @dataclass(frozen=True, slots=True)
 class PersonState:
-    """The pending questions and parts of a person, stored in their bank under these names.
+    """The pending question and answers of a person, stored in their bank under these names."""
 
-    ask: the question that was asked, about `session`, `times` times. owed: parts that could not be sent in time.
-    settled: the last line of the sessions about which nothing will be asked.
-    """
-
-    ask: str = ""
-    session: str = ""
-    times: int = 0
-    settled: int = 0
-    owed: AnswerParts = ()
+    ask: str = ""  # the pending question: "forget", "remember" or none
+    session: str = ""  # the session that the question is about
+    times: int = 0  # how often the question was asked
+    settled: int = 0  # no question is asked about sessions up to this line
+    owed: AnswerParts = ()  # parts that could not be sent in time
 
     @classmethod
     def load(cls, memory: Memory) -> PersonState:
         """Read the state from a bank."""
-        kept = memory.settings().get(SETTING_SMS)
-        if not isinstance(kept, dict):
+        saved = memory.settings().get(SETTING_SMS)
+        if not isinstance(saved, dict):
             return cls()
-        return cls(**{**kept, "owed": tuple((kind, number) for kind, number in kept.get("owed", ()))})
+        return cls(**{**saved, "owed": tuple((kind, number) for kind, number in saved.get("owed", ()))})
 
     def save(self, memory: Memory) -> None:
         """Write the state to the bank. Raises StoreUnavailable."""
-        told: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
-        memory.set_setting(SETTING_SMS, {**told, "settled": self.settled, "owed": self.owed})
+        question: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
+        memory.set_setting(SETTING_SMS, {**question, "settled": self.settled, "owed": self.owed})
 
     def with_question(self, question: str, session: str = "") -> PersonState:
-        """Return the state with a question asked, perhaps again."""
-        again = (question, session) == (self.ask, self.session)
-        return replace(self, ask=question, session=session, times=self.times + 1 if again else 1)
+        """Return the state after a question was asked, perhaps again."""
+        is_repeated = (question, session) == (self.ask, self.session)
+        return replace(self, ask=question, session=session, times=self.times + 1 if is_repeated else 1)
 
     def without_question(self, settled: int = 0) -> PersonState:
-        """Return the state without the question."""
+        """Return the state without a question; none is asked about sessions up to the line `settled`."""
         return replace(self, ask="", session="", times=0, settled=max(self.settled, settled))
 
 
 class SmsConversation:
-    """The conversations by text message. The caller answers one message of a person at a time."""
+    """Holds the conversations by text message. The caller answers one message of a person at a time."""
 
     def __init__(
         self, conversations: ConversationRegistry, store: SmsStore, clock: Callable[[], datetime] | None = None
@@ -120,29 +113,29 @@ class SmsConversation:
         Raises:
             StoreError: if the store fails.
         """
-        word = keywords.find_keyword(message.text)
-        if word == "stop":
+        keyword = keywords.find_keyword(message.text)
+        if keyword == "stop":
             return self._stop(message)
         if self.store.has_opted_out(message.person):
-            if word not in ("start", "yes"):
+            if keyword not in ("start", "yes"):
                 return ()
             self.store.opt_in(message.person)
-            word = "start"
-        if word in ("start", "help"):
-            return () if message.answered_by_twilio else (("started" if word == "start" else "help", 0),)
+            keyword = "start"
+        if keyword in ("start", "help"):
+            return () if message.answered_by_twilio else (("started" if keyword == "start" else "help", 0),)
         return self._answer_text(message)
 
     def _answer_text(self, message: SmsMessage) -> AnswerParts:
         """Answer a message that is not a keyword."""
-        asks = keywords.find_forget_request(message.text)
-        memory = self._memory(message.person)
-        if asks == "me":
+        request = keywords.find_forget_request(message.text)
+        memory = self._get_memory(message.person)
+        if request == "me":
             return self._ask_to_forget(memory)
         if memory is not None and (
             parts := self._answer_forget(memory, message.text) or self._answer_goodbye(memory, message.text)
         ):
             return parts
-        if asks == "everything":
+        if request == "everything":
             return self._ask_to_forget(memory)
         if not message.text.strip():
             return (("pictures" if message.has_pictures else "nothing", 0),)
@@ -151,13 +144,13 @@ class SmsConversation:
         return (*parts, ("pictures", 0)) if message.has_pictures else parts
 
     def _stop(self, message: SmsMessage) -> AnswerParts:
-        already = self.store.has_opted_out(message.person)
+        was_opted_out = self.store.has_opted_out(message.person)
         self.store.opt_out(message.person)
-        if (memory := self._memory(message.person)) is not None:
+        if (memory := self._get_memory(message.person)) is not None:
             PersonState.load(memory).without_question().save(memory)
-        return () if already or message.answered_by_twilio else (("stopped", 0),)
+        return () if was_opted_out or message.answered_by_twilio else (("stopped", 0),)
 
-    def _memory(self, person: str) -> Memory | None:
+    def _get_memory(self, person: str) -> Memory | None:
         """Return the memory of the person's bank, or None if it does not exist."""
         bank = f"{BANK_PREFIX}{person}"
         return self.services.get_memory(bank) if self.services.store.exists(bank) else None
@@ -171,29 +164,29 @@ class SmsConversation:
         return (("forget?", 0),)
 
     def _answer_forget(self, memory: Memory, answer: str) -> AnswerParts:
-        """Answer a yes or no to the question whether to forget everything; nothing for any other text."""
+        """Answer a yes or no to the question whether to forget everything; () for any other text."""
         state = PersonState.load(memory)
         if state.ask != "forget":
             return ()
         state.without_question().save(memory)  # it is asked once
-        said = parse_yes_no(answer)
-        if said:
+        is_confirmed = parse_yes_no(answer)
+        if is_confirmed:
             return (("forgotten", self._forget_person(memory)),)
-        return () if said is None else (("spared", 0),)
+        return () if is_confirmed is None else (("spared", 0),)
 
     def _answer_remember(self, memory: Memory, remember: bool) -> AnswerParts:
         """Answer a yes or no to the question whether to remember a conversation."""
         state = PersonState.load(memory)
-        session = next((each for each in memory.sessions() if each.id == state.session), None)
+        session = _find_session(memory, state.session)
         state.without_question(session.last_seq if session else 0).save(memory)
         if session is None:  # it has been forgotten
             return (("dropped", 0),)
         with nullcontext() if remember else self.conversations.pause_bank(memory.bank, timeout_s=SMS_LEASE_TIMEOUT_S):
-            ending = self._chat(memory, session.id).end(remember)
+            ending = self._open_chat(memory, session.id).end(remember)
         return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
 
     def _forget_person(self, memory: Memory) -> int:
-        """Forget a person. Return the number of lines."""
+        """Forget a person. Return the number of forgotten lines."""
         self._private.pop(memory.bank, None)
         for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
             self._unwritten.pop(number, None)
@@ -203,8 +196,8 @@ class SmsConversation:
     # --------------------------------------------------------------------- talking
 
     def _answer_goodbye(self, memory: Memory, text: str) -> AnswerParts:
-        """Answer a goodbye, or a yes or no to the question whether to remember; nothing for any other text."""
-        chat, remember = self._chat(memory), remember_policy(memory.settings())
+        """Answer a goodbye, or a yes or no to the question whether to remember; () for any other text."""
+        chat, remember = self._open_chat(memory), remember_policy(memory.settings())
         step: Step = next_step(
             text,
             name=chat.character.name,
@@ -228,13 +221,11 @@ class SmsConversation:
         return (("remember-this?", 0),)
 
     def _talk(self, memory: Memory, message: SmsMessage) -> AnswerParts:
-        """Return the character's reply, after what is owed and before a question that is due."""
+        """Return the owed parts, the character's reply, and a question that is due."""
         before, last = PersonState.load(memory), current_session(memory.sessions(), self._now())
-        chat = self._chat(memory)
+        chat = self._open_chat(memory)
         parts = self._reply(chat, message)
-        if not self.services.store.exists(
-            memory.bank
-        ):  # it was forgotten in the meantime; saving would create it again
+        if not self.services.store.exists(memory.bank):  # forgotten in the meantime; saving would create it again
             self._private.pop(memory.bank, None)
             return ()
         state = self._with_due_question(memory, PersonState.load(memory), last)
@@ -243,16 +234,18 @@ class SmsConversation:
         return (*before.owed, *parts, *question)
 
     def _reply(self, chat: Chat, message: SmsMessage) -> AnswerParts:
-        """Return the reply to a message, as far as it came. If the process ended during the first try, the reply is
-        created now."""
+        """Return the reply to a message, perhaps with the greeting before it.
+
+        A message may already be stored, if its process ended before the reply was complete.
+        """
         memory = chat.memory
-        known = memory.store.get_by_key(memory.bank, [message.key]).get(message.key)
-        if known is not None and (given := self._find_reply(memory, known)):
-            return (self._part(memory, given),)
-        greets = known is None and bool(chat.greeting)
+        user_line = memory.store.get_by_key(memory.bank, [message.key]).get(message.key)
+        if user_line is not None and (saved_reply := self._find_reply(memory, user_line)):
+            return (self._make_part(memory, saved_reply),)
+        has_greeting = user_line is None and bool(chat.greeting)
 
         def act(chat: Chat) -> Reply:
-            return chat.reply(message.text, message.key) if known is None else chat.answer()
+            return chat.reply(message.text, message.key) if user_line is None else chat.answer()
 
         try:
             reply = self.conversations.reply_detached(chat, act)
@@ -261,86 +254,79 @@ class SmsConversation:
             return (("unkept", 0),)
         if not reply.text:
             return (("unkept" if chat.incognito else "failed", 0),)
-        greeting = (self._part(memory, chat.lines[0]),) if greets else ()
-        return (
-            *greeting,
-            self._part(memory, reply.line) if reply.line else (TEXT_PART, self._hold(memory, reply.text)),
-        )
+        greeting = (self._make_part(memory, chat.lines[0]),) if has_greeting else ()
+        part = self._make_part(memory, reply.line) if reply.line else self._hold(memory, reply.text)
+        return (*greeting, part)
 
-    def _part(self, memory: Memory, line: Line) -> AnswerPart:
+    def _make_part(self, memory: Memory, line: Line) -> AnswerPart:
         """Return a line as a part of an answer; an unwritten one by its text."""
-        return (LINE_PART, line.seq) if line.seq > 0 else (TEXT_PART, self._hold(memory, line.text))
+        return (LINE_PART, line.seq) if line.seq > 0 else self._hold(memory, line.text)
 
     def _find_reply(self, memory: Memory, line: Line) -> Line | None:
         """Return the reply to a line, or None."""
         following = memory.lines(Filter(session=line.session), after=line.seq, include_retracted=True)
-        return next((each for each in following if each.parent == line.seq and each.role == "assistant"), None)
+        return next((reply for reply in following if reply.parent == line.seq and reply.role == "assistant"), None)
 
     def _with_due_question(self, memory: Memory, state: PersonState, last: Session | None) -> PersonState:
-        """Return the state with a question whether to remember the conversation before this one, if it ended without a
-        goodbye or the answer was not understood.
+        """Return the state with the question whether to remember a conversation, if it is due.
+
+        It is due after a conversation without a goodbye, and again after an answer that was not understood.
 
         Args:
-            memory: of the bank.
-            state: of the person.
+            memory: the memory of the bank.
+            state: the state of the person.
             last: the latest session before this message.
         """
         if remember_policy(memory.settings()) is not None:
             return state.without_question(last.last_seq if last else 0)
         if state.ask == "remember":
-            return (
-                state.with_question("remember", state.session)
-                if state.times < MAX_QUESTIONS
-                else self._give_up(memory, state)
-            )
+            if state.times < MAX_QUESTIONS:
+                return state.with_question("remember", state.session)
+            session = _find_session(memory, state.session)
+            return state.without_question(session.last_seq if session else 0)
         if last is not None and last.first_seq > state.settled and self._now() - last.last_at > SESSION_GAP:
             return state.with_question("remember", last.id)
         return state
 
-    def _give_up(self, memory: Memory, state: PersonState) -> PersonState:
-        found = next((each for each in memory.sessions() if each.id == state.session), None)
-        return state.without_question(found.last_seq if found else 0)
-
-    # ----------------------------------------------------------------------- words
+    # ----------------------------------------------------------------------- texts
 
     def render_messages(self, person: str, parts: AnswerParts) -> list[str]:
-        """Render the messages of an answer, as far as its lines still exist."""
-        return [text for part in parts for text in split_reply(self._text(person, part))]
+        """Render the messages of an answer, without those whose lines no longer exist."""
+        return [text for part in parts for text in split_reply(self._get_text(person, part))]
 
     def save_owed(self, person: str, parts: AnswerParts) -> None:
-        """Save that these parts could not be sent; they precede the next answer. Raises StoreError."""
-        if (memory := self._memory(person)) is not None:
+        """Save parts that could not be sent; they precede the next answer. Raises StoreError."""
+        if (memory := self._get_memory(person)) is not None:
             state = PersonState.load(memory)
             replace(state, owed=(*state.owed, *parts)).save(memory)
 
-    def _text(self, person: str, part: AnswerPart) -> str:
+    def _get_text(self, person: str, part: AnswerPart) -> str:
         kind, number = part
         if kind == TEXT_PART:
             return self._unwritten.get(number, ("", ""))[1]
         if kind != LINE_PART:
             return keywords.render_text(kind, number)
-        memory = self._memory(person)
-        found = memory.lines(after=number - 1, limit=1, include_retracted=True) if memory else ()
-        return next((line.text for line in found if line.seq == number), "")
+        memory = self._get_memory(person)
+        lines = memory.lines(after=number - 1, limit=1, include_retracted=True) if memory else ()
+        return next((line.text for line in lines if line.seq == number), "")
 
-    def _hold(self, memory: Memory, text: str) -> int:
-        """Hold an unwritten text in memory for a while, and return its number."""
+    def _hold(self, memory: Memory, text: str) -> AnswerPart:
+        """Hold an unwritten text in memory for a while, and return it as a part of an answer."""
         number = time.time_ns()
         self._unwritten[number] = memory.bank, text
         while len(self._unwritten) > MAX_UNWRITTEN_TEXTS:
             self._unwritten.popitem(last=False)
-        return number
+        return TEXT_PART, number
 
     def _now(self) -> datetime:
         return self._clock() if self._clock else now().astimezone()
 
-    def _chat(self, memory: Memory, session: str | None = None) -> Chat:
+    def _open_chat(self, memory: Memory, session: str | None = None) -> Chat:
         """Return a chat of the bank: with this session, or with the current one."""
-        private = (
-            self._private.get(memory.bank) if session is None and remember_policy(memory.settings()) is False else None
-        )
-        if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
-            return private
+        if session is None and remember_policy(memory.settings()) is False:
+            private = self._private.get(memory.bank)
+            if private is not None and private.lines and self._now() - private.lines[-1].said_at <= SESSION_GAP:
+                return private
         worker = self.conversations.get_scribe_worker(memory)
         chat = Chat(memory, llm=self.services.llm, session=session, clock=self._clock, scribe_worker=worker)
         if chat.incognito:
@@ -348,3 +334,8 @@ class SmsConversation:
             while len(self._private) > MAX_PRIVATE_CHATS:
                 self._private.popitem(last=False)
         return chat
+
+
+def _find_session(memory: Memory, id: str) -> Session | None:
+    """Return a session of the bank, or None."""
+    return next((session for session in memory.sessions() if session.id == id), None)

@@ -1,7 +1,7 @@
-"""Recognises the commands in text messages, and renders the texts that the bot sends about itself. Pure.
+"""Recognises the commands in text messages, and renders the bot's own texts.
 
-A keyword is a whole message: "Stop!" is one, and "Don't stop now" is conversation. `keywords.toml` holds the words by
-language; `texts.toml` holds the bot's own texts.
+A keyword is a whole message: "Stop!" is a keyword, "Don't stop now" is conversation. `keywords.toml` lists the words by
+language; `texts.toml` has the bot's own texts.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def find_keyword(text: str) -> Keyword | None:
 
 
 def find_forget_request(text: str) -> ForgetRequest | None:
-    """Return how a message asks to be forgotten.
+    """Return the kind of request to be forgotten that a message consists of.
 
     Returns:
-        "me" for an unambiguous request, "everything" for one that may also answer a question of the bot's, None for any
+        "me" for an unambiguous request, "everything" for one that may also be the answer to a question, None for any
         other message.
     """
     text = _strip_courtesies(_normalize(text))

@@ -1,8 +1,7 @@
 """The state of text messages in server.sqlite, without any text or telephone number.
 
-It records which messages were answered (by a hash of Twilio's id) and the parts of the answers: lines of the bank, by
-their numbers, and texts of the bot; and who has opted out, by a hash of their number. The key of that hash is in a file
-of its own, which only its owner can read.
+One table has the parts of each answer, by a hash of Twilio's id of the message. The other has the people who have opted
+out, by a hash of their number; the key of that hash is in a file of its own, which only its owner can read.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from pathlib import Path
 from everthread.errors import ConfigError
 from everthread.server.server_db import ServerDatabase
 
-AnswerPart = tuple[str, int]  # ("line", its number) of the bank, or a phrase and the number in it
+AnswerPart = tuple[str, int]  # "line" and the number of a line, or the name of a text of the bot and a number in it
 AnswerParts = tuple[AnswerPart, ...]
 
 KEY_FILE = "sms.key"  # next to the banks
-LEASE_S = 20.0  # the holder answers a message within this time, or publishes that the answer will be late
+LEASE_S = 20.0  # within this time the holder saves the answer, or a text to send because the answer is late
 ANSWER_LIFETIME_S = 86_400.0  # Twilio repeats a request within minutes
 
 _SCHEMA = """
@@ -34,7 +33,7 @@ _SCHEMA = """
 
 
 class SmsStore:
-    """The rows of one file. Safe for use by several threads, and processes of one machine."""
+    """The rows of one file. Several threads and processes of one machine can use it at once."""
 
     def __init__(self, file: Path) -> None:
         """Open the rows in a file, and the key next to it, which is created if it is missing.
@@ -45,13 +44,13 @@ class SmsStore:
         self._database = ServerDatabase(file, _SCHEMA)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._load_secret = _load_secret(file.with_name(KEY_FILE))
+            self._secret = _load_secret(file.with_name(KEY_FILE))
         except OSError as error:
             raise ConfigError(f"text messages need a key in {file.parent}, which can't be used: {error}") from error
 
     def hash_number(self, number: str) -> str:
         """Return the id of a person: HMAC-SHA256 of the telephone number, which can't be guessed without the key."""
-        return hmac.digest(self._load_secret, number.strip().encode(), "sha256").hex()[:40]
+        return hmac.digest(self._secret, number.strip().encode(), "sha256").hex()[:40]
 
     # ------------------------------------------------------------------- answers
 
@@ -59,20 +58,20 @@ class SmsStore:
         """Lease a message to be answered.
 
         Returns:
-            True if the caller is to answer it now, False if another does; the parts of the answer if it was answered.
+            True if the caller must answer it now, False if another caller does; the parts of the answer if it exists.
 
         Raises:
             StoreUnavailable: if the file can't be written.
         """
-        name, at = _digest(message), time.time()
+        digest, now_s = _digest(message), time.time()
         with self._database.write() as db:
-            db.execute("DELETE FROM sms_answered WHERE at < ?", (at - ANSWER_LIFETIME_S,))
-            row = db.execute("SELECT parts, at FROM sms_answered WHERE message = ?", (name,)).fetchone()
+            db.execute("DELETE FROM sms_answered WHERE at < ?", (now_s - ANSWER_LIFETIME_S,))
+            row = db.execute("SELECT parts, at FROM sms_answered WHERE message = ?", (digest,)).fetchone()
             if row is not None and row[0] is not None:
                 return tuple((str(kind), int(number)) for kind, number in json.loads(row[0]))
-            if row is not None and 0 <= at - row[1] < LEASE_S:
+            if row is not None and 0 <= now_s - row[1] < LEASE_S:
                 return False
-            db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, NULL, ?)", (name, at))
+            db.execute("INSERT OR REPLACE INTO sms_answered VALUES (?, NULL, ?)", (digest, now_s))
             return True
 
     def save_answer(self, message: str, parts: Sequence[AnswerPart]) -> None:
@@ -86,20 +85,20 @@ class SmsStore:
     # ------------------------------------------------------------------- opt-outs
 
     def opt_out(self, person: str) -> None:
-        """Record that a person wants no more messages. Raises StoreUnavailable."""
+        """Record that a person has opted out. Raises StoreUnavailable."""
         with self._database.write() as db:
             db.execute("INSERT OR REPLACE INTO sms_stopped VALUES (?, ?)", (person, time.time()))
 
     def opt_in(self, person: str) -> None:
-        """Record that a person wants messages again. Raises StoreUnavailable."""
+        """Record that a person has opted in again. Raises StoreUnavailable."""
         with self._database.write() as db:
             db.execute("DELETE FROM sms_stopped WHERE person = ?", (person,))
 
     def has_opted_out(self, person: str) -> bool:
-        """Return whether a person wants no messages. Raises StoreUnavailable."""
+        """Return whether a person has opted out. Raises StoreUnavailable."""
         with self._database.read() as db:
-            asked = "SELECT 1 FROM sms_stopped WHERE person = ?"
-            return db is not None and db.execute(asked, (person,)).fetchone() is not None
+            query = "SELECT 1 FROM sms_stopped WHERE person = ?"
+            return db is not None and db.execute(query, (person,)).fetchone() is not None
 
     def close(self) -> None:
         """Close the file."""
@@ -121,7 +120,7 @@ def _load_secret(path: Path) -> bytes:
         with suppress(FileExistsError):
             os.link(draft, path)
         draft.unlink()
-    found = path.read_bytes()
-    if len(found) != 32:
-        raise OSError(f"invalid key in {path}: got {len(found)} bytes, expected 32; restore the original file")
-    return found
+    secret = path.read_bytes()
+    if len(secret) != 32:
+        raise OSError(f"invalid key in {path}: got {len(secret)} bytes, expected 32; restore the original file")
+    return secret

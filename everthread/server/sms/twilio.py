@@ -1,6 +1,6 @@
-"""Twilio's protocol: signatures, TwiML, and the REST API. It knows nothing of banks.
+"""Twilio's protocol: signatures, TwiML, and the REST API.
 
-Sources: "Secure webhooks", "TwiML for Programmable Messaging" and "Messages resource" of https://www.twilio.com/docs.
+Sources: "Secure webhooks", "TwiML for Programmable Messaging" and "Messages resource" in https://www.twilio.com/docs.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ log = logging.getLogger("everthread.server")
 
 API_URL = "https://api.twilio.com"
 UNSUBSCRIBED_CODE = 21610  # Twilio's error code for a person who has said STOP
-RETRY_DELAYS_S = (0.5, 2.0)  # before a message is sent again that Twilio did not accept
+RETRY_DELAYS_S = (0.5, 2.0)  # before a message that Twilio did not accept is sent again
 TIMEOUT_S = 10.0  # for Twilio to accept a message
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not representable in XML 1.0
 
-FormFields = Sequence[tuple[str, str]]  # of a form, in its order
+FormFields = Sequence[tuple[str, str]]  # names and values, in the order of the form
 
 
 def compute_signature(token: str, url: str, fields: FormFields) -> str:
@@ -40,16 +40,15 @@ def compute_signature(token: str, url: str, fields: FormFields) -> str:
     return base64.b64encode(hmac.digest(token.encode(), signed.encode("utf-8", "replace"), "sha1")).decode()
 
 
-def is_signed(token: str, url: str, fields: FormFields, given: str) -> bool:
-    """Return whether a request to this URL has a valid signature.
+def is_signed(token: str, url: str, fields: FormFields, signature: str) -> bool:
+    """Return whether the signature of a request is valid.
 
-    The URL is the one that Twilio is configured with. Twilio may add or omit the default port, and leaves out the
-    fragment.
+    `url` is the URL that Twilio is configured with. Twilio may add or omit the default port, and omits the fragment.
     """
     # All variants are compared, each in constant time.
     matches = [
-        hmac.compare_digest(compute_signature(token, each, fields).encode(), given.encode())
-        for each in _url_variants(url)
+        hmac.compare_digest(compute_signature(token, variant, fields).encode(), signature.encode())
+        for variant in _url_variants(url)
     ]
     return any(matches)
 
@@ -58,7 +57,7 @@ def get_host(url: str) -> str:
     """Return the host of the webhook's URL.
 
     Raises:
-        ConfigError: if it isn't a URL.
+        ConfigError: if the URL is invalid.
     """
     try:
         parts = urlsplit(url)
@@ -80,9 +79,9 @@ def _url_variants(url: str) -> list[str]:
 
 
 def render_twiml(messages: Iterable[str]) -> bytes:
-    """Render the response to a webhook: these messages to the sender, or nothing."""
-    told = "".join(f"<Message>{escape(_ILLEGAL.sub('', each))}</Message>" for each in messages)
-    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{told}</Response>'.encode()
+    """Render the response to a webhook, which sends these messages to the person."""
+    elements = "".join(f"<Message>{escape(_ILLEGAL.sub('', text))}</Message>" for text in messages)
+    return f'<?xml version="1.0" encoding="UTF-8"?><Response>{elements}</Response>'.encode()
 
 
 class RecipientOptedOut(Exception):
@@ -111,7 +110,7 @@ class TwilioSender:
             RecipientOptedOut: if the person has said STOP.
         """
         with httpx.Client(auth=self._auth, timeout=TIMEOUT_S) as client:
-            return all(self._send_one(client, {"To": to, "From": sender, "Body": each}) for each in messages)
+            return all(self._send_one(client, {"To": to, "From": sender, "Body": text}) for text in messages)
 
     def _send_one(self, client: httpx.Client, message: dict[str, str]) -> bool:
         retries = Retries(RETRY_DELAYS_S)
@@ -119,12 +118,12 @@ class TwilioSender:
             try:
                 response = client.post(self._url, data=message)
             except httpx.ConnectError as error:
-                told = type(error).__name__
+                problem = type(error).__name__
             except httpx.HTTPError as error:
                 log.warning("Twilio did not confirm a late reply: %s", type(error).__name__)
                 return True
             else:
-                told = str(response.status_code)
+                problem = str(response.status_code)
                 if response.is_success:
                     return True
                 if _error_code(response) == UNSUBSCRIBED_CODE:
@@ -133,15 +132,15 @@ class TwilioSender:
                     break
             if not retries.wait():
                 break
-        log.warning("Twilio did not send a late reply: %s", told)
+        log.warning("Twilio did not send a late reply: %s", problem)
         return False
 
 
 def _error_code(response: httpx.Response) -> int | None:
     """Return the error code in Twilio's response, or None."""
     try:
-        told = response.json()
+        document = response.json()
     except ValueError:
         return None
-    number = told.get("code") if isinstance(told, dict) else None
-    return number if isinstance(number, int) else None
+    code = document.get("code") if isinstance(document, dict) else None
+    return code if isinstance(code, int) else None

@@ -1,7 +1,7 @@
 """POST /sms: the webhook that Twilio calls with each text message.
 
-Twilio waits 15 seconds, and repeats a request if the connection breaks; so a message is leased once, and its answer can
-be repeated. An answer that takes longer is sent later, through Twilio's REST API.
+Twilio waits 15 seconds, and repeats a request if the connection breaks. Each message is therefore leased once, and its
+answer can be repeated. An answer that takes longer is sent later, through Twilio's REST API.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from everthread.server.sms.twilio import (
 log = logging.getLogger("everthread.server")
 
 ANSWER_TIMEOUT_S = 12.0  # Twilio waits 15 s, transmission included
-POLL_INTERVAL_S = 0.1  # while another thread or process answers
+POLL_INTERVAL_S = 0.1  # while another thread or process answers the message
 MAX_CONCURRENT = 64  # messages that are answered at a time
 MAX_FIELDS = 200
 Argument = TypeVar("Argument")
@@ -56,17 +56,16 @@ _NUMBER = re.compile(r"(?:[a-z]+:)?\+?[0-9]{1,20}", re.ASCII)
 class PendingMessage:
     """A message that is being answered.
 
-    The request that waits for the answer and the thread that creates it agree here whether it is late. number and
-    sender are held only for as long as that takes.
+    The request waits for the answer, and another thread creates it. Under the lock they agree whether it is late.
     """
 
     message: SmsMessage
-    number: str = field(repr=False)
-    sender: str = field(repr=False)
+    number: str = field(repr=False)  # of the person; held only until the message is answered
+    sender: str = field(repr=False)  # the number to answer from
     done: Future[None] = field(default_factory=Future)
     lock: threading.Lock = field(default_factory=threading.Lock)
     parts: AnswerParts = (("unkept", 0),)  # replaced by the answer
-    late: bool = False
+    is_late: bool = False
 
 
 class SmsService:
@@ -82,12 +81,14 @@ class SmsService:
         timeout_s: float = ANSWER_TIMEOUT_S,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        """Args:
-            conversations: of the server.
-            settings: with Twilio's token and URL.
-            file: of `SmsStore`.
+        """Open the store of text messages.
+
+        Args:
+            conversations: the conversations of the server.
+            settings: the server's settings, with Twilio's token and URL.
+            file: the file of `SmsStore`.
             api: the URL of Twilio's REST API.
-            timeout_s: after which an answer is late.
+            timeout_s: seconds after which an answer is late.
             clock: returns the current time.
 
         Raises:
@@ -100,15 +101,15 @@ class SmsService:
         self.conversation = SmsConversation(conversations, self.store, clock)
         self._timeout_s = timeout_s
         self._pool = ThreadPoolExecutor(MAX_CONCURRENT, "everthread sms")
-        self._waiting: dict[str, deque[PendingMessage]] = {}  # by person: one message after the other is answered
+        self._waiting: dict[str, deque[PendingMessage]] = {}  # by person; answered one after the other
         self._changed = threading.Condition()
 
-    async def receive(self, body: bytes, given: str) -> bytes:
-        """Answer a webhook. No thread is held while it waits.
+    async def receive(self, body: bytes, signature: str) -> bytes:
+        """Answer a request of Twilio. No thread is held while it waits.
 
         Args:
-            body: of the request.
-            given: its signature.
+            body: the body of the request.
+            signature: the signature of the request.
 
         Returns:
             The TwiML.
@@ -117,25 +118,25 @@ class SmsService:
             Problem: 403 for an invalid signature, 400 for an invalid message.
             StoreError: if the store fails.
         """
-        turn = self._read_message(body, given)
-        parts = await self._get_answer(turn)
-        return render_twiml(await run_in_threadpool(self.conversation.render_messages, turn.message.person, parts))
+        pending = self._read_message(body, signature)
+        parts = await self._get_answer(pending)
+        return render_twiml(await run_in_threadpool(self.conversation.render_messages, pending.message.person, parts))
 
-    def _read_message(self, body: bytes, given: str) -> PendingMessage:
+    def _read_message(self, body: bytes, signature: str) -> PendingMessage:
         """Read the message of a request."""
         fields = _parse_form(body)
-        if not is_signed(self._token, self._url, fields, given):
+        if not is_signed(self._token, self._url, fields, signature):
             raise Problem(403, "bad-signature", "this request was not signed by Twilio for this address; see sms_url")
-        said = dict(fields)
-        number, sid = said.get("From", ""), said.get("MessageSid") or said.get("SmsSid", "")
+        form = dict(fields)
+        number, sid = form.get("From", ""), form.get("MessageSid") or form.get("SmsSid", "")
         if not sid or not _NUMBER.fullmatch(number):
             raise Problem(400, "no-message", "invalid message: expected a MessageSid, and a number in From")
-        person, pictures = self.store.hash_number(number), said.get("NumMedia", "0") not in ("", "0")
-        message = SmsMessage(sid, person, said.get("Body", ""), pictures, bool(said.get("OptOutType")))
-        return PendingMessage(message, number, self._from or said.get("To", ""))
+        person, has_pictures = self.store.hash_number(number), form.get("NumMedia", "0") not in ("", "0")
+        message = SmsMessage(sid, person, form.get("Body", ""), has_pictures, bool(form.get("OptOutType")))
+        return PendingMessage(message, number, self._from or form.get("To", ""))
 
     def close(self) -> None:
-        """Answer the messages that have arrived, and stop."""
+        """Wait until the pending messages are answered, and stop."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting)
         self._pool.shutdown()
@@ -143,42 +144,42 @@ class SmsService:
 
     # ----------------------------------------------------------------- answering
 
-    async def _get_answer(self, turn: PendingMessage) -> AnswerParts:
-        """Return the answer to a message, which is created once, or what is said if it is late."""
-        until = time.monotonic() + self._timeout_s
-        while not isinstance(lease := await run_in_threadpool(self.store.lease, turn.message.sid), tuple):
+    async def _get_answer(self, pending: PendingMessage) -> AnswerParts:
+        """Return the answer to a message, or the text for a late one. Each answer is created once."""
+        deadline = time.monotonic() + self._timeout_s
+        while not isinstance(lease := await run_in_threadpool(self.store.lease, pending.message.sid), tuple):
             if lease:
-                self._enqueue(turn)
-                await asyncio.wait([asyncio.wrap_future(turn.done)], timeout=max(until - time.monotonic(), 0))
-                return await run_in_threadpool(self._get_or_postpone, turn)
-            if time.monotonic() > until:
-                return ()  # the other one sends it later
+                self._enqueue(pending)
+                await asyncio.wait([asyncio.wrap_future(pending.done)], timeout=max(deadline - time.monotonic(), 0))
+                return await run_in_threadpool(self._get_or_postpone, pending)
+            if time.monotonic() > deadline:
+                return ()  # the thread that holds the lease sends the answer later
             await asyncio.sleep(POLL_INTERVAL_S)
         return lease
 
-    def _get_or_postpone(self, turn: PendingMessage) -> AnswerParts:
-        """Return the answer, or what is said if it is late from now on."""
-        with turn.lock:
-            if turn.done.done():
-                return turn.parts
-            turn.late = True
+    def _get_or_postpone(self, pending: PendingMessage) -> AnswerParts:
+        """Return the answer; if it is not ready, mark it as late and return the text for late answers."""
+        with pending.lock:
+            if pending.done.done():
+                return pending.parts
+            pending.is_late = True
             parts: AnswerParts = () if self._sender else (("moment", 0),)
-            self.store.save_answer(turn.message.sid, parts)
+            self.store.save_answer(pending.message.sid, parts)
             return parts
 
-    def _enqueue(self, turn: PendingMessage) -> None:
-        """Queue the message after the person's other ones; a keyword is not queued."""
-        if not _is_conversation(turn.message):
-            self._submit(self._answer, turn)
+    def _enqueue(self, pending: PendingMessage) -> None:
+        """Answer a keyword at once, and any other message after the person's earlier ones."""
+        if not _is_conversation(pending.message):
+            self._submit(self._answer, pending)
             return
         with self._changed:
-            waiting = self._waiting.setdefault(turn.message.person, deque())
-            waiting.append(turn)
+            waiting = self._waiting.setdefault(pending.message.person, deque())
+            waiting.append(pending)
             if len(waiting) == 1:
-                self._submit(self._answer_next, turn.message.person)
+                self._submit(self._answer_next, pending.message.person)
 
     def _answer_next(self, person: str) -> None:
-        """Answer the person's message that has waited for longest."""
+        """Answer the person's message that has waited longest."""
         waiting = self._waiting[person]
         try:
             self._answer(waiting[0])
@@ -191,41 +192,41 @@ class SmsService:
                     del self._waiting[person]
                     self._changed.notify_all()
 
-    def _submit(self, do: Callable[[Argument], None], what: Argument) -> None:
-        self._pool.submit(do, what).add_done_callback(_log_error)
+    def _submit(self, function: Callable[[Argument], None], argument: Argument) -> None:
+        self._pool.submit(function, argument).add_done_callback(_log_error)
 
-    def _answer(self, turn: PendingMessage) -> None:
-        """Create the answer, in a thread of its own."""
+    def _answer(self, pending: PendingMessage) -> None:
+        """Create the answer and publish it, or send it if it is late."""
         try:
-            turn.parts = self.conversation.answer(turn.message)
-            if _is_conversation(turn.message) and self.store.has_opted_out(turn.message.person):
-                turn.parts = ()
+            pending.parts = self.conversation.answer(pending.message)
+            if _is_conversation(pending.message) and self.store.has_opted_out(pending.message.person):
+                pending.parts = ()
         except (EverthreadError, Problem) as error:
             log.error("a text message could not be answered: %s", type(error).__name__)
         finally:
-            self._publish(turn)
-        if turn.late:
-            self._send(turn)
+            self._publish(pending)
+        if pending.is_late:
+            self._send(pending)
 
-    def _publish(self, turn: PendingMessage) -> None:
+    def _publish(self, pending: PendingMessage) -> None:
         """Publish the answer, unless it is late."""
-        with turn.lock:
-            if not turn.late:
-                turn.done.set_result(None)
-                self.store.save_answer(turn.message.sid, turn.parts)
+        with pending.lock:
+            if not pending.is_late:
+                pending.done.set_result(None)
+                self.store.save_answer(pending.message.sid, pending.parts)
 
-    def _send(self, turn: PendingMessage) -> None:
-        """Send a late answer, or save that it is owed."""
-        person, texts = turn.message.person, self.conversation.render_messages(turn.message.person, turn.parts)
+    def _send(self, pending: PendingMessage) -> None:
+        """Send a late answer; if that fails, save it for the next answer."""
+        person, texts = pending.message.person, self.conversation.render_messages(pending.message.person, pending.parts)
         try:
-            if self._sender is None or not self._sender.send(texts, to=turn.number, sender=turn.sender):
-                self.conversation.save_owed(person, turn.parts)
+            if self._sender is None or not self._sender.send(texts, to=pending.number, sender=pending.sender):
+                self.conversation.save_owed(person, pending.parts)
         except RecipientOptedOut:
             self.store.opt_out(person)
 
 
 def _is_conversation(message: SmsMessage) -> bool:
-    """Return whether a message is more than a keyword; a yes may answer a question."""
+    """Return whether a message is not a mere keyword; a yes may answer a question."""
     return keywords.find_keyword(message.text) in (None, "yes")
 
 
@@ -236,7 +237,7 @@ def _log_error(done: Future[None]) -> None:
 
 
 def _parse_form(body: bytes) -> FormFields:
-    """Return the fields of a form. Raises Problem 400 if it isn't one."""
+    """Return the fields of a form. Raises Problem 400 for an invalid body."""
     try:
         return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Keywords: only a whole message is one."""
+"""Keywords: only a whole message is a keyword."""
 
 import pytest
 
@@ -12,10 +12,10 @@ def test_stop_is_recognised_in_any_spelling(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "found"), [("START", "start"), ("unstop", "start"), ("Yes", "yes"), ("info?", "help")]
+    ("word", "keyword"), [("START", "start"), ("unstop", "start"), ("Yes", "yes"), ("info?", "help")]
 )
-def test_start_yes_and_help_are_recognised(word: str, found: str) -> None:
-    assert find_keyword(word) == found
+def test_start_yes_and_help_are_recognised(word: str, keyword: str) -> None:
+    assert find_keyword(word) == keyword
 
 
 @pytest.mark.parametrize("text", ["Don't stop now", "stop it", "The end", "I need help", "", "yes please", "quitting"])

@@ -27,13 +27,13 @@ TEXTS = st.one_of(
 
 
 def test_the_alphabet_matches_the_standard() -> None:
-    assert len(BASIC) == 127  # 128 places, of which one is the escape to the second page
+    assert len(BASIC) == 127  # 128 codes, one of which is the escape to the extension table
     assert len(EXTENDED) == 10
     assert not BASIC & EXTENDED
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    ("text", "count"),
     [
         ("", 1),
         ("a" * 160, 1),
@@ -48,17 +48,16 @@ def test_the_alphabet_matches_the_standard() -> None:
         ("ж" * 135, 3),
         ("😀" * 35, 1),
         ("😀" * 36, 2),
-        ("a" * 159 + "…", 3),  # one character that is not in the alphabet makes all of it wide: 160 units
+        ("a" * 159 + "…", 3),  # one character outside the alphabet makes the whole text wide: 160 units
     ],
 )
-def test_segments_are_counted_as_in_the_standard(text: str, number: int) -> None:
-    assert count_segments(text) == number
+def test_segments_are_counted_as_in_the_standard(text: str, count: int) -> None:
+    assert count_segments(text) == count
 
 
 def test_no_character_is_split_across_segments() -> None:
-    assert (
-        count_segments("a" * 152 + "€" + "a" * 152) == 3
-    )  # 306 septets, but the euro sign begins a segment of its own
+    # 306 septets would fit into two segments, but the euro sign is moved to the second one.
+    assert count_segments("a" * 152 + "€" + "a" * 152) == 3
     assert count_segments("ж" * 66 + "😀" + "ж" * 66) == 3  # 134 units, likewise
 
 

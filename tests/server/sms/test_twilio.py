@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from everthread.server.sms import twilio as sms_twilio
 from everthread.server.sms.twilio import RecipientOptedOut, TwilioSender, compute_signature, is_signed, render_twiml
 
-# The example of Twilio's documentation on validating requests, and of the tests of its own libraries.
+# The example in Twilio's documentation on validating requests, and in the tests of its libraries.
 URL = "https://mycompany.com/myapp.php?foo=1&bar=2"
 FIELDS = [
     ("CallSid", "CA1234567890ABCDE"),
@@ -38,9 +38,9 @@ def test_a_signature_is_valid_for_one_request_only() -> None:
 
 
 def test_the_default_port_is_optional_and_a_fragment_is_not_signed() -> None:
-    plain, named = "https://bot.example.com/sms", "https://bot.example.com:443/sms"
-    for configured in (plain, named, f"{plain}#rc=3&rp=all"):
-        for called in (plain, named):
+    plain, with_port = "https://bot.example.com/sms", "https://bot.example.com:443/sms"
+    for configured in (plain, with_port, f"{plain}#rc=3&rp=all"):
+        for called in (plain, with_port):
             assert is_signed("12345", configured, FIELDS, compute_signature("12345", called, FIELDS))
     assert not is_signed("12345", plain, FIELDS, compute_signature("12345", "https://bot.example.com:8443/sms", FIELDS))
 

@@ -1,4 +1,4 @@
-"""Text messages, from Twilio's signed request to the answer."""
+"""Text messages, from the signed request of Twilio to the answer."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ class GreetedPhone(Phone):
     """A phone that ignores the greeting."""
 
     def send(self, text: str, *, sid: str | None = None, **more: str) -> list[str]:
-        came = super().send(text, sid=sid, **more)
-        return came[1:] if came[:1] == [DEFAULT_CHARACTER.fill_names(DEFAULT_CHARACTER.greeting)] else came
+        messages = super().send(text, sid=sid, **more)
+        greeting = DEFAULT_CHARACTER.fill_names(DEFAULT_CHARACTER.greeting)
+        return messages[1:] if messages[:1] == [greeting] else messages
 
 
 @dataclass
@@ -121,19 +122,19 @@ def bot(
 
 @pytest.fixture
 def nemo(tmp_path: Path) -> Iterator[Bot]:
-    with bot(tmp_path, "Lisbon suits her.") as each:
-        yield each
+    with bot(tmp_path, "Lisbon suits her.") as nemo:
+        yield nemo
 
 
-def wait_until(true: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     """Wait until a condition holds."""
     end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end, "it did not come true"
+    while not condition():
+        assert time.monotonic() < end, "the condition did not become true"
         time.sleep(0.01)
 
 
-# ------------------------------------------------------------------- who is heard
+# ----------------------------------------------------------------------- requests
 
 
 def test_a_message_is_stored_and_answered(nemo: Bot) -> None:
@@ -143,14 +144,14 @@ def test_a_message_is_stored_and_answered(nemo: Bot) -> None:
 
 def test_a_request_without_a_valid_signature_is_rejected_and_not_stored(nemo: Bot) -> None:
     fields = twilio.form("Hello", "SM1")
-    good = twilio.sign(URL, fields)
+    signature = twilio.sign(URL, fields)
     wrong = [{}, {"X-Twilio-Signature": "x"}, {"X-Twilio-Signature": twilio.sign(URL, fields, "other token")}]
     wrong += [{"X-Twilio-Signature": twilio.sign("https://evil.example/sms", fields)}]
     for headers in wrong:
         answer = nemo.app.post("/sms", data=fields, headers=headers)
         assert (answer.status_code, answer.json()["type"]) == (403, "urn:everthread:bad-signature")
     tampered = {**fields, "From": "+15550000000"}
-    assert nemo.app.post("/sms", data=tampered, headers={"X-Twilio-Signature": good}).status_code == 403
+    assert nemo.app.post("/sms", data=tampered, headers={"X-Twilio-Signature": signature}).status_code == 403
     assert nemo.store.banks() == []
 
 
@@ -216,9 +217,9 @@ def test_each_person_has_a_bank_and_telephone_numbers_are_not_stored(
         nemo.phone("+442071838750").send("STOP")
         alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.store.hash_number(ALICE)}")
         assert alice.startswith("sms/")
-        found = Memory(bob, nemo.store, HashEmbedder(64), Default()).recall("What do I keep?")
-        assert "goats" in found[0].line.text
-        assert not any("bees" in hit.line.text for hit in found)
+        hits = Memory(bob, nemo.store, HashEmbedder(64), Default()).recall("What do I keep?")
+        assert "goats" in hits[0].line.text
+        assert not any("bees" in hit.line.text for hit in hits)
     for file in tmp_path.rglob("*"):
         assert b"4158675309" not in file.read_bytes()
         assert b"2071838750" not in file.read_bytes()
@@ -255,8 +256,8 @@ def test_a_repeated_message_gets_the_same_answer_and_is_stored_once(tmp_path: Pa
 
 def test_a_message_repeated_while_it_is_answered_gets_the_same_answer(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("Slow.", first=0.4), "Two.") as nemo, ThreadPoolExecutor(6) as pool:
-        came = [pool.submit(nemo.phone().send, "Hello", sid="SM1") for _ in range(6)]
-        assert [each.result() for each in came] == [["Slow."]] * 6
+        answers = [pool.submit(nemo.phone().send, "Hello", sid="SM1") for _ in range(6)]
+        assert [answer.result() for answer in answers] == [["Slow."]] * 6
         assert nemo.texts == ["Hello", "Slow."]
 
 
@@ -266,9 +267,9 @@ def test_a_message_whose_process_ended_is_answered_when_it_is_repeated(
     monkeypatch.setattr(sms_store, "LEASE_S", 0.2)
     with bot(tmp_path, "One.") as nemo:
         nemo.phone().send("Hello.")
-        nemo.sms.store.lease("SM2")  # it is taken up, its line is kept, and the process ends
-        message = sms_store._digest("SM2")
-        nemo.memory.observe("I am back.", session=nemo.lines[0].session, key=f"sms:{message}", speaker="user")
+        nemo.sms.store.lease("SM2")  # the message is leased, its line is stored, and the process ends
+        digest = sms_store._digest("SM2")
+        nemo.memory.observe("I am back.", session=nemo.lines[0].session, key=f"sms:{digest}", speaker="user")
     with bot(tmp_path, "Welcome.") as nemo:
         assert nemo.phone().send("I am back.", sid="SM2") == ["Welcome."]
         assert nemo.texts == ["Hello.", "One.", "I am back.", "Welcome."]
@@ -277,9 +278,8 @@ def test_a_message_whose_process_ended_is_answered_when_it_is_repeated(
 def test_a_repeated_keyword_gets_the_same_answer(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
-    gone = nemo.phone().send("yes", sid="SM1")
-    assert gone == [render_text("forgotten", 3)]
-    assert nemo.phone().send("yes", sid="SM1") == gone
+    assert nemo.phone().send("yes", sid="SM1") == [render_text("forgotten", 3)]
+    assert nemo.phone().send("yes", sid="SM1") == [render_text("forgotten", 3)]
     assert nemo.store.banks() == []
 
 
@@ -296,13 +296,13 @@ def test_messages_of_one_person_are_answered_one_at_a_time(tmp_path: Path) -> No
 
 
 def test_a_long_reply_is_split_into_messages_within_the_limits(tmp_path: Path) -> None:
-    said = " ".join(f"Word{n} and so on." for n in range(200))
-    with bot(tmp_path, said) as nemo:
-        came = nemo.phone().send("Tell me everything.")
-        assert 1 < len(came) <= MAX_MESSAGES
-        assert all(count_segments(each) <= 10 and len(each) <= 1600 for each in came)
-        assert " ".join(came) == said
-        assert nemo.texts[1] == said
+    reply = " ".join(f"Word{n} and so on." for n in range(200))
+    with bot(tmp_path, reply) as nemo:
+        messages = nemo.phone().send("Tell me everything.")
+        assert 1 < len(messages) <= MAX_MESSAGES
+        assert all(count_segments(message) <= 10 and len(message) <= 1600 for message in messages)
+        assert " ".join(messages) == reply
+        assert nemo.texts[1] == reply
 
 
 def test_the_first_answer_begins_with_the_greeting(nemo: Bot) -> None:
@@ -316,10 +316,10 @@ def test_the_first_answer_begins_with_the_greeting(nemo: Bot) -> None:
 def test_without_a_model_the_answer_quotes_recalled_lines(tmp_path: Path) -> None:
     with bot(tmp_path, model=False) as nemo:
         nemo.phone().send("My sister Mia moved to Lisbon.")
-        shown = nemo.phone().send("Where does my sister Mia live?", sid="SM1")
-        assert "Lisbon" in shown[0]
-        assert "no language model" in shown[0]
-        assert nemo.phone().send("Where does my sister Mia live?", sid="SM1") == shown
+        answer = nemo.phone().send("Where does my sister Mia live?", sid="SM1")
+        assert "Lisbon" in answer[0]
+        assert "no language model" in answer[0]
+        assert nemo.phone().send("Where does my sister Mia live?", sid="SM1") == answer
         assert len(nemo.lines) == 2
 
 
@@ -405,14 +405,14 @@ def test_forget_me_asks_for_confirmation_and_a_yes_removes_everything(nemo: Bot)
 @pytest.mark.parametrize("path", ["/lines/2", ""])
 def test_forgetting_over_rest_stops_the_reply_in_progress(tmp_path: Path, path: str) -> None:
     with bot(tmp_path, llm.Reply("word " * 200, delay=0.05)) as nemo, ThreadPoolExecutor() as pool:
-        said = pool.submit(nemo.phone().send, "My sister Mia moved to Lisbon.")
+        sending = pool.submit(nemo.phone().send, "My sister Mia moved to Lisbon.")
         wait_until(lambda: any(request.path.endswith("/completions") for request in nemo.asked))
-        time.sleep(1.0)  # some pieces have come
+        time.sleep(1.0)  # until some pieces have arrived
         bank = nemo.memory.bank.replace("/", "%2F")
         assert nemo.app.delete(f"/api/v1/banks/{bank}{path}").status_code == 200
-        (shown,) = said.result(PATIENCE) or [""]  # all of it takes ten seconds
-        assert "word " * 200 not in shown
-        assert bool(shown) == bool(nemo.store.banks()) == bool(path)  # a bank that is forgotten stays so
+        (answer,) = sending.result(PATIENCE) or [""]  # the whole reply takes ten seconds
+        assert "word " * 200 not in answer
+        assert bool(answer) == bool(nemo.store.banks()) == bool(path)  # a forgotten bank is not created again
 
 
 def test_a_no_forgets_nothing(nemo: Bot) -> None:
@@ -440,7 +440,7 @@ def test_after_a_long_silence_the_next_reply_asks_whether_to_remember(nemo: Bot)
     nemo.wait(1.1)
     assert nemo.phone().send("Good morning") == ["Lisbon suits her.", REMEMBER]
     assert nemo.phone().send("yes please") == [render_text("remembered", 0)]
-    assert any(work.kind == "summary" for work in nemo.memory.jobs())
+    assert any(job.kind == "summary" for job in nemo.memory.jobs())
     assert nemo.phone().send("What a day") == ["Lisbon suits her."]
     assert len(nemo.lines) == 8
 
@@ -458,12 +458,12 @@ def test_a_no_to_remembering_stops_a_reply_in_progress_over_rest(tmp_path: Path)
         nemo.phone().send("My password is swordfish.")
         nemo.wait(2)
         nemo.phone().send("Good morning")
-        at = f"/api/v1/banks/{nemo.memory.bank.replace('/', '%2F')}/chat/web/reply"
+        path = f"/api/v1/banks/{nemo.memory.bank.replace('/', '%2F')}/chat/web/reply"
         with ThreadPoolExecutor() as pool:
-            reply = pool.submit(nemo.app.post, at, json={"text": "What is it?"})
+            reply = pool.submit(nemo.app.post, path, json={"text": "What is it?"})
             wait_until(lambda: len(nemo.asked) > 2)
             assert nemo.phone().send("No, thanks") == [render_text("dropped", 3)]
-            assert "word " * 200 not in reply.result(PATIENCE).text  # all of it takes ten seconds
+            assert "word " * 200 not in reply.result(PATIENCE).text  # the whole reply takes ten seconds
 
 
 @pytest.mark.parametrize("unclear", ["Yes, but not the part about my job", "not now", "I know", "yesterday"])
@@ -479,8 +479,8 @@ def test_an_unclear_answer_gets_a_reply_and_the_question_is_repeated(nemo: Bot, 
 def test_the_question_is_repeated_only_a_few_times(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.wait(2)
-    asked = [REMEMBER in nemo.phone().send(f"Thing {n}") for n in range(6)]
-    assert asked == [True, True, True, False, False, False]
+    is_asked = [REMEMBER in nemo.phone().send(f"Thing {n}") for n in range(6)]
+    assert is_asked == [True, True, True, False, False, False]
     assert len(nemo.lines) == 14
 
 
@@ -522,7 +522,7 @@ def test_a_person_who_never_remembers_has_nothing_stored(nemo: Bot) -> None:
     assert nemo.phone().send("My password is swordfish.", sid="SM1") == ["Lisbon suits her."]
     assert nemo.phone().send("My password is swordfish.", sid="SM1") == ["Lisbon suits her."]
     nemo.phone().send("Do you know it now?")
-    assert "swordfish" in str(nemo.asked[-1].body)  # while the conversation lasts
+    assert "swordfish" in str(nemo.asked[-1].body)  # until the conversation ends
     nemo.wait(2)
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
     assert "swordfish" not in str(nemo.asked[-1].body)
@@ -531,7 +531,7 @@ def test_a_person_who_never_remembers_has_nothing_stored(nemo: Bot) -> None:
     assert not any(b"swordfish" in file.read_bytes() for file in nemo.folder.rglob("*"))
 
 
-# -------------------------------------------------------------------------- late
+# ------------------------------------------------------------------ late replies
 
 
 def test_a_late_reply_is_sent_through_twilios_api(tmp_path: Path) -> None:
@@ -601,5 +601,5 @@ def test_many_messages_of_one_person_do_not_delay_others(tmp_path: Path) -> None
         flood = [pool.submit(nemo.phone().send, f"Message {n}") for n in range(8)]
         wait_until(lambda: len(nemo.store.banks()) == 1)
         assert nemo.phone("+442071838750").send("Hello") == ["Slow."]
-        assert not all(each.done() for each in flood)
-        assert all(each.result() == ["Slow."] for each in flood)
+        assert not all(answer.done() for answer in flood)
+        assert all(answer.result() == ["Slow."] for answer in flood)
