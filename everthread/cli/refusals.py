@@ -12,6 +12,7 @@ from everthread.cli.common import json_option, show_json
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
+from everthread.text.analyzer import normalize
 from everthread.text.refusal import is_refusal
 from everthread.text.refusal_words import RefusalWords, add_phrases, extend_shipped, read_tables, shipped_words
 from everthread.types import Filter
@@ -99,8 +100,9 @@ def _show(path: Path, as_json: bool) -> None:
     click.echo(
         f"{len(words.phrases)} phrases, {len(words.excuses)} excuses; yours: {path}{'' if own else ' (none yet)'}"
     )
-    for text, intensity in own.items():
-        click.echo(escape_control_chars(f"{intensity:5}  {text}"))
+    mine = dict.fromkeys(map(normalize, own), 0.0)  # those that are not in force are switched off
+    for text, intensity in {**mine, **_intensities(words)}.items():
+        click.echo(escape_control_chars(f"{intensity:5.2f}  {text}{'  (yours)' if text in mine else ''}"))
 
 
 def _intensities(words: RefusalWords) -> dict[str, float]:

@@ -12,6 +12,7 @@ from hardship.llm import llm_server
 from everthread.cli.main import main
 from everthread.memory import Memory
 from everthread.text.refusal import is_refusal
+from everthread.text.refusal_words import shipped_words
 from everthread.types import NewLine
 
 Refusals = Callable[..., Result]
@@ -63,6 +64,17 @@ def test_words_learnt_from_replies_are_shown_and_saved_after_confirmation(
     assert "not in these replies" not in result.stdout
     assert tomllib.loads(own.read_text(encoding="utf-8")) == {"phrases": {"ask the harbour master": 1.6}}
     assert is_refusal("Ask the harbour master, not me.")
+
+
+def test_all_words_are_shown_with_their_intensity_and_the_users_own_are_marked(run: Refusals, own: Path) -> None:
+    shipped = run().stdout.splitlines()
+    phrases = shipped_words().phrases
+    assert f"yours: {own} (none yet)" in shipped[0]
+    assert shipped[1:] == [f"{each.intensity:5.2f}  {each.text}" for each in phrases]
+    own.parent.mkdir()
+    own.write_text(f'[phrases]\n"Ask the Harbour Master" = 2\n"{phrases[0].text}" = 0\n', encoding="utf-8")
+    mine = [" 2.00  ask the harbour master  (yours)", f" 0.00  {phrases[0].text}  (yours)"]
+    assert run().stdout.splitlines()[1:] == [*mine, *shipped[2:]]
 
 
 def test_declining_saves_nothing(run: Refusals, replies: Path, own: Path) -> None:
