@@ -3,8 +3,7 @@
 Scripts with spaces: NFKC, case folded, accents dropped, split at everything but letters and digits, common words
 dropped, irregular forms made regular, Snowball's English stemmer. Scripts without spaces (Chinese, Japanese, Korean,
 Thai …) are not segmented into words: each character except the commonest and each pair of neighbours is a term. On
-Chinese dialogues, recall at 10 was 65%; with a dictionary's words it was 61% (docs/log.md). The module knows nothing of
-banks or scores.
+Chinese dialogues, recall at 10 was 65%; with the words of a dictionary it was 61% (docs/log.md).
 """
 
 from __future__ import annotations
@@ -33,13 +32,12 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u303f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_VOWEL_SIGNS = (
-    "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"  # vowel signs that belong to their word
-)
+# They belong to the word in which they occur.
+_VOWEL_SIGNS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
 _LETTER = rf"(?:[^\W_{UNSPACED}]|[{_VOWEL_SIGNS}])"
 _WORD = re.compile(rf"[{UNSPACED}]+|{_LETTER}+(?:'{_LETTER}+)*")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
-_PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # CJK's own, inside the range above
+_PUNCTUATION = re.compile("[\u3000-\u3004\u3007-\u3030]+")  # of CJK, inside the range above
 _ACCENT = re.compile("[\u0300-\u036f]")
 _IGNORED = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")  # invisible in print
 

@@ -19,7 +19,7 @@ _NUMBERS: frozenset[str] = frozenset(_EN["numbers"])
 _UNARY_OPERATIONS = frozenset("√!").union(_EN["operations_of_one"])  # operations with a single operand
 _OPERATIONS = _UNARY_OPERATIONS.union("+*×÷^%-–−/", _EN["operations"])
 _FRAMING = frozenset(",.?!=()'\"").union(_EN["orders"], _EN["framing"])
-_COMMAND = re.compile(rf"=|\b{alternation(_EN['orders'])}\b")  # with it, "12/4" is no date
+_COMMAND = re.compile(rf"=|\b{alternation(_EN['orders'])}\b")  # after a command, "12/4" is not a date
 _NUMBER_CHINESE = rf"[\d.{_ZH['numbers']}]+"
 _CHINESE = re.compile(
     rf"[{_ZH['framing']}]*?{_NUMBER_CHINESE}(?:{alternation([*_ZH['operations'], '[-+*×÷/x]'])}{_NUMBER_CHINESE})+"

@@ -1,4 +1,4 @@
-"""BM25's two halves as formulas (Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework"). Pure."""
+"""The two factors of BM25 (Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework"). Pure."""
 
 from __future__ import annotations
 

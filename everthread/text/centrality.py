@@ -1,6 +1,6 @@
 """Selects the most representative of many short texts: central in the similarity graph, without repetitions. Pure.
 
-Texts are given as terms. It knows nothing of language, people or time.
+Texts are given as terms.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 MIN_EDGE_COSINE = 0.1  # cosine from which two sentences are joined by an edge: the threshold of Erkan and Radev
 MMR_LAMBDA = 0.7  # weight of relevance against novelty; Carbonell and Goldstein recommend 0.7 for short summaries
 MIN_REPETITION_OVERLAP = 0.8  # share of common terms among all terms of two texts from which one repeats the other
-SCORE_DIGITS = 6  # decimals of a score that are compared, so that the order of summation changes no choice
+SCORE_DIGITS = 6  # decimals of a score that are compared, so that the order of a summation does not change the result
 
 
 def tfidf_cosines(texts: Sequence[Sequence[str]]) -> Floats:
@@ -26,12 +26,12 @@ def tfidf_cosines(texts: Sequence[Sequence[str]]) -> Floats:
     text retrieval", 1988.
     """
     counts = [Counter(text) for text in texts]
-    df = Counter(term for each in counts for term in each)
+    df = Counter(term for text_counts in counts for term in text_counts)
     columns = {term: column for column, term in enumerate(term for term, n in df.items() if n > 1)}
     weights = np.zeros((len(texts), len(columns)))  # (N, T): a term of a single text makes no pair similar
     lengths = np.zeros(len(texts))
-    for row, each in enumerate(counts):
-        for term, count in each.items():
+    for row, text_counts in enumerate(counts):
+        for term, count in text_counts.items():
             weight = (1 + np.log(count)) * (1 + np.log((1 + len(texts)) / (1 + df[term])))
             lengths[row] += weight**2
             if term in columns:

@@ -15,10 +15,10 @@ GAP_MARK = "…"  # between lines that are not consecutive
 
 
 def format_heading(line: Source, now: datetime | None = None) -> str:
-    """Format day and time of a conversation on the speaker's own clock; with `now`, also how long ago it was."""
+    """Format the day and time of a line on the speaker's own clock; with `now`, also how long ago it was."""
     at = line.said_at
-    since = f", {format_relative_time(at, now)}" if now else ""
-    return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{since}]"
+    age = f", {format_relative_time(at, now)}" if now else ""
+    return f"[{at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{age}]"
 
 
 def format_line(line: Source) -> str:
@@ -27,12 +27,12 @@ def format_line(line: Source) -> str:
 
 
 def format_lines(lines: Sequence[Source], now: datetime | None = None) -> str:
-    """Format lines in the order they were said, with a heading at each change of the conversation or day."""
+    """Format lines in the order they were said, with a heading where the session or the day changes."""
     return format_in_order(sorted(lines, key=sort_key), now)
 
 
 def format_in_order(lines: Sequence[Source], now: datetime | None = None) -> str:
-    """Format lines in the given order, with a heading also at each step back in time."""
+    """Format lines in the given order, with a heading also where a line is earlier than the one before it."""
     rows: list[str] = []
     previous: Source | None = None
     for line in lines:
@@ -46,7 +46,7 @@ def format_in_order(lines: Sequence[Source], now: datetime | None = None) -> str
 
 
 def _needs_heading(line: Source, previous: Source) -> bool:
-    """Return whether a line begins another conversation, another day, or an earlier part of the same."""
+    """Return whether the session or the day changes at a line, or the line is earlier than the one before it."""
     day, previous_day = (line.session, line.said_at.date()), (previous.session, previous.said_at.date())
     return day != previous_day or sort_key(line) < sort_key(previous)
 

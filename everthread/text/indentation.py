@@ -1,4 +1,4 @@
-"""Keeps quoted text off the left margin of a prompt, where only the layout's own rows begin. Pure."""
+"""Indents quoted text in a prompt, so that only the layout's own rows begin at the left margin. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def indent(text: str, speaker: str = "", all_rows: bool = True) -> str:
 
     Args:
         text: the text. A row ends with any line boundary of `str.splitlines`: \\n, \\r, \\v, U+0085, U+2028 …
-        speaker: the name to put before the first row, joined to one row; none if empty.
+        speaker: the name to put before the first row; empty for none.
         all_rows: whether to indent all further rows, or only those that look like the layout's own. A model copies the
             form of its own texts, so these are changed as little as possible.
 

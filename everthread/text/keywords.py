@@ -1,9 +1,9 @@
 """Extracts the keywords of a text, and counts those that two texts share. Pure.
 
-A plain score in addition to vectors (Emi's "keyword overlap"), for texts that are similar in meaning but about another
-subject. Keywords are weighted by TF-IDF (Spärck Jones 1972). They are terms as the stores count them, so that forms of
-a word agree; in scripts without spaces they are pairs of characters without stop characters, which on Chinese dialogues
-separated relevant memories from others as well as a dictionary's words (docs/log.md).
+The number of shared keywords (Emi's "keyword overlap") complements vectors: texts may be similar in meaning but about
+another subject. Keywords are weighted by TF-IDF (Spärck Jones 1972). They are terms as the stores count them, so that
+forms of a word agree; in scripts without spaces they are pairs of characters without stop characters, which on Chinese
+dialogues separated relevant memories from others as well as the words of a dictionary (docs/log.md).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def keywords(text: str, top: int, counts: Mapping[str, int] | None = None, lines
 
     Args:
         text: the text.
-        top: how many terms at most.
-        counts: the number of a bank's lines in which each term occurs. Default: only frequency in the text counts.
+        top: the maximum number of terms.
+        counts: the number of a bank's lines in which each term occurs. Default: only the frequency in the text counts.
         lines: the number of the bank's lines.
 
     Raises:
-        BadInput: for a top below 1.
+        BadInput: `top` is below 1.
     """
     return top_terms(term_counts(text), top, counts, lines)
 
@@ -43,7 +43,7 @@ def term_counts(text: str) -> Counter[str]:
 def top_terms(
     frequencies: Mapping[str, int], top: int, counts: Mapping[str, int] | None = None, lines: int = 0
 ) -> list[str]:
-    """Return the `keywords` of a text from its `term_counts`, for callers that reuse these."""
+    """Return the keywords of a text from its `term_counts`, for callers that reuse the counts."""
     if top < 1:
         raise BadInput(f"top must be at least 1 keyword, got {top}")
     df = counts or {}
@@ -56,8 +56,8 @@ def count_shared(query: Collection[str], candidate: Collection[str], ignored_nam
 
     Args:
         query: the keywords of the query.
-        candidate: those of the candidate.
-        ignored_names: names that don't count, as written: the bot's own name occurs in lines about anything.
+        candidate: the keywords of the candidate.
+        ignored_names: names that don't count, such as the bot's, which occurs in lines about any subject.
     """
     names = {term for name in ignored_names for term in terms(name)}
     return len(set(query).intersection(candidate) - names)

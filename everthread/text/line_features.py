@@ -8,15 +8,15 @@ from everthread.text.analyzer import STOP_WORDS, split_words
 from everthread.text.time_words import MONTHS, WEEKDAYS
 from everthread.text.word_lists import alternation, load_word_lists
 
-MAX_PIECE_CHARS = 900  # characters; the shipped model reads 256 tokens, which are about as much English
-MAX_SMALL_TALK_CHARS = 80  # characters
+MAX_PIECE_CHARS = 900  # the shipped model reads 256 tokens, which are about as much English
+MAX_SMALL_TALK_CHARS = 80
 MAX_PIECES = 32  # of a line; the rest of a longer text (29,000 characters) is only searchable by keyword
 
 # The flags of a line, as bits.
-HAS_QUESTION = 1  # it contains a question
-ENDS_WITH_QUESTION = 2  # it ends with one that is not small talk, so the next line answers
-HAS_TIME = 4  # it contains a weekday, a month, "yesterday", "ago" …
-UNINFORMATIVE = 8  # it is a mere question, or small talk
+HAS_QUESTION = 1  # the line contains a question
+ENDS_WITH_QUESTION = 2  # the line ends with a question that is not small talk, so the next line answers it
+HAS_TIME = 4  # the line contains a weekday, a month, "yesterday", "ago" …
+UNINFORMATIVE = 8  # the line is only a question, or small talk
 
 _LISTS = load_word_lists(__file__)
 _EN, _ZH = _LISTS["en"], _LISTS["zh"]
@@ -60,9 +60,9 @@ def line_flags(text: str) -> int:
         return UNINFORMATIVE
     question = HAS_QUESTION if "?" in text or "？" in text else 0
     ending = ENDS_WITH_QUESTION if text.rstrip().endswith(("?", "？")) else 0
-    chat = is_small_talk(text)
-    uninformative = UNINFORMATIVE if chat or _QUESTION_ORDER.fullmatch(text) else 0
-    return question | (0 if chat else ending) | uninformative | (HAS_TIME if _TIME.search(text) else 0)
+    small_talk = is_small_talk(text)
+    uninformative = UNINFORMATIVE if small_talk or _QUESTION_ORDER.fullmatch(text) else 0
+    return question | (0 if small_talk else ending) | uninformative | (HAS_TIME if _TIME.search(text) else 0)
 
 
 def is_small_talk(text: str) -> bool:

@@ -25,9 +25,8 @@ _SEPARATOR = r"(?:[ \t\u00a0\u2009\u202f]?[-–.·][ \t]?|[ \t\u00a0\u2009\u202f
 _GROUPS = re.compile(rf"(?<![\d+])\d{{1,19}}(?:{_SEPARATOR}\d{{1,19}})*(?!\d)")
 _GROUP = re.compile(r"\d+")
 CARD_DIGITS = range(13, 20)
-MIN_GROUP_DIGITS = (
-    3  # digits of a card's group, except the last: shorter ones are a list of numbers, a date or a telephone number
-)
+# Of a card number, except for its last group: shorter groups are a list of numbers, a date or a telephone number.
+MIN_GROUP_DIGITS = 3
 
 MIN_IBAN_CHARS = 15  # Norway's
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ \u00a0-]{0,2}[A-Za-z0-9]){11,29}")
@@ -104,7 +103,7 @@ _REMARK_CHINESE = re.compile(alternation(_ZH["remarks"]))
 _NOUNS = re.compile(rf"{_PASSWORD}|{_CODE}|{_KEY}|\b{alternation(_EN['nouns'])}\b|{alternation(_ZH['nouns'])}", re.I)
 _MONTHS = "|".join(month for month in MONTHS if month != "may")  # more often a verb
 _DATE = re.compile(rf"\d+|\b(?:{_MONTHS})\b", re.I)
-MIN_SUBSTANCE_WORDS = 2  # other words that a row needs to remain
+MIN_SUBSTANCE_WORDS = 2  # words that a row must contain in addition to a secret, or it is removed
 
 
 def redact(text: str) -> str:
@@ -119,10 +118,10 @@ def redact(text: str) -> str:
 
 def redact_rows(text: str) -> str | None:
     """Remove secrets, and rows that contain nothing else; return None if nothing is left."""
-    hidden = redact(text)
-    if hidden != text:
-        hidden = "\n".join(row for row in hidden.split("\n") if REMOVED not in row or _has_substance(row))
-    return hidden if hidden.strip() else None
+    redacted = redact(text)
+    if redacted != text:
+        redacted = "\n".join(row for row in redacted.split("\n") if REMOVED not in row or _has_substance(row))
+    return redacted if redacted.strip() else None
 
 
 def _has_substance(row: str) -> bool:
@@ -168,13 +167,13 @@ def _find_cards(text: str) -> Iterator[tuple[int, int]]:
 def _find_card_end(text: str, groups: list[tuple[int, int]], first: int) -> int | None:
     """Return the last group of a card number that begins with this group, or None."""
     digits = ""
-    for place in range(first, len(groups)):
-        group = text[slice(*groups[place])]
+    for index in range(first, len(groups)):
+        group = text[slice(*groups[index])]
         digits += group
         if len(digits) > CARD_DIGITS[-1]:
             return None
         if len(digits) in CARD_DIGITS and _CARD.fullmatch(digits) and _passes_luhn(digits):
-            return place
+            return index
         if len(group) < MIN_GROUP_DIGITS:
             return None
     return None
@@ -183,8 +182,8 @@ def _find_card_end(text: str, groups: list[tuple[int, int]], first: int) -> int 
 def _find_ibans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of numbers of bank accounts that pass their check."""
     for match in _IBAN.finditer(text):
-        places = [place for place in range(match.start(), match.end()) if text[place].isalnum()]
-        for last in places[MIN_IBAN_CHARS - 1 :]:
+        positions = [position for position in range(match.start(), match.end()) if text[position].isalnum()]
+        for last in positions[MIN_IBAN_CHARS - 1 :]:
             if not text[last + 1 : last + 2].isalnum() and _is_iban(text[match.start() : last + 1]):
                 yield match.start(), last + 1
                 break

@@ -1,10 +1,10 @@
-"""Recognizes refusals: replies in which the model refuses instead of speaking as the character. They should not be
-remembered, since they would be recalled as the character's words.
+"""Recognizes refusals: replies in which the model refuses instead of speaking as the character.
 
-Each refusing phrase takes intensity · weight · 100 from a score of 100, and a reply below 90 is a refusal. The
-intensity is 0 to 2; the weight is 1 at the very beginning and halves every few words, so that a refusing phrase late
-in a real answer hardly counts. Excuses give back a part: "Sorry" is no refusal if the character is late. (The scoring
-of the Emi chatbot; the excuses are our own.)
+A refusal should not be remembered, since it would be recalled as the character's words. Each refusing phrase takes
+intensity · weight · 100 from a score of 100, and a reply below 90 is a refusal. The intensity is 0 to 2; the weight is
+1 at the very beginning and halves every few words, so that a refusing phrase late in a real answer hardly counts.
+Excuses give back a part of the score: "Sorry I'm late" is not a refusal. The scoring is that of the Emi chatbot;
+excuses are an addition.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from everthread.text.analyzer import UNSPACED, normalize
 from everthread.text.refusal_words import RefusalWords, load
 
 MIN_REPLY_SCORE = 90  # of 100; a lower score is a refusal
-WEIGHT_HALVING_WORDS = 6  # words, or characters of Chinese, after which a phrase weighs half as much
+WEIGHT_HALVING_WORDS = 6  # words, or Chinese characters, after which a phrase weighs half as much
 MAX_READ_CHARS = 2_000  # characters of a reply that are read
-MAX_EXCUSED = 0.4  # the most that excuses give back; a real refusal takes more
+MAX_EXCUSED = 0.4  # the greatest intensity that excuses give back; a real refusal takes more
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:'[^\W_{UNSPACED}]+)*")
 
@@ -33,7 +33,9 @@ def is_refusal(text: str, words: RefusalWords | None = None) -> bool:
 
 
 def reply_score(text: str, words: RefusalWords | None = None) -> float:
-    """Return 100 less what the refusing phrases take and the excuses don't give back; may be below 0.
+    """Compute the score of a reply: 100 minus the penalty of its refusing phrases, which excuses reduce.
+
+    The score may be below 0.
 
     Args:
         text: the reply.
@@ -51,5 +53,5 @@ def reply_score(text: str, words: RefusalWords | None = None) -> float:
 
 
 def position_weight(before: str) -> float:
-    """Return the weight of a phrase after this text: 1 at the beginning, halved by each WEIGHT_HALVING_WORDS words."""
+    """Compute the weight of a phrase from the text before it: 1, halved by every WEIGHT_HALVING_WORDS words."""
     return float(0.5 ** (len(_WORD.findall(before)) / WEIGHT_HALVING_WORDS))

@@ -1,10 +1,11 @@
-"""The words by which replies refuse: data files by language, and the user's own file.
+"""Loads the dictionary of refusing phrases: data files by language, and the user's own file.
 
 A file is TOML with three tables. `[phrases]` gives each phrase its intensity, 0 to 2; 0 switches a phrase of an earlier
-file off. `[excuses]` does the same for words that take back a part of it. `[classes]` names lists of words.
+file off. `[excuses]` does the same for phrases that reduce the penalty of a refusal. `[classes]` names lists of words.
 
 A phrase is text, with five signs: `{name}` is any word of that class, `_` is one word or none, `...` is six words (of
-Chinese, twelve characters) or fewer, `^` in front means the head of a reply, and `.` at the end the end of a clause.
+Chinese, twelve characters) or fewer, `^` in front is the beginning of a reply, and `.` at the end is the end of a
+clause.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from everthread.text.analyzer import UNSPACED, normalize
 log = logging.getLogger("everthread")
 
 LANGUAGES = ("en", "zh")
-MAX_INTENSITY = 2.0  # intensity
-MAX_PHRASE_CHARS = 100  # characters of a phrase
+MAX_INTENSITY = 2.0
+MAX_PHRASE_CHARS = 100
 SIGN = re.compile(r"\{(?P<name>\w*)\}|(?P<gap>\.\.\.)|(?P<word>_)|(?P<head>^\^)|(?P<end>\.$)")
 REPLY_START = r"\A[^\w*]*+(?:\*[^*\n]{0,40}\*[^\w*]*+)?+"  # a reply may begin with a gesture: *sighs*
 CLAUSE_END_UNSPACED = r"(?=\W|$)"  # folding leaves a space for Chinese punctuation
@@ -41,12 +42,12 @@ Tables = dict[str, dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase, its intensity, and the words of which a text must hold one before the pattern is tried."""
+    """A phrase of the dictionary, compiled to a pattern."""
 
     text: str
     intensity: float
     pattern: re.Pattern[str]
-    keys: tuple[str, ...]
+    keys: tuple[str, ...]  # the pattern is tried only on texts that contain one of these words
 
     def search(self, folded: str) -> re.Match[str] | None:
         """Return the phrase's first match in a folded text."""
@@ -55,7 +56,7 @@ class Phrase:
 
 @dataclass(frozen=True)
 class RefusalWords:
-    """A dictionary of refusing phrases and of excuses."""
+    """A dictionary of refusing phrases, excuses and classes of words."""
 
     phrases: tuple[Phrase, ...] = ()
     excuses: tuple[Phrase, ...] = ()
@@ -71,7 +72,7 @@ class RefusalWords:
 
     @cached_property
     def _indices_by_key(self) -> dict[str, list[int]]:
-        """The indices of the phrases by key: many phrases share one, and a text is searched once for each key."""
+        """The indices of the phrases by key: phrases share keys, and a text is searched once for each key."""
         indices: dict[str, list[int]] = {}
         for index, phrase in enumerate(self.phrases):
             for key in phrase.keys:
@@ -87,7 +88,8 @@ def configured_path() -> Path:
 def load(path: Path | None = None) -> RefusalWords:
     """Load the shipped words with those of the user's file, which is read again only when it has changed.
 
-    A faulty file is logged and left out: no reply is lost because of it. `everthread recipes refusals` shows its fault.
+    An invalid file is logged and ignored, so that no reply is lost because of it; `everthread recipes refusals` shows
+    what is wrong.
 
     Args:
         path: the file, which may not exist. Default: the configured one.
@@ -144,7 +146,7 @@ def add_phrases(words: RefusalWords, phrases: Mapping[str, float]) -> RefusalWor
     """Return the words with further phrases.
 
     Raises:
-        ConfigError: for a faulty phrase or intensity.
+        ConfigError: a phrase or an intensity is invalid.
     """
     return _add_tables(words, {"phrases": dict(phrases)}, "the phrases")
 
@@ -198,12 +200,12 @@ def _compile_phrase(text: str, intensity: float, classes: Mapping[str, tuple[str
         )
     unspaced = bool(_UNSPACED.search(text))
     parts: list[tuple[str, ...]] = []
-    pattern, at = "", 0
+    pattern, end = "", 0
     for sign in SIGN.finditer(text):
-        pattern += _literal_pattern(text[at : sign.start()], parts)
+        pattern += _literal_pattern(text[end : sign.start()], parts)
         pattern += _sign_pattern(sign, unspaced, classes, parts, source)
-        at = sign.end()
-    pattern += _literal_pattern(text[at:], parts)
+        end = sign.end()
+    pattern += _literal_pattern(text[end:], parts)
     return Phrase(text, intensity, re.compile(_add_word_borders(pattern, parts)), _longest_part(parts))
 
 
@@ -220,7 +222,7 @@ def _sign_pattern(
     parts: list[tuple[str, ...]],
     source: str,
 ) -> str:
-    """Return the pattern of a sign, and note the words of a class."""
+    """Return the pattern of a sign. The words of a class are added to `parts`."""
     match sign.lastgroup:
         case "gap":
             return GAP_UNSPACED if unspaced else GAP
@@ -241,7 +243,7 @@ def _sign_pattern(
 
 
 def _add_word_borders(pattern: str, parts: list[tuple[str, ...]]) -> str:
-    """Return the pattern with a border of a word on either side where its words have spaces between them."""
+    """Add word boundaries at both ends of a pattern, except in scripts without spaces."""
     before = (
         WORD_START
         if any(map(_is_spaced_letter, (word[:1] for word in parts[0]))) and not pattern.startswith(REPLY_START)
@@ -257,5 +259,5 @@ def _is_spaced_letter(letter: str) -> bool:
 
 
 def _longest_part(parts: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the part of a phrase whose words are longest, so that few texts hold one of them."""
+    """Return the words of the most selective part of a phrase: the part whose shortest word is longest."""
     return max(parts, key=lambda words: min(len(word) for word in words))

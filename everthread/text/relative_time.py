@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from everthread.errors import BadInput
 
-WEEKS_FROM_DAYS = 14  # from here on in weeks; "9 days ago" is more exact than "a week ago"
+WEEKS_FROM_DAYS = 14  # from which weeks are counted; "9 days ago" is more exact than "a week ago"
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
@@ -18,7 +18,7 @@ def format_relative_time(then: datetime, now: datetime) -> str:
     "yesterday", whether it is ten hours ago or twenty.
 
     Raises:
-        BadInput: if one of the two times has no zone.
+        BadInput: one of the two times has no time zone.
     """
     if then.tzinfo is None or now.tzinfo is None:
         raise BadInput(f"both times must have a time zone, got {then!r} and {now!r}; give them a tzinfo")

@@ -29,9 +29,9 @@ _FIRST_CLAUSE = re.compile(
 )
 _CHINESE_QUESTION = re.compile(f"[{_ZH['question_endings']}]$")
 
-MIN_INFORMATIVE_WORDS = 4  # that a sentence needs without a name, a number, a time or a person
-MAX_COUNTED_WORDS = 8  # more don't make a sentence more informative
-DEFAULT_IMPORTANCE = 3  # of a text without a word of the lists
+MIN_INFORMATIVE_WORDS = 4  # words that a sentence needs if it has no name, number, time or first person
+MAX_COUNTED_WORDS = 8  # further words don't make a sentence more informative
+DEFAULT_IMPORTANCE = 3  # of a text that contains no word of the lists
 
 
 def informative_words(text: str) -> list[str]:
@@ -43,13 +43,13 @@ def informative_words(text: str) -> list[str]:
     ]
 
 
-def count_words(telling_words: Sequence[str]) -> float:
+def count_words(words: Sequence[str]) -> float:
     """Count words; a script without spaces has about one in two characters."""
-    return sum(0.25 if _UNSPACED.match(word) else 1.0 for word in telling_words)
+    return sum(0.25 if _UNSPACED.match(word) else 1.0 for word in words)
 
 
 def is_question_only(sentence: str) -> bool:
-    """Return whether a sentence only asks; "I have a dog, isn't that nice?" does more."""
+    """Return whether a sentence only asks: "Isn't that nice?", but not "I have a dog, isn't that nice?"."""
     return _is_question_only(sentence, line_flags(sentence))
 
 
@@ -64,24 +64,24 @@ def is_small_talk(sentence: str) -> bool:
 
 
 def informativeness(sentence: str) -> float:
-    """Rate how informative a sentence is, from 0 (small talk, a mere question) to about 4.
+    """Rate how informative a sentence is, from 0 (only small talk or a question) to about 4.
 
-    The rating adds up whether it is about the speaker, whether it has a name, a number or a time, its importance, and
-    its informative words.
+    The rating is a sum: it counts whether the sentence is about the speaker, whether it has a name, a number or a time,
+    its importance, and its informative words.
     """
     word_count = count_words(informative_words(sentence))
     if not word_count or _SMALL_TALK.fullmatch(sentence) or _is_question_only(sentence, flags := line_flags(sentence)):
         return 0.0
-    signs = (
+    bonus = (
         1.0 * bool(_FIRST_PERSON.search(sentence))
         + 0.5 * bool(_NAME.search(sentence))
         + 0.5 * bool(_NUMBER.search(sentence))
         + 0.5 * bool(flags & HAS_TIME)
     )
-    if not signs and word_count < MIN_INFORMATIVE_WORDS:
+    if not bonus and word_count < MIN_INFORMATIVE_WORDS:
         return 0.0
     return (
-        signs
+        bonus
         + 1.5 * (_importance_level(sentence) - DEFAULT_IMPORTANCE) / 7
         + 0.5 * min(word_count, MAX_COUNTED_WORDS) / MAX_COUNTED_WORDS
     )
@@ -92,7 +92,7 @@ _CHINESE_CATEGORIES = {name: tuple(words) for name, words in _ZH["categories"].i
 
 
 def choose_category(text: str, names: Sequence[str] = tuple(_ENGLISH_CATEGORIES)) -> str:
-    """Return the category with the most words in a text, the first of equals; "other" without any.
+    """Return the category with the most words in a text, the first of equals; "other" if no category has one.
 
     A category without a list of words is recognized by its name.
     """
@@ -133,7 +133,7 @@ _DATE = re.compile(
 def rate_importance(text: str) -> int:
     """Rate the importance of a text, from 1 to 10.
 
-    Small talk is 1, a mere question 2, births, deaths and weddings 9, illness 8, moving and jobs 7, promises and the
+    Small talk is 1, a question alone 2, births, deaths and weddings 9, illness 8, moving and jobs 7, promises and the
     family 6, plans and likes 5; a date adds 1.
     """
     if is_small_talk(text):

@@ -39,28 +39,28 @@ def _split_row(row: str) -> list[str]:
     return [sentence.strip() for sentence in (*sentences, row[start:]) if sentence.strip()]
 
 
-def _is_sentence_end(row: str, start: int, place: int, mark: str, rest: int) -> bool:
-    """Return whether a sentence from `start` ends with the mark at `place`; `rest` is where the row goes on."""
-    follows = row[rest : rest + LOOK_BACK_CHARS].lstrip()[:1]
+def _is_sentence_end(row: str, start: int, mark_start: int, mark: str, mark_end: int) -> bool:
+    """Return whether the sentence that begins at `start` ends with the mark from `mark_start` to `mark_end`."""
+    next_character = row[mark_end : mark_end + LOOK_BACK_CHARS].lstrip()[:1]
     if mark in ("...", "…"):
-        return not follows.islower()
+        return not next_character.islower()
     if mark != ".":
         return True
-    match = _LAST_WORD.search(row[max(start, place - LOOK_BACK_CHARS) : place])
+    match = _LAST_WORD.search(row[max(start, mark_start - LOOK_BACK_CHARS) : mark_start])
     word = match[0].lower() if match else ""
     if word in _OFTEN_LAST:
-        return not follows.islower()
-    numbers_a_list = word.isdigit() and row[start:place].strip() == word
+        return not next_character.islower()
+    numbers_a_list = word.isdigit() and row[start:mark_start].strip() == word
     initial = len(word) == 1 and word.isalpha() and word != "i"
     return not (word in _NEVER_LAST or numbers_a_list or initial)
 
 
 def prefix_length(text: str, limit: int) -> int:
-    """Return how many of the first characters have at most `limit` tokens."""
-    enough = max(limit, 1)
-    while enough < len(text) and estimate_tokens(text[:enough]) <= limit:
-        enough *= 2
-    low, high = 0, min(enough, len(text))
+    """Return the length of the longest prefix that has at most `limit` tokens."""
+    upper_bound = max(limit, 1)
+    while upper_bound < len(text) and estimate_tokens(text[:upper_bound]) <= limit:
+        upper_bound *= 2
+    low, high = 0, min(upper_bound, len(text))
     while low < high:  # a longer prefix never has fewer tokens
         middle = (low + high + 1) // 2
         low, high = (middle, high) if estimate_tokens(text[:middle]) <= limit else (low, middle - 1)
@@ -68,7 +68,7 @@ def prefix_length(text: str, limit: int) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut a text to `limit` tokens, at a word, with GAP; empty if no word fits."""
+    """Cut a text to `limit` tokens after a word, and append GAP_MARK; empty if no word fits."""
     if estimate_tokens(text) <= limit:
         return text
     cut = text[: _last_word_end(text, prefix_length(text, limit - estimate_tokens(GAP_MARK)))].rstrip(
@@ -100,15 +100,15 @@ def truncate(text: str, limit: int) -> str:
     return text[: text.rindex(last, 0, end)].rstrip() if before else shorten(text.split("\n", 1)[0], limit)
 
 
-def split_by_tokens(text: str, room: int) -> Iterator[str]:
-    """Split a text into pieces of at most `room` tokens, after a row, a sentence or a word where possible."""
+def split_by_tokens(text: str, limit: int) -> Iterator[str]:
+    """Split a text into pieces of at most `limit` tokens, after a row, a sentence or a word where possible."""
     while text:
-        end = max(prefix_length(text, room), 1)
+        end = max(prefix_length(text, limit), 1)
         if end < len(text):
-            places = (
+            clause_ends = (
                 text.rfind(mark, end // 2, end) + len(mark) for mark in ("\n", ". ", "! ", "? ", "。", "！", "？")
             )
-            cut = max(places)
+            cut = max(clause_ends)
             space = text.rfind(" ", end // 2, end) + 1
             end = cut if cut > end // 2 else space if space > end // 2 else end
         yield text[:end]

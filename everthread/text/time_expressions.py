@@ -27,7 +27,7 @@ from everthread.text.time_words import (
 )
 from everthread.text.word_lists import alternation, load_word_lists
 
-MAX_YEARS_BACK = 20  # that a date without a year is searched back: longer than any chat has lasted
+MAX_YEARS_BACK = 20  # years that a date without a year may be in the past
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ def find_absolute_times(folded: str) -> tuple[tuple[Time, ...], str]:
 
 
 def find_relative_times(folded: str, now: datetime) -> tuple[tuple[Time, ...], str]:
-    """Find the relative times ("yesterday", "last week", "three months ago") of a question asked now.
+    """Find the relative times ("yesterday", "last week", "three months ago") of a question.
 
-    A statement ("I slept badly last night.") asks about no time, even if a question follows it.
+    Times in a statement ("I slept badly last night.") are ignored, even if a question follows it.
 
     Returns:
         The times, and the question without them.
@@ -110,10 +110,10 @@ def is_about_past(text: str) -> bool:
 # -------------------------------------------------------------------- calendar
 
 
-def _day_ago(today: datetime, back: int, part: str | None = None) -> Span:
-    """Return the day `back` days ago, or a part of it. The night lasts until the next morning."""
+def _day_ago(today: datetime, days: int, part: str | None = None) -> Span:
+    """Return the day `days` days ago, or a part of it. The night lasts until the next morning."""
     first, end = PART_HOURS[part] if part else (0, 24)
-    day = today - back * DAY
+    day = today - days * DAY
     return Span(day + timedelta(hours=first), day + timedelta(hours=end))
 
 
@@ -134,8 +134,8 @@ def _calendar_unit(today: datetime, unit: str, step: int) -> Span:
 
 def _span_ago(today: datetime, count: str, unit: str) -> Span:
     """Return the span about that long ago: up to half a unit sooner or later."""
-    day, apart = today - _duration(count, unit), _UNIT_DAYS[unit] // 2 * DAY
-    return Span(day - apart, day + apart + DAY)
+    day, half_unit = today - _duration(count, unit), _UNIT_DAYS[unit] // 2 * DAY
+    return Span(day - half_unit, day + half_unit + DAY)
 
 
 def _duration(count: str, unit: str) -> timedelta:
@@ -155,13 +155,12 @@ def _int(digits: str | None) -> int | None:
 
 # ----------------------------------------------------------------------- rules
 
-_Rule = tuple[
-    re.Pattern[str], Callable[[re.Match[str], datetime], Time]
-]  # the pattern, and the function that reads its match
+# A pattern, and the function that reads its match.
+_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], datetime], Time]]
 
 
 def _apply_rules(text: str, rules: Iterable[_Rule], today: datetime = datetime.min) -> tuple[tuple[Time, ...], str]:
-    """Apply each rule to the text that the rules before it have left; return the times and the rest of the text."""
+    """Apply each rule to the text without the matches of earlier rules; return the times and the remaining text."""
     times: list[Time] = []
     for pattern, read in rules:
         if matches := list(pattern.finditer(text)):

@@ -1,7 +1,7 @@
-"""A stored text with the beginnings of its tokens and its metadata. Pure.
+"""Stores a text with the offsets of its tokens and with its metadata. Pure.
 
-A token reaches to the beginning of the next one, so that the tokens are the whole text, blanks and line breaks
-included. Values that can't be stored are rejected here.
+A token extends to the beginning of the next one, so the tokens are the whole text, including blanks and line breaks.
+Values that can't be stored are rejected here.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ MAX_IMPORTANCE = 10
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stored text, or what is left of it after eviction. `starts` are the beginnings of its tokens, from 0."""
+    """A stored text, without tokens that were evicted."""
 
     key: int
     text: str
-    starts: tuple[int, ...]
+    starts: tuple[int, ...]  # the offsets at which the tokens begin; the first is 0
     metadata: Metadata
     timestamp: datetime | None
     importance: int | None  # from 1 to 10; None: not rated
 
     def pieces(self, first: int, last: int) -> list[str]:
-        """Return the tokens from first to last (excluded), as written in the text."""
+        """Return the tokens from first to last (excluded)."""
         ends = (*self.starts[first:last], self._end(last))
         return [self.text[start:end] for start, end in pairwise(ends)]
 
     def join_tokens(self, first: int, last: int) -> str:
-        """Return the same tokens as one piece."""
+        """Return the tokens from first to last (excluded) as one text."""
         return self.text[self.starts[first] : self._end(last)]
 
     def drop_tokens(self, tokens: int) -> Text:
-        """Return the rest of the text after that many tokens."""
+        """Return the text without its first tokens."""
         cut = self.starts[tokens]
         return replace(self, text=self.text[cut:], starts=tuple(start - cut for start in self.starts[tokens:]))
 
@@ -57,7 +57,7 @@ def make_text(
     timestamp: datetime | None,
     importance: int | None,
 ) -> Text:
-    """Check the values and make a text. Characters before the first start become a token.
+    """Check the values of a text and create it. Characters before the first start become a token.
 
     Raises:
         BadInput: the text is empty, the starts don't ascend, or a value can't be stored.

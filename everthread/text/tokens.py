@@ -1,7 +1,7 @@
 """Estimates how many tokens a text has. Pure.
 
 No model's tokenizer is shipped, because each model has its own and downloading one needs a network. `estimate_tokens`
-approximates the common byte-pair tokenizers and rather counts too many; pass your own counter for exact numbers.
+approximates the common byte-pair tokenizers, rather with too many tokens; pass your own counter for exact numbers.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from everthread.text.analyzer import UNSPACED
 
 TokenCounter = Callable[[str], int]
 
-LETTERS_PER_TOKEN = (
-    6  # of a word in one token: common English words are one token up to about this length, and most are common
-)
+LETTERS_PER_TOKEN = 6  # English words of up to about this length are one token
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]{{1,{LETTERS_PER_TOKEN}}}|\d{{1,3}}|[^\w\s]|_|\n+")
 
 

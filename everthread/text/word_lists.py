@@ -1,4 +1,4 @@
-"""The words that a module reads by: a TOML file beside it, of the same name, with a table for each language."""
+"""Loads the word lists of a module: a TOML file of the same name beside it, with a table for each language."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def load_word_lists(module: str) -> dict[str, dict[str, Any]]:
 
 
 def alternation(patterns: Iterable[str]) -> str:
-    """Return a regular expression that matches any of these."""
+    """Return a regular expression that matches any of the patterns."""
     return f"(?:{'|'.join(patterns)})"

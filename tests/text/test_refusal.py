@@ -211,6 +211,7 @@ def test_a_reply_that_begins_with_a_refusing_word_is_a_refusal(word: str, rest: 
 @pytest.mark.parametrize(
     "reply",
     [
+        # plain refusals
         "抱歉，这个问题涉及到个人信息",
         "对不起，我不能回答你的这个问题",
         "我坚决拒绝这样的请求",
@@ -218,53 +219,7 @@ def test_a_reply_that_begins_with_a_refusing_word_is_a_refusal(word: str, rest: 
         "我决不同意这样做。",
         "Sorry, I can't tell you that.",
         "*sighs* \"I'm sorry, but I can't help with that.\"",
-    ],
-)
-def test_plain_refusals_are_recognized(reply: str) -> None:
-    assert is_refusal(reply, shipped_words())
-
-
-@pytest.mark.parametrize(
-    "reply", ["I can't wait to see you!", "Sorry I'm late.", "她拒绝了他。", "抱歉我来晚了。", "我不能没有你。"]
-)
-def test_a_regret_or_an_inability_of_a_character_is_not_a_refusal(reply: str) -> None:
-    assert not is_refusal(reply, shipped_words())
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "Training data analysts need statistics first of all, and patience.",
-        "The training data is split into a number of batches.",
-        "OpenAI has developed several image models, and DALL-E is the best known of them.",
-        "GPT-3 is a language model developed by OpenAI, with 175 billion parameters.",
-        "ChatGPT was made by OpenAI, Gemini by Google.",
-        "The programming took us two weeks.",
-        "The guidelines for the essay are on my desk.",
-        "The content policy of that site changed in May.",
-        "Text-based games are what I grew up with.",
-        "My training for the marathon begins on Monday.",
-        "I can't skip my training, and my training requires sleep.",
-        "For safety reasons the bridge is closed.",
-        "Anything else I can help you with?",
-        "OpenAI发布了一个新模型，谷歌也不甘落后。",
-        "他违反了学校的规定，被叫去谈话。",
-        "我的程序又跑不起来了。",
-        "互联网改变了我们的生活。",
-        "恭敬不如从命！",
-        "I have no memory of that night.",
-        "I have to follow the instructions on the box.",
-        "The terms of service prohibit sharing an account.",
-        "I have ethical concerns about eating meat.",
-    ],
-)
-def test_a_reply_about_a_topic_that_refusals_mention_is_not_a_refusal(reply: str) -> None:
-    assert not is_refusal(reply, shipped_words())
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
+        # of the model or its rules
         "My training data ends in 2021.",
         "I was trained by OpenAI and have no childhood.",
         "My guidelines don't allow me to discuss this.",
@@ -289,8 +244,46 @@ def test_a_reply_about_a_topic_that_refusals_mention_is_not_a_refusal(reply: str
         "超出能力范围。",
     ],
 )
-def test_a_reply_that_speaks_of_the_model_or_its_rules_is_a_refusal(reply: str) -> None:
+def test_a_reply_that_refuses_or_speaks_of_the_model_or_its_rules_is_a_refusal(reply: str) -> None:
     assert is_refusal(reply, shipped_words())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        # a regret or an inability of the character
+        "I can't wait to see you!",
+        "Sorry I'm late.",
+        "她拒绝了他。",
+        "抱歉我来晚了。",
+        "我不能没有你。",
+        # about a topic that refusals mention
+        "Training data analysts need statistics first of all, and patience.",
+        "The training data is split into a number of batches.",
+        "OpenAI has developed several image models, and DALL-E is the best known of them.",
+        "GPT-3 is a language model developed by OpenAI, with 175 billion parameters.",
+        "ChatGPT was made by OpenAI, Gemini by Google.",
+        "The programming took us two weeks.",
+        "The guidelines for the essay are on my desk.",
+        "The content policy of that site changed in May.",
+        "Text-based games are what I grew up with.",
+        "My training for the marathon begins on Monday.",
+        "I can't skip my training, and my training requires sleep.",
+        "For safety reasons the bridge is closed.",
+        "Anything else I can help you with?",
+        "OpenAI发布了一个新模型，谷歌也不甘落后。",
+        "他违反了学校的规定，被叫去谈话。",
+        "我的程序又跑不起来了。",
+        "互联网改变了我们的生活。",
+        "恭敬不如从命！",
+        "I have no memory of that night.",
+        "I have to follow the instructions on the box.",
+        "The terms of service prohibit sharing an account.",
+        "I have ethical concerns about eating meat.",
+    ],
+)
+def test_a_characters_regret_or_a_reply_about_a_topic_of_refusals_is_not_a_refusal(reply: str) -> None:
+    assert not is_refusal(reply, shipped_words())
 
 
 def test_an_excuse_raises_the_score_but_never_clears_a_refusal() -> None:
