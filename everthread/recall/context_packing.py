@@ -3,8 +3,8 @@
 Lines are tried in this order: the hits, best first; the neighbours of the hits, best hit first; the lines of the
 relevance buffer, newest passage first. Lines are taken whole. A line that is too long for the room left is skipped, and
 shorter ones after it are still tried; of a hit that would fill the whole budget, an excerpt is taken. If there is no
-room for the best hit, the context is empty, because a reader would take the rest for everything that is known. The text
-has the lines in the order in which they were said.
+room for the best hit, the context is empty, because a reader would take the remaining lines for everything that is
+known. The text has the lines in the order in which they were said.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ def fill_context(
         query_terms: the terms of the query, by which an excerpt is chosen.
     """
     chosen: dict[Hashable, Source] = {}
-    spent = 0
+    spent = 0  # tokens
     days: set[Day] = set()
     count = lru_cache(maxsize=None)(count)  # each line is counted more than once
     shortened = [_shorten(hit, query_terms, budget, count) for hit in hits]
     for line in _order_sources(shortened, buffer_lines):
-        if _key(line) in chosen or spent + count(format_line(line)) > budget:  # a quick check that most lines fail
+        if _identity(line) in chosen or spent + count(format_line(line)) > budget:  # a quick check that most lines fail
             continue
         cost = _max_cost(line, days, count)
         if spent + cost <= budget:
             spent += cost
-            chosen[_key(line)] = line
+            chosen[_identity(line)] = line
             days.add(_day(line))
-    if hits and _key(hits[0].source) not in chosen:
+    if hits and _identity(hits[0].source) not in chosen:
         chosen.clear()
     text = format_lines(list(chosen.values()))
     while chosen and count(text) > budget:  # headings repeat if conversations were held at the same time
         chosen.popitem()
         text = format_lines(list(chosen.values()))
     lines = tuple(sorted(chosen.values(), key=sort_key))
-    included = tuple(hit for hit in hits if _key(hit.source) in chosen)
-    cut = tuple(hit for hit in hits if _key(hit.source) not in chosen)
+    included = tuple(hit for hit in hits if _identity(hit.source) in chosen)
+    cut = tuple(hit for hit in hits if _identity(hit.source) not in chosen)
     return Context(text, count(text) if text else 0, lines, included, cut, relevance)
 
 
-def _key(source: Source) -> Hashable:
+def _identity(source: Source) -> Hashable:
     """Return the identity of a line or a unit within its bank."""
     return source.seq if isinstance(source, Line) else (source.unit.kind, source.unit.id)
 
@@ -91,7 +91,7 @@ def _order_sources(hits: Sequence[Hit], buffer_lines: Iterable[Line]) -> Iterabl
     """Yield lines and units in the order in which they are tried."""
     yield from (hit.source for hit in hits)
     for hit in hits:
-        yield from (line for line in hit.passage if _key(line) != _key(hit.source))
+        yield from (line for line in hit.passage if _identity(line) != _identity(hit.source))
     yield from buffer_lines
 
 

@@ -48,11 +48,11 @@ def choose_excerpt(text: str, query_terms: Collection[str], budget: int, count: 
                 first, end, grown = min(first, at), max(end, at + 1), True
     # Joined sentences may have more tokens than the sum of their counts.
     while first < end - 1 and (tokens := count(_join(sentences, first, end))) > budget:
-        dropped = max(1, int((end - first) * (1 - budget / tokens)))
+        surplus = max(1, int((end - first) * (1 - budget / tokens)))
         if best - first > end - 1 - best:
-            first = min(first + dropped, best)
+            first = min(first + surplus, best)
         else:
-            end = max(end - dropped, best + 1)
+            end = max(end - surplus, best + 1)
     return _join(sentences, first, end)
 
 

@@ -44,31 +44,31 @@ SIGNALS = (
 UNKNOWN_COSINE = 0.2  # of a line without a vector: about the mean cosine of a question to any line
 
 
-def compute_signals(query: ParsedQuery, found: Candidates) -> Signals:
+def compute_signals(query: ParsedQuery, candidates: Candidates) -> Signals:
     """Compute every signal of every candidate.
 
     Returns:
         By name of the signal, (C,) its values.
     """
-    rows, row_indexes = found.rows, found.row_indexes
+    rows, row_indexes = candidates.rows, candidates.row_indexes
     if not len(row_indexes):
         return {name: np.empty(0, np.float32) for name in SIGNALS}
     lines = rows.lines[row_indexes]  # (C,)
-    adjacent = _AdjacentRows(rows, row_indexes, found.corpus.last_seq)
-    echoes = _find_echoes(found, adjacent)
-    cosine = np.where(np.isnan(found.cosine), UNKNOWN_COSINE, found.cosine)
+    adjacent = _AdjacentRows(rows, row_indexes, candidates.corpus.last_seq)
+    echoes = _find_echoes(candidates, adjacent)
+    cosine = np.where(np.isnan(candidates.cosine), UNKNOWN_COSINE, candidates.cosine)
     without_echoes = np.where(echoes, UNKNOWN_COSINE, cosine)
     return {
         "cosine": cosine[row_indexes],
         "cosine_near": (cosine[row_indexes] + adjacent.values(without_echoes, -1) + adjacent.values(without_echoes, 1))
         / (1 + adjacent.exists(-1) + adjacent.exists(1)),
         "cosine_session": _best_in_session(lines["session"], without_echoes[row_indexes]),
-        **_lexical_signals(found, adjacent, echoes),
+        **_lexical_signals(candidates, adjacent, echoes),
         "empty": ((lines["marks"] & UNINFORMATIVE) > 0).astype(np.float32),
         "asks": ((lines["marks"] & HAS_QUESTION) > 0).astype(np.float32),
         "length": np.log1p(lines["length"].astype(np.float32)),
-        "speaker": _speaker_signal(found, lines["speaker"]),
-        "person": _person_signal(found, lines["speaker"]),
+        "speaker": _speaker_signal(candidates, lines["speaker"]),
+        "person": _person_signal(candidates, lines["speaker"]),
         "day": _date_signal(query.times, lines["said_at"], whole_month=False),
         "month": _date_signal(query.times, lines["said_at"], whole_month=True),
         "answers": adjacent.values((rows.lines["marks"] & ENDS_WITH_QUESTION) > 0, -1),
@@ -116,26 +116,24 @@ def _best_in_session(session: npt.NDArray[np.int64], cosine: Floats) -> Floats:
     return best[inverse]
 
 
-def _find_echoes(found: Candidates, adjacent: _AdjacentRows) -> npt.NDArray[np.bool_]:
-    """Return (R,) the rows that only repeat the query: without information, and without a term that it lacks.
+def _find_echoes(candidates: Candidates, adjacent: _AdjacentRows) -> npt.NDArray[np.bool_]:
+    """Return (R,) whether a row only repeats the query: it has no information, and no term that the query lacks.
 
-    They would raise the scores of the lines around them, so they don't count for their neighbours.
+    Such rows would raise the scores of the lines around them, so they don't count for their neighbours.
     """
-    lines = found.rows.lines
+    lines = candidates.rows.lines
     empty = (lines["marks"] & UNINFORMATIVE) > 0
     if not empty.any():
         return empty
-    shared = np.zeros(
-        len(lines) + 1, np.int64
-    )  # the last element collects postings of lines that are not among the rows
-    for posting in found.postings.values():
+    shared = np.zeros(len(lines) + 1, np.int64)  # the last element is for lines that are not among the rows
+    for posting in candidates.postings.values():
         shared[adjacent.index_by_seq[posting.records["seq"]]] += posting.records["tf"]
     return np.asarray(empty & (shared[:-1] >= lines["length"]))
 
 
-def _lexical_signals(found: Candidates, adjacent: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
+def _lexical_signals(candidates: Candidates, adjacent: _AdjacentRows, echoes: npt.NDArray[np.bool_]) -> Signals:
     """Compute the lexical signals from the postings of the query's terms."""
-    rows, row_indexes, corpus = found.rows, found.row_indexes, found.corpus
+    rows, row_indexes, corpus = candidates.rows, candidates.row_indexes, candidates.corpus
     steps = {step: adjacent.find(step) for step in WINDOW_WEIGHTS}
     length = _sum_over_window(steps, rows.lines["length"], rows.lines["head_length"], dict.fromkeys(steps, 1.0))
     neighbour_length = corpus.mean_per_line(corpus.head_terms)
@@ -147,7 +145,7 @@ def _lexical_signals(found: Candidates, adjacent: _AdjacentRows, echoes: npt.NDA
     scratch = np.zeros(len(rows.lines) + 1, np.float32), np.zeros(len(rows.lines) + 1, np.float32)
     echo_sessions = np.searchsorted(rows.sessions[:, 0], rows.lines["session"][echoes])
     mass = 1e-9
-    for posting in found.postings.values():
+    for posting in candidates.postings.values():
         weight = idf(posting.df, corpus.lines)
         mass += weight
         if not len(posting.records):
@@ -208,20 +206,21 @@ def _count_in_sessions(posting: Postings, first: npt.NDArray[np.int64], last: np
     return np.asarray(sums[np.searchsorted(seqs, last, "right")] - sums[np.searchsorted(seqs, first)], np.float32)
 
 
-def _speaker_signal(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
-    if len(found.query.mentioned_speakers) != 1:
+def _speaker_signal(candidates: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
+    names = candidates.query.mentioned_speakers
+    if len(names) != 1:
         return np.zeros(len(numbers), np.float32)
-    mentioned = [each.number for each in found.corpus.speakers if each.name in found.query.mentioned_speakers]
+    mentioned = [speaker.number for speaker in candidates.corpus.speakers if speaker.name in names]
     return np.where(np.isin(numbers, mentioned), 1.0, -1.0).astype(np.float32)
 
 
-def _person_signal(found: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
-    bots = [speaker.number for speaker in found.corpus.speakers if speaker.role == "assistant"]
+def _person_signal(candidates: Candidates, numbers: npt.NDArray[np.int32]) -> Floats:
+    bots = [speaker.number for speaker in candidates.corpus.speakers if speaker.role == "assistant"]
     return (~np.isin(numbers, bots)).astype(np.float32)
 
 
 def _date_signal(times: Sequence[Time], said_at: npt.NDArray[np.int64], whole_month: bool) -> Floats:
-    """Return (C,) 1 for a line that was said on one of the days, or in one of the months."""
+    """Return (C,) 1 for a line that was said on one of the days, or with `whole_month` in one of the months; else 0."""
     matches = np.zeros(len(said_at), bool)
     for time in times:
         matches |= (
@@ -236,14 +235,14 @@ def _is_on_date(date: Date, said_at: npt.NDArray[np.int64], whole_month: bool) -
     days = said_at.astype("datetime64[us]").astype("datetime64[D]")
     months = days.astype("datetime64[M]")
     year, month = months.astype("datetime64[Y]").astype(int) + 1970, months.astype(int) % 12 + 1
-    same = (month == date.month) & ((year == date.year) if date.year else True)
-    return np.asarray(same if whole_month else same & ((days - months).astype(int) + 1 == (date.day or -1)))
+    matches = (month == date.month) & ((year == date.year) if date.year else True)
+    return np.asarray(matches if whole_month else matches & ((days - months).astype(int) + 1 == (date.day or -1)))
 
 
 def _is_in_span(span: Span, said_at: npt.NDArray[np.int64], whole_month: bool) -> npt.NDArray[np.bool_]:
-    """Return (C,) whether a line was said within a span: a span of a few days counts as days, a longer one as a month.
+    """Return (C,) whether a line was said within a span.
 
-    Of a span of a few days, the whole month matches as well, but only as a month.
+    Short spans count as days, longer ones as months. With `whole_month`, a short span matches its whole months.
     """
     at = said_at.astype("datetime64[us]")
     first, end = np.datetime64(span.first, "us"), np.datetime64(span.end, "us")

@@ -42,9 +42,9 @@ def recall(reader: BankReader, banks: Collection[str], query: Query, k: int, sea
     names = check_banks(reader.store, banks)
     validation.check_query(query.text)
     hits = [
-        replace(hit, bank=each.bank)
-        for each in _readers(reader, names)
-        for hit in search(each, _query_for(each, reader, query), k).hits
+        replace(hit, bank=bank_reader.bank)
+        for bank_reader in _readers(reader, names)
+        for hit in search(bank_reader, _query_for(bank_reader, reader, query), k).hits
     ]
     return sorted(hits, key=lambda hit: (-hit.relevance, -hit.score))[:k]
 
@@ -55,7 +55,7 @@ def build_context(
     """Build one context from several banks, each part under its bank's id, the caller's own bank first.
 
     Each bank has an equal share of the budget; tokens that it doesn't use are shared by the banks after it. The
-    caller's own bank is filled last.
+    caller's own bank is searched last.
 
     Args:
         reader: the caller's own bank.
@@ -73,24 +73,24 @@ def build_context(
     names = sorted(check_banks(reader.store, banks), key=lambda name: name == reader.bank)
     validation.check_query(query.text)
     count, remaining = budget.count, budget.budget
-    own, others = Context("", 0, (), (), (), 0.0), list[Context]()
-    for index, each in enumerate(_readers(reader, names)):
-        name, share = each.bank, remaining // (len(names) - index)
+    own_context, others = Context("", 0, (), (), (), 0.0), list[Context]()
+    for index, bank_reader in enumerate(_readers(reader, names)):
+        name, share = bank_reader.bank, remaining // (len(names) - index)
         title = "" if names == [reader.bank] else f"[Bank {name if name.isprintable() else repr(name)}]\n"
         room = share - (count(f"\n\n{title}") if title else 0)
         if name == reader.bank:
-            own = _add_title(build(each, query, replace(budget, budget=max(room, 1))), title, "", count)
+            own_context = _add_title(build(bank_reader, query, replace(budget, budget=max(room, 1))), title, "", count)
         elif room > 0:
             limits = replace(budget, budget=room, session=None, exclude=frozenset())
-            if found := build(each, _query_for(each, reader, query), limits):
-                others.append(_add_title(found, title, name, count))
-                remaining -= share - room + found.tokens
-    text = _join_texts(own, others)
+            if context := build(bank_reader, _query_for(bank_reader, reader, query), limits):
+                others.append(_add_title(context, title, name, count))
+                remaining -= share - room + context.tokens
+    text = _join_texts(own_context, others)
     while others and count(text) > budget.budget:
         others.pop()
-        text = _join_texts(own, others)
-    relevance = max(each.relevance for each in (own, *others))
-    return replace(own, text=text, tokens=count(text) if text else 0, relevance=relevance, others=tuple(others))
+        text = _join_texts(own_context, others)
+    relevance = max(context.relevance for context in (own_context, *others))
+    return replace(own_context, text=text, tokens=count(text) if text else 0, relevance=relevance, others=tuple(others))
 
 
 def check_banks(store: Store, banks: Collection[str]) -> list[str]:
@@ -107,7 +107,7 @@ def check_banks(store: Store, banks: Collection[str]) -> list[str]:
         BadQuery: `banks` names no bank.
         NotFound: a bank doesn't exist.
     """
-    if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(each, str) for each in banks):
+    if isinstance(banks, str) or not isinstance(banks, Collection) or not all(isinstance(bank, str) for bank in banks):
         raise BadQuery(f"banks must be a list of banks' names, got {shortly(banks)}")
     if not banks:
         raise BadQuery("banks names no bank; name one or several, or leave it out to search the memory's own")
@@ -137,12 +137,12 @@ def _query_for(reader: BankReader, own: BankReader, query: Query) -> Query:
     return query if reader.bank == own.bank else replace(query, exclude=frozenset(), notes=None)
 
 
-def _add_title(found: Context, title: str, name: str, count: TokenCounter) -> Context:
+def _add_title(context: Context, title: str, name: str, count: TokenCounter) -> Context:
     """Return a context with a title above its text, and the bank's id in its hits."""
-    hits, cut = (tuple(replace(hit, bank=name) for hit in hits) for hits in (found.hits, found.cut))
-    text = title + found.text if found.text else ""
-    return replace(found, text=text, tokens=count(text) if text else 0, hits=hits, cut=cut, bank=name)
+    hits, cut = (tuple(replace(hit, bank=name) for hit in hits) for hits in (context.hits, context.cut))
+    text = title + context.text if context.text else ""
+    return replace(context, text=text, tokens=count(text) if text else 0, hits=hits, cut=cut, bank=name)
 
 
 def _join_texts(own: Context, others: Sequence[Context]) -> str:
-    return "\n\n".join(each.text for each in (own, *others) if each.text)
+    return "\n\n".join(context.text for context in (own, *others) if context.text)

@@ -1,4 +1,4 @@
-"""Neighbours of a hit: the lines before and after it in its session. Pure: arithmetic on positions.
+"""Builds passages: a hit with the lines before and after it in its session. Pure: arithmetic on positions.
 
 The position of a line is its number; that of a correction, the number of the line that it corrects.
 """
@@ -25,24 +25,24 @@ def build_hits(
         ranked: the chosen lines, best first.
         width: neighbours on either side.
         read_lines: reads the lines of these numbers that may be shown.
-        exclude: numbers of lines that are no neighbours.
+        exclude: numbers of lines that are not shown as neighbours.
     """
-    chosen = {each.seq: each for each in ranked}
+    chosen = {scored.seq: scored for scored in ranked}
     seqs = neighbour_seqs(chosen, width, exclude)
     lines = read_lines(seqs)
     if moved := [line.position for line in lines if line.seq in chosen and line.position != line.seq]:
         lines += read_lines(neighbour_seqs(moved, width, {*exclude, *seqs}))  # around the lines that they correct
     by_position = map_by_position(lines)
-    positions = {line.seq: at for at, line in by_position.items()}
+    positions = {line.seq: position for position, line in by_position.items()}
     return [
-        Hit(by_position[at], score, relevance, signals, build_passage(by_position[at], at, by_position, width))
+        Hit(by_position[place], score, relevance, signals, build_passage(by_position[place], place, by_position, width))
         for seq, score, relevance, signals in chosen.values()
-        if (at := positions.get(seq)) is not None  # None: the line was forgotten since it was chosen
+        if (place := positions.get(seq)) is not None  # None: the line was forgotten since it was chosen
     ]
 
 
 def neighbour_seqs(seqs: Iterable[int], width: int, exclude: Collection[int] = frozenset()) -> list[int]:
-    """Return the numbers within `width` of one of these, ascending, without those in `exclude`.
+    """Return the numbers within `width` of a given number, ascending, without those in `exclude`.
 
     Lines of these numbers may not exist, or be of another session.
     """
@@ -57,24 +57,24 @@ def map_by_position(lines: Iterable[Line]) -> dict[int, Line]:
     A correction in a bank where another line has its position is mapped by its own number.
     """
     by_seq = {line.seq: line for line in lines}
-    found: dict[int, Line] = {}
+    by_position: dict[int, Line] = {}
     for line in by_seq.values():
-        at = line.position
-        found[line.seq if at in by_seq or at in found else at] = line
-    return found
+        is_taken = line.position in by_seq or line.position in by_position
+        by_position[line.seq if is_taken else line.position] = line
+    return by_position
 
 
-def build_passage(line: Line, at: int, by_position: Mapping[int, Line], width: int) -> tuple[Line, ...]:
+def build_passage(line: Line, position: int, by_position: Mapping[int, Line], width: int) -> tuple[Line, ...]:
     """Return a line among its neighbours of the same session, in order.
 
     Args:
         line: the line.
-        at: the position of the line.
+        position: the position of the line.
         by_position: lines by their positions; forgotten and retracted ones are missing.
         width: neighbours on either side.
     """
-    passage = (by_position.get(each) for each in range(at - width, at + width + 1))
-    return tuple(each for each in passage if each is not None and each.session == line.session)
+    passage = (by_position.get(at) for at in range(position - width, position + width + 1))
+    return tuple(neighbour for neighbour in passage if neighbour is not None and neighbour.session == line.session)
 
 
 def merge_spans(spans: Iterable[SeqRange]) -> list[SeqRange]:

@@ -4,7 +4,7 @@ The text that is embedded leaves out speakers' names and question words: the nam
 every line, and serve better as a separate signal. It also leaves out relative times ("last week"), which are a
 signal too: lines that contain these words may be about another week.
 
-A query may also be a dialogue, each message as "Name: text", to find the memories that it evokes. Its terms and its
+A query may also be a dialogue, each message as "Name: text", to find the memories that match it. Its terms and its
 embedding text are those of all messages without the names before them; only the last message is read as a question.
 
 The lists of words are in `query_words.toml`.
@@ -53,7 +53,7 @@ class ParsedQuery:
         asks_for_time: whether it asks when, or how long.
         name_terms: the terms of each capitalised name in the query, of speakers or not.
         speaker_terms: the terms of all names of the bank's speakers.
-        is_small_talk: whether it is only small talk or a sum, to which no line is relevant.
+        is_small_talk: whether it is only small talk or a sum, so that no line is relevant.
         asks_for_overview: whether it asks what was said at a time and has no other topic.
         quoted_speakers: the mentioned speakers whose own words it asks for ("What did Nora tell me?").
     """
@@ -97,7 +97,7 @@ def parse_query(text: str, speakers: Sequence[str], now: datetime) -> ParsedQuer
         mentioned_speakers=mentioned,
         times=times,
         asks_for_time=_ASKS_FOR_TIME.search(folded) is not None,
-        name_terms=tuple(found for name in _NAME.findall(dialogue) if (found := tuple(terms(name)))),
+        name_terms=tuple(filter(None, (tuple(terms(name)) for name in _NAME.findall(dialogue)))),
         speaker_terms=frozenset(term for name in speakers for term in terms(name)),
         is_small_talk=is_small_talk(dialogue) or is_sum(dialogue),
         asks_for_overview=bool(times) and about_past and is_topicless(timeless, mentioned),
@@ -114,20 +114,20 @@ def split_messages(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
     Returns:
         The texts; of a text that is no dialogue, the text alone.
     """
-    found = list(_MESSAGE.finditer(text))
-    if len(found) < 2 or text[: found[0].start()].strip():
+    matches = list(_MESSAGE.finditer(text))
+    if len(matches) < 2 or text[: matches[0].start()].strip():
         return (text,)
-    if not find_mentioned_speakers(normalize("\n".join(match["name"] for match in found)), speakers):
+    if not find_mentioned_speakers(normalize("\n".join(match["name"] for match in matches)), speakers):
         return (text,)
-    ends = [*(match.start() for match in found[1:]), len(text)]
-    return tuple(text[match.end() : end].rstrip() for match, end in zip(found, ends, strict=True))
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    return tuple(text[match.end() : end].rstrip() for match, end in zip(matches, ends, strict=True))
 
 
 def build_embedding_text(text: str, speakers: Sequence[str]) -> str:
     """Remove the speakers' names from a text, and the question words from a question.
 
-    If no word is left, the text is returned unchanged. A text that asks
-    nothing keeps its question words, so that a stored line has the same vector as a query.
+    If no word is left, the text is returned unchanged. A text that is not a question keeps its question words, so that
+    a stored line has the same vector as a query with the same text.
     """
     words = re.findall(r"[^\s?]+", text)
     removed = {part for name in speakers for part in normalize(name).split()}

@@ -1,6 +1,6 @@
 """BankReader: read access to one bank, for recipes, recall from several banks, and benchmarks.
 
-It runs the stages of recall that need the store. It writes nothing except the vectors of pending lines.
+A reader runs the stages of recall that need the store. It writes nothing except the vectors of pending lines.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from everthread.bank.embedding_backlog import EmbeddingBacklog
 from everthread.embedders.encoder import Encoder
-from everthread.recall import candidates, features, neighbours, time_overview, unit_search
-from everthread.recall.candidates import Candidates
+from everthread.recall import features, neighbours, time_overview, unit_search
+from everthread.recall.candidates import DENSE_CANDIDATES, Candidates, find_candidates
 from everthread.recall.query_parsing import parse_query
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recall.unit_search import ScoredUnit
@@ -64,12 +64,12 @@ class BankReader:
 
     @property
     def refusal_words(self) -> refusal_words.RefusalWords:
-        """The words by which replies of the bank count as refusals."""
+        """The dictionary by which replies count as refusals."""
         return refusal_words.load(self._refusals_path)
 
     @cached_property
     def _refusals_path(self) -> Path:
-        """The path in the configuration, which is read once and not for every reply."""
+        """The configured path of the user's words; cached, since every reply needs it."""
         return refusal_words.configured_path()
 
     # -------------------------------------------------------------------- lines
@@ -79,7 +79,7 @@ class BankReader:
         return self.store.filter_seqs(self.bank, query.where or Filter(), query.as_of)
 
     def get_visible(self, seqs: Sequence[int], allowed: Seqs | None) -> list[Line]:
-        """Read those of some lines that may be shown.
+        """Read lines, without those that may not be shown.
 
         Args:
             seqs: numbers of lines; missing ones are ignored.
@@ -108,7 +108,7 @@ class BankReader:
         where, as_of, exclude = query.where, query.as_of, query.exclude
         visible = None if as_of is None else self.store.filter_seqs(self.bank, Filter(), as_of)
         corpus = self.store.corpus_stats(self.bank, visible)
-        clock = as_of or now().astimezone()  # the asker's, if it is this machine's
+        clock = as_of or now().astimezone()  # on this machine's clock, which is taken for the asker's
         parsed = parse_query(query.text, corpus.names, clock)
         in_times = (
             time_overview.find_lines_in_spans(self.store, self.bank, parsed, clock, as_of)
@@ -117,7 +117,7 @@ class BankReader:
         )
         allowed = visible if where is None else self.store.filter_seqs(self.bank, where, as_of)
         vector = self.encoder.try_embed_query(parsed.embedding_text)
-        found = candidates.find_candidates(
+        candidates = find_candidates(
             self.store,
             self.bank,
             self.encoder.name,
@@ -131,9 +131,9 @@ class BankReader:
             k=k,
         )
         if vector is not None:
-            self._warn_if_unembedded(found, exclude)
-            found = replace(found, cosine=self.encoder.calibrate(found.cosine))
-        return found, features.compute_signals(parsed, found)
+            self._warn_if_unembedded(candidates, exclude)
+            candidates = replace(candidates, cosine=self.encoder.calibrate(candidates.cosine))
+        return candidates, features.compute_signals(parsed, candidates)
 
     def find_nearest(self, query: Query, k: int) -> list[tuple[int, float]]:
         """Find the lines nearest in meaning to a query: approximately first, then by exact cosines.
@@ -148,12 +148,12 @@ class BankReader:
         if (vector := self.encoder.try_embed_query(query.text)) is None:
             return []
         model = self.encoder.name
-        limit = max(k + len(query.exclude), candidates.DENSE_CANDIDATES)
+        limit = max(k + len(query.exclude), DENSE_CANDIDATES)
         seqs = self.store.nearest_seqs(self.bank, model, vector, limit, self.allowed_seqs(query))
         seqs = seqs[~np.isin(seqs, list(query.exclude))]
         cosines = self.encoder.calibrate(self.store.cosines(self.bank, model, vector, seqs))
         best = np.argsort(-cosines, kind="stable")[:k]
-        return [(int(seqs[at]), float(cosines[at])) for at in best if not np.isnan(cosines[at])]
+        return [(int(seqs[index]), float(cosines[index])) for index in best if not np.isnan(cosines[index])]
 
     def read_hits(
         self, ranked: Sequence[ScoredLine], width: int, allowed: Seqs | None, exclude: Collection[int] = ()
@@ -201,19 +201,19 @@ class BankReader:
 
     def build_unit_hits(self, chosen: Sequence[ScoredUnit]) -> list[Hit]:
         """Build the hits of chosen units, each with the session of the last line that the unit derives from."""
-        seqs = [each.unit.last_seq for each in chosen]
+        seqs = [scored.unit.last_seq for scored in chosen]
         sessions = {line.seq: line.session for line in self.store.get(self.bank, seqs)}
         return [
             Hit(FoundUnit(unit, sessions.get(unit.last_seq, ""), unit.kind), score, relevance, signals)
             for unit, score, relevance, signals in chosen
         ]
 
-    def _warn_if_unembedded(self, found: Candidates, exclude: Collection[int]) -> None:
+    def _warn_if_unembedded(self, candidates: Candidates, exclude: Collection[int]) -> None:
         """Log once if a bank has no vectors of this model, because recall is then worse."""
         warned = self.encoder.state.warned
         if self.bank in warned:
             return
-        missing = np.isnan(found.cosine)
-        if len(missing) and missing.all() and not np.isin(found.rows.seq, list(exclude)).all():
+        missing = np.isnan(candidates.cosine)
+        if len(missing) and missing.all() and not np.isin(candidates.rows.seq, list(exclude)).all():
             warned.add(self.bank)
             log.warning(UNEMBEDDED, self.encoder.name)

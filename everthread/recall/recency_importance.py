@@ -12,7 +12,7 @@ from everthread.text.tokenized_text import MAX_IMPORTANCE
 
 @dataclass(frozen=True, slots=True)
 class ScoreWeights:
-    """The weights of a sum of relevance, recency and importance, each from 0 to 1.
+    """Weights for the sum of relevance, recency and importance, each of which is from 0 to 1.
 
     Attributes:
         relevance: the weight of relevance.
@@ -30,17 +30,17 @@ class ScoreWeights:
 
     def __post_init__(self) -> None:
         if self.half_life <= timedelta(0):
-            raise BadInput(f"a half-life can't be {self.half_life}; give one above zero")
+            raise BadInput(f"invalid half-life {self.half_life}; expected one above zero")
         if self.decay not in ("exponential", "inverse"):
-            raise BadInput(f"recency can't decay {self.decay!r}; say exponential or inverse")
+            raise BadInput(f"unknown decay {self.decay!r}; expected one of exponential, inverse")
 
     def score(self, relevance: float, age: timedelta | None, importance: int | None) -> float:
         """Compute the score of a passage.
 
         Args:
             relevance: the relevance, from 0 to 1.
-            age: the age; None: unknown, its recency is 0. A negative age counts as 0.
-            importance: the importance from 1 to 10; None: unknown, as 1.
+            age: the age; a negative one counts as 0. None: unknown, with a recency of 0.
+            importance: the importance from 1 to 10; None: unknown, counted as 1.
         """
         recency = 0.0 if age is None else self._compute_recency(max(age, timedelta(0)) / self.half_life)
         scaled_importance = 0.0 if importance is None else (importance - 1) / (MAX_IMPORTANCE - 1)

@@ -56,11 +56,11 @@ class LogisticModel:
         return float(_logistic(self.bias + sum(self.weights[name] * evidence[name] for name in self.weights)))
 
 
-def collect_evidence(found: Candidates, signals: Signals, scores: Floats) -> dict[str, float]:
+def collect_evidence(candidates: Candidates, signals: Signals, scores: Floats) -> dict[str, float]:
     """Collect the evidence from which the query relevance is predicted.
 
     Args:
-        found: the candidates.
+        candidates: the candidates.
         signals: their signals. Lines without information ("empty") are ignored.
         scores: (C,) their scores.
 
@@ -70,16 +70,16 @@ def collect_evidence(found: Candidates, signals: Signals, scores: Floats) -> dic
     informative = signals["empty"] == 0
     cosine = float(signals["cosine"][informative].max(initial=0.0))
     top = float(scores[informative].max()) if informative.any() else 0.0
-    small = 1 - math.log(min(max(found.corpus.lines, 1), SATURATED_LINES)) / math.log(SATURATED_LINES)
+    small = 1 - math.log(min(max(candidates.corpus.lines, 1), SATURATED_LINES)) / math.log(SATURATED_LINES)
     return {
         "match": float((signals["cosine"] * signals["share_window"])[informative].max(initial=0.0)),
         "cosine": cosine,
         "top": top,
-        "stranger": float(mentions_unknown_name(found)),
+        "stranger": float(mentions_unknown_name(candidates)),
         "small": small,
         "small_cosine": small * cosine,
         "small_top": small * top,
-        "asked": math.log1p(len(found.query.terms)),
+        "asked": math.log1p(len(candidates.query.terms)),
     }
 
 
@@ -94,10 +94,10 @@ def evidence_weights(query: ParsedQuery, weights: Mapping[str, float]) -> Mappin
     return {name: weight for name, weight in weights.items() if name not in ("day", "month")}
 
 
-def mentions_unknown_name(found: Candidates) -> bool:
+def mentions_unknown_name(candidates: Candidates) -> bool:
     """Return whether the question contains a name that never occurs in the bank."""
-    unknown = {term for term, posting in found.postings.items() if not posting.df} - found.query.speaker_terms
-    return any(unknown.issuperset(terms) for terms in found.query.name_terms)
+    unknown = {term for term, posting in candidates.postings.items() if not posting.df} - candidates.query.speaker_terms
+    return any(unknown.issuperset(terms) for terms in candidates.query.name_terms)
 
 
 def estimate_relevance(hit_model: LogisticModel, scores: Floats, query_relevance: float) -> Floats:

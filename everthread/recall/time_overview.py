@@ -1,6 +1,6 @@
 """Answers queries that ask only what was said at a time ("What did we talk about yesterday?").
 
-No word of such a query is about any line, so neither the signals nor the relevance gate can judge it. A rule decides:
+Such a query shares no topic with any line, so neither its signals nor the relevance gate can judge it. A rule decides:
 the lines of that time are relevant, informative ones first, from all parts of the time.
 """
 
@@ -22,11 +22,11 @@ from everthread.types import Filter, Seqs
 # Set by hand, because no dataset has such queries: long lines are more informative than short ones, the person's more
 # than the bot's (which are long anyway), questions less; small talk comes last.
 WEIGHTS = {"length": 1.0, "person": 1.5, "asks": -0.7, "empty": -10.0}
-LINES_PER_STRETCH = 20  # lines of a session that are taken for one subject
+LINES_PER_STRETCH = 20  # consecutive lines of a session that count as one subject
 LINES_PER_PART = 100  # a long time is divided into parts of this size
 DIVERSITY_PENALTY = 2.0  # for the second line of a stretch or part; the fourth has twice the penalty, the eighth thrice
-OVERVIEW_RELEVANCE = 0.9  # of the query and of each line; set by hand, as the query may have meant something else
-MAX_UTC_OFFSET = timedelta(hours=14)  # of a clock
+OVERVIEW_RELEVANCE = 0.9  # of the query and of each line; set by hand, since the query may mean something else
+MAX_UTC_OFFSET = timedelta(hours=14)  # of any time zone
 
 
 def find_lines_in_spans(store: Store, bank: str, query: ParsedQuery, clock: datetime, as_of: datetime | None) -> Seqs:
@@ -45,11 +45,11 @@ def find_lines_in_spans(store: Store, bank: str, query: ParsedQuery, clock: date
         The numbers of the lines, ascending.
     """
     speakers = tuple(sorted(query.quoted_speakers)) or None
-    found = [np.empty(0, np.int64)]
+    seqs_by_time = [np.empty(0, np.int64)]
     for time in query.times:
         by_span = (_find_lines_in_span(store, bank, span, speakers, as_of) for span in time.spans(clock))
-        found.append(next((seqs for seqs in by_span if len(seqs)), found[0]))
-    return union(*found)
+        seqs_by_time.append(next((seqs for seqs in by_span if len(seqs)), seqs_by_time[0]))
+    return union(*seqs_by_time)
 
 
 def _find_lines_in_span(
@@ -74,11 +74,12 @@ def _shift_utc(at: datetime, shift: timedelta) -> datetime:
         return at
 
 
-def compute_scores(found: Candidates, signals: Signals) -> Floats:
+def compute_scores(candidates: Candidates, signals: Signals) -> Floats:
     """Compute (C,) how informative each line is, with a penalty for each better line of its stretch or part."""
     scores = weighted_sum(signals, WEIGHTS)
-    session = found.rows.lines["session"][found.row_indexes].astype(np.int64)
-    stretch = session * (found.corpus.last_seq + 1) + found.seqs // LINES_PER_STRETCH  # a distinct number for each
+    session = candidates.rows.lines["session"][candidates.row_indexes].astype(np.int64)
+    # a distinct number for each stretch of each session
+    stretch = session * (candidates.corpus.last_seq + 1) + candidates.seqs // LINES_PER_STRETCH
     for group in (stretch, np.arange(len(session)) // LINES_PER_PART):
         scores = scores - np.float32(DIVERSITY_PENALTY) * np.log2(1 + _rank_in_group(group, scores)).astype(np.float32)
     return scores

@@ -38,7 +38,7 @@ def requested_unit_kinds(where: Filter | None, as_of: datetime | None = None) ->
     """Return the kinds of units that a filter asks for; empty if it asks for lines.
 
     Raises:
-        BadQuery: it asks for both, or filters units by a field that only lines have.
+        BadQuery: the filter asks for both, or filters units by a field that only lines have.
     """
     if where is None or check_filter(where, as_of).kind is None:
         return ()
@@ -104,15 +104,15 @@ def rank_units(query: ParsedQuery, units: Sequence[Unit], cosines: Mapping[UnitK
     Args:
         query: the query.
         units: the units that may be found.
-        cosines: the cosine of each to the query, by kind and id.
+        cosines: the cosine of each unit to the query, by kind and id.
         k: units at most.
 
     Returns:
         The best units; of equal scores, the later unit first.
     """
-    found: list[ScoredUnit] = []
+    scored: list[ScoredUnit] = []
     for unit, share in zip(units, idf_overlap(query, units), strict=True):
         cosine = cosines.get((unit.kind, unit.id), UNKNOWN_COSINE)
         relevance = 0.0 if query.is_small_talk else float(np.clip(cosine, 0, 1))
-        found.append(ScoredUnit(unit, cosine + share, relevance, {"cosine": cosine, "share": share}))
-    return sorted(found, key=lambda each: (-each.score, -each.unit.last_seq))[:k]
+        scored.append(ScoredUnit(unit, cosine + share, relevance, {"cosine": cosine, "share": share}))
+    return sorted(scored, key=lambda each: (-each.score, -each.unit.last_seq))[:k]

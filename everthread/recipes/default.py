@@ -147,36 +147,37 @@ class Default(Recipe):
     buffer_hits: int = option(3, "Number of hits whose passages stay in the prompt for the following turns.", low=0)
     overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
 
-    def choose_profile(self, found: Candidates) -> ScoringProfile:
+    def choose_profile(self, candidates: Candidates) -> ScoringProfile:
         """Choose the numbers by whether there are vectors, and whether a bot is among the speakers."""
-        if is_unspaced_script(found.query.text) and np.isnan(found.cosine).all():
+        if is_unspaced_script(candidates.query.text) and np.isnan(candidates.cosine).all():
             return self.words
-        return self.assistant if found.corpus.has_assistant else self.friends
+        return self.assistant if candidates.corpus.has_assistant else self.friends
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
-        found, signals = reader.measure_candidates(query, k)
-        profile = self.choose_profile(found)
-        if found.query.asks_for_overview:
-            scores = time_overview.compute_scores(found, signals)
+        candidates, signals = reader.measure_candidates(query, k)
+        profile = self.choose_profile(candidates)
+        if candidates.query.asks_for_overview:
+            scores = time_overview.compute_scores(candidates, signals)
             query_relevance = time_overview.OVERVIEW_RELEVANCE if len(scores) else 0.0
             hit_relevances = np.full(len(scores), query_relevance)
         else:
             scores = features.weighted_sum(signals, profile.weights)
-            evidence_scores = features.weighted_sum(signals, relevance.evidence_weights(found.query, profile.weights))
+            evidence_weights = relevance.evidence_weights(candidates.query, profile.weights)
+            evidence_scores = features.weighted_sum(signals, evidence_weights)
             query_relevance = (
                 0.0
-                if found.query.is_small_talk
-                else profile.query_model.predict(relevance.collect_evidence(found, signals, evidence_scores))
+                if candidates.query.is_small_talk
+                else profile.query_model.predict(relevance.collect_evidence(candidates, signals, evidence_scores))
             )
             hit_relevances = relevance.estimate_relevance(profile.hit_model, scores, query_relevance)
         best = np.argsort(-scores, kind="stable")[:k].tolist()
         ranked = [
             ScoredLine(
-                *(int(found.seqs[at]), float(scores[at]), float(hit_relevances[at])),
+                *(int(candidates.seqs[at]), float(scores[at]), float(hit_relevances[at])),
                 {name: float(values[at]) for name, values in signals.items()},
             )
             for at in best
         ]
-        hits = reader.read_hits(ranked, self.neighbours, found.allowed, query.exclude)
+        hits = reader.read_hits(ranked, self.neighbours, candidates.allowed, query.exclude)
         passes = query_relevance >= profile.threshold
-        return SearchResult(hits, query_relevance, passes, found.query.terms, found.allowed)
+        return SearchResult(hits, query_relevance, passes, candidates.query.terms, candidates.allowed)

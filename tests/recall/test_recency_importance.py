@@ -36,7 +36,7 @@ def test_relevance_recency_and_importance_are_added_with_their_weights() -> None
 
 @pytest.mark.parametrize(
     ("given", "complaint"),
-    [({"half_life": timedelta(0)}, "half-life can't be 0:00:00"), ({"decay": "linear"}, "can't decay 'linear'")],
+    [({"half_life": timedelta(0)}, "invalid half-life 0:00:00"), ({"decay": "linear"}, "unknown decay 'linear'")],
 )
 def test_invalid_score_weights_are_rejected(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):

@@ -1,4 +1,4 @@
-"""Rerankers take hits, best first, and return them in another order, best first.
+"""Rerankers put the hits of a query in another order.
 
 A reranker adds its own number to the signals of each hit, under its name. Score and relevance stay those of the recall,
 so only the order of the list shows the result. Hits of equal numbers keep their order. A reranker judges the text of
@@ -36,9 +36,9 @@ class Reranker(Protocol):
 
 
 class KeywordOverlap:
-    """Orders hits by how many of their top keywords they share with the query: Emi's "keyword overlap score".
+    """Orders hits by the number of top keywords that they share with the query: Emi's "keyword overlap score".
 
-    Emi takes the first hit, and none if none shares a keyword. No model is called.
+    Emi takes the first hit that shares a keyword, if there is one. No model is called.
     """
 
     name = "keywords"
@@ -48,7 +48,7 @@ class KeywordOverlap:
 
         Args:
             top: keywords of each text that are compared.
-            ignored_names: names that are no keywords, such as the bot's.
+            ignored_names: names that don't count as keywords, such as the bot's.
             min_shared: keywords that a hit must share with the query to be kept; 0 keeps all hits.
 
         Raises:
@@ -79,8 +79,8 @@ class RecencyImportance:
     """Orders hits by the weighted sum of relevance, recency and importance, each from 0 to 1.
 
     Park et al., "Generative agents: interactive simulacra of human behavior", UIST 2023, as in goodai-ltm. Unlike
-    theirs, the age is that of the line, not the time since it was last recalled, and nothing is scaled to the other
-    hits: a hit's number does not depend on them. No model is called, unless `importance` calls one.
+    theirs, the age is that of the line, not the time since it was last recalled, and a hit's number does not depend on
+    the other hits. No model is called, unless `importance` calls one.
     """
 
     name = "recency_importance"
@@ -96,7 +96,7 @@ class RecencyImportance:
         """Create the reranker.
 
         Args:
-            now: the present moment, or a clock, for a reranker that is used for long.
+            now: the present moment; or a clock, for a reranker that is used for longer.
             half_life_days: the age in days at which recency is 0.5.
             decay: "exponential": recency halves with every half-life; "inverse": it is 1 / (1 + age / half-life).
             weights: the weights of relevance, recency and importance.
@@ -108,11 +108,13 @@ class RecencyImportance:
             BadInput: a number is invalid.
         """
         if len(weights) != 3 or not all(math.isfinite(weight) and weight >= 0 for weight in weights):
-            raise BadInput(f"weights can't be {weights!r}; give three numbers from 0: relevance, recency, importance")
+            raise BadInput(
+                f"invalid weights {weights!r}; expected three numbers from 0: relevance, recency, importance"
+            )
         try:
             half_life = timedelta(days=half_life_days)
         except (ValueError, OverflowError) as error:
-            raise BadInput(f"a half-life can't be {half_life_days} days; give a number above zero") from error
+            raise BadInput(f"invalid half-life of {half_life_days} days; expected a number above zero") from error
         self._weights = ScoreWeights(*weights, half_life=half_life, decay=decay)
         self._now = now
         self._importance = importance
@@ -130,7 +132,7 @@ class RecencyImportance:
         rating = self._importance(source)
         if rating is not None and not 1 <= rating <= MAX_IMPORTANCE:
             number = source.seq if isinstance(source, Line) else source.id
-            raise BadInput(f"{hit.kind} {number} has an importance of {rating}; rate lines from 1 to {MAX_IMPORTANCE}")
+            raise BadInput(f"invalid importance {rating} of {hit.kind} {number}; expected 1 to {MAX_IMPORTANCE}")
         return None if rating is None else round(rating)
 
 
@@ -141,13 +143,13 @@ def judged_text(hit: Hit) -> str:
 
 
 def sort_by_signal(name: str, hits: Sequence[Hit], numbers: Sequence[float]) -> list[Hit]:
-    """Add a number to the signals of each hit, and sort the hits by it, greatest first. Equal ones keep their order.
+    """Add a number to the signals of each hit, and sort the hits by it, greatest first. Equal hits keep their order.
 
     Raises:
         ModelError: a number is not finite.
     """
     if not all(math.isfinite(number) for number in numbers):
-        raise ModelError(f"{name} gave a number that is not finite: {list(numbers)[:8]}; check the model")
+        raise ModelError(f"{name} returned a number that is not finite: {list(numbers)[:8]}; check the model")
     rated = [add_signal(hit, name, number) for hit, number in zip(hits, numbers, strict=True)]
     return sorted(rated, key=lambda hit: -hit.signals[name])
 
@@ -159,5 +161,5 @@ def add_signal(hit: Hit, name: str, number: float) -> Hit:
 
 def _check_aware(moment: datetime) -> datetime:
     if moment.tzinfo is None:
-        raise BadInput(f"now can't be {moment}, which has no time zone; give one that has, such as datetime.now(UTC)")
+        raise BadInput(f"invalid now {moment}: it has no time zone; expected one such as datetime.now(UTC)")
     return moment

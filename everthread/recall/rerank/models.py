@@ -1,4 +1,4 @@
-"""Rerankers that ask a model: another embedder, a cross-encoder, or a scribe. They know no store."""
+"""Rerankers that use a model: another embedder, a cross-encoder, or a scribe."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ UNJUDGED = 0.5  # the number of a hit that the scribe failed to judge, between n
 
 
 class EmbedderMatch:
-    """Orders hits by the cosine of query and text in another embedding model than that of the search, as goodai-ltm.
+    """Orders hits by the cosine of query and text in another embedding model than that of the search, as in goodai-ltm.
 
-    The cosine is from -1 to 1. Of a long text, only the part that the model reads counts. If the model computes several
+    A cosine is from -1 to 1. Of a long text, only the part that the model reads counts. If the model computes several
     vectors for a text or a query, the nearest pair counts. Each call embeds the query and every hit.
 
     Raises the embedder's errors (EmbedderUnavailable, ModelNotFound), and ModelError for invalid vectors.
@@ -60,13 +60,13 @@ class EmbedderMatch:
 
         The curve is that of the shipped model (`ANSWER_MODEL`); cosines of another model are first moved to its scale.
         """
-        found = score_pairs(self.score, pairs)
-        if not found:
+        raw_cosines = score_pairs(self.score, pairs)
+        if not raw_cosines:
             return []
         if self._scale is None:
             dim = embed_question(self._embedder, pairs[0][0]).shape[-1]
             self._scale = measure_calibration(self._embedder, dim)
-        cosines = self._scale.to_shipped(np.array(found, np.float32)).tolist()
+        cosines = self._scale.to_shipped(np.array(raw_cosines, np.float32)).tolist()
         return [ANSWER_MODEL.predict({"cosine": cosine}) for cosine in cosines]
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -82,21 +82,22 @@ def score_pairs(
         The scores, in the order of the pairs.
     """
     by_query: dict[str, list[int]] = {}
-    for at, (query, _) in enumerate(pairs):
-        by_query.setdefault(query, []).append(at)
+    for index, (query, _) in enumerate(pairs):
+        by_query.setdefault(query, []).append(index)
     scores = [0.0] * len(pairs)
     for query, indexes in by_query.items():
-        for at, value in zip(indexes, score(query, [pairs[each][1] for each in indexes]), strict=True):
-            scores[at] = value
+        texts = [pairs[index][1] for index in indexes]
+        for index, value in zip(indexes, score(query, texts), strict=True):
+            scores[index] = value
     return scores
 
 
 class MMR:
-    """Orders hits by maximal marginal relevance: near to the query, and unlike earlier hits.
+    """Orders hits by maximal marginal relevance: hits near to the query, and unlike earlier hits, come first.
 
     Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents and producing
     summaries", SIGIR 1998. A hit's number is balance · its cosine to the query − (1 − balance) · its greatest cosine to
-    an earlier hit, at least 0. Each call embeds the query and every hit. Raises as EmbedderMatch.
+    an earlier hit, at least 0. Each call embeds the query and every hit. Raises the same errors as EmbedderMatch.
     """
 
     name = "mmr"
@@ -113,7 +114,7 @@ class MMR:
             BadInput: a number is invalid.
         """
         if not 0 <= balance <= 1:
-            raise BadInput(f"balance can't be {balance}; give a number from 0 (different) to 1 (near)")
+            raise BadInput(f"invalid balance {balance}; expected a number from 0 (different) to 1 (near)")
         self._embedder = embedder
         self._balance = balance
         self._k = None if k is None else check_at_least(k, "k", 1)
@@ -140,7 +141,7 @@ class CrossEncoderModel(Protocol):
     """The part of sentence-transformers' CrossEncoder that is used."""
 
     def predict(self, pairs: list[tuple[str, str]], /, *, show_progress_bar: bool) -> npt.ArrayLike:
-        """Return (N,) or (N, 1) how well the second text of each pair answers the first."""
+        """Return the (N,) or (N, 1) scores of the pairs: how well the second text answers the first."""
         ...
 
 
@@ -177,13 +178,13 @@ class CrossEncoder:
 
         Raises ModelError also for numbers outside 0..1, which a model that the caller loaded may return.
         """
-        found = self._predict(pairs) if pairs else []
-        if not all(0 <= number <= 1 for number in found):
+        probabilities = self._predict(pairs) if pairs else []
+        if not all(0 <= number <= 1 for number in probabilities):
             raise ModelError(
-                f"{self.name} gave numbers that are no probabilities, such as {max(found, key=abs)}; "
+                f"{self.name} returned numbers that are not probabilities, such as {max(probabilities, key=abs)}; "
                 "load it with activation_fn=torch.nn.Sigmoid()"
             )
-        return found
+        return probabilities
 
     def rerank(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         return sort_by_signal(self.name, hits, self.score(query, [judged_text(hit) for hit in hits]))
@@ -193,10 +194,12 @@ class CrossEncoder:
         with self._lock:  # torch modules are not thread-safe
             if self._model is None:
                 self._model = self._load()
-            found = np.asarray(self._model.predict(pairs, show_progress_bar=False), np.float64)
-        if found.shape not in ((len(pairs),), (len(pairs), 1)):
-            raise ModelError(f"{self.name} gave numbers of shape {found.shape} for {len(pairs)} pairs; use a reranker")
-        return [float(number) for number in np.round(found.reshape(-1), SCORE_DIGITS)]
+            outputs = np.asarray(self._model.predict(pairs, show_progress_bar=False), np.float64)
+        if outputs.shape not in ((len(pairs),), (len(pairs), 1)):
+            raise ModelError(
+                f"{self.name} returned numbers of shape {outputs.shape} for {len(pairs)} pairs; use a reranker"
+            )
+        return [float(number) for number in np.round(outputs.reshape(-1), SCORE_DIGITS)]
 
     def _load(self) -> CrossEncoderModel:
         try:
@@ -218,7 +221,7 @@ class CrossEncoder:
 
 
 class LLMVerdict:
-    """Keeps the hits that a scribe judges relevant to the query, in their order.
+    """Drops the hits that a scribe judges irrelevant to the query; the others keep their order.
 
     Only the first `max_hits` hits are judged, with one call of the scribe each; the others are dropped. If the scribe
     fails, the failure is logged, and the hits that are not judged yet are kept with the number UNJUDGED: losing a
@@ -247,8 +250,8 @@ class LLMVerdict:
             try:
                 is_relevant = self._scribe.is_relevant(query, judged_text(hit))
             except ModelError as error:
-                log.warning("%s could not judge some hits, which are kept: %s", self._scribe.name, error)
-                return relevant + [add_signal(each, self.name, UNJUDGED) for each in judged[at:]]
+                log.warning("%s failed to judge some hits, which are kept: %s", self._scribe.name, error)
+                return relevant + [add_signal(unjudged, self.name, UNJUDGED) for unjudged in judged[at:]]
             if is_relevant:
                 relevant.append(add_signal(hit, self.name, 1.0))
         return relevant
@@ -258,7 +261,9 @@ def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> Floats:
     """Return (N, E, D) the vectors of texts, in double precision: rounding errors must not order equal texts."""
     vectors = np.asarray(embedder.embed(texts), np.float64)  # (N, D) or (N, E, D)
     if vectors.ndim not in (2, 3) or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-        raise ModelError(f"{embedder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts, or not finite")
+        raise ModelError(
+            f"{embedder.name} returned vectors of shape {vectors.shape} for {len(texts)} texts, or not finite ones"
+        )
     return vectors if vectors.ndim == 3 else vectors[:, None]
 
 
@@ -267,13 +272,13 @@ def _embed_query(embedder: Embedder, query: str, dim: int) -> Floats:
     vectors = np.asarray(embedder.embed_query(query), np.float64)  # (D,) or (Q, D)
     if vectors.ndim not in (1, 2) or vectors.shape[-1] != dim or not np.isfinite(vectors).all():
         raise ModelError(
-            f"{embedder.name} gave a vector of shape {vectors.shape} for a query, or one that is not finite"
+            f"{embedder.name} returned a vector of shape {vectors.shape} for a query, or one that is not finite"
         )
     return vectors.reshape(1, -1, dim)
 
 
 def _cosines(ones: Floats, others: Floats) -> Floats:
-    """Return (N, M) the cosines of N texts, (N, E, D), to M others, (M, F, D): each of the nearest pair of vectors."""
+    """Return the (N, M) cosines of N texts, (N, E, D), to M others, (M, F, D), by the nearest pair of vectors."""
     pairwise = ones.reshape(-1, ones.shape[-1]) @ others.reshape(-1, others.shape[-1]).T  # (N · E, M · F)
-    found = pairwise.reshape(len(ones), ones.shape[1], len(others), others.shape[1]).max(axis=(1, 3))
-    return np.asarray(np.round(found, SCORE_DIGITS))
+    nearest = pairwise.reshape(len(ones), ones.shape[1], len(others), others.shape[1]).max(axis=(1, 3))
+    return np.asarray(np.round(nearest, SCORE_DIGITS))

@@ -20,14 +20,17 @@ from everthread.types import Hit, now
 
 log = logging.getLogger("everthread")
 
-EMBEDDER_PREFIX = "em:"  # before the name of an embedding model that matches
+EMBEDDER_PREFIX = "em:"  # before the name of an embedding model that is used as a matching model
 HALF_LIFE_DAYS = 30.0  # of `recency_importance`, if it is opened by name
 NO_RERANKING = ("none", "")
 RERANKER_NAMES = ("none", "keywords", "mmr", "recency_importance", "verdict", "em:EMBEDDER", "st:NAME")
 
 
 class RerankerOpener:
-    """Opens rerankers for one memory. `verdict` opens its language model once, until the memory closes. Thread-safe."""
+    """Opens rerankers for one memory. The language model of `verdict` is opened once and closed with the memory.
+
+    Thread-safe.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         """Start without an open reranker.
@@ -49,8 +52,8 @@ class RerankerOpener:
             The reranker; None for "none" and for an empty name.
 
         Raises:
-            ConfigError: for an unknown name.
-            BadInput: for an object without `rerank`.
+            ConfigError: the name is unknown.
+            BadInput: the object has no `rerank`.
         """
         if not isinstance(spec, str):
             if not callable(getattr(spec, "rerank", None)):
@@ -90,7 +93,7 @@ def open_matcher(name: str, device: object = None) -> EmbedderMatch | CrossEncod
         device: the device on which torch runs it, as for `everthread.embedders.names.open_embedder`.
 
     Raises:
-        ConfigError: for an unknown embedder.
+        ConfigError: the embedder is unknown.
     """
     if name.startswith(EMBEDDER_PREFIX):
         return EmbedderMatch(names.open_embedder(name.removeprefix(EMBEDDER_PREFIX), device=device))
@@ -101,12 +104,12 @@ def open_matcher(name: str, device: object = None) -> EmbedderMatch | CrossEncod
 
 @lru_cache(maxsize=8)
 def _cached_matcher(name: str) -> EmbedderMatch | CrossEncoder | None:
-    """Open a matching model once for all queries that name it: it takes seconds to load, and its memory once."""
+    """Open a matching model once for all queries that name it: it is large, and takes seconds to load."""
     return open_matcher(name)
 
 
 def rerank_hits(reranker: Reranker | None, query: str, hits: Sequence[Hit]) -> list[Hit]:
-    """Reorder hits by a reranker. Without one, and if its model fails, they keep their order."""
+    """Reorder hits by a reranker. Without a reranker, and if its model fails, hits keep their order."""
     if reranker is None or not hits:
         return list(hits)
     try:

@@ -108,9 +108,15 @@ def test_an_unavailable_embedder_raises_its_error(reranker: Any) -> None:
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ({"q": (1, 0), "a": (1, math.nan)}, r"table gave vectors of shape \(1, 2\) for 1 texts, or not finite"),
-        ({"q": (1, 0), "a": ()}, r"table gave a vector of shape \(2,\) for a query"),
-        ({"q": (1, math.inf), "a": (1, 0)}, r"table gave a vector of shape \(2,\) for a query, or one that is not fin"),
+        (
+            {"q": (1, 0), "a": (1, math.nan)},
+            r"table returned vectors of shape \(1, 2\) for 1 texts, or not finite ones",
+        ),
+        ({"q": (1, 0), "a": ()}, r"table returned a vector of shape \(2,\) for a query"),
+        (
+            {"q": (1, math.inf), "a": (1, 0)},
+            r"table returned a vector of shape \(2,\) for a query, or one that is not fin",
+        ),
     ],
 )
 def test_invalid_vectors_raise_a_model_error(reranker: Any, vectors: dict[str, Any], message: str) -> None:
@@ -188,7 +194,7 @@ def test_mmr_keeps_at_most_k_hits() -> None:
 
 @pytest.mark.parametrize("balance", [-0.1, 1.1, math.nan])
 def test_a_balance_outside_0_to_1_is_rejected(balance: float) -> None:
-    with pytest.raises(BadInput, match=f"balance can't be {balance}; give a number from 0"):
+    with pytest.raises(BadInput, match=f"invalid balance {balance}; expected a number from 0"):
         MMR(APART, balance)
 
 
@@ -247,12 +253,12 @@ def test_a_cross_encoder_reads_no_lone_surrogates() -> None:
 
 @pytest.mark.parametrize("given", [[0.5], [[0.1, 0.2], [0.3, 0.4]], 0.5, [[0.1, 0.2]]])
 def test_predictions_of_the_wrong_shape_raise_a_model_error(given: Any) -> None:
-    with pytest.raises(ModelError, match=r"cross-encoder:odd gave numbers of shape .* for 2 pairs"):
+    with pytest.raises(ModelError, match=r"cross-encoder:odd returned numbers of shape .* for 2 pairs"):
         CrossEncoder("odd", FixedModel(given)).rerank("猫", hits("面包", "猫"))
 
 
 def test_a_prediction_of_nan_raises_a_model_error() -> None:
-    with pytest.raises(ModelError, match="cross-encoder:odd gave a number that is not finite"):
+    with pytest.raises(ModelError, match="cross-encoder:odd returned a number that is not finite"):
         CrossEncoder("odd", FixedModel([0.5, math.nan])).rerank("猫", hits("面包", "猫"))
 
 
@@ -260,7 +266,7 @@ def test_predictions_of_a_given_model_must_be_probabilities() -> None:
     pairs = [("猫", "面包"), ("猫", "小猫")]
     assert CrossEncoder("sure", FixedModel([0.25, 1])).predict(pairs) == [0.25, 1]
     assert CrossEncoder("sure", FixedModel([0.25, 1])).predict([]) == []
-    with pytest.raises(ModelError, match=r"no probabilities, such as -7.5; load it with activation_fn=torch.nn.Sigmo"):
+    with pytest.raises(ModelError, match=r"not probabilities, such as -7.5; load it with activation_fn=torch.nn.Sigmo"):
         CrossEncoder("odd", FixedModel([0.5, -7.5])).predict(pairs)
 
 
