@@ -30,6 +30,9 @@ export const bankPath = (path = "") => `/banks/${encodeURIComponent(route.bank)}
 /** An API path in a conversation of the current bank. */
 export const chatPath = (path = "", session = route.session) => bankPath(`/chat/${encodeURIComponent(session)}${path}`);
 
+/** The API path of a conversation's relevance buffer. */
+export const bufferPath = (session) => bankPath(`/sessions/${encodeURIComponent(session)}/buffer`);
+
 const randomHex = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0"));
 
 /** Send a request; ask for a key and retry on 401. body is sent as JSON unless a type is given. Throws Problem. */
@@ -80,8 +83,8 @@ export const put = (path, body) => requestJson("PUT", path, body);
 export const patch = (path, body) => requestJson("PATCH", path, body);
 export const remove = (path) => requestJson("DELETE", path);
 
-/** All items of a paginated list, up to a maximum. */
-export async function getAll(path, max = 5_000) {
+/** The items of a paginated list, at most about 5,000. */
+export async function getAll(path) {
   const items = [];
   let after = null;
   do {
@@ -89,7 +92,7 @@ export async function getAll(path, max = 5_000) {
     const page = await get(`${path}${sign}limit=500${after ? `&after=${encodeURIComponent(after)}` : ""}`);
     items.push(...page.items);
     after = page.next;
-  } while (after && items.length < max);
+  } while (after && items.length < 5_000);
   return items;
 }
 

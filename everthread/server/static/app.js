@@ -38,7 +38,7 @@ async function promptForKey(reason) {
   return true;
 }
 
-// ------------------------------------------------------------------- routes
+// ---- routes
 
 /** Show the place in the address. A bank that does not exist is created, so that one can talk at once. */
 const showRoute = withErrors(async () => {
@@ -63,7 +63,6 @@ async function openRoute() {
   const lists = listedBank === route.bank ? null : bankReady.then(loadLists).catch(recreateBank).catch(showError);
   if (route.view === "read") await openTranscript(bankReady);
   else await chat.open(bankReady).catch(showUnlessForbidden);
-  performance.mark("read");
   await lists;
 }
 
@@ -129,7 +128,7 @@ on("conversation-ended", (ending) => {
   if (!ending.receipt) showNotice("Remembered. Your next message starts a new chat.");
 });
 
-// ------------------------------------------------------------------- header
+// ---- header
 
 on("state", ({ character, incognito, lines }) => {
   const name = character.nickname || character.name;
@@ -187,7 +186,7 @@ acceptDrops(
   }),
 );
 
-// -------------------------------------------------------------------- start
+// ---- start
 
 on("reconnected", () => {
   listedBank = null;
@@ -206,7 +205,6 @@ const start = withErrors(async () => {
   const [info] = await Promise.all([get("/about"), shown, loadColumns()]);
   serverInfo ??= info;
   if (!serverInfo.incognito && chat.state) emit("state", chat.state);
-  performance.mark("whole");
   document.documentElement.dataset.ready = "";
   setTimeout(() => loadOverlays().catch(() => {}), OVERLAYS_DELAY_MS); // opening a dialog shows the error
 });

@@ -14,8 +14,8 @@ const refusedBanks = new Set(); // by the present key
  * null if none is named. */
 export async function findAllowedBank() {
   refusedBanks.add(route.bank);
-  const listed = (await getAll("/banks").catch(() => [])).map((each) => each.id);
-  const allowed = [getPref("held"), ...listed].filter((bank) => bank && !refusedBanks.has(bank));
+  const ids = (await getAll("/banks").catch(() => [])).map((each) => each.id);
+  const allowed = [getPref("held"), ...ids].filter((bank) => bank && !refusedBanks.has(bank));
   return allowed[0] ?? askBankName();
 }
 

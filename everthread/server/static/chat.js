@@ -88,7 +88,7 @@ export class ChatView {
     return getIncognitoSessions(route.bank).includes(shownSession());
   }
 
-  // ------------------------------------------------------------------ state
+  // ---- state
 
   /** Read the conversation, and follow a reply that is arriving. */
   reload() {
@@ -177,7 +177,7 @@ export class ChatView {
     else this.setState(await fetchState());
   }
 
-  // ---------------------------------------------------------------- talking
+  // ---- talking
 
   /** Send a message. Returns whether the server accepted it. */
   async send(text) {
@@ -353,7 +353,7 @@ export class ChatView {
     if (context && !this.contexts.has(seq)) this.cacheContext(seq, context);
   }
 
-  // ---------------------------------------------------- undo, branch, versions
+  // ---- undo, branch, versions
 
   async stop() {
     await post(chatPath("/stop"));
@@ -406,7 +406,7 @@ export class ChatView {
     if (line.seq === this.state.lines.at(-1)?.seq) this.selectReply(line.seq, context ?? null);
   }
 
-  // ------------------------------------------------- pin, correct, forget, end
+  // ---- pin, correct, forget, end
 
   async togglePin(line) {
     const pinned = this.pins.has(line.seq);
@@ -475,7 +475,7 @@ export class ChatView {
     if (ending.receipt) await (await loadOverlays()).showReceipt(ending.receipt);
   }
 
-  // --------------------------------------------------------------- memories
+  // ---- memories
 
   async inspect(line) {
     this.selectReply(line.seq, this.contexts.get(line.seq) ?? (await this.recallAgain(line)));
@@ -505,7 +505,7 @@ export class ChatView {
     return this.state.lines.slice(0, index).findLast((each) => each.role === "user");
   }
 
-  // -------------------------------------------------------------- rendering
+  // ---- rendering
 
   elementOf(seq) {
     return this.box.querySelector(`[data-seq="${seq}"]`);

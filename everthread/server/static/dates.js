@@ -1,9 +1,5 @@
-// Dates and counts as text, in the language and the time zone of the browser.
-//
-// If a time on the page seems to be in the wrong zone: the page converts every time to the browser's zone and shows no
-// other. A line stores its own UTC offset, `said_at`: UTC for what is said here, and for an imported line the one in its
-// file, or else that of the import's time zone (`--tz`, `?tz=`; by default UTC, see everthread/transfer/dates.py).
-// Only the timeline counts months in the lines' own zones.
+// Dates and counts as text, in the browser's language and time zone. A line's own zone, in `said_at`, is not shown: it
+// is UTC, or the zone of its import (`--tz`, see transfer/dates.py).
 
 const CLOCK = lazyFormat({ hour: "2-digit", minute: "2-digit" });
 const DAY = lazyFormat({ day: "numeric", month: "short" });

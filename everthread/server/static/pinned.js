@@ -1,6 +1,6 @@
 // What stays in the character's context: pinned lines, and the passages that the running conversation holds on to.
 
-import { bankPath, get, put } from "./api.js";
+import { bankPath, bufferPath, get, put } from "./api.js";
 import { shortDate } from "./dates.js";
 import { button, fill, h } from "./dom.js";
 import { emit, on } from "./events.js";
@@ -22,13 +22,11 @@ export class PinnedPanel {
     this.read = withErrors(this.read.bind(this));
   }
 
-  get bufferPath() {
-    return bankPath(`/sessions/${encodeURIComponent(this.chat.state.session)}/buffer`);
-  }
 
   async read() {
     emit("pins", (await get(bankPath("/pins"))).items);
-    if (this.chat.state?.lines.length && !this.chat.state.incognito) emit("buffer", (await get(this.bufferPath)).items);
+    const { state } = this.chat;
+    if (state?.lines.length && !state.incognito) emit("buffer", (await get(bufferPath(state.session))).items);
   }
 
   show(panel) {
@@ -53,7 +51,8 @@ export class PinnedPanel {
 
   removePassage(item) {
     const spans = this.buffer.filter((each) => each !== item).map((each) => [each.first_seq, each.last_seq]);
-    return withErrors(async () => emit("buffer", (await put(this.bufferPath, { spans })).items))();
+    const path = bufferPath(this.chat.state.session);
+    return withErrors(async () => emit("buffer", (await put(path, { spans })).items))();
   }
 }
 

@@ -1,7 +1,7 @@
 // The memories that one reply was given: passages with dates and relevance, and the actions for each.
 
-import { bankPath, get, put } from "./api.js";
-import { dateTime, longDate } from "./dates.js";
+import { bufferPath, get, put } from "./api.js";
+import { countOf, dateTime, longDate } from "./dates.js";
 import { button, fill, h, icon } from "./dom.js";
 import { emit, on } from "./events.js";
 import { quotedText } from "./line.js";
@@ -36,7 +36,7 @@ export class ReplyMemoriesPanel {
     const { hits, tokens, recalledAgain, corrects } = this.context;
     if (!hits.length) return h("p", { class: "empty" }, "No earlier memories were used for this reply.");
     const cards = mergeHits(hits, corrects);
-    const count = cards.length === 1 ? "1 passage" : `${cards.length} passages`;
+    const count = countOf(cards.length, "passage");
     return [
       h(
         "p",
@@ -164,7 +164,7 @@ export function mergeHits(hits, corrects) {
 
 /** Keep a line in context for the rest of a conversation. */
 const keepInContext = withErrors(async (line, session) => {
-  const path = bankPath(`/sessions/${encodeURIComponent(session)}/buffer`);
+  const path = bufferPath(session);
   const { items } = await get(path);
   const spans = items.map((item) => [item.first_seq, item.last_seq]);
   emit("buffer", (await put(path, { spans: [...spans, [line.seq, line.seq]] })).items);

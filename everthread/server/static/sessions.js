@@ -79,7 +79,7 @@ export class SessionList {
     );
   }
 
-  // --------------------------------------------------------------- searching
+  // ---- searching
 
   onInput() {
     clearTimeout(this.timer);

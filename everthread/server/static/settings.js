@@ -142,7 +142,7 @@ function keyRow() {
   );
 }
 
-// ------------------------------------------------- export, import, deletion
+// ---- export, import, deletion
 
 function transfer(close) {
   const file = h("input", { type: "file", hidden: true, "aria-label": "A file of chats" });
