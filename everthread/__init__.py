@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from everthread.client.client import Client
     from everthread.memory import Memory
     from everthread.types import (
+        AllOf,
+        AnyOf,
+        Comparison,
         Context,
         EndResult,
         Filter,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
         Line,
         NewLine,
         NewUnit,
+        Not,
         Receipt,
         Sampling,
         ScribeJob,
@@ -64,6 +68,9 @@ _NAMES_BY_MODULE = {
     "client.client": ("Client",),
     "memory": ("Memory",),
     "types": (
+        "AllOf",
+        "AnyOf",
+        "Comparison",
         "Context",
         "EndResult",
         "Filter",
@@ -73,6 +80,7 @@ _NAMES_BY_MODULE = {
         "Line",
         "NewLine",
         "NewUnit",
+        "Not",
         "Receipt",
         "Sampling",
         "ScribeJob",
@@ -87,6 +95,8 @@ _MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() fo
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllOf",
+    "AnyOf",
     "BadBankId",
     "BadFile",
     "BadInput",
@@ -97,6 +107,7 @@ __all__ = [
     "Character",
     "Chat",
     "Client",
+    "Comparison",
     "ConfigError",
     "Context",
     "EmbedderUnavailable",
@@ -116,6 +127,7 @@ __all__ = [
     "ModelNotFound",
     "NewLine",
     "NewUnit",
+    "Not",
     "NotFound",
     "Receipt",
     "Reply",

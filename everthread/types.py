@@ -149,12 +149,59 @@ class ScribeJob:
     error: str | None = None
 
 
+Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "contains", "exists"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Compares a field of a line with a value.
+
+    A field that a line lacks equals nothing and has no order. Numbers are ordered with numbers only, and texts with
+    texts, by their code points. `!=` and `not in` are true exactly where `==` and `in` are false.
+
+    Attributes:
+        field: "session", "speaker", "role", "key", "said_at", or a path in the metadata, such as "metadata.source.id".
+        op: `in` takes a tuple or list of values, `exists` True or False. `contains` finds an element of a list, or a
+            part of a text.
+        value: a JSON value; for said_at a datetime with a time zone.
+    """
+
+    field: str
+    op: Operator
+    value: JSONValue | datetime | Sequence[datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Is true if every condition is; also without conditions."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Is true if at least one condition is."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Is true if the condition is false."""
+
+    condition: Condition
+
+
+Condition = Comparison | AllOf | AnyOf | Not
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Restricts which lines may be recalled. Every given field must match; a tuple matches any of its values.
 
-    since is inclusive and until exclusive; both refer to said_at. metadata must be equal for each given key. Only units
-    have a category: combine it with a kind of unit, or with a recipe that recalls summaries.
+    since is inclusive and until exclusive; both refer to said_at. metadata must be equal for each given key; condition
+    compares in other ways. Only units have a category: combine it with a kind of unit, or with a recipe that recalls
+    summaries.
     """
 
     session: str | tuple[str, ...] | None = None
@@ -165,6 +212,8 @@ class Filter:
     until: datetime | None = None
     metadata: Metadata = field(default_factory=dict)
     category: str | tuple[str, ...] | None = None
+    condition: Condition | None = None
+    key_prefix: str | None = None  # only lines whose key begins with it
 
 
 @dataclass(frozen=True, slots=True)

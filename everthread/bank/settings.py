@@ -11,7 +11,7 @@ from reprlib import repr as shortly
 from everthread.bank.validation import check_name
 from everthread.common.keys import SETTING_RECIPE, SETTING_REMEMBER
 from everthread.errors import BadInput
-from everthread.stores.filters import storable_json
+from everthread.stores.json_text import storable_json
 from everthread.types import JSONValue
 
 MAX_SETTING_CHARS = 1_000_000  # characters of JSON

@@ -16,8 +16,8 @@ import numpy as np
 from everthread.bank.line_validation import MAX_NAME_CHARS, MAX_TEXT_CHARS, replace_unstorable
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadInput, BadQuery, NotFound
-from everthread.stores.filters import check_storable, storable_json
-from everthread.stores.limits import MAX_SEQ
+from everthread.stores.json_text import storable_json
+from everthread.stores.limits import MAX_SEQ, check_storable
 from everthread.types import NewUnit, ScribeJob
 
 NO_LINES = (0, 0)  # the span of a unit that derives from no line, such as one of general knowledge

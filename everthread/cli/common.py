@@ -18,6 +18,7 @@ import click
 from everthread.cli.sanitize import escape_control_chars
 from everthread.common.installation import extra_command
 from everthread.errors import BadInput, ConfigError, EverthreadError
+from everthread.stores.conditions import parse_condition_text
 from everthread.text.formatting import format_heading, format_line
 from everthread.types import Context, Filter, FoundUnit, Hit, Line, Role
 
@@ -206,6 +207,12 @@ def filter_options(command: Command) -> Command:
             "--since", metavar="TIME", help="Only lines said at this time or later (ISO 8601; without a zone: UTC)."
         ),
         click.option("--until", metavar="TIME", help="Only lines said before this time."),
+        click.option(
+            "--where",
+            metavar="JSON",
+            help="Only lines for which a condition is true: "
+            '{"field": "metadata.year", "op": ">", "value": 2020}, {"all": […]}, {"any": […]} or {"not": …}.',
+        ),
     ):
         command = option(command)
     return command
@@ -230,8 +237,8 @@ def parse_time(text: str | None) -> datetime | None:
 
 def build_filter(values: dict[str, Any]) -> Filter:
     """Build the filter from the values of `filter_options`, which are removed from the command's values."""
-    session, speaker, role, since, until = (
-        values.pop(name) for name in ("session", "speaker", "role", "since", "until")
+    session, speaker, role, since, until, where = (
+        values.pop(name) for name in ("session", "speaker", "role", "since", "until", "where")
     )
     category = values.pop("category", ())
     kind = "summary" if category else None
@@ -243,6 +250,7 @@ def build_filter(values: dict[str, Any]) -> Filter:
         since=parse_time(since),
         until=parse_time(until),
         category=category or None,
+        condition=None if where is None else parse_condition_text(where),
     )
 
 

@@ -214,7 +214,7 @@ class Client:
         """Yield lines by seq, fetched as they are read. Raises as `Memory.lines`.
 
         Args:
-            where: a filter by session, speaker, role and time.
+            where: a filter by session, speaker, role, time, condition and key_prefix.
             after: yield lines with greater numbers.
             limit: the maximum number of lines.
             include_retracted: whether to include retracted lines.

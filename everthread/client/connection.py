@@ -14,7 +14,7 @@ from urllib.parse import quote
 from everthread import errors
 from everthread.common.retry import Retries, parse_retry_after
 from everthread.errors import BadInput, BadQuery, ConfigError, EverthreadError, NotFound, StoreError, StoreUnavailable
-from everthread.stores.filters import check_storable
+from everthread.stores.limits import check_storable
 
 if TYPE_CHECKING:
     import httpx

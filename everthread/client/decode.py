@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from everthread.errors import BadInput, BadLine, BadQuery
+from everthread.stores.conditions import check_condition, condition_to_json
 from everthread.types import (
     Context,
     EndResult,
@@ -141,9 +143,12 @@ def encode_filter(where: Filter | None) -> dict[str, Any] | None:
     if where is None:
         return None
     data: dict[str, Any] = {}
-    for name in ("session", "speaker", "role", "kind", "category"):
+    for name in ("session", "speaker", "role", "kind", "category", "key_prefix"):
         if (value := getattr(where, name)) is not None:
             data[name] = list(value) if isinstance(value, tuple) else value
+    if where.condition is not None:
+        check_condition(where.condition)
+        data["condition"] = condition_to_json(where.condition)
     times = {"since": encode_time(where.since), "until": encode_time(where.until)}
     return {**data, **{name: at for name, at in times.items() if at is not None}, "metadata": dict(where.metadata)}
 
@@ -152,14 +157,17 @@ def encode_list_filter(where: Filter | None) -> dict[str, Any]:
     """Encode a filter of a list of lines.
 
     Raises:
-        BadQuery: the filter has conditions other than session, speaker, role and time.
+        BadQuery: the filter is by kind, category or equal metadata, or its condition is invalid.
     """
     if where is not None and (where.kind is not None or where.category is not None or where.metadata):
         raise BadQuery(
-            "lines can be listed by session, speaker, role and time; kind, category and metadata are for recall"
+            "lines can be listed by session, speaker, role, time, condition and key_prefix; kind, category and "
+            "metadata are for recall; write Comparison('metadata.NAME', '==', value)"
         )
     data = encode_filter(where) or {}
     data.pop("metadata", None)
+    if "condition" in data:
+        data["condition"] = json.dumps(data["condition"])
     return data
 
 

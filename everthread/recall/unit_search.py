@@ -7,8 +7,9 @@ to 0..1. It is not calibrated, unlike that of lines: no curve was fitted for uni
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +18,12 @@ from everthread.errors import BadQuery
 from everthread.recall.features import UNKNOWN_COSINE
 from everthread.recall.query_parsing import ParsedQuery
 from everthread.stores.base import UnitKey
-from everthread.stores.filters import allowed_names, canonical_json, check_filter
+from everthread.stores.conditions import TEXT_FIELDS, TIME_FIELD, evaluate, find_comparisons, get_metadata
+from everthread.stores.filters import allowed_names, check_filter
+from everthread.stores.json_text import canonical_json
 from everthread.text.analyzer import terms
 from everthread.text.bm25 import idf
-from everthread.types import Filter, Unit
+from everthread.types import Comparison, Filter, Unit
 
 MIN_UNIT_SCORE = 0.5  # of the best unit, for a context with units; set by hand: unrelated units score less
 
@@ -44,11 +47,10 @@ def requested_unit_kinds(where: Filter | None, as_of: datetime | None = None) ->
         return ()
     kinds = tuple(dict.fromkeys(allowed_names(where.kind, "kind")))
     if "line" not in kinds:
-        for name in ("session", "speaker", "role"):
-            if kinds and getattr(where, name) is not None:
-                raise BadQuery(
-                    f"where.{name} applies to lines only, not to a {kinds[0]}; filter by since, until or metadata"
-                )
+        if kinds and (name := next(_fields_of_lines(where), None)):
+            raise BadQuery(
+                f"where.{name} applies to lines only, not to a {kinds[0]}; filter by since, until or metadata"
+            )
         return kinds
     if len(kinds) > 1:
         raise BadQuery(
@@ -56,6 +58,15 @@ def requested_unit_kinds(where: Filter | None, as_of: datetime | None = None) ->
             "one after the other"
         )
     return ()
+
+
+def _fields_of_lines(where: Filter) -> Iterator[str]:
+    """Iterate over the fields that a filter restricts and that only lines have."""
+    yield from (name for name in ("session", "speaker", "role", "key_prefix") if getattr(where, name) is not None)
+    if where.condition is not None:
+        for comparison in find_comparisons(where.condition):
+            if comparison.field in TEXT_FIELDS:
+                yield f"condition.{comparison.field}"
 
 
 def check_category(where: Filter | None, name: str, categorised: bool) -> None:
@@ -84,10 +95,17 @@ def _matches(unit: Unit, where: Filter) -> bool:
         return False
     if where.category is not None and unit.category not in allowed_names(where.category, "category"):
         return False
+    if where.condition is not None and not evaluate(where.condition, partial(_get_field, unit)):
+        return False
     return all(
         key in unit.metadata and canonical_json(unit.metadata[key]) == canonical_json(wanted)
         for key, wanted in where.metadata.items()
     )
+
+
+def _get_field(unit: Unit, comparison: Comparison) -> object:
+    """Return the value of a unit's field in a comparison."""
+    return unit.said_at if comparison.field == TIME_FIELD else get_metadata(unit.metadata, comparison)
 
 
 def idf_overlap(query: ParsedQuery, units: Sequence[Unit]) -> list[float]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 from everthread.common.keys import META_CORRECTS
 from everthread.errors import BadLine, BadQuery
 from everthread.recall.relevance_buffer import MAX_PASSAGES
+from everthread.stores.conditions import parse_condition
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import Filter, FoundUnit, Line, NewLine, Role
 
@@ -402,6 +403,13 @@ class CharacterChanges(RequestBody):
         return {name: value for name in self.model_fields_set if (value := getattr(self, name)) is not None}
 
 
+CONDITION_DESCRIPTION = (
+    'A comparison such as {"field": "metadata.year", "op": ">", "value": 2020}, or {"all": […]}, {"any": […]}, '
+    '{"not": …}. Fields: session, speaker, role, key, said_at, metadata.NAME. Operators: == != < <= > >= in, not in, '
+    "contains, exists."
+)
+
+
 class FilterBody(RequestBody):
     """A filter of the lines that may be recalled: all given fields must match."""
 
@@ -413,18 +421,30 @@ class FilterBody(RequestBody):
     until: datetime | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     category: str | NameList | None = None
+    condition: dict[str, Any] | None = Field(None, description=CONDITION_DESCRIPTION)
+    key_prefix: str | None = None
 
     def to_filter(self) -> Filter:
         """Convert to a filter.
 
         Raises:
-            BadQuery: for metadata with too many values.
+            BadQuery: metadata have too many values, or the condition is invalid.
         """
         if not has_at_most(MAX_METADATA_VALUES, self.metadata):
             raise BadQuery(f"invalid metadata: it holds more than {MAX_METADATA_VALUES:,} values; expected a few")
         given = {name: getattr(self, name) for name in ("session", "speaker", "role", "kind", "category")}
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        return Filter(**values, since=self.since, until=self.until, metadata=self.metadata)
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        }
+        condition = None if self.condition is None else parse_condition(self.condition)
+        return Filter(
+            **values,
+            since=self.since,
+            until=self.until,
+            metadata=self.metadata,
+            condition=condition,
+            key_prefix=self.key_prefix,
+        )
 
 
 class QueryBody(RequestBody):

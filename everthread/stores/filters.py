@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from reprlib import repr as shortly
 from typing import get_args
 
 from everthread.common.timestamps import to_micros
-from everthread.errors import BadInput, BadQuery
-from everthread.stores.limits import UNSTORABLE_CHARACTERS
-from everthread.types import Filter, JSONValue, Role
+from everthread.errors import BadQuery
+from everthread.stores.conditions import check_condition
+from everthread.stores.json_text import storable_json
+from everthread.stores.limits import check_storable
+from everthread.types import Filter, Role
+
+MAX_CODE_POINT = 0x10FFFF
 
 
 def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
@@ -39,31 +41,20 @@ def check_filter(where: Filter | None, as_of: datetime | None = None) -> Filter:
             raise BadQuery(f"a key of where.metadata must be a str, got {key!r}")
         check_storable(key, "a key of where.metadata")
         storable_json(value, "where.metadata")
+    if where.condition is not None:
+        check_condition(where.condition)
+    if where.key_prefix is not None:
+        if not isinstance(where.key_prefix, str) or not where.key_prefix:
+            raise BadQuery(
+                f"invalid where.key_prefix: got {where.key_prefix!r}, expected a str of at least one character"
+            )
+        check_storable(where.key_prefix, "where.key_prefix")
     return where
 
 
 def allows_only_units(where: Filter) -> bool:
     """Return whether a valid filter allows units and no line."""
     return where.category is not None or (where.kind is not None and "line" not in allowed_names(where.kind, "kind"))
-
-
-def check_storable(text: str, name: str, error: type[BadInput] = BadQuery) -> str:
-    """Check that a bank can store a name or a value, and return it.
-
-    Args:
-        text: the text.
-        name: its name in messages.
-        error: the class of the error to raise.
-
-    Raises:
-        BadInput: it contains NUL or half a surrogate pair.
-    """
-    if UNSTORABLE_CHARACTERS.search(text):
-        raise error(
-            f"{name} contains NUL or half a surrogate pair, which can't be stored: {shortly(text)}; "
-            "use whole characters"
-        )
-    return text
 
 
 def allowed_names(wanted: object, name: str) -> list[str]:
@@ -79,26 +70,13 @@ def allowed_names(wanted: object, name: str) -> list[str]:
     return [check_storable(str(each), label) for each in names]
 
 
-def storable_json(value: JSONValue, name: str, error: type[BadInput] = BadQuery) -> str:
-    """Serialize a value for storage.
+def key_range(prefix: str) -> tuple[str, str | None]:
+    """Return the range of the keys that begin with a prefix: the first, and the end, which is exclusive.
 
-    Args:
-        value: the value.
-        name: its name in messages.
-        error: the class of the error to raise.
-
-    Raises:
-        BadInput: it is not JSON-serializable, or contains NUL or half a surrogate pair.
+    None: the range has no end. Databases order keys by code point.
     """
-    try:
-        written = canonical_json(value)
-    except (TypeError, ValueError, RecursionError) as cause:
-        raise error(f"{name} must be JSON-serializable, got {shortly(value)}: {cause}") from cause
-    # Without the escaped backslashes, the escape sequence of NUL is unambiguous.
-    check_storable(written.replace(r"\\", "").replace(r"\u0000", "\0"), name, error)
-    return written
-
-
-def canonical_json(value: JSONValue) -> str:
-    """Serialize a value for storage. Keys are sorted, so that equal values have equal text."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    stem = prefix.rstrip(chr(MAX_CODE_POINT))
+    if not stem:
+        return prefix, None
+    next_point = ord(stem[-1]) + 1
+    return prefix, stem[:-1] + chr(0xE000 if next_point == 0xD800 else next_point)  # skips the surrogates

@@ -331,6 +331,7 @@ def test_recall_as_json_includes_all_fields_of_a_hit(alice: Cli) -> None:
         (["--until", "2024-05-06T16:01"], {1}),
         (["--as-of", "2024-05-06T18:01+02:00"], {1, 2}),
         (["--as-of", "2020-01-01"], set()),
+        (["--where", '{"field": "speaker", "op": "!=", "value": "Bob"}'], {1, 3}),
         (["-k", "1"], {1}),
     ],
 )
@@ -344,6 +345,9 @@ def test_recall_is_filtered(alice: Cli, filters: list[str], seqs: set[int]) -> N
     [
         (["-k", "0"], "k must be a whole number from 1, got 0"),
         (["--since", "yesterday"], "invalid time: got 'yesterday'"),
+        (["--where", "speaker"], "invalid condition: 'speaker' is not JSON"),
+        (["--where", "[" * 100_000], "is not JSON"),
+        (["--where", '{"field": "mood", "op": "==", "value": 1}'], "invalid field of a condition: got 'mood'"),
         (["--as-of", "0001-01-01T00:00+23:00"], "is outside the years 1 to 9999"),
     ],
 )

@@ -19,6 +19,7 @@ from hardship import PATIENCE, llm
 from hardship.loopback import Quiet, serve_app, serve_handler
 
 from everthread import (
+    AnyOf,
     BadBankId,
     BadFile,
     BadInput,
@@ -26,6 +27,7 @@ from everthread import (
     BadQuery,
     Character,
     Client,
+    Comparison,
     ConfigError,
     EverthreadError,
     Filter,
@@ -35,6 +37,7 @@ from everthread import (
     Memory,
     NewLine,
     NewUnit,
+    Not,
     NotFound,
     Sampling,
     StoreUnavailable,
@@ -618,6 +621,21 @@ def test_a_missing_bank_is_not_found(client: Client) -> None:
 def test_other_settings_and_invalid_values_are_rejected(client: Client, name: str, value: Any) -> None:
     with pytest.raises(BadQuery, match="remember can, to always, ask, never"):
         client.set_setting(name, value)
+
+
+def test_conditions_and_key_prefixes_filter_as_in_memory(client: Client) -> None:
+    client.observe_many(
+        [
+            NewLine("The garden is green.", metadata={"year": 2020}, key="log:1", said_at=DAY),
+            NewLine("The garden is brown.", metadata={"year": 2024}, key="mail:1", said_at=DAY + timedelta(days=2)),
+        ]
+    )
+    late = AnyOf((Comparison("metadata.year", ">", 2022), Comparison("said_at", ">", DAY + timedelta(days=1))))
+    assert [line.seq for line in client.lines(Filter(condition=late))] == [2]
+    assert [line.seq for line in client.lines(Filter(key_prefix="log:"))] == [1]
+    assert [hit.seq for hit in client.recall("garden", where=Filter(condition=Not(late), key_prefix="log:"))] == [1]
+    with pytest.raises(BadQuery, match="invalid field of a condition: got 'mood'"):
+        client.recall("garden", where=Filter(condition=Comparison("mood", "==", 1)))
 
 
 def test_filters_by_metadata_and_retracted_lines_are_rejected(client: Client) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everthread.common.keys import META_ECHO
-from everthread.stores.filters import canonical_json
+from everthread.stores.json_text import canonical_json
 from everthread.text.analyzer import (
     HEAD_CHARS,
     MAX_TERM_CHARS,

@@ -27,6 +27,7 @@ from everthread.server.permissions import (
 from everthread.server.request_body import AuthFirstRoute
 from everthread.server.routes.receipts import forget_once
 from everthread.server.schemas import ItemList, LineBody, LinesBody, LineView, Page, PathSeq, ReceiptView, TextBody
+from everthread.stores.conditions import parse_condition_text
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.limits import MAX_SEQ
 from everthread.types import Filter, Line, NewLine, Role, now
@@ -103,6 +104,8 @@ def lines(
     role: Annotated[list[Role] | None, Query(description="Only in this role; repeatable.")] = None,
     since: Annotated[datetime | None, Query(description="Said at this time or later, with an offset.")] = None,
     until: Annotated[datetime | None, Query(description="Said before this time, with an offset.")] = None,
+    condition: Annotated[str | None, Query(description="A condition in JSON, as in `where` of a recall.")] = None,
+    key_prefix: Annotated[str | None, Query(description="Only lines whose key begins with this.")] = None,
     retracted: Annotated[bool, Query(description="Include retracted lines.")] = False,
     around: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="Lines around this one, of its session.")] = None,
     after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="Only lines with greater numbers.")] = 0,
@@ -112,7 +115,15 @@ def lines(
     """List lines in order; or `limit` lines around one, within its session and without cursors."""
     if around is not None:
         return {"items": _lines_around(memory, around, limit, retracted), "next": None}
-    where = Filter(_as_tuple(session), _as_tuple(speaker), _as_tuple(role), since=since, until=until)
+    where = Filter(
+        _as_tuple(session),
+        _as_tuple(speaker),
+        _as_tuple(role),
+        since=since,
+        until=until,
+        condition=None if condition is None else parse_condition_text(condition),
+        key_prefix=key_prefix,
+    )
     previous = decode_cursor(after, (int,)) or [0]
     following = memory.lines(where, after=max(after_seq, previous[0]), limit=limit + 1, include_retracted=retracted)
     return build_page(following, limit, lambda line: [line.seq])

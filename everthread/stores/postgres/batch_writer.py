@@ -14,7 +14,7 @@ import numpy as np
 from everthread.common.timestamps import from_micros, to_micros, utc_offset_s
 from everthread.stores.base import LINE_DTYPE, PreparedLine
 from everthread.stores.errors import unknown_parent_error
-from everthread.stores.filters import canonical_json
+from everthread.stores.json_text import canonical_json
 from everthread.stores.postgres import line_removal, postings
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.bulk_insert import insert, size_of

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
+from typing import Any, cast
 
 import numpy as np
 
 from everthread.common.timestamps import to_micros
-from everthread.stores.filters import allowed_names, allows_only_units, canonical_json, check_filter
-from everthread.types import Filter, Seqs
+from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
+from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
+from everthread.stores.json_text import canonical_json
+from everthread.types import AllOf, AnyOf, Comparison, Condition, Filter, Not, Seqs
 
-Condition = tuple[str, list[object]]
+SQLCondition = tuple[str, list[object]]
+
+COLUMNS = {
+    "session": "session.session_id",
+    "speaker": "speaker.name",
+    "role": "speaker.role",
+    "key": "line.key",
+    TIME_FIELD: "line.said_at",
+}
 
 
-def build_condition(where: Filter | None, as_of: datetime | None = None, retracted: bool = False) -> Condition:
+def build_condition(where: Filter | None, as_of: datetime | None = None, retracted: bool = False) -> SQLCondition:
     """Translate a filter into a condition (joined by AND, never empty) and its values.
 
     Raises:
@@ -39,7 +52,108 @@ def build_condition(where: Filter | None, as_of: datetime | None = None, retract
     for key, value in where.metadata.items():
         parts.append("(line.metadata::json -> %s)::text = %s")  # stored as written by canonical_json
         values += [key, canonical_json(value)]
+    if where.condition is not None:
+        part, compared = translate(where.condition)
+        parts.append(f"({part})")
+        values += compared
+    if where.key_prefix is not None:
+        first, end = key_range(where.key_prefix)
+        parts.append("line.key >= %s" if end is None else "line.key >= %s AND line.key < %s")
+        values += [first] if end is None else [first, end]
     return " AND ".join(parts), values
+
+
+def translate(condition: Condition) -> SQLCondition:
+    """Translate a valid condition, whose result is never NULL."""
+    match condition:
+        case Comparison():
+            return _translate_comparison(condition)
+        case Not(inner):
+            part, values = translate(inner)
+            return f"NOT ({part})", values
+        case AllOf(inner):
+            return _join(" AND ", "true", map(translate, inner))
+        case AnyOf(inner):
+            return _join(" OR ", "false", map(translate, inner))
+
+
+def _join(operator: str, empty: str, parts: Iterable[SQLCondition]) -> SQLCondition:
+    parts = list(parts)
+    text = operator.join(f"({part})" for part, _ in parts)
+    return text or empty, [value for _, values in parts for value in values]
+
+
+def _translate_comparison(comparison: Comparison) -> SQLCondition:
+    path, op, value = metadata_path(comparison), comparison.op, comparison.value
+    if op == "exists" and not value:
+        return translate(Not(replace(comparison, value=True)))
+    if op in ("!=", "not in"):
+        return translate(Not(replace(comparison, op="==" if op == "!=" else "in")))
+    if not path:
+        return _translate_column(COLUMNS[comparison.field], comparison)
+    test, values = _test_value("field.json", comparison)
+    steps = " -> %s::text" * len(path)
+    source = f"(SELECT line.metadata::json{steps} AS json) AS field"
+    return f"EXISTS (SELECT 1 FROM {source} WHERE field.json IS NOT NULL AND ({test}))", [*path, *values]
+
+
+def _translate_column(column: str, comparison: Comparison) -> SQLCondition:
+    op, value = comparison.op, cast("Any", comparison.value)
+    if op == "exists":
+        return f"{column} IS NOT NULL", []
+    if op in ("==", "in"):
+        wanted = [to_sql(each) for each in (value if op == "in" else [value])]
+        kind = "bigint[]" if comparison.field == TIME_FIELD else "text[]"
+        return f"coalesce({column} = ANY(%s::{kind}), false)", [wanted]
+    if op == "contains":
+        return f"coalesce(strpos({column}, %s::text) > 0, false)", [value]
+    collation = "" if comparison.field == TIME_FIELD else ' COLLATE "C"'
+    return f"coalesce({column}{collation} {op} %s, false)", [to_sql(value)]
+
+
+def _test_value(field: str, comparison: Comparison) -> SQLCondition:
+    """Build the test of a column that contains a JSON value."""
+    op, value = comparison.op, cast("Any", comparison.value)
+    if op == "exists":
+        return "true", []
+    if op in ("==", "in"):
+        return _test_equality(field, group_values(value if op == "in" else [value]))
+    if op == "contains":
+        test, values = _test_equality("element.json", group_values([value]))
+        elements = (
+            f"json_array_elements(CASE json_typeof({field}) WHEN 'array' THEN {field} ELSE '[]'::json END) "
+            "AS element(json)"
+        )
+        tests: list[SQLCondition] = [(f"EXISTS (SELECT 1 FROM {elements} WHERE {test})", values)]
+        if isinstance(value, str):
+            tests.append((f"json_typeof({field}) = 'string' AND strpos({field} #>> '{{}}', %s::text) > 0", [value]))
+        return _join(" OR ", "false", tests)
+    if isinstance(value, str):
+        return f"json_typeof({field}) = 'string' AND ({field} #>> '{{}}') COLLATE \"C\" {op} %s", [value]
+    return _if_number(field, f"{op} %s::numeric"), [value]
+
+
+def _test_equality(field: str, groups: ValueGroups) -> SQLCondition:
+    tests: list[SQLCondition] = []
+    if groups.texts:
+        tests.append((f"json_typeof({field}) = 'string' AND {field} #>> '{{}}' = ANY(%s::text[])", [groups.texts]))
+    if groups.numbers:
+        numbers = [canonical_json(number) for number in groups.numbers]
+        tests.append((_if_number(field, "= ANY(%s::numeric[])"), [numbers]))
+    for kinds, wanted in (("'null', 'boolean'", groups.constants), ("'array', 'object'", groups.documents)):
+        if wanted:
+            tests.append((f"json_typeof({field}) IN ({kinds}) AND {field}::text = ANY(%s::text[])", [wanted]))
+    return _join(" OR ", "false", tests)
+
+
+def _if_number(field: str, comparison: str) -> str:
+    """Build a comparison that only numbers are converted for; CASE fixes the order of evaluation."""
+    return f"CASE json_typeof({field}) WHEN 'number' THEN ({field} #>> '{{}}')::numeric {comparison} ELSE false END"
+
+
+def to_sql(value: object) -> Any:
+    """Return a time as it is stored, and any other value unchanged."""
+    return to_micros(value) if isinstance(value, datetime) else value
 
 
 def array_literal(numbers: Seqs) -> str:

@@ -12,7 +12,7 @@ from pgvector import HalfVector
 
 from everthread.common.timestamps import to_micros
 from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
-from everthread.stores.filters import canonical_json
+from everthread.stores.json_text import canonical_json
 from everthread.stores.postgres import rows as records
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor

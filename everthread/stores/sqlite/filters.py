@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
+from typing import Any, cast
 
 from everthread.common.timestamps import to_micros
-from everthread.stores.filters import allowed_names, allows_only_units, canonical_json, check_filter
+from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
+from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
+from everthread.stores.json_text import canonical_json
 from everthread.stores.sqlite.line_columns import ColumnFilter
-from everthread.types import Filter
+from everthread.types import AllOf, AnyOf, Comparison, Condition, Filter, Not
 
-Condition = tuple[str, list[object]]
+SQLCondition = tuple[str, list[object]]
+
+COLUMNS = {
+    "session": "session.session_id",
+    "speaker": "speaker.name",
+    "role": "speaker.role",
+    "key": "line.key",
+    TIME_FIELD: "line.said_at",
+}
 
 
-def build_condition(where: Filter | None, as_of: datetime | None = None) -> Condition:
+def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLCondition:
     """Translate a filter into a condition (joined by AND, never empty) and its values.
 
     Raises:
@@ -50,11 +63,109 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> Cond
             canonical_json(value),
             canonical_json(value),
         )
+    if where.condition is not None:
+        part, compared = translate(where.condition)
+        add(f"({part})", *compared)
+    if where.key_prefix is not None:
+        first, end = key_range(where.key_prefix)
+        add("line.seq IN (SELECT seq FROM line WHERE key >= ? AND (key < ? OR ? IS NULL))", first, end, end)
     return " AND ".join(parts), values
 
 
+def translate(condition: Condition) -> SQLCondition:
+    """Translate a valid condition, whose result is never NULL."""
+    match condition:
+        case Comparison():
+            return _translate_comparison(condition)
+        case Not(inner):
+            part, values = translate(inner)
+            return f"NOT ({part})", values
+        case AllOf(inner):
+            return _join(" AND ", "1", map(translate, inner))
+        case AnyOf(inner):
+            return _join(" OR ", "0", map(translate, inner))
+
+
+def _join(operator: str, empty: str, parts: Iterable[SQLCondition]) -> SQLCondition:
+    parts = list(parts)
+    text = operator.join(f"({part})" for part, _ in parts)
+    return text or empty, [value for _, values in parts for value in values]
+
+
+def _translate_comparison(comparison: Comparison) -> SQLCondition:
+    path, op, value = metadata_path(comparison), comparison.op, comparison.value
+    if op == "exists" and not value:
+        return translate(Not(replace(comparison, value=True)))
+    if op in ("!=", "not in"):
+        return translate(Not(replace(comparison, op="==" if op == "!=" else "in")))
+    if not path:
+        return _translate_column(COLUMNS[comparison.field], comparison)
+    tables = ["json_each(line.metadata) AS field0"]
+    for level in range(1, len(path)):
+        outer = f"field{level - 1}"
+        tables.append(f"json_each(CASE {outer}.type WHEN 'object' THEN {outer}.value ELSE '{{}}' END) AS field{level}")
+    names = " AND ".join(f"field{level}.key = ?" for level in range(len(path)))
+    test, values = _test_value(f"field{len(path) - 1}", comparison)
+    return f"EXISTS (SELECT 1 FROM {', '.join(tables)} WHERE {names} AND ({test}))", [*path, *values]
+
+
+def _translate_column(column: str, comparison: Comparison) -> SQLCondition:
+    op, value = comparison.op, cast("Any", comparison.value)
+    if op == "exists":
+        return f"{column} IS NOT NULL", []
+    if op in ("==", "in"):
+        wanted = [to_sql(each) for each in (value if op == "in" else [value])]
+        return f"coalesce({column} IN (SELECT value FROM json_each(?)), 0)", [canonical_json(wanted)]
+    if op == "contains":
+        return f"coalesce(instr({column}, ?) > 0, 0)", [value]
+    return f"coalesce({column} {op} ?, 0)", [to_sql(value)]
+
+
+def _test_value(field: str, comparison: Comparison) -> SQLCondition:
+    """Build the test of a JSON value, given as a row of json_each."""
+    op, value = comparison.op, cast("Any", comparison.value)
+    if op == "exists":
+        return "1", []
+    if op in ("==", "in"):
+        return _test_equality(field, group_values(value if op == "in" else [value]))
+    if op == "contains":
+        test, values = _test_equality("element", group_values([value]))
+        elements = f"json_each(CASE {field}.type WHEN 'array' THEN {field}.value ELSE '[]' END) AS element"
+        tests: list[SQLCondition] = [(f"EXISTS (SELECT 1 FROM {elements} WHERE {test})", values)]
+        if isinstance(value, str):
+            tests.append((f"{field}.type = 'text' AND instr({field}.value, ?) > 0", [value]))
+        return _join(" OR ", "0", tests)
+    kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
+    return f"{field}.type IN {kinds} AND {field}.value {op} ?", [value]
+
+
+def _test_equality(field: str, groups: ValueGroups) -> SQLCondition:
+    tests: list[SQLCondition] = []
+    for kinds, wanted in (
+        ("('text')", groups.texts),
+        ("('integer', 'real')", groups.numbers),
+        ("('array', 'object')", groups.documents),
+    ):
+        if wanted:
+            test = f"{field}.type IN {kinds} AND {field}.value IN (SELECT value FROM json_each(?))"
+            tests.append((test, [canonical_json(wanted)]))
+    if groups.constants:
+        tests.append((f"{field}.type IN (SELECT value FROM json_each(?))", [canonical_json(groups.constants)]))
+    return _join(" OR ", "0", tests)
+
+
+def to_sql(value: object) -> Any:
+    """Return a time as it is stored, and any other value unchanged."""
+    return to_micros(value) if isinstance(value, datetime) else value
+
+
+def needs_rows(where: Filter) -> bool:
+    """Return whether a filter compares what is not in the columns."""
+    return bool(where.metadata) or where.condition is not None or where.key_prefix is not None
+
+
 def build_column_filter(db: sqlite3.Connection, where: Filter, as_of: datetime | None) -> ColumnFilter:
-    """Translate a valid filter without metadata into a filter over columns."""
+    """Translate a valid filter for which `needs_rows` is false into a filter over columns."""
     sessions = speakers = None
     if where.session is not None:
         sessions = _select_numbers(db, "session WHERE session_id IN (SELECT value FROM json_each(?))", where.session)

@@ -34,7 +34,7 @@ from everthread.stores.base import (
     UnitCosines,
     UnitReplacement,
 )
-from everthread.stores.filters import canonical_json
+from everthread.stores.json_text import canonical_json
 from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import (
     map_correction,
@@ -60,7 +60,7 @@ from everthread.stores.sqlite.bank_file import (
     sync_folder,
 )
 from everthread.stores.sqlite.cache import BankCache
-from everthread.stores.sqlite.filters import build_column_filter, build_condition
+from everthread.stores.sqlite.filters import build_column_filter, build_condition, needs_rows
 from everthread.stores.sqlite.fork_guard import FORK_GUARD
 from everthread.stores.sqlite.unit_vectors import UnitVectors
 from everthread.types import (
@@ -429,7 +429,7 @@ class SQLiteStore(Store):
         if where == Filter() and as_of is None:
             return None
         condition, values = build_condition(where, as_of)
-        if not where.metadata:
+        if not needs_rows(where):
             with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
                 return columns.filter_seqs(build_column_filter(db, where, as_of))
         with self._bank(bank).file.read_once() as db:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from everthread.stores.base import UnitReplacement
-from everthread.stores.filters import canonical_json
+from everthread.stores.json_text import canonical_json
 from everthread.stores.sqlite import unit_vectors
 from everthread.stores.units import (
     JOB_COLUMNS,

@@ -1,5 +1,6 @@
 """Lines over HTTP."""
 
+import json
 from typing import Any
 
 import pytest
@@ -96,6 +97,11 @@ def test_lines_are_listed_by_filters(api_with_lines: TestClient) -> None:
     assert len(texts(api_with_lines.get(LINES, params={"until": "2024-06-01T00:00:00Z"}).json())) == 3
     assert len(texts(api_with_lines.get(LINES, params={"since": "2024-06-01T00:00:00Z"}).json())) == 1
     assert kind(api_with_lines.get(LINES, params={"since": "2024-06-01T00:00:00"}), 422) == "bad-query"
+    two = json.dumps({"field": "session", "op": "in", "value": ["two", "three"]})
+    assert texts(api_with_lines.get(LINES, params={"condition": two}).json()) == ["I planted ferns today."]
+    assert texts(api_with_lines.get(LINES, params={"key_prefix": "none"}).json()) == []
+    assert kind(api_with_lines.get(LINES, params={"condition": "{"}), 422) == "bad-query"
+    assert kind(api_with_lines.get(LINES, params={"key_prefix": ""}), 422) == "bad-query"
 
 
 def test_lines_around_a_line_are_of_its_session(api_with_lines: TestClient) -> None:

@@ -70,6 +70,8 @@ def test_a_context_of_several_banks_has_a_part_for_each(api_with_lines: TestClie
         ({"query": "a", "as_of": "2024-05-01T10:00:00"}, "bad-query"),
         ({"query": "a", "where": {"speaker": "a\0b"}}, "bad-query"),
         ({"query": "a", "where": {"mood": "grim"}}, "invalid-request"),
+        ({"query": "a", "where": {"condition": {"field": "mood"}}}, "bad-query"),
+        ({"query": "a", "where": {"condition": {"field": "metadata.a", "op": "like", "value": 1}}}, "bad-query"),
         ({"query": "a", "banks": []}, "invalid-request"),
     ],
 )
