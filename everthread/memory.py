@@ -16,7 +16,7 @@ A question comes in (recall, context)
     recipes.default          Default.recall                    composes the following steps; each recipe has its own
     recall.reader            BankReader.measure_candidates     calls the next five functions
     recall.query_parsing     parse_query                       finds its terms, names and times
-    recall.time_overview     find_lines_in_spans               finds the lines of a time, if it is about nothing else
+    recall.time_overview     find_lines_in_spans               finds the lines of a time, if it only names a time
     embedders.encoder        Encoder.try_embed_query           embeds it
     recall.candidates        find_candidates                   finds lines with similar meaning or words
     recall.features          compute_signals                   computes the signals of each candidate
@@ -155,7 +155,7 @@ class Memory:
             )
             memory.count = factory.open_counter(tokens)
             memory._saves_recipe = bool(recipe or options) and not opened.corpus_stats(bank).last_seq
-        except BaseException:
+        except BaseException:  # an interrupt, too, must not leave the store open
             if opened is not store:
                 opened.close()
             raise
@@ -212,7 +212,7 @@ class Memory:
         for line in lines:
             if not isinstance(line, NewLine):
                 raise BadLine(f"a line must be a NewLine, got {type(line).__name__}: {str(line)[:40]!r}")
-        present = now().astimezone()  # in the time zone of this machine, taken for the speaker's
+        present = now().astimezone()  # in the time zone of this machine, which is assumed to be the speaker's
         cleaned = iter([clean_line(line, present) for line in lines])
         stored: list[Line] = []
         while batch := list(islice(cleaned, BATCH_LINES)):
@@ -267,8 +267,8 @@ class Memory:
         if defer_embedding:
             self.backlog.add(written)
         self._update_derived()
-        rest = iter(written)
-        return [line or next(rest) for line in known]
+        new_lines = iter(written)
+        return [line or next(new_lines) for line in known]
 
     def _update_derived(self) -> None:
         """Let the recipe update the units that derive from lines. If it fails, the next line or query completes it."""
@@ -418,8 +418,8 @@ class Memory:
 
     def stats(self) -> Stats:
         """Return statistics of the bank."""
-        found = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
-        return replace(found, recipe=self.recipe.name)
+        stats = self.store.stats(self.bank, self.embedder.name, self.recipe.embedded_roles)
+        return replace(stats, recipe=self.recipe.name)
 
     def retract(self, seq: int) -> Line:
         """Exclude a line from recall permanently; its text stays in the record.
@@ -501,10 +501,9 @@ class Memory:
             raise BadInput(f"supersedes must be the id of a unit, a whole number from 1, got {supersedes!r}")
         finished_job = finished_job and validation.check_job(finished_job)
         vectors = self._encoder.try_embed([unit.text])
+        vector = vectors[0] if vectors else None
         return self.store.put_unit(
-            *(self.bank, unit, vectors[0] if vectors else None, self.embedder.name, now()),
-            supersedes=supersedes,
-            finished_job=finished_job,
+            self.bank, unit, vector, self.embedder.name, now(), supersedes=supersedes, finished_job=finished_job
         )
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
@@ -522,9 +521,8 @@ class Memory:
 
         Raises BadInput and NotFound; StoreUnavailable as `forget`.
         """
-        return self.store.forget_unit(
-            self.bank, validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
-        )
+        kind, number = validation.check_name(kind, "kind"), validation.check_at_least(number, "a unit's id", 1)
+        return self.store.forget_unit(self.bank, kind, number)
 
     def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
         """Return the units that are not retracted, by kind and id.
@@ -537,10 +535,9 @@ class Memory:
         Raises:
             BadInput: the kind is invalid.
         """
-        found = self.store.units(
-            self.bank, () if kind is None else (validation.check_name(kind, "kind"),), only_current=only_current
-        )
-        return [unit for unit in found if category in (None, unit.category)]
+        kinds = () if kind is None else (validation.check_name(kind, "kind"),)
+        units = self.store.units(self.bank, kinds, only_current=only_current)
+        return [unit for unit in units if category in (None, unit.category)]
 
     def enqueue(self, job: ScribeJob) -> None:
         """Queue a job for a scribe, or update a queued one. Raises BadInput; NotFound if its session doesn't exist."""

@@ -43,9 +43,9 @@ from everthread.types import EndResult, JSONValue, Line, NewLine, Receipt, Role,
 class Chat:
     """One open conversation, for one thread at a time. A context manager.
 
-    with Chat.open("alice") as chat:
-        for piece in chat.reply("My sister Mia moved to Lisbon."):
-            print(piece, end="", flush=True)
+        with Chat.open("alice") as chat:
+            for piece in chat.reply("My sister Mia moved to Lisbon."):
+                print(piece, end="", flush=True)
 
     Every method that reads or changes the conversation raises BadQuery after `close`, and StoreUnavailable if the bank
     can't be read or written.
@@ -147,7 +147,7 @@ class Chat:
             )  # fmt: skip
             if (recipe or options) and not chat.incognito:
                 memory.save_recipe()
-        except BaseException:
+        except BaseException:  # an interrupt, too, must not leave the bank open
             memory.close()
             raise
         chat._owns_memory = True
@@ -156,15 +156,15 @@ class Chat:
     # ---------------------------------------------------------------- conversation
 
     def reply(self, text: str, key: str | None = None) -> Reply:
-        """Save what the user says, and return the reply, which the model streams while it is iterated.
+        """Save a text as the user's line, and return the reply, an iterator that streams the model's answer.
 
         If the bank or the recipe asks for consent, the reply to a goodbye is the question whether to remember the
-        conversation. A yes or a no then ends the conversation and is not saved as a line; `ending` of the reply holds
-        the result.
+        conversation. A yes or a no then ends the conversation and is not saved as a line; the reply's `ending` is the
+        result.
 
         Args:
-            text: what the user says. It is on the disk when this returns.
-            key: the id of the line in its source. A known key is not checked here: look first whether the bank has it.
+            text: what the user says. It is durable when this returns.
+            key: the id of the line in its source. The caller checks first that the bank has no line with this key.
 
         Raises:
             BadLine: the line is invalid. Nothing is saved.
@@ -232,19 +232,19 @@ class Chat:
         return self.responder.discard_reminders(self._conversation.truncate(positions[-1])) if positions else []
 
     def branch(self, seq: int) -> list[Line]:
-        """Continue from a line: discard the lines after it, and return them. If the line itself was discarded, it and
-        those that led to it come back. Raises NotFound and BadQuery."""
+        """Continue from a line: discard the lines after it, and return them. If the line itself was discarded, it is
+        restored with the lines that led to it. Raises NotFound and BadQuery."""
         self.refresh()
         return self.responder.discard_reminders(self._conversation.branch(seq))
 
     def alternatives(self) -> list[Line]:
-        """Return the replies to the user's last line, oldest first, the current one among them; `branch` goes back to
-        one of them. Empty if the last line is no reply."""
+        """Return all replies to the user's last line, oldest first, including the current one; `branch` goes back to
+        one of them. Empty if the last line is not a reply."""
         return self._conversation.alternatives()
 
     def forget(self, seq: int) -> Receipt | None:
-        """Remove a line of this or an earlier conversation permanently: all its copies in branches, and the notes and
-        summaries on it. Returns None for a line said incognito, which was never written. Raises as `Memory.forget`."""
+        """Remove a line of this or an earlier conversation permanently, with its copies in branches and the notes and
+        summaries on it. Returns None for a line said incognito, which was never stored. Raises as `Memory.forget`."""
         self.refresh()
         receipt = self.memory.forget(seq=seq) if seq > 0 else None
         self.responder.last_reply = None  # its context may quote the line
@@ -288,7 +288,7 @@ class Chat:
 
     @property
     def question(self) -> str:
-        """The question that the user's goodbye was answered with, while it is open; else empty."""
+        """The question whether to remember the conversation, from the user's goodbye until the answer; else empty."""
         last = self.lines[-1].seq if self.lines and not self.incognito else None
         return QUESTION if last is not None and last == self._settings.get(SETTING_ASKED_AT) else ""
 
@@ -299,7 +299,7 @@ class Chat:
 
     @property
     def last_reply(self) -> Reply | None:
-        """The last reply that was begun; None once a line is forgotten, for what it recalled may quote the line."""
+        """The latest reply; None after a line was forgotten, because the reply's context may quote it."""
         return self.responder.last_reply
 
     @property
@@ -400,15 +400,15 @@ class Chat:
         self.close()
 
     def _begin(self, session: str | None, private: bool, resume: bool = True) -> None:
-        """Resume or begin a session; end an older one that was left open, and start work that is still queued."""
-        at, policy = self._now(), remember_policy(self.memory.settings())
+        """Resume or begin a session, end an older one that was left open, and start the queued jobs."""
+        present, policy = self._now(), remember_policy(self.memory.settings())
         private = private or policy is False
-        self._conversation, previous = open_session(self.memory, session, at, private=private, resume=resume)
+        self._conversation, previous = open_session(self.memory, session, present, private=private, resume=resume)
         self.responder.attach(self._conversation, self._scribe_worker, previous.last_at if previous else None)
         if private:
             return
-        if previous and previous.id != self.session and is_abandoned(previous, at):
-            self._scribe_worker.end_session(previous.id, at, policy is True)
+        if previous and previous.id != self.session and is_abandoned(previous, present):
+            self._scribe_worker.end_session(previous.id, present, policy is True)
         self._scribe_worker.start()
 
     # ---------------------------------------------------------------------- replies
@@ -444,10 +444,10 @@ class Chat:
     # ------------------------------------------------------------------------ lines
 
     def _now(self) -> datetime:
-        at = self._clock() if self._clock else now().astimezone()
-        if at.utcoffset() is None:
-            raise BadInput(f"invalid clock: got {at!r}, expected a time with a UTC offset; return datetime.now(UTC)")
-        return at
+        time = self._clock() if self._clock else now().astimezone()
+        if time.utcoffset() is None:
+            raise BadInput(f"invalid clock: got {time!r}, expected a time with a UTC offset; return datetime.now(UTC)")
+        return time
 
     def _save_greeting(self, first_line: NewLine) -> None:
         """Save the greeting before the user's first line."""

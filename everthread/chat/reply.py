@@ -52,7 +52,7 @@ class Reply(Iterator[str]):
     refusal is saved as retracted, so it is never recalled.
 
     Iterating raises LLMUnavailable, LLMDenied, LLMRejected, ModelNotFound, and StoreUnavailable if the line can't be
-    saved; `text` holds what has arrived even then.
+    saved; `text` then holds the text so far.
     """
 
     # Not a generator: the interpreter may end an abandoned generator at any time and in any thread, even during another
@@ -69,14 +69,14 @@ class Reply(Iterator[str]):
     ) -> None:
         self.context = context  # recalled for this reply
         self.prompt = prompt  # None without a model
-        self.offer = ""  # what the character was offered to bring up
+        self.offer = ""  # the event or line that the character was offered to bring up
         self.notes = ""  # in the prompt
         self.text = ""
         self.line: Line | None = None
         self.truncation: Truncation = ""
         self.refused = False
         self.ending: EndResult | None = None  # set if the reply ends the conversation, or asks whether to remember it
-        self.goodbye: Line | None = None  # the user's line that it answers, if that was saved with it
+        self.goodbye: Line | None = None  # the user's goodbye that it answers, if that was saved as a line
         self.usage = Usage()
         self._start, self._filter, self._save, self._is_refusal = start, reply_filter, save, is_refusal
         self._stream: Stream | None = None
@@ -98,7 +98,7 @@ class Reply(Iterator[str]):
 
     @property
     def partial(self) -> bool:
-        """True if it was cut short."""
+        """True if the reply was cut short."""
         return self.truncation != ""
 
     def __next__(self) -> str:
@@ -109,7 +109,7 @@ class Reply(Iterator[str]):
                 break
             try:
                 piece = self._next_piece()
-            except BaseException as error:
+            except BaseException as error:  # of any model, or an interrupt: the text so far is saved first
                 self._finish("broken" if isinstance(error, Exception) else "stopped")
                 if not (self._stopped and isinstance(error, ModelError)):
                     raise
@@ -120,12 +120,12 @@ class Reply(Iterator[str]):
             raise StopIteration
 
     def listen(self, on_text: Callable[[str], None], on_end: Callable[[], None]) -> None:
-        """Ask the model, and have the stream push its pieces if it can. Iterate afterwards, to save the reply and to
-        have errors raised.
+        """Request the stream, and let it push its pieces if it can. Iterate the reply afterwards: that saves it and
+        raises errors.
 
         Args:
             on_text: called with each text to show, from another thread. It must return quickly and not stop the reply.
-            on_end: called when the stream has ended; at once if it can't push.
+            on_end: called when the stream has ended; at once if the stream can't push.
         """
 
         def on_piece(piece: str) -> bool:
@@ -146,7 +146,7 @@ class Reply(Iterator[str]):
                 on_end()
 
     def stop(self) -> None:
-        """Stop the reply, from any thread. When this returns, what has arrived is saved."""
+        """Stop the reply, from any thread. When this returns, the text so far is saved."""
         self._stopped = not self._stream_ended
         if (stream := self._stream) is not None:
             stream.close()
@@ -177,7 +177,7 @@ class Reply(Iterator[str]):
             return shown
 
     def _finish(self, truncation: Truncation = "") -> bool:
-        """Save the text so far, once; return False if that was done before. `truncation`: why it is incomplete."""
+        """Save the text so far, once; return False if it was saved before. `truncation`: why it is incomplete."""
         with self._save_lock:
             with self._read_lock:
                 if self._finished:

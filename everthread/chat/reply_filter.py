@@ -1,7 +1,7 @@
 """Filters the stream of a model, so that only the character's own speech is shown and stored.
 
 Models write the character's name before the speech, think aloud, continue with the user's next line, or show marks of
-their chat template. Pure: it knows neither models nor the conversation.
+their chat template. Pure: the module uses neither models nor the conversation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEMPLATE_MARKS: dict[str, StopReason] = {  # marks of chat templates that end a 
 }
 THINKING_TAGS = ("<think>", "<thinking>", "<reasoning>")  # open a block that is not shown
 MAX_DECORATION_CHARS = 8  # on either side of a name; with more it is no label
-MAX_READ_FACTOR = 8  # characters read, per character that may be shown: a model may think for ever
+MAX_READ_FACTOR = 8  # characters read, per character that may be shown: a model may never stop thinking
 MAX_PART_CHARS = 1_000  # of a piece, processed at once
 
 _CLOSING = {pair[0]: pair[1] for pair in "[] () <> “” ‘’ «» 「」 『』 【】".split()}
@@ -39,7 +39,7 @@ _DECORATION = frozenset("*_`\"'").union(_CLOSING, _CLOSING.values())
 _AROUND = "".join(_DECORATION) + " \t\u00a0\u3000\u200b\u200e\u200f\u2060\ufeff"
 _LINE_END = "[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"  # as str.splitlines has them
 _STOP = re.compile(f"(?P<line>{_LINE_END})|" + "|".join(map(re.escape, TEMPLATE_MARKS)), re.IGNORECASE | re.ASCII)
-_STOP_REASONS = {mark.lower(): why for mark, why in TEMPLATE_MARKS.items()}
+_STOP_REASONS = {mark.lower(): reason for mark, reason in TEMPLATE_MARKS.items()}
 _MARK_PARTS = frozenset(mark[:size] for mark in _STOP_REASONS for size in range(1, len(mark)))
 _TAG_PARTS = frozenset(tag[:size] for tag in THINKING_TAGS for size in range(1, len(tag)))
 _LOWER_CASE = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}  # str.lower may lengthen a text
@@ -61,8 +61,8 @@ class ReplyFilter:
 
         Args:
             speaker: the character.
-            others: those it must not speak for. All are also known by their first and last names.
-            max_chars: characters to show at most.
+            others: the speakers for whom it must not speak. All are also recognised by their first and last names.
+            max_chars: the maximum number of characters to show.
 
         Raises:
             BadInput: max_chars is less than 1.
@@ -75,7 +75,7 @@ class ReplyFilter:
         self._labels = _Labels(speaker, others)
         self._read_chars = 0
         self._shown_chars = 0
-        self._pending = ""  # what may still become a label or a mark
+        self._pending = ""  # held text: it may still become a label or a mark
         self._blanks: list[str] = []  # spaces between what was shown and what follows
         self._blank_chars = 0
         self._at_line_start = True  # a line begins, so a label may follow
@@ -83,7 +83,7 @@ class ReplyFilter:
         self._thought_end = ""  # the tag that ends the current block of thoughts
 
     def feed(self, piece: str) -> str:
-        """Take the next piece of the stream; return what to show now."""
+        """Take the next piece of the stream; return the text to show now."""
         shown: list[str] = []
         for part in _split_piece(piece):
             if self.is_over:
@@ -97,11 +97,15 @@ class ReplyFilter:
         return "".join(shown)
 
     def end(self) -> str:
-        """Take the end of the stream; return what is left to show."""
+        """Take the end of the stream; return the rest of the text to show."""
         return "".join(self._release(last=True))
 
     def _release(self, last: bool) -> Iterator[str]:
-        """Yield what to show of the held text, as far as that is decided; to its end, if it is the last."""
+        """Yield the speech at the beginning of the held text, as far as no later text can change it.
+
+        Args:
+            last: whether the stream has ended, so that no later text follows.
+        """
         decided = True
         while decided and self._pending and not self.is_over:
             if self._thought_end:
@@ -123,7 +127,7 @@ class ReplyFilter:
         return True
 
     def _begin_line(self, last: bool) -> bool:
-        """Begin a line, and drop what is no speech; return whether that is decided."""
+        """Begin a line, and drop a label or thinking tag; return False if later text decides, or the reply is over."""
         text = self._pending.lstrip()
         self._hold_blanks(self._pending[: len(self._pending) - len(text)])
         if self.is_over:
@@ -140,14 +144,14 @@ class ReplyFilter:
                 return False
             case None:
                 self._at_line_start = self._label_dropped = False
-            case _Label(own=True, rest=rest):
+            case _Label(of_character=True, rest=rest):
                 self._pending, self._label_dropped = rest, True
             case _Label():
                 self._stop("person")
         return not self.is_over
 
     def _continue_line(self, last: bool) -> tuple[str, bool]:
-        """Read to the end of the line; return what to show of it, and whether its end was found."""
+        """Read to the end of the line; return the text to show, and whether the end was found."""
         stop = _STOP.search(self._pending)
         if stop is None:
             return self._show(len(self._pending) - (0 if last else _mark_prefix_chars(self._pending))), False
@@ -161,17 +165,17 @@ class ReplyFilter:
     def _show(self, size: int) -> str:
         """Return `size` characters of the held text, with the spaces before and without those at the end."""
         text, self._pending = self._pending[:size], self._pending[size:]
-        spoken = text.rstrip()
-        if not spoken:
+        stripped = text.rstrip()
+        if not stripped:
             self._hold_blanks(text)
             return ""
-        shown = "".join([*self._blanks, spoken])
+        shown = "".join([*self._blanks, stripped])
         self._blanks, self._blank_chars = [], 0
         if len(shown) > self._max_chars - self._shown_chars:
             shown = shown[: self._max_chars - self._shown_chars].rstrip()
             self._stop("long")
         self._shown_chars += len(shown)
-        self._hold_blanks(text[len(spoken) :])
+        self._hold_blanks(text[len(stripped) :])
         return shown
 
     def _hold_blanks(self, blanks: str) -> None:
@@ -182,33 +186,33 @@ class ReplyFilter:
             if self._blank_chars > self._max_chars - self._shown_chars:
                 self._stop("long")
 
-    def _stop(self, why: StopReason) -> None:
+    def _stop(self, reason: StopReason) -> None:
         """Read and show nothing more."""
         if not self.is_over:
-            self.is_over, self.stop_reason = True, why
+            self.is_over, self.stop_reason = True, reason
         self._pending, self._blanks, self._blank_chars = "", [], 0
 
 
 def _split_piece(piece: str) -> list[str]:
     """Split a piece by lines and MAX_PART_CHARS, since the held text is copied at each label."""
     lines = piece.splitlines(keepends=True)
-    return [line[at : at + MAX_PART_CHARS] for line in lines for at in range(0, len(line), MAX_PART_CHARS)]
+    return [line[start : start + MAX_PART_CHARS] for line in lines for start in range(0, len(line), MAX_PART_CHARS)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """The name that a line begins with: the character's `own` or another. `rest` is the text after it."""
+    """The name that a line begins with."""
 
-    own: bool
-    rest: str
+    of_character: bool  # else of another speaker
+    rest: str  # the text after a label of the character
 
 
 class _Labels:
-    """Recognises the labels of all speakers; compares letter by letter."""
+    """Recognises the names of all speakers at the beginning of a line, letter by letter."""
 
     def __init__(self, speaker: str, others: Collection[str]) -> None:
         self._names: list[tuple[list[str], bool]] = []
-        for names, own in (
+        for names, of_character in (
             ([speaker], True),
             ([*others, *USER_LABELS], False),
             (_first_and_last_names(others), False),
@@ -217,7 +221,7 @@ class _Labels:
             for name in names:
                 letters = _fold_letters(name.strip(_AROUND))
                 if letters and all(letters != known for known, _ in self._names):
-                    self._names.append((letters, own))
+                    self._names.append((letters, of_character))
         self._longest = max(len(letters) for letters, _ in self._names)
 
     def read(self, text: str, last: bool) -> _Label | Literal["maybe"] | None:
@@ -225,7 +229,7 @@ class _Labels:
         start = _skip_decoration(text, 0)
         head = _fold_letters(text[start : start + self._longest])
         maybe = False
-        for name, own in self._names:
+        for name, of_character in self._names:
             letters = head[: len(name)]
             colon = _skip_decoration(text, start + len(name))
             if letters != name[: len(letters)]:
@@ -235,15 +239,16 @@ class _Labels:
             elif text[colon] in ":：":
                 opened = [char for char in text[:start] if char in _DECORATION]
                 closed = [char for char in text[start + len(name) : colon] if char in _DECORATION]
-                rest = _strip_decoration(opened, closed, text[colon + 1 :], last) if own else ""
-                return "maybe" if rest is None else _Label(own, rest)
+                rest = _strip_decoration(opened, closed, text[colon + 1 :], last) if of_character else ""
+                return "maybe" if rest is None else _Label(of_character, rest)
         return "maybe" if maybe and not last else None
 
 
 def _strip_decoration(opened: list[str], closed: list[str], text: str, last: bool) -> str | None:
-    """Return the text after a label, without what closes its decoration ("**Nemo:** Yes").
+    """Return the text after a label, without the closing marks of its decoration ("**Nemo:** Yes").
 
-    If the decoration is closed later ("“Nemo: Yes.”"), the text begins with what opened it. None if later text decides.
+    If the decoration is closed later ("“Nemo: Yes.”"), the text begins with its opening marks. None if later text
+    decides.
     """
     closing = [_CLOSING.get(char, char) for char in reversed(opened)]
     unclosed = "".join(closing[len(closed) :]) if closing[: len(closed)] == closed else ""
@@ -265,14 +270,14 @@ def _skip_decoration(text: str, start: int) -> int:
 def _mark_prefix_chars(text: str) -> int:
     """Return how many characters at the end of a text may begin a mark."""
     end = text[-max(map(len, _STOP_REASONS)) :].translate(_LOWER_CASE)
-    return next((len(end) - at for at in range(len(end)) if end[at:] in _MARK_PARTS), 0)
+    return next((len(end) - start for start in range(len(end)) if end[start:] in _MARK_PARTS), 0)
 
 
 def _fold_letters(name: str) -> list[str]:
-    """Split a name into case-folded letters, one for each character, for a folded text may be longer."""
+    """Split a name into case-folded letters, one for each character, since a folded text may be longer."""
     return [char.casefold() for char in name]
 
 
 def _first_and_last_names(names: Collection[str]) -> list[str]:
     """Return the first and the last word of each name that has several."""
-    return [words[at] for name in names if len(words := name.split()) > 1 for at in (0, -1)]
+    return [words[position] for name in names if len(words := name.split()) > 1 for position in (0, -1)]

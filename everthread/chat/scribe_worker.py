@@ -1,8 +1,8 @@
 """Writes notes and summaries in the background: runs the queued jobs of a bank while the conversation continues.
 
 A job is stored in the bank when it is queued, and removed in the transaction that saves its result. If the model fails
-or the process ends, the job stays queued and is tried again later; `stats` counts it. No line is lost, for lines are
-stored before.
+or the process ends, the job stays queued and is tried again later; `stats` counts it. No line is lost, since lines are
+stored first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_CONFLICT_RETRIES = 3  # immediate retries, if a line was retracted while the
 
 
 class ScribeWorker:
-    """Runs the queued jobs of one bank, in a thread that exists only while there are some."""
+    """Runs the queued jobs of one bank, in a thread that exists only while jobs are due."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ScribeWorker:
         scribe_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
         background_slot: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Begin without a thread; `start` runs what is queued already.
+        """Begin without a thread; `start` runs the jobs that are queued already.
 
         Args:
             memory: the bank.
@@ -53,7 +53,7 @@ class ScribeWorker:
         """
         self.memory, self.scribe = memory, scribe
         self._scribe_slot, self._background_slot = scribe_slot, background_slot
-        self.background: Sequence[Line | FoundUnit] = ()  # recalled lately; helps the scribe to understand the lines
+        self.background: Sequence[Line | FoundUnit] = ()  # recalled for the latest reply; context for the scribe
         self.quotes = QuoteIndex()
         self._closing = self._closed = False
         self._not_before: dict[tuple[str, str, int], float] = {}  # by time.monotonic()
@@ -74,17 +74,17 @@ class ScribeWorker:
     def end_session(self, session: str, at: datetime, consented: bool = True) -> None:
         """Queue the summary of a session and notes on its remaining lines, if the recipe wants them, and end it.
 
-        The jobs are queued first, for the process may end. Without the user's agreement nothing is written on lines
-        that were said under a recipe that needs consent, whatever the recipe is now.
+        The jobs are queued first, since the process may end. Without the user's consent nothing is written on lines
+        that were said under a recipe that needs it, even if the recipe has changed since.
         """
         lines, recipe = list(self.memory.lines(Filter(session=session))), self.memory.recipe
         if lines and (consented or not any(line.metadata.get(META_NEEDS_CONSENT) for line in lines)):
             if recipe.summaries:
                 self.submit(make_job("summary", lines))
             noted = self.last_noted_seq(lines)
-            rest = [line for line in lines if line.seq > noted]
-            if rest and recipe.notes:
-                self.submit(make_job("notes", rest))
+            unnoted = [line for line in lines if line.seq > noted]
+            if unnoted and recipe.notes:
+                self.submit(make_job("notes", unnoted))
         self.memory.end(session, at)
 
     def start(self) -> None:
@@ -113,15 +113,14 @@ class ScribeWorker:
 
     def notes(self) -> Unit | None:
         """Return the current notes; else None."""
-        found = self.memory.units("note", only_current=True)
-        return found[-1] if found else None
+        units = self.memory.units("note", only_current=True)
+        return units[-1] if units else None
 
     # ------------------------------------------------------------------ working
 
     def _find_due_job(self) -> ScribeJob | None:
-        at = time.monotonic()
-        due = (job for job in self.memory.jobs() if self._not_before.get(_key(job), 0.0) <= at)
-        return next(due, None)
+        present = time.monotonic()
+        return next((job for job in self.memory.jobs() if self._not_before.get(_key(job), 0.0) <= present), None)
 
     def _run(self) -> None:
         try:
@@ -130,7 +129,7 @@ class ScribeWorker:
         except EverthreadError as error:  # of the store; the conversation raises it too
             log.warning("notes and summaries are postponed: %s", error)
             self._mark_idle()
-        except BaseException:  # a third-party scribe may raise anything; the next thread tries again
+        except BaseException:  # of any scribe: without this, no further thread would ever start
             self._mark_idle()
             raise
 
@@ -140,11 +139,11 @@ class ScribeWorker:
         with self._done:
             if not self._closed and self.memory.backlog:
                 return self._embed_pending
-            found = None if self._closing or self._closed else self._find_due_job()
-            if found is None:
+            job = None if self._closing or self._closed else self._find_due_job()
+            if job is None:
                 self._mark_idle()
                 return None
-            return lambda: self._attempt(found)
+            return lambda: self._attempt(job)
 
     def _embed_pending(self) -> None:
         """Embed the lines whose embedding was deferred."""
@@ -168,11 +167,10 @@ class ScribeWorker:
             self._not_before.pop(_key(job), None)
 
     def _record_failure(self, job: ScribeJob, error: EverthreadError) -> None:
-        """Store the failure with the job, if that is still queued, and set when to try again."""
-        changed = isinstance(error, NotFound) and job.tries < MAX_CONFLICT_RETRIES
-        self._not_before[_key(job)] = time.monotonic() + (
-            0 if changed else min(RETRY_DELAY_S * 2**job.tries, MAX_RETRY_DELAY_S)
-        )
+        """Store the failure with the job, if it is still queued, and set when to try again."""
+        lines_changed = isinstance(error, NotFound) and job.tries < MAX_CONFLICT_RETRIES
+        delay_s = 0.0 if lines_changed else min(RETRY_DELAY_S * 2**job.tries, MAX_RETRY_DELAY_S)
+        self._not_before[_key(job)] = time.monotonic() + delay_s
         with self._writing, suppress(NotFound):  # the session was forgotten, and the job with it
             if not self._closed and (queued := self._find_queued(job)):
                 self.memory.enqueue(replace(queued, tries=job.tries + 1, error=type(error).__name__))
@@ -180,12 +178,12 @@ class ScribeWorker:
 
     def _find_queued(self, job: ScribeJob) -> ScribeJob | None:
         """Return the job as it is queued now: another process may have done it, or lines may have been added."""
-        return next((each for each in self.memory.jobs() if _key(each) == _key(job)), None)
+        return next((queued for queued in self.memory.jobs() if _key(queued) == _key(job)), None)
 
     def _perform(self, job: ScribeJob) -> None:
         lines = self._read_lines(job)
         job_seqs = {line.seq for line in lines}
-        background = self._filter_stored([each for each in self.background if _last_seq(each) not in job_seqs])
+        background = self._filter_stored([source for source in self.background if _last_seq(source) not in job_seqs])
         if job.kind == "summary":
             old = self._find_summary(job.session)
             unit = self._write_summary(job, lines, old)
@@ -199,44 +197,44 @@ class ScribeWorker:
                 raise NotFound("a recalled line was removed while the job ran; the text may quote it")
             if (queued := self._find_queued(job)) is None:
                 return  # another process was quicker
-            done = job if queued.last_seq == job.last_seq else None
+            finished = job if queued.last_seq == job.last_seq else None  # else lines were added to it
             if unit is not None:
-                self.memory.add_unit(unit, supersedes=old.id if old else None, finished_job=done)
-            elif done is not None:
-                self.memory.dequeue(done)
+                self.memory.add_unit(unit, supersedes=old.id if old else None, finished_job=finished)
+            elif finished is not None:
+                self.memory.dequeue(finished)
 
     def _filter_stored(self, sources: Sequence[Line | FoundUnit]) -> list[Line | FoundUnit]:
         """Return the sources that were neither retracted nor forgotten.
 
-        Units are compared by text, for the id of a forgotten unit goes to another one. An excerpt of a unit doesn't
-        match, and is left out.
+        Units are compared by text, since the id of a forgotten unit is given to another one. An excerpt of a unit
+        doesn't match, and is left out.
         """
-        seqs = [each.seq for each in sources if isinstance(each, Line)]
+        seqs = [source.seq for source in sources if isinstance(source, Line)]
         stored_seqs = {line.seq for line in self.memory.store.get(self.memory.bank, seqs)}
         texts = {(unit.kind, unit.text) for unit in self.memory.units()} if len(seqs) < len(sources) else set()
-        return [
-            each
-            for each in sources
-            if (each.seq in stored_seqs if isinstance(each, Line) else (each.unit.kind, each.unit.text) in texts)
-        ]
+
+        def is_stored(source: Line | FoundUnit) -> bool:
+            if isinstance(source, Line):
+                return source.seq in stored_seqs
+            return (source.unit.kind, source.unit.text) in texts
+
+        return [source for source in sources if is_stored(source)]
 
     def _read_lines(self, job: ScribeJob) -> list[Line]:
         """Return the lines of a job that were not retracted, without quotes of recalled text and without greetings."""
-        found = []
+        lines = []
         for line in self.memory.lines(Filter(session=job.session), after=job.first_seq - 1):
             if line.seq > job.last_seq:
                 break
             text = remove_quotes(line.text, line.metadata).strip()
             if text and not line.metadata.get(META_GREETING):
-                found.append(replace(line, text=text))
-        return found
+                lines.append(replace(line, text=text))
+        return lines
 
     def _find_summary(self, session: str) -> Unit | None:
         """Return the current summary of a session; else None."""
-        found = [
-            unit for unit in self.memory.units("summary", only_current=True) if unit.metadata.get("session") == session
-        ]
-        return found[-1] if found else None
+        units = self.memory.units("summary", only_current=True)
+        return next((unit for unit in reversed(units) if unit.metadata.get("session") == session), None)
 
     def _write_summary(self, job: ScribeJob, lines: Sequence[Line], old: Unit | None) -> NewUnit | None:
         people = Counter(line.speaker for line in lines if line.role == "user")
@@ -261,7 +259,7 @@ class ScribeWorker:
     def _write_notes(
         self, job: ScribeJob, lines: Sequence[Line], old: Unit | None, background: Sequence[Line | FoundUnit]
     ) -> NewUnit | None:
-        """Return notes that cover these lines too; the old text, if nothing in them is worth a note."""
+        """Return notes that also cover these lines; with the old text, if nothing in them is worth a note."""
         if not lines or self.last_noted_seq(list(self.memory.lines(Filter(session=job.session)))) >= lines[-1].seq:
             return None
         written = self.scribe.update_notes(old.text if old else "", background, lines)
@@ -283,7 +281,7 @@ class ScribeWorker:
         )
 
     def _redact(self, text: str) -> str | None:
-        """Return the text without secrets; None if it is blank. If the model fails, rules redact what they know."""
+        """Return the text without secrets; None if it is blank. If the model fails, rules redact the text."""
         if not text.strip():
             return None
         try:
@@ -302,7 +300,7 @@ class ScribeWorker:
         return max((seq for seq in noted if isinstance(seq, int) and seq in seqs), default=0)
 
     def _drop_quotes(self, written: str, sources: Sequence[str]) -> str:
-        """Drop the rows that quote recalled text, unless the sources say it too."""
+        """Drop the rows that quote recalled text, unless the sources contain it too."""
         source_index = QuoteIndex()
         source_index.add(sources)
         rows = written.splitlines()
