@@ -2,7 +2,7 @@
 
 V1 is a flat object, V2 (`chara_card_v2`) and V3 (`chara_card_v3`) have it under "data". The specifications:
 https://github.com/malfoyslastname/character-card-spec-v2 and https://github.com/kwaroran/character-card-spec-v3.
-Nothing that a card refers to is fetched or run. Unused fields are preserved, and written back.
+Nothing that a card refers to is fetched or run. Fields that are not used here are preserved and written back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everthread.common.atomic_write import write_atomically
 from everthread.errors import BadFile, BadInput
 from everthread.transfer.files import file_error, parse_json, shorten
 
-MAX_FILE_BYTES = 32 * 1024 * 1024  # of a file; three times what large pictures and lorebooks need
+MAX_FILE_BYTES = 32 * 1024 * 1024  # three times the size of a large picture with a lorebook
 SPECS = {2: ("chara_card_v2", "2.0"), 3: ("chara_card_v3", "3.0")}
 PNG_KEYWORDS = {3: "ccv3", 2: "chara"}  # by version, the preferred first; V1 is under that of V2
 JSON, PNG = ".json", ".png"
@@ -34,12 +34,8 @@ FIELDS = {  # a card's fields -> a character's, except the description
     "nickname": "nickname",
 }
 V1_FIELDS = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
-EXTENSION_FIELDS = {
-    "location": "",
-    "person": "user",
-    "sample": "",
-}  # without a field in cards: field -> default
-EXTENSION_KEY = "everthread"  # holds them among the extensions of a card
+EXTENSION_FIELDS = {"location": "", "person": "user", "sample": ""}  # a character's fields that no card has -> default
+EXTENSION_KEY = "everthread"  # under which the extensions of a card hold them
 DEFAULTS: dict[str, Any] = {  # required fields of a card
     "creator_notes": "",
     "alternate_greetings": [],
@@ -50,7 +46,7 @@ DEFAULTS: dict[str, Any] = {  # required fields of a card
     "group_only_greetings": [],
 }
 V3_ONLY_FIELDS = ("group_only_greetings",)
-FIELD_TYPES: dict[str, Any] = {  # of the fields that are no texts of a character
+FIELD_TYPES: dict[str, Any] = {  # of the fields that are not texts of a character
     **{name: type(value) for name, value in DEFAULTS.items()},
     "source": list,
     "assets": list,
@@ -68,7 +64,7 @@ def from_card(value: object) -> Character:
     """Build the character of a card, parsed JSON of any version. Raises BadInput."""
     if not isinstance(value, dict):
         raise BadInput(f"a card is a JSON object, got {shorten(value)}")
-    top_level = {name: each for name, each in value.items() if name not in ("spec", "spec_version", "data")}
+    top_level = {name: item for name, item in value.items() if name not in ("spec", "spec_version", "data")}
     spec = value.get("spec")
     if spec is not None and spec not in [known for known, _ in SPECS.values()]:
         raise BadInput(f'invalid "spec": got {shorten(spec)}, expected "chara_card_v2", "chara_card_v3", or none')
@@ -94,7 +90,7 @@ def _build_character(data: dict[str, Any], top_level: dict[str, Any]) -> Charact
     texts |= {name: _pop_text(extension, name) for name in EXTENSION_FIELDS if name in extension}
     extensions |= {EXTENSION_KEY: extension} if extension else {}
     data |= {"extensions": extensions} | ({"personality": personality} if personality else {})
-    others = {name: each for name, each in data.items() if name not in DEFAULTS or each != DEFAULTS[name]}
+    others = {name: value for name, value in data.items() if name not in DEFAULTS or value != DEFAULTS[name]}
     rest = {**top_level, "data": others} if others else top_level
     return Character(**texts, description=_join_description(description, personality), card=rest)
 
@@ -116,8 +112,8 @@ def to_card(character: Character, version: int = 3) -> dict[str, Any]:
     data |= {theirs: getattr(character, ours) for theirs, ours in FIELDS.items()}
     if not character.nickname:
         del data["nickname"]
-    needed = {name: each for name, each in DEFAULTS.items() if version == 3 or name not in V3_ONLY_FIELDS}
-    data = {**data, **needed, **card_data, **data}
+    defaults = {name: value for name, value in DEFAULTS.items() if version == 3 or name not in V3_ONLY_FIELDS}
+    data = {**data, **defaults, **card_data, **data}
     data["extensions"] = {**extensions, EXTENSION_KEY: extension} if extension else extensions
     spec, number = SPECS[version]
     return {**top_level, "spec": spec, "spec_version": number, "data": data}
@@ -143,7 +139,7 @@ def _split_description(description: str, personality: str) -> tuple[str, str]:
 
 
 def _pop_text(record: dict[str, Any], name: str) -> str:
-    """Take a text out of a record; empty if it is null or missing."""
+    """Remove a text from a record, and return it; empty if it is null or missing."""
     value = record.pop(name, None)
     return "" if value is None else str(_check_type(value, str, name))
 
@@ -151,7 +147,7 @@ def _pop_text(record: dict[str, Any], name: str) -> str:
 def _check_type(value: Any, kind: type, name: str) -> Any:
     if not isinstance(value, kind):
         raise BadInput(f'"{name}" is {shorten(value)}; it must be {TYPE_NAMES[kind]}')
-    if isinstance(value, list) and name != "assets" and not all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and name != "assets" and not all(isinstance(item, str) for item in value):
         raise BadInput(f'"{name}" is {shorten(value)}; it must be a list of texts')
     return value
 
@@ -162,19 +158,16 @@ def _check_type(value: Any, kind: type, name: str) -> Any:
 def read(path: str | Path) -> Character:
     """Read a card, a JSON or PNG file. Raises BadFile."""
     path = Path(path)
-    text, where = read_bytes(path), ""
-    if not text.strip():
-        raise file_error(
-            path, where, "the file is empty", "give a card's JSON in UTF-8, or a PNG picture that holds one"
-        )
-    if png_text.is_png(text):
-        text, where = _read_picture_card(text, path)
+    raw, where, remedy = read_bytes(path), "", "give a card's JSON in UTF-8, or a PNG picture that holds one"
+    if not raw.strip():
+        raise file_error(path, where, "the file is empty", remedy)
+    if png_text.is_png(raw):
+        raw, where = _read_picture_card(raw, path)
     elif path.suffix.lower() == PNG:
         raise png_text.not_png_error(path)
     try:
-        return from_card(parse_json(text.decode("utf-8-sig"), path))
+        return from_card(parse_json(raw.decode("utf-8-sig"), path))
     except UnicodeDecodeError:
-        remedy = "give a card's JSON in UTF-8, or a PNG picture that holds one"
         raise file_error(path, where, "this is neither JSON in UTF-8 nor a PNG picture", remedy) from None
     except BadFile:
         raise
@@ -217,11 +210,8 @@ def write(
     if picture is None and force and path.exists():
         picture = path
     raw = png_text.build_plain_picture() if picture is None else read_bytes(Path(picture))
-    write_bytes(
-        path,
-        png_text.replace_texts(raw, _build_texts(character, version), PNG_KEYWORDS.values(), Path(picture or path)),
-        force,
-    )
+    texts = _build_texts(character, version)
+    write_bytes(path, png_text.replace_texts(raw, texts, PNG_KEYWORDS.values(), Path(picture or path)), force)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -230,9 +220,8 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise file_error(
-            path, "", f"can't be read ({error.strerror})", "check the path and your rights to it"
-        ) from None
+        what = f"can't be read ({error.strerror})"
+        raise file_error(path, "", what, "check the path and your rights to it") from None
     if len(raw) > MAX_FILE_BYTES:
         raise file_error(path, "", f"has more than {MAX_FILE_BYTES // 1024**2} MB", "make its picture smaller")
     return raw
@@ -251,14 +240,14 @@ def write_bytes(path: Path, raw: bytes, force: bool = False) -> None:
 
 def _read_picture_card(raw: bytes, path: Path) -> tuple[bytes, str]:
     """Return the JSON of the card in a picture, and the name of its chunk."""
-    found = png_text.read_texts(raw, path)
-    keyword = next((each for each in PNG_KEYWORDS.values() if each in found), None)
+    texts = png_text.read_texts(raw, path)
+    keyword = next((known for known in PNG_KEYWORDS.values() if known in texts), None)
     if keyword is None:
         remedy = "give one that was exported as a card; converting or resizing a picture takes the card out"
         raise file_error(path, "", "there is no character card in this picture", remedy)
     where = f"its {keyword} chunk"
     try:
-        return base64.b64decode(b"".join(found[keyword].split()), validate=True), where
+        return base64.b64decode(b"".join(texts[keyword].split()), validate=True), where
     except binascii.Error as error:
         raise file_error(path, where, f"not base64 ({error})", "take another copy of the picture") from None
 
@@ -271,6 +260,6 @@ def _build_texts(character: Character, version: int) -> dict[str, bytes]:
         data = cards[2]["data"]
         data["creator_notes"] = "\n\n".join(filter(None, (V2_COPY_NOTE, data["creator_notes"])))
     return {
-        PNG_KEYWORDS[each]: base64.b64encode(json.dumps(card, ensure_ascii=False).encode())
-        for each, card in cards.items()
+        PNG_KEYWORDS[number]: base64.b64encode(json.dumps(card, ensure_ascii=False).encode())
+        for number, card in cards.items()
     }

@@ -1,4 +1,4 @@
-"""The character: who the bot is, and the name of the user. Pure: it knows neither files, card formats nor models."""
+"""The character of a chatbot, and the name of its user. Pure: the module uses neither files, card formats nor models."""
 
 from __future__ import annotations
 
@@ -42,16 +42,15 @@ class Character:
     nickname: str = ""  # replaces the name for {{char}}
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            if each.name != "card":
-                _check_text(each.name, getattr(self, each.name))
-        for what in ("name", "person", *(["nickname"] if self.nickname else [])):
-            _check_name(what, getattr(self, what))
-        for what in ("name", "nickname"):
-            if _is_same_name(getattr(self, what), self.person):
+        for text_field in EDITABLE_FIELDS:
+            _check_text(text_field, getattr(self, text_field))
+        for name in ("name", "person", *(["nickname"] if self.nickname else [])):
+            _check_name(name, getattr(self, name))
+        for name in ("name", "nickname"):
+            if is_same_name(getattr(self, name), self.person):
                 raise BadInput(
-                    f"{what} {getattr(self, what)!r} is the user's name too, so speakers could not be distinguished; "
-                    "give the one or the other another name"
+                    f"{name} {getattr(self, name)!r} is the user's name too, so speakers could not be distinguished; "
+                    "give one of them another name"
                 )
         if not isinstance(self.card, Mapping):
             raise BadInput(f"card must be a mapping, got {shortly(self.card)}")
@@ -64,7 +63,7 @@ class Character:
 
     def with_changes(self, **changes: Any) -> Character:
         """Return the character with these fields changed. Raises BadInput for an unknown field or an invalid value."""
-        known = [each.name for each in fields(self)]
+        known = [field.name for field in fields(self)]
         if unknown := sorted(changes.keys() - set(known)):
             raise BadInput(f"unknown field {unknown[0]!r} of a character; expected one of {', '.join(known)}")
         return replace(self, **changes)
@@ -72,45 +71,45 @@ class Character:
     def to_json(self) -> dict[str, JSONValue]:
         """Return the fields that differ from the defaults, and the name, as JSON; `from_json` reads it."""
         empty = Character("-")
-        names = [each.name for each in fields(self)]
-        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(empty, name)} | {
-            "name": self.name
-        }
+        changed = [field.name for field in fields(self) if getattr(self, field.name) != getattr(empty, field.name)]
+        return {name: getattr(self, name) for name in changed} | {"name": self.name}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_json` returned. Unknown fields, of later versions, are ignored. Raises BadInput."""
+        """Build a character from the result of `to_json`. Unknown fields, of later versions, are ignored. Raises
+        BadInput."""
         if not isinstance(values, Mapping) or "name" not in values:
             raise BadInput(f"a character is an object with a name, got {shortly(values)}")
-        known = {each.name for each in fields(cls)}
+        known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in known})
 
 
-def _check_text(what: str, text: object) -> None:
-    if not isinstance(text, str):
-        raise BadInput(f"{what} must be text, got {shortly(text)}")
-    if len(text) > MAX_FIELD_CHARS:
-        raise BadInput(f"{what} has {len(text):,} characters; at most {MAX_FIELD_CHARS:,} are allowed, so shorten it")
-    _check_storable(text, what)
-
-
-def _check_name(what: str, name: str) -> None:
-    if not name.strip():
-        raise BadInput(f"{what} must be text that is not blank, got {name!r}")
-    if len(name) > MAX_NAME_CHARS:
-        raise BadInput(f"{what} {name[:40]!r}… has {len(name)} characters; at most {MAX_NAME_CHARS} are allowed")
-    if name.splitlines() != [name]:
-        raise BadInput(f"{what} {shortly(name)} has a line break; write it in one line")
-
-
-def _is_same_name(name: str, other: str) -> bool:
+def is_same_name(name: str, other: str) -> bool:
+    """Return whether two names differ only in case and the spaces around them."""
     return name.strip().casefold() == other.strip().casefold()
 
 
-def _check_storable(text: str, what: str) -> str:
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise BadInput(f"{name} must be text, got {shortly(text)}")
+    if len(text) > MAX_FIELD_CHARS:
+        raise BadInput(f"{name} has {len(text):,} characters; at most {MAX_FIELD_CHARS:,} are allowed, so shorten it")
+    _check_storable(text, name)
+
+
+def _check_name(name: str, text: str) -> None:
+    if not text.strip():
+        raise BadInput(f"{name} must be text that is not blank, got {text!r}")
+    if len(text) > MAX_NAME_CHARS:
+        raise BadInput(f"{name} {text[:40]!r}… has {len(text)} characters; at most {MAX_NAME_CHARS} are allowed")
+    if text.splitlines() != [text]:
+        raise BadInput(f"{name} {shortly(text)} has a line break; write it in one line")
+
+
+def _check_storable(text: str, name: str) -> str:
     """Return the text. Raises BadInput if it contains NUL or half a surrogate pair, which can't be stored."""
-    if found := UNSTORABLE_CHARACTERS.search(text):
-        raise BadInput(f"{what} contains {found[0]!r} at {found.start()}: NUL or half a surrogate pair; remove it")
+    if match := UNSTORABLE_CHARACTERS.search(text):
+        raise BadInput(f"{name} contains {match[0]!r} at {match.start()}: NUL or half a surrogate pair; remove it")
     return text
 
 
@@ -121,9 +120,9 @@ def _copy_json(value: object, depth: int = 0) -> JSONValue:
     if isinstance(value, str):
         return _check_storable(value, "card")
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {_check_storable(key, "card"): _copy_json(each, depth + 1) for key, each in value.items()}
+        return {_check_storable(key, "card"): _copy_json(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_copy_json(each, depth + 1) for each in value]
+        return [_copy_json(item, depth + 1) for item in value]
     if value is None or (isinstance(value, int) and value.bit_length() <= MAX_NUMBER_BITS):
         return value
     if isinstance(value, float) and isfinite(value):
@@ -132,7 +131,7 @@ def _copy_json(value: object, depth: int = 0) -> JSONValue:
     raise BadInput(f"card must be JSON-serializable, got {kind}{'' if kind == 'int' else ' ' + shortly(value)}")
 
 
-EDITABLE_FIELDS = tuple(each.name for each in fields(Character) if each.name != "card")
+EDITABLE_FIELDS = tuple(field.name for field in fields(Character) if field.name != "card")
 
 DEFAULT_CHARACTER = Character(
     name="Ever",

@@ -1,7 +1,7 @@
-"""The folder of characters, one card per file.
+"""Manages the folder of characters, with one card per file.
 
-A name becomes a file's name by escaping, never a path. Upper-case letters are escaped too, so that `Nora` and `nora`
-stay two where file names ignore case.
+A character's name is escaped for the file's name, and never read as a path. Upper-case letters are escaped too, so that
+`Nora` and `nora` remain two characters if file names ignore case.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DEVICE_NAMES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)\Z")  # reserved devic
 
 
 def library_folder() -> Path:
-    """Return the folder of the characters: in the user's data folder, wherever the banks are stored."""
+    """Return the folder of the characters. It is in the user's data folder, even if the banks are stored elsewhere."""
     return Path(platformdirs.user_data_dir("everthread")) / "characters"
 
 
@@ -36,17 +36,17 @@ def list_names() -> list[str]:
     """List the names of the characters in the folder. Raises BadFile."""
     if not library_folder().is_dir():
         return []
-    named = ((path, _read_name(path)) for path in library_folder().iterdir() if path.suffix in (card.JSON, card.PNG))
-    return sorted({name for path, name in named if path.stem == _file_stem(name)})
+    files = ((path, _read_name(path)) for path in library_folder().iterdir() if path.suffix in (card.JSON, card.PNG))
+    return sorted({name for path, name in files if path.stem == _file_stem(name)})
 
 
 def open_character(spec: Character | str | None, settings: Mapping[str, JSONValue]) -> Character:
     """Open the character of a conversation.
 
     Args:
-        spec: a character, the name of one, or the path of a card; None: the bank's own character. The name of the
-            bank's own character means the version in the bank, which may have been edited; `Ever` means the default
-            character unless the folder has another of that name.
+        spec: a character, the name of one, or the path of a card; None: the bank's own character. Its name means the
+            version in the bank, which may have been edited. `Ever` means the default character, unless the folder has
+            another character of that name.
         settings: the bank's settings.
 
     Raises:
@@ -54,13 +54,13 @@ def open_character(spec: Character | str | None, settings: Mapping[str, JSONValu
         BadFile: the card can't be read.
     """
     saved = settings.get(SETTING_CHARACTER)
-    own = Character.from_json(saved) if isinstance(saved, Mapping) else None
+    saved_character = Character.from_json(saved) if isinstance(saved, Mapping) else None
     if spec is None:
-        return own or DEFAULT_CHARACTER
+        return saved_character or DEFAULT_CHARACTER
     if not isinstance(spec, str):
         return spec
-    if own is not None and own.name.casefold() == spec.casefold():
-        return own
+    if saved_character is not None and saved_character.name.casefold() == spec.casefold():
+        return saved_character
     if spec == DEFAULT_CHARACTER.name and spec not in list_names():
         return DEFAULT_CHARACTER
     return load(spec)
@@ -79,8 +79,8 @@ def load(name: str | Path) -> Character:
 def save(character: Character, *, picture: str | Path | None = None, force: bool = False) -> Path:
     """Save a character in the folder under its name, and return its file.
 
-    The file is a PNG if a picture is given; otherwise its type stays, or is JSON for a new character. Raises BadInput
-    if there is a character of that name, unless `force`; and as `card.write`.
+    The file is a PNG if a picture is given; otherwise its type stays the same, and is JSON for a new character. Raises
+    BadInput if there is a character of that name, unless `force`; and as `card.write`.
     """
     existing = _check_replaceable(character.name, force)
     kind = card.PNG if picture is not None else card.JSON if existing is None else existing.suffix
@@ -124,8 +124,8 @@ def add_all(paths: Sequence[Path], *, force: bool = False) -> list[Character]:
 def export(
     name: str | Path, path: str | Path, *, version: int = 3, picture: str | Path | None = None, force: bool = False
 ) -> None:
-    """Write the card of a character, as `load` finds it, to a .json or .png file; a .png in its own picture if it has
-    one and no other is given. Raises as `load` and `card.write`."""
+    """Write the card of a character, as `load` finds it, to a .json or .png file; a .png uses the character's own
+    picture unless another is given. Raises as `load` and `card.write`."""
     source = _find_source(name)
     if picture is None and {source.suffix.lower(), Path(path).suffix.lower()} == {card.PNG}:
         picture = source
@@ -218,10 +218,10 @@ def _target_path(name: str, kind: str) -> Path:
     return library_folder() / (_file_stem(name) + kind)
 
 
-def _remove_previous(file: Path, before: Path | None) -> Path:
+def _remove_previous(file: Path, previous: Path | None) -> Path:
     """Remove the character's previous file, if it is another one, and return the new one."""
-    if before is not None and before != file:
-        before.unlink(missing_ok=True)
+    if previous is not None and previous != file:
+        previous.unlink(missing_ok=True)
     return file
 
 

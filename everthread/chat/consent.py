@@ -1,10 +1,10 @@
-"""Reads an answer of yes or no, above all to "Shall I remember this conversation?". Pure.
+"""Reads a yes or no, mainly as an answer to "Shall I remember this conversation?". Pure.
 
 `consent_phrases.toml` holds the phrases by language. An answer is read phrase by phrase, the longest match first, and
 counts only if it consists of phrases of one side: "not now" and "yes, but not the part about my job" are unclear, so
-the question is asked again. An answer that is itself a question is unclear too. Within a clause a command comes once
-and last: "don't, forget it" is a no, "don't forget it" a yes, and "no forget it" could be either. A wrong reading costs
-far more than a second question.
+the question is asked again. An answer that is itself a question is unclear too. Within a clause, one command may occur,
+and only at the end: "don't, forget it" is a no, "don't forget it" a yes, and "no forget it" could be either. A wrong
+reading costs far more than a second question.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MAX_PHRASE_WORDS = 5  # words of a phrase in the file
 MAX_SHORT_ANSWER_WORDS = 4  # a text this short that begins with a yes or a no is an unclear answer, whatever follows
 PHRASES_FILE = Path(__file__).with_name("consent_phrases.toml")
 
-_APOSTROPHE = re.compile("[’ʼ`´]")
+APOSTROPHE = re.compile("[’ʼ`´]")
 _EMOJI_VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")  # presentation selectors and skin tones
 _UNSPACED_PHRASES = re.compile("(谢谢你?|请|[👍👌✅👎❌🚫])")  # may touch the next word without a space
-_QUESTION_MARK = re.compile("[?？¿؟]")
+QUESTION_MARK = re.compile("[?？¿؟]")
 _CLAUSE_MARKS = re.compile(r"(?:[^\w\s'👍👌✅👎❌🚫]|_)+")
 
 
@@ -37,7 +37,7 @@ class _Phrase:
     flips_after_no: bool = False  # "no forget" may be meant as "don't forget"
 
 
-_PHRASE_KINDS = {  # the kinds of phrases in the file; where two kinds share a phrase, the later one holds
+_PHRASE_KINDS = {  # the kinds of phrases in the file; if two kinds share a phrase, the later one applies
     "yes": _Phrase(True),
     "no": _Phrase(False),
     "do": _Phrase(True, commands=True),
@@ -67,13 +67,13 @@ def parse_yes_no(answer: str) -> bool | None:
 def is_unclear(answer: str) -> bool:
     """Return whether a text without a clear yes or no is still about the question "Shall I remember this?".
 
-    It is if it only hesitates ("not now"), or begins with a yes or a no and is short or goes on as an answer does
-    ("yes, but not my job"). "OK so today I met Anna" is another subject.
+    It is if it only hesitates ("not now"), or if it begins with a yes or a no and is short or continues like an answer
+    ("yes, but not my job"). "OK so today I met Anna" is about another subject.
     """
     if len(answer) > MAX_ANSWER_CHARS:
         return False
     known = _load_phrases(_UNCLEAR_ANSWER)
-    clauses = [found for words in _split_clauses(answer) if (found := list(_match_phrases(words, known)))]
+    clauses = [clause for words in _split_clauses(answer) if (clause := list(_match_phrases(words, known)))]
     phrases = [phrase for clause in clauses for phrase in clause]
     if not phrases or len(phrases) > MAX_UNCLEAR_WORDS:
         return False
@@ -97,22 +97,22 @@ def _load_phrases(kinds: tuple[str, ...]) -> Mapping[str, _Phrase]:
 
 def _split_clauses(answer: str) -> Iterator[list[str]]:
     """Yield the words of each clause, between punctuation marks."""
-    text = _EMOJI_VARIANTS.sub("", _APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
+    text = _EMOJI_VARIANTS.sub("", APOSTROPHE.sub("'", unicodedata.normalize("NFC", answer))).casefold()
     for clause in _CLAUSE_MARKS.split(text):
         yield _UNSPACED_PHRASES.sub(r" \1 ", clause).replace("dont", "don't").split()
 
 
 def _parse_answer(answer: str, kinds: tuple[str, ...]) -> bool | None:
-    if len(answer) > MAX_ANSWER_CHARS or _QUESTION_MARK.search(answer):
+    if len(answer) > MAX_ANSWER_CHARS or QUESTION_MARK.search(answer):
         return None
     answers: set[bool | None] = set()
     for words in _split_clauses(answer):
-        found = list(_match_phrases(words, _load_phrases(kinds)))
-        if not _is_unambiguous(found):
+        phrases = list(_match_phrases(words, _load_phrases(kinds)))
+        if not _is_unambiguous(phrases):
             return None
-        answers |= {phrase.answer for phrase in found if phrase}
-    sides = answers - {None}
-    return sides.pop() if len(sides) == 1 else None
+        answers |= {phrase.answer for phrase in phrases if phrase}
+    clear_answers = answers - {None}
+    return clear_answers.pop() if len(clear_answers) == 1 else None
 
 
 def _match_phrases(words: list[str], known: Mapping[str, _Phrase]) -> Iterator[_Phrase | None]:
@@ -123,10 +123,10 @@ def _match_phrases(words: list[str], known: Mapping[str, _Phrase]) -> Iterator[_
         del words[:size]
 
 
-def _is_unambiguous(found: list[_Phrase | None]) -> bool:
+def _is_unambiguous(phrases: list[_Phrase | None]) -> bool:
     """Return whether a clause can be read in one way only."""
     refused = commanded = False
-    for phrase in found:
+    for phrase in phrases:
         if phrase is None or (commanded and phrase.answer is not None) or (phrase.flips_after_no and refused):
             return False
         commanded = commanded or phrase.commands

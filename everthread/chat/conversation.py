@@ -4,7 +4,7 @@ Lines that are edited, regenerated or undone are retracted in the bank; the othe
 messages, in the order of their numbers.
 
 Incognito, nothing is written: new lines exist only in the `Conversation`, under negative numbers, and a stored line
-that is discarded is only hidden. When the conversation leaves incognito, its earlier state is back.
+that is discarded is only hidden. When the conversation leaves incognito, its earlier state is restored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Conversation:
     """The current lines of one session of a bank."""
 
     def __init__(self, memory: Memory, session: str, *, private: bool = False) -> None:
-        """Load a session; one without lines begins with the first that is added. `private`: write nothing."""
+        """Load a session, which may have no lines yet. `private`: write nothing."""
         self.session = session
         self.private = private
         self.hidden_seqs: set[int] = set()  # stored lines that were discarded incognito
@@ -79,17 +79,15 @@ class Conversation:
             seq = None if corrects is None else corrects.seq
             line = self.memory.replace_lines(discarded, [new], defer_embedding=defer_embedding, corrects=seq)[0]
         self._drop(discarded)
-        if not refused and line.seq not in [
-            each.seq for each in self.lines
-        ]:  # a line with a known key is there already
+        if not refused and line.seq not in [old.seq for old in self.lines]:  # a line with a known key is among them
             self.lines.append(line)
         return line
 
     def _build_private_line(self, new: NewLine) -> Line:
-        at = new.said_at or now()
-        clean = clean_line(replace(new, parent=None), at)
+        said_at = new.said_at or now()
+        clean = clean_line(replace(new, parent=None), said_at)
         seq = min([0, *(line.seq for line in self.lines)]) - 1
-        return Line(seq, self.session, clean.role, clean.speaker, clean.text, at, metadata=clean.metadata)
+        return Line(seq, self.session, clean.role, clean.speaker, clean.text, said_at, metadata=clean.metadata)
 
     def edit(self, position: int, text: str, said_at: datetime, metadata: Metadata) -> Line:
         """Replace the text of the line at a position, and discard those after it; return the new line, which is pinned
@@ -119,7 +117,7 @@ class Conversation:
         self.lines = [line for line in self.lines if line.seq != seq]
 
     def end_private(self) -> None:
-        """Leave incognito: drop its lines, and show those that it hid."""
+        """Leave incognito: drop the lines said incognito, and show the hidden ones."""
         self.private = False
         self.hidden_seqs.clear()
         self.lines = self._load()
@@ -127,9 +125,9 @@ class Conversation:
     # ------------------------------------------------------------------ reading
 
     def refresh(self) -> None:
-        """Load what others retracted, forgot or, unless this is incognito, added since."""
-        found = self.memory.store.filter_seqs(self.memory.bank, Filter(session=self.session), None)
-        stored = [] if found is None else found.tolist()
+        """Load the changes of other conversations and processes; incognito, without the lines that they added."""
+        seqs = self.memory.store.filter_seqs(self.memory.bank, Filter(session=self.session), None)
+        stored = [] if seqs is None else seqs.tolist()
         known = [line.seq for line in self.lines]
         if stored == known:
             return
@@ -144,34 +142,34 @@ class Conversation:
         for position, line in enumerate(self.lines):
             if line.seq == seq:
                 return position
-        has = f"its lines are {self.lines[0].seq} to {self.lines[-1].seq}" if self.lines else "it is empty"
-        raise NotFound(f"this conversation has no line {seq!r}; {has} (`correct` changes a line of any conversation)")
+        lines = f"its lines are {self.lines[0].seq} to {self.lines[-1].seq}" if self.lines else "it is empty"
+        raise NotFound(f"this conversation has no line {seq!r}; {lines} (`correct` changes a line of any conversation)")
 
     def alternatives(self) -> list[Line]:
-        """Return the replies to the user's last line, oldest first, the current one among them; each once, also if it
-        was gone back to. Empty if the last line is no reply."""
+        """Return all replies to the user's last line, oldest first, including the current one. A reply that `branch`
+        restored is listed once. Empty if the last line is not a reply."""
         lines = self.lines
         last = lines[-1] if lines else None
         if last is None or not is_character_line(last):
             return []
         if last.parent is None or last.seq < 0:  # a greeting has no alternatives, and incognito none are stored
             return [last]
-        found: dict[int, Line] = {}  # by the number under which each was said first
+        replies: dict[int, Line] = {}  # by the number under which each was said first
         first_seqs: dict[int, int] = {}
         for line in self.memory.lines(Filter(session=self.session), after=last.parent, include_retracted=True):
             if line.parent == last.parent and is_character_line(line) and not line.metadata.get("refused"):
-                repeated = line.metadata.get(META_REPEATS)  # which an import may have set to anything
+                repeated = line.metadata.get(META_REPEATS)  # an import may have set it to anything
                 first = first_seqs.get(repeated, line.seq) if isinstance(repeated, int) else line.seq
                 first_seqs[line.seq] = first
-                found[first] = line
-        return list(found.values())
+                replies[first] = line
+        return list(replies.values())
 
     # ---------------------------------------------------------------- branching
 
     def branch(self, seq: int) -> list[Line]:
         """Continue from a line, and return the lines after it, which are discarded.
 
-        The line may be a discarded one: copies of it and of those that led to it are then added.
+        The line may be a discarded one: copies of it and of the lines that led to it are then added.
 
         Raises:
             NotFound: the session has no such line.
@@ -232,7 +230,7 @@ def open_session(
     last = current_session(sessions, at)
     if session is None and resume:
         session = find_resumable(last, at)
-    session = session or new_session_name(to_micros(at), lambda name: {each.id for each in sessions})
+    session = session or new_session_name(to_micros(at), lambda name: {existing.id for existing in sessions})
     return Conversation(memory, session, private=private), last
 
 
@@ -254,11 +252,12 @@ def is_open(session: Session) -> bool:
 def current_session(sessions: list[Session], at: datetime) -> Session | None:
     """Return the session in which something was said last.
 
-    Of the sessions of the last hour it is an open one rather than an ended one, and then the one with the newest line,
-    for a clock may go back a little. Sessions more than an hour in the future come from a wrong clock and are ignored.
+    Of the sessions of the last hour, an open one is preferred to an ended one, and then the one with the newest line,
+    since a clock may be set back a little. Sessions more than an hour in the future come from a wrong clock and are
+    ignored.
     """
-    past = [each for each in sessions if each.last_at - at <= SESSION_GAP]
-    recent = [each for each in past if at - each.last_at <= SESSION_GAP]
+    past = [session for session in sessions if session.last_at - at <= SESSION_GAP]
+    recent = [session for session in past if at - session.last_at <= SESSION_GAP]
     if recent:
-        return max(recent, key=lambda each: (is_open(each), each.last_seq))
-    return max(past, key=lambda each: (each.last_at, each.last_seq), default=None)
+        return max(recent, key=lambda session: (is_open(session), session.last_seq))
+    return max(past, key=lambda session: (session.last_at, session.last_seq), default=None)

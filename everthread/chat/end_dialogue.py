@@ -1,4 +1,4 @@
-"""Ends a conversation: the question whether to remember it, and the replies that ask it or report the end."""
+"""Ends a conversation, and builds the replies that ask whether to remember it or report the end."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Events that users announce, and phrases for a character to bring them up. Pure: the clock is an argument.
+"""Finds events that users announce, and phrases them for a prompt. Pure: the clock is an argument.
 
-A line announces an event if one of its sentences names a future day and something of the user's own ("My interview is
+A line announces an event if one of its sentences names a future day and a plan of the user ("My interview is
 tomorrow", "We fly to Rome on Friday", "我明天面试"). Questions, negations, quotations and conditions announce nothing.
 Days are those of the user's own clock at the time of the line.
 """
@@ -31,9 +31,9 @@ from everthread.text.time_words import (
 )
 from everthread.types import Hit, JSONValue, Line
 
-MIN_RELEVANCE = 0.1  # relevance of a hit: of MADial's moments 84% of such hits are the right memory; docs/log.md
-MIN_AGE = timedelta(days=1)  # of a line that is brought up; a newer one is still remembered without help
-MAX_EVENT_AGE = 14 * DAY  # an older one is no longer asked about
+MIN_RELEVANCE = 0.1  # of a hit; at MADial's moments, 84% of such hits are the right memory (docs/log.md)
+MIN_AGE = timedelta(days=1)  # of a line that is brought up; the user still remembers a newer one
+MAX_EVENT_AGE = 14 * DAY  # an older event is no longer asked about
 MIN_TURNS_BETWEEN = 8  # between two offers; more frequent ones annoy
 MAX_OFFERED_LINES = 200  # saved in the history; an older one may be offered again
 MAX_PHRASE_CHARS = 300  # of a line in a phrase
@@ -66,12 +66,12 @@ class ReminderHistory:
 
     @staticmethod
     def from_json(value: JSONValue) -> ReminderHistory:
-        """Read what `to_json` returned. Raises BadInput for anything else."""
+        """Build a history from the result of `to_json`. Raises BadInput for any other value."""
         match value:
             case {"turns": int(turns), "seqs": [*seqs]} if turns >= 0:
-                found = tuple(seq for seq in seqs if isinstance(seq, int))
-                if len(found) == len(seqs):
-                    return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), found[-MAX_OFFERED_LINES:])
+                numbers = tuple(seq for seq in seqs if isinstance(seq, int))
+                if len(numbers) == len(seqs):
+                    return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), numbers[-MAX_OFFERED_LINES:])
         raise BadInput(f"invalid offers: got {value!r}, expected what ReminderHistory.to_json returned; unset it")
 
 
@@ -151,21 +151,21 @@ def _format_date(day: date) -> str:
 
 
 def _is_own_plan(folded: str) -> bool:
-    """Return whether a sentence or clause is about a plan or occasion of the speaker's own."""
-    own = _OWN.search(folded) and (_OCCASION.search(folded) or _OWN_ACTION.search(folded))
-    return bool(own and not _NEGATION.search(folded))
+    """Return whether a sentence or clause is about a plan or an occasion of the speaker."""
+    plan = _OWN.search(folded) and (_OCCASION.search(folded) or _OWN_ACTION.search(folded))
+    return bool(plan and not _NEGATION.search(folded))
 
 
 def _find_days(folded: str, today: date) -> tuple[date, date] | None:
     """Return the first and last future day that a sentence names."""
     for pattern, read in _RULES:
-        if found := pattern.search(folded):
-            return read(found, today)
+        if match := pattern.search(folded):
+            return read(match, today)
     if _PAST.search(folded):
         return None
     for pattern, read in _VAGUE_RULES:
-        if found := pattern.search(folded):
-            return read(found, today)
+        if match := pattern.search(folded):
+            return read(match, today)
     day = next(
         (day for time in find_absolute_times(folded)[0] if isinstance(time, Date) and (day := _next_date(time, today))),
         None,
@@ -174,8 +174,8 @@ def _find_days(folded: str, today: date) -> tuple[date, date] | None:
 
 
 def _next_date(named: Date, today: date) -> date | None:
-    """Return the next such date."""
-    years = (named.year,) if named.year is not None else range(today.year, today.year + 5)  # a 29 February
+    """Return the next day with this date; None if there is none."""
+    years = (named.year,) if named.year is not None else range(today.year, today.year + 5)  # for 29 February
     for year in years:
         try:
             day = date(year, named.month, named.day or 0)
@@ -218,12 +218,12 @@ def _next_month_days(today: date) -> _Days:
 
 
 def _next_weekday(today: date, weekday: int) -> _Days:
-    """Return the next such weekday after today."""
+    """Return the next day after today that is this weekday."""
     return _single_day(today, (weekday - today.weekday() - 1) % 7 + 1)
 
 
 def _weekday_of_next_week(today: date, weekday: int) -> _Days:
-    """Return that day of the next week."""
+    """Return this weekday of the next week."""
     return _single_day(_week_days(today, 1)[0], weekday)
 
 
@@ -258,7 +258,7 @@ _RULES = (
     _rule(rf"\bin {COUNT} (day|week|month)s?(?:'s? time)?\b", lambda m, today: _days_after(today, m[1], m[2])),
     _rule(rf"{HAN_COUNT} ?(天|周|个月|星期)(?:之|以)?后", lambda m, today: _days_after(today, m[1], m[2])),
 )
-# Days that may be past or future; in a sentence about the past they are past.
+# Expressions that may mean a past or a future day; in a sentence about the past they mean a past one.
 _VAGUE_RULES = (
     _rule(r"\b(?:this|on the|at the|the) weekend\b|(?<!上)(?<!个)周末", lambda m, today: _weekend_days(today, 0)),
     _rule(rf"(?<!last )(?<!every )\b{WEEKDAY}\b(?!')", lambda m, today: _next_weekday(today, read_weekday(m[1]))),

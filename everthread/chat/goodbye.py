@@ -1,4 +1,4 @@
-"""Recognises a goodbye, and decides what follows it. Pure.
+"""Recognises a goodbye, and decides the next step. Pure.
 
 `goodbyes.toml` holds the phrases by language. A text is a goodbye if phrases cover all of it ("ok bye then!"), or if it
 ends with a farewell in a clause of its own ("My bus is here, bye!"). "Goodbye was her favourite song" is not a goodbye.
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from everthread.chat.consent import is_unclear, parse_consent
+from everthread.chat.consent import APOSTROPHE, QUESTION_MARK, is_unclear, parse_consent
 
 MAX_GOODBYE_CHARS = 200  # a longer text is no goodbye
 MAX_NAME_CHARS = 20  # of an unknown name in its own clause: "Bye, Jonas!"
@@ -22,11 +22,9 @@ PHRASES_FILE = Path(__file__).with_name("goodbyes.toml")
 
 Step = Literal["ask", "ask again", "remember", "forget", "part", "go on"]
 
-_APOSTROPHE = re.compile("[’ʼ`´]")
 _CLAUSE_MARKS = re.compile(r"[,;:.!…—–，。；：！、~～\n()]+|\s-+\s")
 _UNSPACED = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"  # kana and Chinese characters
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:'[^\W_]+)*")
-_QUESTION_MARK = re.compile("[?？¿؟]")
 _QUOTE = re.compile(r'["“”„«»‹›「」『』：]|:\s')  # marks of quoted speech
 
 Tokens = tuple[str, ...]
@@ -49,7 +47,7 @@ def next_step(
     policy: bool | None,
     ends_conversation: bool = True,
 ) -> Step:
-    """Decide what follows a text that the user said.
+    """Decide the next step after a text that the user said.
 
     Args:
         text: what the user said.
@@ -76,8 +74,8 @@ def next_step(
 
 
 def _parse_consent_with_goodbye(text: str, name: str) -> bool | None:
-    """Return the answer of a text that may also say goodbye: "Yes. See you tomorrow!" agrees."""
-    if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text) or parse_consent(text) is not None:
+    """Return the answer in a text that may also say goodbye: "Yes. See you tomorrow!" is a yes."""
+    if len(text) > MAX_GOODBYE_CHARS or QUESTION_MARK.search(text) or parse_consent(text) is not None:
         return parse_consent(text)
     goodbyes = _load_phrases().goodbyes
     fillers = _load_neutral_phrases() | _name_phrases(name)
@@ -87,7 +85,7 @@ def _parse_consent_with_goodbye(text: str, name: str) -> bool | None:
 
 def is_goodbye(text: str, name: str = "") -> bool:
     """Return whether a text is a goodbye and nothing else. `name` is the name of the character."""
-    if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text):
+    if len(text) > MAX_GOODBYE_CHARS or QUESTION_MARK.search(text):
         return False
     goodbyes, fillers = _load_phrases().goodbyes, _load_phrases().fillers | _name_phrases(name)
     goodbye_found = False
@@ -101,7 +99,7 @@ def is_goodbye(text: str, name: str = "") -> bool:
 
 def ends_with_farewell(text: str, name: str = "") -> bool:
     """Return whether a text ends with a farewell that isn't quoted. `name` is the name of the character."""
-    if len(text) > MAX_GOODBYE_CHARS or _QUESTION_MARK.search(text) or _QUOTE.search(text):
+    if len(text) > MAX_GOODBYE_CHARS or QUESTION_MARK.search(text) or _QUOTE.search(text):
         return False
     phrases = _load_phrases()
     fillers = phrases.goodbyes | phrases.fillers | _name_phrases(name)
@@ -139,7 +137,7 @@ def _name_phrases(name: str) -> frozenset[Tokens]:
 
 def _tokenize(text: str) -> Tokens:
     """Split a text into lower-case words; Chinese and Japanese text into single characters."""
-    return tuple(_TOKEN.findall(_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
+    return tuple(_TOKEN.findall(APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)).casefold()))
 
 
 @cache
@@ -147,7 +145,7 @@ def _load_phrases() -> Phrases:
     languages = tomllib.loads(PHRASES_FILE.read_text(encoding="utf-8")).values()
     farewells, goodbyes, fillers = (
         frozenset(_tokenize(phrase) for language in languages for phrase in language[kind])
-        for kind in ("farewell", "goodbye", "beside")
+        for kind in ("farewell", "goodbye", "filler")
     )
     return Phrases(farewells, farewells | goodbyes, fillers)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 
+from everthread.chat.character import is_same_name
 from everthread.chat.chat import Chat
 from everthread.chat.reply import Reply
 from everthread.errors import BadInput, EverthreadError, NotFound
@@ -39,10 +40,9 @@ class GroupChat:
         """Add a character, which gets all lines from now on. Raises BadInput if its name or bank is present already."""
         for other in self._present:
             for one, another in ((chat, other), (other, chat)):
-                if _is_same_name(one.character.name, another.character.name) or _is_same_name(
-                    one.character.name, another.character.person
-                ):
-                    raise BadInput(f"two participants are named {one.character.name!r}; rename one of them")
+                name, taken_names = one.character.name, (another.character.name, another.character.person)
+                if any(is_same_name(name, taken) for taken in taken_names):
+                    raise BadInput(f"two participants are named {name!r}; rename one of them")
             if (other.memory.bank, other.memory.store.location) == (chat.memory.bank, chat.memory.store.location):
                 raise BadInput(
                     f"{other.character.name} and {chat.character.name} share the bank {chat.memory.bank!r}, so each "
@@ -77,13 +77,13 @@ class GroupChat:
                 _broadcast(others, lambda other: other.add_line(line.text, line.speaker, of_character=True))
 
     def find_addressee(self, text: str) -> str:
-        """Return who should answer a text: the character that it names first, else the one silent for longest.
+        """Return the name of the character that should answer a text: the first it names, else the longest silent.
 
         If one name begins with another, the longer one counts. Raises NotFound if no character is present.
         """
-        found = {name: (match.start(), -len(name)) for name in self.names if (match := _find_name(name, text))}
-        if found:
-            return min(found, key=lambda name: found[name])
+        positions = {name: (match.start(), -len(name)) for name in self.names if (match := _find_name(name, text))}
+        if positions:
+            return min(positions, key=lambda name: positions[name])
         if not self._present:
             raise NotFound("no character is present to answer; add one with enter")
         return max(self._present, key=_count_lines_since_spoken).character.name
@@ -91,7 +91,7 @@ class GroupChat:
     def chat(self, name: str) -> Chat:
         """Return the chat of a character. Raises NotFound if it is not present."""
         for chat in self._present:
-            if _is_same_name(chat.character.name, name):
+            if is_same_name(chat.character.name, name):
                 return chat
         present = ", ".join(self.names) or "none"
         raise NotFound(f"{name!r} is not present; present: {present}")
@@ -110,10 +110,6 @@ def _broadcast(chats: Iterable[Chat], add: Callable[[Chat], Line]) -> list[Line]
     return lines
 
 
-def _is_same_name(name: str, other: str) -> bool:
-    return name.strip().casefold() == other.strip().casefold()
-
-
 def _find_name(name: str, text: str) -> re.Match[str] | None:
     """Find a name in a text: as a whole word, unless its script has no spaces between words."""
     word = re.escape(name) if is_unspaced_script(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
@@ -122,5 +118,5 @@ def _find_name(name: str, text: str) -> re.Match[str] | None:
 
 def _count_lines_since_spoken(chat: Chat) -> int:
     """Count the lines since the character spoke last, or entered."""
-    spoken = [place for place, line in enumerate(chat.lines) if line.speaker == chat.character.name]
-    return len(chat.lines) - (spoken[-1] if spoken else -1)
+    positions = [position for position, line in enumerate(chat.lines) if line.speaker == chat.character.name]
+    return len(chat.lines) - (positions[-1] if positions else -1)

@@ -10,7 +10,7 @@ from everthread.chat.static_reply import build_static_reply
 from everthread.types import Context
 
 LABEL = "(no language model configured)"
-BUDGET_TOKENS = 150  # of recalled lines: half a dozen, as many as a person reads at a glance
+BUDGET_TOKENS = 150  # of recalled lines: about six, as many as a person reads at a glance
 MIN_RELEVANCE = 0.02  # of a recalled line; a less relevant one is not worth reading
 
 
@@ -20,7 +20,7 @@ def build_reply(context: Context, is_first: bool, private: bool) -> Reply:
 
 
 def render(context: Context, is_first: bool, private: bool) -> str:
-    """Render what is remembered, or that nothing is."""
+    """Render the remembered lines, or the message that there are none."""
     if is_first:
         return f"{LABEL} I remember nothing yet; this is the first thing you have told me."
     if not context.text:
@@ -31,5 +31,5 @@ def render(context: Context, is_first: bool, private: bool) -> str:
 
 
 def without_label(text: str) -> str:
-    """Return a recall-only reply without its label."""
+    """Return the text of an offline reply without its label."""
     return text.removeprefix(f"{LABEL} ")

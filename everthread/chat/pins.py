@@ -1,6 +1,6 @@
-"""Pinned lines. They are included in every prompt of the bank, in the part that the model server can cache.
+"""Pins lines. They are included in every prompt of the bank, in the part that the model server can cache.
 
-The setting `pinned` of the bank holds their numbers. A line that is retracted or forgotten is no longer pinned.
+The bank's setting `pinned` holds their numbers. A line that is retracted or forgotten is no longer pinned.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 MAX_PINS = 20  # lines of a bank
 PINS_BUDGET_TOKENS = 200  # in a prompt: a dozen short lines, a fortieth of the usual context
-MIN_CUT_CHARS = 12  # of a line that is cut to fit; less is meaningless
+MIN_CUT_CHARS = 12  # of a line that is cut to fit; fewer would be meaningless
 
 
 def list_pins(memory: Memory, settings: Mapping[str, JSONValue] | None = None) -> list[Line]:
-    """Return the pinned lines, in order. `settings`: the bank's, if they were read already."""
+    """Return the pinned lines, in order. `settings`: the bank's settings, if they were read already."""
     stored = memory.store.settings(memory.bank) if settings is None else settings
     seqs = pinned_seqs(stored.get(SETTING_PINNED))
     return memory.store.get(memory.bank, seqs) if seqs else []
@@ -45,12 +45,12 @@ def add(memory: Memory, seq: int) -> list[Line]:
     )
 
     def add_pin(value: JSONValue | None) -> JSONValue | None:
-        seqs = [each for each in pinned_seqs(value) if each not in stale_seqs]
+        seqs = [pinned for pinned in pinned_seqs(value) if pinned not in stale_seqs]
         if seq in seqs:
             return value
         if len(seqs) >= MAX_PINS:
             raise BadInput(f"{MAX_PINS} lines are pinned already, the most that are allowed; unpin one of them first")
-        return [*sorted([*seqs, seq])]
+        return sorted([*seqs, seq])
 
     memory.store.update_setting(memory.bank, SETTING_PINNED, add_pin)
     return list_pins(memory)
@@ -63,7 +63,7 @@ def remove(memory: Memory, seq: int) -> list[Line]:
 
 
 def render(lines: Sequence[Line], count: TokenCounter = estimate_tokens) -> str:
-    """Render lines for a prompt, dated and named as passages are, in PINS_BUDGET_TOKENS.
+    """Render lines for a prompt, with dates and speakers as in passages, in PINS_BUDGET_TOKENS.
 
     If not all fit, the newest are rendered; a single line that is too long is cut.
     """

@@ -1,4 +1,4 @@
-"""Reads and writes texts in PNG pictures: tEXt chunks (https://www.w3.org/TR/png-3/#11tEXt), whatever they hold.
+"""Reads and writes the texts of PNG pictures: tEXt chunks (https://www.w3.org/TR/png-3/#11tEXt).
 
 Pixels are never decoded, so a picture of any size is harmless, and a copy is identical. Raises BadFile.
 """
@@ -32,12 +32,12 @@ def not_png_error(path: Path) -> BadFile:
 
 
 def read_texts(raw: bytes, path: Path) -> dict[str, bytes]:
-    """Return the texts of a picture by their lower-case keywords; the first of several. `path` is for messages."""
-    found: dict[str, bytes] = {}
+    """Return the texts of a picture by lower-case keyword; the first for each keyword. `path` is for messages."""
+    texts: dict[str, bytes] = {}
     for kind, data in _read_chunks(raw, path)[0]:
         if kind == TEXT:
-            found.setdefault(_parse_keyword(data), data.partition(b"\0")[2])
-    return found
+            texts.setdefault(_parse_keyword(data), data.partition(b"\0")[2])
+    return texts
 
 
 def replace_texts(raw: bytes, new: Mapping[str, bytes], remove: Collection[str], path: Path) -> bytes:
@@ -52,10 +52,10 @@ def replace_texts(raw: bytes, new: Mapping[str, bytes], remove: Collection[str],
         path: of the picture, for messages.
     """
     chunks, rest = _read_chunks(raw, path)
-    kept = [chunk for chunk in chunks if chunk[0] != TEXT or _parse_keyword(chunk[1]) not in remove]
+    *unchanged, end = [chunk for chunk in chunks if chunk[0] != TEXT or _parse_keyword(chunk[1]) not in remove]
     added = [(TEXT, keyword.encode("latin-1") + b"\0" + text) for keyword, text in new.items()]
     out = BytesIO()
-    png.write_chunks(out, [*kept[:-1], *added, kept[-1]])  # the last chunk ends the picture
+    png.write_chunks(out, [*unchanged, *added, end])
     return out.getvalue() + rest
 
 
@@ -79,7 +79,7 @@ def _read_chunks(raw: bytes, path: Path) -> tuple[list[Chunk], bytes]:
     file = BytesIO(raw)
     try:
         chunks: list[Chunk] = list(png.Reader(file=file).chunks())
-    except png.Error as error:  # a wrong signature, a checksum, an end too soon
-        why = " ".join(map(str, error.args)).rstrip(".")
-        raise file_error(path, "", f"a damaged PNG ({why})", "take another copy of the picture") from None
+    except png.Error as error:  # a wrong signature or checksum, or the file ends too soon
+        reason = " ".join(map(str, error.args)).rstrip(".")
+        raise file_error(path, "", f"a damaged PNG ({reason})", "take another copy of the picture") from None
     return chunks, file.read()

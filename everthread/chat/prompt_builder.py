@@ -31,7 +31,7 @@ from everthread.types import Context, Line, Message
 MESSAGE_OVERHEAD_TOKENS = 5  # of a message in a chat API, in addition to its text
 PROTECTED_LINES = 6  # of the window, cut only after memories: the topic depends on them
 OPENING_MESSAGE = "(The conversation begins.)"  # some models expect the user to speak first
-CACHED_LINES = 2048  # rendered lines, with their tokens; those of a window are needed several times a turn
+CACHED_LINES = 2048  # rendered, with their tokens; the lines of a window are needed several times a turn
 MIN_USER_CHARS = 20  # characters of a user's line for which a character must leave room
 ELLIPSIS = "\n[…]\n"  # replaces the middle of a line
 
@@ -39,7 +39,7 @@ RenderMemories = Callable[[Context, str, datetime], str]  # (context, character'
 
 
 def is_character_line(line: Line) -> bool:
-    """Return whether the character said a line, under whatever name."""
+    """Return whether the character said a line, under any name."""
     return line.role == "assistant" and not line.metadata.get(META_HEARD)
 
 
@@ -174,8 +174,10 @@ def _role(line: Line) -> Literal["user", "assistant"]:
 
 def build_prefix(character: Character, sample: str = "", pinned: str = "", rules: str = RULES) -> str:
     """Build the part of the prompt that stays the same from turn to turn."""
-    name, ours = character.name, replace(character, nickname="").fill_names(rules)  # a nickname is for the card's texts
-    opening = character.fill_names(character.instructions.strip() or "{{original}}").replace("{{original}}", ours)
+    name = character.name
+    filled_rules = replace(character, nickname="").fill_names(rules)  # a nickname is only for the card's texts
+    instructions = character.fill_names(character.instructions.strip() or "{{original}}")
+    opening = instructions.replace("{{original}}", filled_rules)
     return _join(
         opening,
         format_part(f"About {name}", character.fill_names(character.description)),
@@ -190,13 +192,13 @@ def build_prefix(character: Character, sample: str = "", pinned: str = "", rules
 
 def build_last_message(character: Character, parts: PromptParts) -> str:
     """Build the last message: the parts that change every turn, and the newest line."""
-    name, at = character.name, parts.now
+    name, now = character.name, parts.now
     place = f", at: {join_rows(character.fill_names(character.location))}" if character.location else ""
     return _join(
         _quoted_section(f"{name}'s notes", parts.notes),
         "" if parts.memories_last else build_memory_section(parts, name),
         format_part(f"What {name} could bring up, if the moment is right", parts.offer),
-        f"(It is {at:%A}, {at.day} {at:%B} {at.year:04d}, {at:%H:%M}{place}.)",
+        f"(It is {now:%A}, {now.day} {now:%B} {now.year:04d}, {now:%H:%M}{place}.)",
         character.fill_names(character.reminder),
         _format_newest_line(character, parts.newest),
         build_memory_section(parts, name) if parts.memories_last else "",
@@ -217,15 +219,15 @@ def build_memory_section(parts: PromptParts, name: str) -> str:
     if not parts.context or not parts.context.text:
         return ""
     render, others = parts.render_memories or render_lines, parts.context.others
-    own = render(parts.context, name, parts.now) if parts.context.sources or not others else ""
+    own_memories = render(parts.context, name, parts.now) if parts.context.sources or not others else ""
     sections = [
         f"[Said to {name} by others, in the bank {other.bank}]\n{render(other, name, parts.now)}" for other in others
     ]
-    return _join(own, *sections)
+    return _join(own_memories, *sections)
 
 
 def _quoted_section(title: str, text: str) -> str:
-    """Build a section of text that users or models wrote; its rows are indented, so none looks like a heading."""
+    """Build a section of text by users or models; its rows are indented, so that none of them looks like a heading."""
     text = text.strip()
     return f"[{title}]\n{indent(text, all_rows=False)}" if text else ""
 
@@ -240,7 +242,7 @@ def _join(*parts: str) -> str:
 def _trim(
     character: Character, parts: PromptParts, over: int, count: TokenCounter
 ) -> tuple[str, Character, PromptParts]:
-    """Cut one part, and return its name and the rest; "" if nothing may be cut any more."""
+    """Cut one part, and return its name, the character and the parts; the name is "" if nothing more may be cut."""
     if parts.offer:
         return "offer", character, replace(parts, offer="")
     if len(parts.window) > PROTECTED_LINES:
@@ -262,36 +264,34 @@ def _trim(
     return "", character, parts
 
 
-def _drop_oldest(parts: PromptParts, over: int, spared: int, count: TokenCounter) -> PromptParts:
-    """Drop the oldest lines, to save `over` tokens; keep the last `spared`."""
+def _drop_oldest(parts: PromptParts, over: int, protected: int, count: TokenCounter) -> PromptParts:
+    """Drop the oldest lines, to save `over` tokens, but none of the last `protected` lines."""
     dropped = 0
-    while over > 0 and len(parts.window) - dropped > spared:
+    while over > 0 and len(parts.window) - dropped > protected:
         over -= count_line_tokens(parts.window[dropped], count)
         dropped += 1
     return replace(parts, window=parts.window[dropped:])
 
 
 def _shrink_memories(context: Context, over: int, count: TokenCounter) -> Context:
-    """Drop memories, to save `over` tokens; those of other banks first."""
+    """Drop memories, to save `over` tokens; memories of other banks first."""
     if context.others:
         *others, last = context.others
         text = context.text if others or context.sources else ""
         return replace(context, text=text, tokens=context.tokens - last.tokens, others=tuple(others))
-    room = context.tokens - over
-    return (
-        fill_context(context.hits, (), room, count, context.relevance)
-        if room > 0
-        else replace(context, text="", tokens=0)
-    )
+    budget = context.tokens - over
+    if budget <= 0:
+        return replace(context, text="", tokens=0)
+    return fill_context(context.hits, (), budget, count, context.relevance)
 
 
 def _shorten(line: Line, over: int, count: TokenCounter) -> Line:
     """Cut the middle of a line, to save about `over` tokens; the line always gets shorter."""
-    text, room = line.text, count(line.text) - over
+    text, budget = line.text, count(line.text) - over
 
     def with_ends(half: int) -> str:
         return text[:half] + ELLIPSIS + text[len(text) - half :]
 
     longest = (len(text) - len(ELLIPSIS) - 1) // 2
-    half = bisect_right(range(longest + 1), room, key=lambda half: count(with_ends(half))) - 1
+    half = bisect_right(range(longest + 1), budget, key=lambda half: count(with_ends(half))) - 1
     return replace(line, text=with_ends(max(half, 0)))

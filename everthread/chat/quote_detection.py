@@ -1,8 +1,8 @@
 """Finds the parts of a reply that only repeat text recalled for it.
 
-A model that is shown "I moved to Lisbon in May" says it again. If that were stored as news, the next recall would find
-it twice, and so on. Repetitions are found by fingerprints: hashes of runs of words, without case and punctuation. Pure:
-it knows neither stores nor prompts, and saves nothing.
+A model that is shown "I moved to Lisbon in May" says it again. If that were stored as a new statement, the next recall
+would find it twice, and so on. Repetitions are found by fingerprints: hashes of runs of words, without case and
+punctuation. Pure: the module uses neither stores nor prompts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from everthread.types import JSONValue
 
 MIN_RUN_WORDS = 6  # consecutive words of one text; small talk repeats shorter runs by chance
 MIN_QUOTE_WORDS = 4  # of a whole text in quotation marks
-MIN_CONTENT_WORDS = 2  # of a quoted text, that are no function words or small talk: "how are you doing" has none
-MAX_TEXTS = 2_000  # indexed, the latest
-MAX_RUNS = 200_000  # indexed, whatever the number of texts; the latest text is always indexed
+MIN_CONTENT_WORDS = 2  # of a quoted text, other than function words and small talk: "how are you doing" has none
+MAX_TEXTS = 2_000  # indexed: the latest
+MAX_RUNS = 200_000  # indexed, of all texts together; the latest text is always indexed
 
 Spans = list[tuple[int, int]]  # [start, end) in characters
 
@@ -34,7 +34,7 @@ _MAX_MARKS = 8  # on either side of a span that are included in it at most
 
 
 class QuoteIndex:
-    """Indexes the texts that were recalled last for a conversation, by their fingerprints."""
+    """Indexes the texts that were recently recalled for a conversation, by their fingerprints."""
 
     def __init__(self) -> None:
         self._texts: dict[int, list[int]] = {}  # hash of a text -> hashes of its runs
@@ -86,15 +86,15 @@ class QuoteIndex:
 
     def _find_repeated_runs(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield the first and last word of each run that occurs in one text."""
-        open_runs: dict[int, int] = {}  # text: where the run of its words begins
-        for at, run in enumerate([*_hash_runs(words), None]):
+        open_runs: dict[int, int] = {}  # text -> the first word of its run
+        for position, run in enumerate([*_hash_runs(words), None]):
             texts = tuple(self._runs.get(run, ())) if run is not None else ()  # another thread may add to them
             for text in open_runs.keys() - texts:
-                first, last = open_runs.pop(text), at + MIN_RUN_WORDS - 2
+                first, last = open_runs.pop(text), position + MIN_RUN_WORDS - 2
                 if _count_words(words[first : last + 1]) >= MIN_RUN_WORDS:
                     yield first, last
             for text in texts:
-                open_runs.setdefault(text, at)
+                open_runs.setdefault(text, position)
 
     def _find_quotes(self, reply: str, words: Sequence[str], word_spans: Spans) -> Iterator[tuple[int, int]]:
         """Yield the first and last word of each quoted short text."""
@@ -135,12 +135,12 @@ def remove_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 def _split_words(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the normalized words of a text, and their spans."""
-    for found in _WORD.finditer(text):
-        yield normalize(found[0]), found.span()
+    for word in _WORD.finditer(text):
+        yield normalize(word[0]), word.span()
 
 
 def _count_words(words: Sequence[str]) -> float:
-    """Return how many words these count as."""
+    """Return the number of words; a character of a script without spaces counts as half a word."""
     return len(words) - sum(1 for word in words if _UNSPACED_WORD.match(word)) / 2
 
 

@@ -1,7 +1,7 @@
-"""Reminders: things that a character may bring up unprompted, and those that it has brought up.
+"""Chooses lines that a character may bring up unprompted, and records the ones that it was offered.
 
-The metadata of a reply contain the number of the line that it was offered, so an offer counts only if its reply was
-saved and not discarded.
+The metadata of a reply hold the number of the line that the reply was offered, so that an offer counts only if its
+reply was saved and not discarded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from everthread.common.keys import META_OFFERED, SETTING_OFFERS
 from everthread.memory import Memory
 from everthread.types import Context, Filter, Line
 
-SCAN_LINES = 400  # latest lines of the bank in which the beginning of a session looks for announced events
+SCAN_LINES = 400  # latest lines of the bank that are searched for announced events when a session begins
 
 Offer = tuple[int, str]  # the number of the line that is brought up, and the text for the prompt
 
@@ -45,14 +45,14 @@ class Reminders:
         now: datetime,
         replaces: Line | None = None,
     ) -> Offer | None:
-        """Choose one thing to bring up after these lines; usually None.
+        """Choose an event or a line to bring up after these lines; usually None.
 
         Args:
             lines: the lines of the conversation.
-            context: what was recalled for the reply.
-            last_seen: when the two spoke last before this conversation.
+            context: the memories recalled for the reply.
+            last_seen: the time of the last line before this conversation.
             now: the present time.
-            replaces: the reply to be replaced; what it was offered may be offered again.
+            replaces: the reply to be replaced; the line that it was offered may be offered again.
         """
         spoken = [line for line in lines if is_character_line(line)]
         if not spoken and (event := self.find_event(last_seen, now, replaces)) is not None:
@@ -63,7 +63,7 @@ class Reminders:
         return hit.line.seq, phrase(hit, now)
 
     def find_event(self, last_seen: datetime | None, now: datetime, replaces: Line | None = None) -> Offer | None:
-        """Return an event that the user announced and that happened since `last_seen`, or is about to happen."""
+        """Return an event announced by the user that has happened since `last_seen`, or is about to happen."""
         if last_seen is None:
             return None
         last = self._memory.store.corpus_stats(self._memory.bank).last_seq
@@ -79,7 +79,7 @@ class Reminders:
         return tuple(seq for seq in self._seqs if seq not in removed)
 
     def _load_history(self, spoken: Sequence[Line], replaces: Line | None) -> ReminderHistory:
-        """Return the offered lines, and how many replies ago the last offer was."""
+        """Return the offered lines, and the number of replies since the last offer."""
         turns = next(
             (turns for turns, line in enumerate(reversed(spoken), 1) if _offered_seq(line) is not None),
             MIN_TURNS_BETWEEN,
@@ -87,7 +87,7 @@ class Reminders:
         return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._list_offered_without(replaces))
 
     def record(self, added: Sequence[Line], removed: Sequence[Line]) -> None:
-        """Save what added replies were offered, and drop what removed ones were."""
+        """Save the lines that added replies were offered, and drop the lines that removed replies were offered."""
         seqs = list(self._list_offered_without(*removed))
         seqs += [seq for line in added if (seq := _offered_seq(line)) is not None and seq not in seqs]
         if tuple(seqs) != self._seqs:

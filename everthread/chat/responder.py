@@ -40,7 +40,7 @@ class Responder:
     sampling: Sampling  # overrides the recipe's
     budget: int | None  # tokens of recalled memories in a prompt; None: the recipe's
     banks: Collection[str]  # further banks of the store to recall from
-    participants: Collection[str]  # other speakers, that the character must not impersonate
+    participants: Collection[str]  # other speakers, whose lines the character must not write
     last_reply: Reply | None
 
     def __init__(
@@ -56,11 +56,11 @@ class Responder:
         count: TokenCounter | None,
         recalls_as_of_now: bool,
     ) -> None:
-        """Take the character that is given, else the bank's own. The other arguments are as for `Chat`.
+        """Set up the responder with the given character, else the bank's own. The other arguments are as for `Chat`.
 
         Args:
             now: returns the time.
-            recalls_as_of_now: recall what was known at `now()`, for a clock other than this machine's.
+            recalls_as_of_now: recall as of `now()`, for a clock other than this machine's.
         """
         self.llm, self.budget, self.participants, self.last_reply = llm, budget, (), None
         self.sampling = sampling or Sampling()
@@ -111,19 +111,18 @@ class Responder:
         return self._character.sample or style_sample.find_sample(self._memory, self._settings, exclude)
 
     def build_greeting(self) -> str:
-        """Return the greeting of a bank's first conversation; empty later on, and without a model to speak for the
-        character."""
+        """Return the greeting of a bank's first conversation; empty in later ones and without a model."""
         if self.llm is None or self._conversation.lines or not self._character.greeting.strip():
             return ""
-        met = self._memory.store.corpus_stats(self._memory.bank).has_assistant
-        return "" if met else self._character.fill_names(self._character.greeting.strip())
+        has_spoken = self._memory.store.corpus_stats(self._memory.bank).has_assistant
+        return "" if has_spoken else self._character.fill_names(self._character.greeting.strip())
 
     def find_opening(self) -> str:
         """Return an event that the character could ask about as the conversation begins; else empty."""
         if self._conversation.lines or not self._memory.recipe.offers:
             return ""
-        found = self._reminders.find_event(self._last_seen, self._now())
-        return found[1] if found else ""
+        offer = self._reminders.find_event(self._last_seen, self._now())
+        return offer[1] if offer else ""
 
     def check_fits(self) -> None:
         """Raise BadQuery if the character alone is too long for the model. Checked once for each character."""
@@ -134,7 +133,7 @@ class Responder:
     # --------------------------------------------------------------------- replying
 
     def respond(self, replaces: Line | None = None) -> Reply:
-        """Return a reply to the conversation, or another one in place of the last, which saving it then discards.
+        """Return a reply to the conversation; saving it discards the line `replaces`.
 
         Raises:
             BadQuery: the character alone is too long for the model.
@@ -150,12 +149,12 @@ class Responder:
         return self.last_reply
 
     def stop(self) -> None:
-        """Stop a reply that was not read to its end; what has arrived is saved."""
+        """Stop a reply that was not read to its end; the text so far is saved."""
         if self.last_reply is not None:
             self.last_reply.stop()
 
     def discard_reminders(self, removed: list[Line]) -> list[Line]:
-        """Update the recorded offers after lines were discarded or restored; return the removed lines."""
+        """Drop the reminders that discarded replies were offered; return the discarded lines."""
         if removed and not self._conversation.private:
             self._reminders.record(self._conversation.lines, removed)
         return removed
@@ -196,7 +195,7 @@ class Responder:
             lambda: llm.stream(prompt.messages, sampling),
             ReplyFilter(character.name, others - {character.name}, MAX_REPLY_CHARS),
             save,
-            lambda said: is_refusal(said, reader.refusal_words),
+            lambda text: is_refusal(text, reader.refusal_words),
         )
         reply.offer, reply.notes = parts.offer, parts.notes
         return reply
@@ -231,11 +230,12 @@ class Responder:
         )
         if not private:  # notes must not contain memories recalled incognito
             self._scribe_worker.background = context.sources
-        self._scribe_worker.quotes.add(source.text for each in (context, *context.others) for source in each.sources)
+        contexts = (context, *context.others)
+        self._scribe_worker.quotes.add(source.text for recalled in contexts for source in recalled.sources)
         return context
 
     def _find_offer(self, context: Context, replaces: Line | None) -> tuple[int | None, str]:
-        """Return one thing that the character could bring up now: the number of its line, and its text."""
+        """Return one event or line that the character could bring up now: the line's number, and the text."""
         if self._conversation.private or not self._memory.recipe.offers:
             return None, ""
         lines = [line for line in self._conversation.lines if replaces is None or line.seq != replaces.seq]
@@ -244,7 +244,7 @@ class Responder:
     # ----------------------------------------------------------------------- saving
 
     def _save(self, text: str, metadata: dict[str, JSONValue], replaces: Line | None, offered: int | None) -> Line:
-        """Save a reply, and discard the one that it replaces. A refused reply replaces none."""
+        """Save a reply, and discard the one that it replaces. A refused reply replaces nothing."""
         refused, removed = bool(metadata.get("refused")), [replaces] if replaces else []
         metadata |= self._scribe_worker.quotes.metadata(text)
         metadata |= {} if offered is None else {META_OFFERED: offered}

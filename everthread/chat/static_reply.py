@@ -1,4 +1,4 @@
-"""Replies with a fixed text, which no model writes and no bank stores."""
+"""Replies with a fixed text, which is neither written by a model nor stored in a bank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EMPTY_CONTEXT = Context("", 0, (), (), (), 0.0)
 
 
 class PassthroughFilter:
-    """Passes text unchanged, where `ReplyFilter` would filter a model's."""
+    """Passes text unchanged; replaces `ReplyFilter` for a text that no model wrote."""
 
     is_over = False
     stop_reason: Literal["", "person", "long"] = ""
@@ -46,7 +46,7 @@ class StaticStream:
 
 
 def build_static_reply(text: str, context: Context = EMPTY_CONTEXT) -> Reply:
-    """Build a reply with this text. `context` is what was recalled for it."""
+    """Build a reply with this text. `context` are the memories recalled for it."""
     return Reply(context, None, lambda: StaticStream(text), PassthroughFilter(), _discard)
 
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from everthread.memory import Memory
 
 MIN_SAMPLE_WORDS = 20  # of a reply that shows a style
-MAX_SAMPLE_CHARS = 2_000  # some 300 words, which every prompt holds
+MAX_SAMPLE_CHARS = 2_000  # some 300 words, which are part of every prompt
 
 
 def find_sample(memory: Memory, settings: Mapping[str, JSONValue], exclude: Collection[int] = ()) -> str:
     """Return the text of the sample in the bank's settings; empty if its line is retracted or excluded."""
     seq = settings.get(SETTING_SAMPLE)
-    found = memory.store.get(memory.bank, [seq]) if isinstance(seq, int) and seq not in exclude else []
-    return found[0].text if found else ""
+    lines = memory.store.get(memory.bank, [seq]) if isinstance(seq, int) and seq not in exclude else []
+    return lines[0].text if lines else ""
 
 
 def is_sample(line: Line) -> bool:

@@ -1,4 +1,4 @@
-"""The window: the lines of a conversation that a prompt holds verbatim, and the notes on those that have left it."""
+"""Selects the window: the lines of a conversation that a prompt holds verbatim, and the notes on earlier lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from everthread.types import Line, Unit
 DEFAULT_CONTEXT = 8192  # tokens of context, without a model
 NOTES_RESERVE_TOKENS = 250  # notes and one reminder, with their headings
 REPLY_RESERVE_TOKENS = 512  # left free for a reply
-NOTES_REBUILD_CONTEXTS = 4  # contexts full of lines to note again, after a forgotten line took the notes along
+NOTES_REBUILD_CONTEXTS = 4  # contexts of lines to write notes on again, after notes were forgotten with a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class TokenBudget:
     def window(self, prefix: int) -> int:
         """Return the tokens of the window, after a prompt prefix of `prefix` tokens.
 
-        That is the context without the prefix, the parts that change every turn and the reply, less an eighth for the
-        window to grow in while notes are written on the lines that leave it.
+        That is the context without the prefix, the parts that change every turn and the reply, less an eighth of the
+        context, into which the window grows while notes on its oldest lines are written.
         """
         fixed = prefix + pins.PINS_BUDGET_TOKENS + NOTES_RESERVE_TOKENS + self.memories + self.reply
         return max(self.context - fixed - self.context // 8, self.context // 8)
@@ -50,7 +50,7 @@ class Window:
         self._last_noted_seq = 0
 
     def notes(self, replaces: Line | None) -> Unit | None:
-        """Return the latest notes that cover neither a reply that is to be replaced nor a line discarded incognito."""
+        """Return the latest notes that cover neither the line `replaces` nor a line discarded incognito."""
         if not self._conversation.memory.recipe.notes:
             return None
         excluded = {*self._conversation.hidden_seqs, *([replaces.seq] if replaces else [])}
@@ -68,18 +68,18 @@ class Window:
     def _costs_since_notes(self, lines: Sequence[Line], notes: Unit | None, max_tokens: int) -> list[int]:
         """Return the tokens of each of the last lines after the notes, in about `max_tokens` tokens in all, and of the
         recipe's overlap before them."""
-        noted, left, costs = self._find_last_noted(notes), max_tokens, list[int]()
+        last_noted, budget, costs = self._find_last_noted(notes), max_tokens, list[int]()
         for line in reversed(lines):
-            if 0 < line.seq <= noted or left <= 0:
+            if 0 < line.seq <= last_noted or budget <= 0:
                 break
             costs.append(self._formatter.count_tokens(line))
-            left -= costs[-1]
+            budget -= costs[-1]
         first = len(lines) - len(costs)
         overlap = lines[max(first - self._conversation.memory.recipe.overlap, 0) : first]
         return [*map(self._formatter.count_tokens, overlap), *reversed(costs)]
 
     def queue_notes(self, tokens: TokenBudget, prefix: int) -> None:
-        """Queue notes on the oldest lines if the window is over its budget, and start the work that is queued.
+        """Queue notes on the oldest lines if the window is over its budget, and start the queued jobs.
 
         Args:
             tokens: the budget of a prompt.
