@@ -1,6 +1,7 @@
 """The command `everthread`, also as `python -m everthread`.
 
-It loads the rest itself, so that an interrupt in that second ends as one at any other time does: with one line and 130.
+The command line is imported in `main`, which takes a second, so that an interrupt meanwhile also ends the command with
+one line and the exit status 130.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Config: all settings with their defaults, read from file and environment.
+"""Loads the settings from their defaults, a file and the environment.
 
 Later sources override earlier ones: the file `config.toml` in the user's configuration folder (or the file named by
 EVERTHREAD_CONFIG), the environment (EVERTHREAD_STORE, EVERTHREAD_EMBEDDER, EVERTHREAD_RECIPE, …: the field's name in
@@ -27,7 +27,7 @@ log = logging.getLogger("everthread")
 ENV_PREFIX = "EVERTHREAD_"
 TEST_ENV_PREFIX = "EVERTHREAD_TEST_"
 TABLE_SETTING = "recipes"  # the one setting that consists of tables, such as [recipes.packabby]
-MIN_NAME_SIMILARITY = 0.75  # Ratcliff and Obershelp; from this on, an unknown name is taken for a misspelling
+MIN_NAME_SIMILARITY = 0.75  # ratio of Ratcliff and Obershelp from which an unknown name counts as a misspelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,11 @@ def config_path(environ: Mapping[str, str] = os.environ) -> Path:
 
 def _from_env(environ: Mapping[str, str]) -> dict[str, object]:
     """Return the settings in the environment; log unknown variables with our prefix."""
-    names = {ENV_PREFIX + each.name.upper(): each.name for each in fields(Config) if each.name != TABLE_SETTING}
+    settings = [setting.name for setting in fields(Config) if setting.name != TABLE_SETTING]
+    names = {ENV_PREFIX + name.upper(): name for name in settings}
     names |= {ENV_PREFIX + old.upper(): new for old, new in RENAMED_SETTINGS.items()}
-    ours = [name for name in environ if name.startswith(ENV_PREFIX) and not name.startswith(TEST_ENV_PREFIX)]
-    values = {name: environ[name] for name in ours if environ[name]}
+    given = [name for name in environ if name.startswith(ENV_PREFIX) and not name.startswith(TEST_ENV_PREFIX)]
+    values = {name: environ[name] for name in given if environ[name]}
     values.pop(f"{ENV_PREFIX}CONFIG", None)
     if unknown := sorted(values.keys() - names):
         _warn_of_unknown(tuple(unknown), (*names, f"{ENV_PREFIX}CONFIG"))
@@ -112,8 +113,8 @@ def _from_env(environ: Mapping[str, str]) -> dict[str, object]:
 def _warn_of_unknown(unknown: tuple[str, ...], known: tuple[str, ...]) -> None:
     """Log unknown variables, once per process.
 
-    They are no error, because orchestrators set variables with this prefix: Kubernetes passes the address of every
-    service to every pod, as EVERTHREAD_SERVICE_HOST.
+    They are not an error, because orchestrators set variables with this prefix: Kubernetes passes the address of a
+    service named everthread to every pod, as EVERTHREAD_SERVICE_HOST.
     """
     log.warning(
         "ignored unknown environment variables: %s", ", ".join(_with_suggestion(name, known) for name in unknown)
@@ -122,9 +123,8 @@ def _warn_of_unknown(unknown: tuple[str, ...], known: tuple[str, ...]) -> None:
 
 def _with_suggestion(name: str, known: tuple[str, ...]) -> str:
     """Return the name of an unknown variable, with the most similar known one."""
-    similar = get_close_matches(
-        name.removeprefix(ENV_PREFIX), [each.removeprefix(ENV_PREFIX) for each in known], 1, MIN_NAME_SIMILARITY
-    )
+    candidates = [variable.removeprefix(ENV_PREFIX) for variable in known]
+    similar = get_close_matches(name.removeprefix(ENV_PREFIX), candidates, 1, MIN_NAME_SIMILARITY)
     return f"{name} (did you mean {ENV_PREFIX}{similar[0]}?)" if similar else name
 
 
@@ -139,7 +139,7 @@ def _read(file: Path) -> dict[str, object] | None:
 
 def _set(config: Config, values: Mapping[str, object], file: str | None = None) -> Config:
     """Return the configuration with values of a file, or of the environment if `file` is None."""
-    known = {each.name: type(getattr(config, each.name)) for each in fields(Config)}
+    known = {setting.name: type(getattr(config, setting.name)) for setting in fields(Config)}
     for given, value in values.items():
         name = RENAMED_SETTINGS.get(given, given)
         if name not in known:
@@ -154,8 +154,8 @@ def _set(config: Config, values: Mapping[str, object], file: str | None = None) 
                 parse_prices(parsed)
             config = replace(config, **{name: parsed})
         except ValueError as error:
-            setting = f"{file} sets {name} to" if file else f"{ENV_PREFIX}{name.upper()} is"
-            raise ConfigError(f"{setting} {value!r}; it must be {error}") from None
+            subject = f"{file} sets {name} to" if file else f"{ENV_PREFIX}{name.upper()} is"
+            raise ConfigError(f"{subject} {value!r}; it must be {error}") from None
     return config
 
 
@@ -216,6 +216,6 @@ def parse_prices(text: str) -> tuple[float, float] | None:
     """
     if not text.strip():
         return None
-    if not (found := PRICE_PATTERN.fullmatch(text)):
+    if not (match := PRICE_PATTERN.fullmatch(text)):
         raise ValueError("two prices, of a million tokens read and written: 0.15/0.60")
-    return float(found[1]), float(found[2])
+    return float(match[1]), float(match[2])

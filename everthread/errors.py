@@ -45,7 +45,7 @@ class EverthreadError(Exception):
 
     Attributes:
         message: the problem, without the other fields.
-        path: the file with the problem; a description if the caller knows no path of it.
+        path: the file with the problem; a description if the caller gave no path.
         where: the place in that file, such as "line 3".
         remedy: what to do; {option} is replaced by the option.
         option: the option that the remedy names.

@@ -1,4 +1,4 @@
-"""Opens stores, embedders, language models, recipes and scribes from names and URLs. No other module does."""
+"""Opens stores, embedders, language models, token counters, recipes and scribes from names and URLs."""
 
 from __future__ import annotations
 

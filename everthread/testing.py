@@ -1,6 +1,6 @@
 """Fake models for tests: deterministic, instant, and without files. Public, so that your own tests can use them.
 
-HashEmbedder compares words by their spelling only: texts are similar if they share words. ScriptedLLM returns scripted
+HashEmbedder knows only the spelling of words: texts are similar if they share words. ScriptedLLM returns scripted
 replies, and records its prompts.
 """
 
@@ -87,7 +87,7 @@ class ScriptedLLM:
         context: int = 8192,
         pieces: Callable[[str], Iterable[str]] = split_words,
     ) -> None:
-        """Start before the first reply.
+        """Set the replies.
 
         Args:
             replies: each a text; a function that returns a text for the messages; an exception, which is raised; or a
@@ -100,7 +100,7 @@ class ScriptedLLM:
         self.prompts: list[tuple[Message, ...]] = []
         self._replies = iter(replies)
         self._pieces = pieces
-        self._given = 0
+        self._used_replies = 0
         self._usage = Usage()
         self._lock = Lock()
 
@@ -131,8 +131,10 @@ class ScriptedLLM:
             self.prompts.append(tuple(messages))
             reply = next(self._replies, None)
             if reply is None:
-                raise ModelError(f"ScriptedLLM has no more replies: {self._given} were scripted; script one more")
-            self._given += 1
+                raise ModelError(
+                    f"ScriptedLLM has no more replies: {self._used_replies} were scripted; script one more"
+                )
+            self._used_replies += 1
         if isinstance(reply, Exception):
             raise reply
         if isinstance(reply, StreamCut):

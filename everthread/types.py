@@ -1,4 +1,4 @@
-"""The data types of Everthread, as frozen dataclasses: lines, sessions, units, hits. They depend on no store or model.
+"""The data types of Everthread, as frozen dataclasses: lines, sessions, units, hits. They use no store and no model.
 
 Each array alias gives its shape: N rows, D dimensions, Q vectors of one query.
 """
@@ -105,7 +105,7 @@ class NewUnit:
     text: str
     first_seq: int
     last_seq: int
-    said_at: datetime  # the time that the text is about: that of its last line
+    said_at: datetime  # the time that the text is about: the time of its last line
     importance: float | None = None  # 1 (small talk) to 10
     category: str | None = None
     metadata: Metadata = field(default_factory=dict)
@@ -137,8 +137,8 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class ScribeJob:
-    """A queued job of a scribe: the text to write, and the lines to read. error names the class of the last error; it
-    contains no text of lines."""
+    """A queued job of a scribe: the kind of text to write, and the lines to read. error is the class name of the last
+    error, without any text of lines."""
 
     kind: Literal["summary", "notes"]
     session: str
@@ -218,7 +218,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class FoundUnit:
-    """A unit found for a query, and its label and session in a context.
+    """A unit found for a query, with its label and session for a context.
 
     Attributes:
         unit: the unit.
@@ -313,7 +313,7 @@ class Context:
     Attributes:
         text: the text; empty if the query did not pass the relevance gate.
         tokens: the tokens of the text.
-        sources: the lines and units in the text, in its order; of a long one, an excerpt.
+        sources: the lines and units in the text, in its order; a long one as an excerpt.
         hits: the hits in the text.
         cut: the hits that did not fit the budget.
         relevance: the query relevance, from 0 to 1: how likely it is that the bank has anything relevant.
@@ -334,12 +334,12 @@ class Context:
     @property
     def lines(self) -> tuple[Line, ...]:
         """The lines in the text, in its order."""
-        return tuple(each for each in self.sources if isinstance(each, Line))
+        return tuple(source for source in self.sources if isinstance(source, Line))
 
     @property
     def units(self) -> tuple[FoundUnit, ...]:
         """The units in the text, in its order."""
-        return tuple(each for each in self.sources if isinstance(each, FoundUnit))
+        return tuple(source for source in self.sources if isinstance(source, FoundUnit))
 
     def __bool__(self) -> bool:
         """Return whether the text is not empty."""
@@ -433,8 +433,8 @@ class Sampling:
 
     def with_defaults(self, defaults: Sampling) -> Sampling:
         """Return the options with the values of `defaults` in place of None."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return replace(defaults, **{name: value for name, value in given.items() if value is not None})
+        options = {option.name: getattr(self, option.name) for option in fields(self)}
+        return replace(defaults, **{name: value for name, value in options.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,7 +455,7 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Add two usages."""
-        costs = [each.cost for each in (self, other) if each.cost is not None]
+        costs = [usage.cost for usage in (self, other) if usage.cost is not None]
         return Usage(
             self.prompt + other.prompt,
             self.completion + other.completion,

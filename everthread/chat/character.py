@@ -1,4 +1,4 @@
-"""The character of a chatbot, and the name of its user. Pure: the module uses neither files, card formats nor models."""
+"""The character of a chatbot, and its user's name. Pure: the module uses neither files, card formats nor models."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _find_days(folded: str, today: date) -> tuple[date, date] | None:
 
 
 def _next_date(named: Date, today: date) -> date | None:
-    """Return the next day with this date; None if there is none."""
+    """Return the next day with this date; None if it is past or invalid."""
     years = (named.year,) if named.year is not None else range(today.year, today.year + 5)  # for 29 February
     for year in years:
         try:

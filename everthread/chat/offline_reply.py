@@ -20,7 +20,7 @@ def build_reply(context: Context, is_first: bool, private: bool) -> Reply:
 
 
 def render(context: Context, is_first: bool, private: bool) -> str:
-    """Render the remembered lines, or the message that there are none."""
+    """Render the remembered lines, or a message that nothing is remembered."""
     if is_first:
         return f"{LABEL} I remember nothing yet; this is the first thing you have told me."
     if not context.text:

@@ -139,7 +139,7 @@ def remove_(name: str, yes: bool, as_json: bool) -> None:
 
 
 def _drop_missing(texts: dict[str, str | None]) -> dict[str, Any]:
-    """Return the options that were given."""
+    """Return the texts that were given as options."""
     return {name: text for name, text in texts.items() if text is not None}
 
 

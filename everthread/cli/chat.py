@@ -96,20 +96,20 @@ def chat(
     with the part of the "reply" that was received and stored, and the conversation continues. Only /quit and the end of
     the input end it; a line that says quit is stored like any other.
     """
-    for name, what in (("speaker", "your name"), ("session", "its name")):
-        _check(f"--{name}", values[name], what)
+    for name, remedy in (("speaker", "give your name"), ("session", "give its name")):
+        _check(f"--{name}", values[name], remedy)
     if values["incognito"] and values["remember"]:
         raise BadInput("--remember is saved with the bank, and --incognito writes nothing; leave out one of them")
-    sampling = Sampling(**{each.name: values.pop(each.name) for each in fields(Sampling)})
-    given = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
+    sampling = Sampling(**{option.name: values.pop(option.name) for option in fields(Sampling)})
+    arguments = {**ctx.obj, **({"recipe": recipe} if recipe else {}), "sampling": sampling}
     offers_option = {} if offers is None else {"offers": str(offers).lower()}
-    given |= {"options": {**ctx.obj["options"], **options, **offers_option}, "scribe": scribe_model, "banks": banks}
+    arguments |= {"options": {**ctx.obj["options"], **options, **offers_option}, "scribe": scribe_model, "banks": banks}
     if len(character) > 1:
-        _run_group_chat(bank, character, given, values, as_json)
+        _run_group_chat(bank, character, arguments, values, as_json)
         return
     if character and not values["incognito"]:
-        bank = choose_bank(bank, character[0], given["store"], asks=sys.stdin.isatty() and not as_json)
-    with open_chat(bank, character[0] if character else None, given, **values) as (conversation, can_save):
+        bank = choose_bank(bank, character[0], arguments["store"], asks=sys.stdin.isatty() and not as_json)
+    with open_chat(bank, character[0] if character else None, arguments, **values) as (conversation, can_save):
         if as_json:
             run_json(conversation, can_save)
         else:
@@ -120,7 +120,7 @@ def chat(
 def open_chat(
     bank: str,
     character: str | None,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     *,
     model: str | None,
     speaker: str | None,
@@ -128,15 +128,21 @@ def open_chat(
     incognito: bool,
     remember: str | None,
 ) -> Iterator[tuple[Chat, bool]]:
-    """Open a conversation; yield it, and whether anything can be saved. Incognito, a bank that doesn't exist is not
-    created."""
+    """Open a conversation; yield it, and whether anything can be saved. Incognito, a missing bank is not created.
+
+    Args:
+        bank: the name of the bank.
+        character: the name of a character, or the path of a card.
+        arguments: further arguments of `Chat.open`.
+        model, speaker, session, incognito, remember: as for `everthread chat`.
+    """
     with ExitStack() as stack:
-        exists = _bank_exists(given["store"], bank, character)
+        exists = _bank_exists(arguments["store"], bank, character)
         if incognito and not exists:
-            given = {**given, "store": stack.enter_context(TemporaryDirectory())}
+            arguments = {**arguments, "store": stack.enter_context(TemporaryDirectory())}
         private = incognito or remember_policy({SETTING_REMEMBER: remember}) is False  # before the first line
         conversation = stack.enter_context(
-            Chat.open(bank, character=character, llm=model, session=session, incognito=private, **given)
+            Chat.open(bank, character=character, llm=model, session=session, incognito=private, **arguments)
         )
         if remember is not None:
             conversation.memory.set_setting(SETTING_REMEMBER, remember)
@@ -151,38 +157,39 @@ def open_chat(
 def choose_bank(bank: str, character: str, store: str | Path | None, *, asks: bool) -> str:
     """Return the bank for a conversation with a character.
 
-    If the bank holds another character's memories, ask whether this one takes its place or gets its own bank; without a
-    terminal, it takes its place, and a line on standard error reports that.
+    If the bank holds another character's memories, ask whether this one takes its place or gets its own bank. Without a
+    terminal it takes the other's place, and a line on standard error reports that.
     """
     with suppress(LookupError), closing(factory.open_store(store, create=False)) as opened:
         if opened.exists(bank) and opened.corpus_stats(bank).lines:
             settings = opened.settings(bank)
-            now, name = open_character(None, settings).name, open_character(character, settings).name
-            return bank if now == name else _ask_for_bank(bank, now, name, asks)
+            current, name = open_character(None, settings).name, open_character(character, settings).name
+            return bank if current == name else _ask_for_bank(bank, current, name, asks)
     return bank
 
 
-def _ask_for_bank(bank: str, now: str, name: str, asks: bool) -> str:
-    own = character_bank(bank, now, name)
+def _ask_for_bank(bank: str, current: str, name: str, asks: bool) -> str:
+    """Return the bank for the character `name`: this one, which holds the memories of `current`, or a separate one."""
+    separate = character_bank(bank, current, name)
     if not asks:
-        notice = f"bank {bank!r} holds {now}'s memories, which {name} takes over"
-        click.echo(f"({notice}; for a separate bank, give --bank {own})", err=True)
+        notice = f"bank {bank!r} holds {current}'s memories, which {name} takes over"
+        click.echo(f"({notice}; for a separate bank, give --bank {separate})", err=True)
         return bank
-    click.echo(f"Bank {bank!r} holds {now}'s memories. Where do you want to talk with {name}?", err=True)
-    click.echo(f"  own   in a separate bank, {own}", err=True)
-    click.echo(f"  this  in this bank, where {name} replaces {now} and remembers everything said there", err=True)
-    return own if click.prompt("Answer", type=click.Choice(["own", "this"]), err=True) == "own" else bank
+    click.echo(f"Bank {bank!r} holds {current}'s memories. Where do you want to talk with {name}?", err=True)
+    click.echo(f"  own   in a separate bank, {separate}", err=True)
+    click.echo(f"  this  in this bank, where {name} replaces {current} and remembers everything said there", err=True)
+    return separate if click.prompt("Answer", type=click.Choice(["own", "this"]), err=True) == "own" else bank
 
 
-def character_bank(bank: str, now: str, name: str) -> str:
+def character_bank(bank: str, current: str, name: str) -> str:
     """Return the name of a character's own bank: laura/captain-vey, next to laura or laura/ever."""
-    new, old = ("/" + re.sub(r"[\s/]+", "-", each.lower()) for each in (name, now))
-    return bank.removesuffix(old) + new
+    new_suffix, old_suffix = ("/" + re.sub(r"[\s/]+", "-", known.lower()) for known in (name, current))
+    return bank.removesuffix(old_suffix) + new_suffix
 
 
-def _check(option: str, value: str | None, what: str) -> None:
+def _check(option: str, value: str | None, remedy: str) -> None:
     if value is not None and not value.strip():
-        raise BadInput(f"{option} {value!r} is blank; give {what}, or leave the option out")
+        raise BadInput(f"{option} {value!r} is blank; {remedy}, or leave the option out")
     if value is not None and len(value) > MAX_NAME_CHARS:
         raise BadInput(f"{option} has {len(value):,} characters; at most {MAX_NAME_CHARS} are allowed")
 
@@ -232,25 +239,26 @@ def build_answer(conversation: Chat, reply: Reply) -> dict[str, Any]:
 
 
 def _no_input(question: str) -> str:
-    raise EOFError  # there is no terminal to ask at
+    raise EOFError  # no user can answer
 
 
 def _run_group_chat(
-    bank: str, names: tuple[str, ...], given: dict[str, Any], values: dict[str, Any], as_json: bool
+    bank: str, specs: tuple[str, ...], arguments: dict[str, Any], values: dict[str, Any], as_json: bool
 ) -> None:
+    """Run a group chat; `specs` are the names of characters, or the paths of cards."""
     if as_json:
         raise BadInput("--json works with one character only; give --character once, or leave out --json")
-    called = [
-        character_library.load(name).name if Path(name).suffix.lower() in CARD_SUFFIXES else name for name in names
+    names = [
+        character_library.load(spec).name if Path(spec).suffix.lower() in CARD_SUFFIXES else spec for spec in specs
     ]
-    if repeated := [name for name in called if called.count(name) > 1]:
+    if repeated := [name for name in names if names.count(name) > 1]:
         raise BadInput(f"{repeated[0]!r} is given twice; give each --character once")
-    banks = [f"{bank}/{own}" for own in called]
-    for own, name in zip(banks, names, strict=True):  # check all characters before the first bank is created
-        _bank_exists(given["store"], own, name)
+    spec_by_bank = {f"{bank}/{name}": spec for name, spec in zip(names, specs, strict=True)}
+    for own_bank, spec in spec_by_bank.items():  # check all characters before the first bank is created
+        _bank_exists(arguments["store"], own_bank, spec)
     with ExitStack() as stack:
         chats = [
-            stack.enter_context(open_chat(own, name, given, **values))[0]
-            for own, name in zip(banks, names, strict=True)
+            stack.enter_context(open_chat(own_bank, spec, arguments, **values))[0]
+            for own_bank, spec in spec_by_bank.items()
         ]
         GroupChatRepl(GroupChat(chats)).run()

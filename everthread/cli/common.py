@@ -1,4 +1,4 @@
-"""Shared by all commands: error reporting, options, and rendering."""
+"""Error reporting, options and rendering, which all commands share."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Group(click.Group):
         except OSError as error:
             if error.filename is not None:
                 fail(ctx, f"{error.filename} can't be used ({error.strerror})", 1)
-            with suppress(OSError, ValueError):  # else flushing fails again at exit
+            with suppress(OSError, ValueError):  # otherwise flushing fails again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             fail(ctx, f"the output can't be written ({error.strerror}); make room, or redirect it elsewhere", 1)
 
@@ -105,15 +105,15 @@ class Group(click.Group):
 
 def missing_extra_command(name: str, error: ModuleNotFoundError) -> click.Command:
     """Build the placeholder for a command whose packages are not installed; it explains how to install them."""
-    remedy = f"needs an extra: {extra_command(EXTRAS.get(name, name))}"
+    remedy = f"an extra: {extra_command(EXTRAS.get(name, name))}"
 
     def refuse(arguments: tuple[str, ...]) -> None:
-        raise ConfigError(f"{name} {remedy} ({error})")
+        raise ConfigError(f"{name} needs {remedy} ({error})")
 
     any_arguments = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True}
     return click.Command(
-        name, callback=refuse, params=[any_arguments], help=f"N{remedy[1:]}", context_settings=settings
+        name, callback=refuse, params=[any_arguments], help=f"Needs {remedy}", context_settings=settings
     )
 
 
@@ -131,7 +131,7 @@ def decode_utf8(raw: bytes) -> str:
 
 
 def args_before_double_dash(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the arguments that may be options."""
+    """Return the arguments before "--", which may be options."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
@@ -142,6 +142,7 @@ def print_json_error(message: str, as_json: bool) -> None:
 
 
 def fail(ctx: click.Context, message: str, status: int) -> NoReturn:
+    """Print an error, and exit with this status."""
     print_json_error(message, ctx.meta[META_AS_JSON])
     click.echo(f"everthread: {escape_control_chars(message)}", err=True)
     ctx.exit(status)
@@ -236,7 +237,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def build_filter(values: dict[str, Any]) -> Filter:
-    """Build the filter from the values of `filter_options`, which are removed from the command's values."""
+    """Build a filter from the values of `filter_options`, and remove these from the command's values."""
     session, speaker, role, since, until, where = (
         values.pop(name) for name in ("session", "speaker", "role", "since", "until", "where")
     )
@@ -260,7 +261,7 @@ def build_filter(values: dict[str, Any]) -> Filter:
 def to_jsonable(value: Any) -> Any:
     """Convert dataclasses and times to values that JSON can represent."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: to_jsonable(each) for name, each in _fields(value).items()}
+        return {name: to_jsonable(item) for name, item in _fields(value).items()}
     if isinstance(value, list | tuple):
         return [to_jsonable(item) for item in value]
     if isinstance(value, dict):

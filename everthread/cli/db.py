@@ -38,14 +38,14 @@ def init(url: str, role: str | None, distribute: bool, as_json: bool) -> None:
     server = Database(url)
     if role is not None and distribute:
         raise ConfigError(schema.ROLE_AND_CITUS.format(server.display_url))
-    done: dict[str, Any] = {"url": server.display_url, "migrations": schema.migrate(server), "statements": []}
+    result: dict[str, Any] = {"url": server.display_url, "migrations": schema.migrate(server), "statements": []}
     if role is not None:
         schema.secure(server, role)
-        done["role"] = role
+        result["role"] = role
     if distribute:
-        done["statements"] = schema.distribute(server)
-    text = f"{server.display_url}: schema {schema.VERSION}, {done['migrations']} migrations applied"
-    _show(done, as_json, "\n".join([text, *done["statements"]]))
+        result["statements"] = schema.distribute(server)
+    text = f"{server.display_url}: schema {schema.VERSION}, {result['migrations']} migrations applied"
+    _show(result, as_json, "\n".join([text, *result["statements"]]))
 
 
 @db.command()
@@ -69,11 +69,11 @@ def check(url: str, as_json: bool) -> None:
     """Check the connection, pgvector, the tables, and the integrity of every bank."""
     server = _open_database(url)
     with closing(factory.open_store(url)) as store:
-        found = {bank: store.check(bank) for bank in store.banks()}
-    wrong = [f"{bank}: {each}" for bank, faults in found.items() for each in faults]
-    text = "\n".join(wrong) or f"{server.display_url}: {pluralize(len(found), 'bank')}, all sound"
-    _show({"banks": len(found), "wrong": wrong}, as_json, text)
-    click.get_current_context().exit(1 if wrong else 0)
+        faults_by_bank = {bank: store.check(bank) for bank in store.banks()}
+    faults = [f"{bank}: {fault}" for bank, bank_faults in faults_by_bank.items() for fault in bank_faults]
+    text = "\n".join(faults) or f"{server.display_url}: {pluralize(len(faults_by_bank), 'bank')}, all sound"
+    _show({"banks": len(faults_by_bank), "wrong": faults}, as_json, text)
+    click.get_current_context().exit(1 if faults else 0)
 
 
 @db.command()
@@ -97,10 +97,10 @@ def scrub(url: str, as_json: bool) -> None:
     may remain in the write-ahead log, replicas, backups and the server's log until they are removed.
     """
     server = _open_database(url)
-    left = vacuum.scrub(server)
+    remains = vacuum.scrub(server)
     text = f"{server.display_url}: rewritten; nothing forgotten is left in its files"
-    _show({"url": server.display_url, "left": left}, as_json, "\n".join(left) or text)
-    click.get_current_context().exit(1 if left else 0)
+    _show({"url": server.display_url, "left": remains}, as_json, "\n".join(remains) or text)
+    click.get_current_context().exit(1 if remains else 0)
 
 
 def _open_database(url: str) -> Database:

@@ -1,6 +1,6 @@
-"""Diagnostics: checks the installation, the configuration, the models and the banks.
+"""Checks the installation, the configuration, the models and the banks.
 
-It repairs nothing. But it opens each bank, and opening always migrates a bank of an earlier version and completes an
+It repairs nothing. But it opens each bank, and opening a bank migrates it from an earlier version and completes an
 interrupted erasure.
 """
 
@@ -40,10 +40,10 @@ def examine(store: str | None, embedder: str | None, banks: Sequence[str] = ()) 
     for package in REQUIRED_PACKAGES:
         yield _check_package(package)
     yield Finding("store", True, dsn.redact_password(store or config.load().store))
-    yield _recipe()
-    yield _model(embedder)
-    yield _language_model()
-    yield from _banks(store, banks)
+    yield _check_recipe()
+    yield _check_embedder(embedder)
+    yield _check_language_model()
+    yield from _check_banks(store, banks)
 
 
 def _check_package(package: str) -> Finding:
@@ -53,7 +53,7 @@ def _check_package(package: str) -> Finding:
         return Finding(package, False, f"is not installed; run: {package_command(package)}")
 
 
-def _recipe() -> Finding:
+def _check_recipe() -> Finding:
     """Open the configured recipe, which banks without a saved one use."""
     try:
         return Finding("recipe", True, factory.open_recipe().name)
@@ -61,18 +61,18 @@ def _recipe() -> Finding:
         return Finding("recipe", False, str(error))
 
 
-def _model(name: str | None) -> Finding:
+def _check_embedder(name: str | None) -> Finding:
     try:
-        model = factory.open_embedder(name)
-        vectors = shapes.embed_texts(model, ["I adopted a kitten.", "The invoice is overdue."])
-        near, far = shapes.max_cosines(vectors, shapes.embed_question(model, "my new cat"))
+        embedder = factory.open_embedder(name)
+        vectors = shapes.embed_texts(embedder, ["I adopted a kitten.", "The invoice is overdue."])
+        cosines = shapes.max_cosines(vectors, shapes.embed_question(embedder, "my new cat"))
     except EverthreadError as error:
         return Finding("embedder", False, str(error))
-    return Finding("embedder", bool(np.isfinite(near + far)), f"{model.name} answers")
+    return Finding("embedder", bool(np.isfinite(cosines).all()), f"{embedder.name} answers")
 
 
-def _language_model() -> Finding:
-    """Check which model a chat would use. Having none is no fault: a chat then shows memories instead of replies."""
+def _check_language_model() -> Finding:
+    """Find the model that a chat would use. Having none is not a fault: a chat then shows memories, not replies."""
     try:
         model = factory.open_llm()
     except EverthreadError as error:
@@ -84,13 +84,13 @@ def _language_model() -> Finding:
     )
 
 
-def _banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
+def _check_banks(store: str | None, names: Sequence[str]) -> Iterator[Finding]:
     try:
         opened = factory.open_store(store, create=False)
         stored = opened.banks()
         if missing := sorted(set(names) - set(stored)):
             raise NotFound(f"there is no bank {missing[0]!r}")
-    except EverthreadError as error:  # no banks yet is no fault, unless one was named
+    except EverthreadError as error:  # having no banks yet is not a fault, unless one was named
         yield Finding("banks", isinstance(error, NotFound) and not names, str(error))
         return
     if isinstance(opened, SQLiteStore):

@@ -73,7 +73,7 @@ class GroupChatRepl:
             self.stream(addressee)
 
     def stream(self, name: str) -> None:
-        """Show a character's reply as it arrives. Ctrl-C stops it, and what has arrived is saved."""
+        """Show a character's reply as it arrives. Ctrl-C stops it, and the text so far is saved."""
         chat = self.group.chat(name)
         reply = self.group.reply(name)
         self.write(f"{chat.character.name}: ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import date
 
 import click
 
@@ -42,7 +41,7 @@ def new(ctx: click.Context, /, name: str, bank: tuple[str, ...], may: tuple[str,
     """Create a key and print it, once: only its hash is stored. NAME identifies the key, such as phone."""
     with _open_keys(ctx) as store:
         secret = store.create(name, bank or (ALL_BANKS,), may or VERBS)
-        created = next(each for each in store.list_keys() if each.name == name)
+        created = next(key for key in store.list_keys() if key.name == name)
     if as_json:
         show_json({"name": name, "key": secret, "banks": created.banks, "may": created.verbs})
         return
@@ -56,14 +55,14 @@ def new(ctx: click.Context, /, name: str, bank: tuple[str, ...], may: tuple[str,
 def list_(ctx: click.Context, /, as_json: bool) -> None:
     """List the keys with their permissions and when they were last used."""
     with _open_keys(ctx) as store:
-        found = store.list_keys()
+        stored_keys = store.list_keys()
     if as_json:
-        show_json([{**_days(key), "name": key.name, "banks": key.banks, "may": key.verbs} for key in found])
+        show_json([{**_days(key), "name": key.name, "banks": key.banks, "may": key.verbs} for key in stored_keys])
         return
-    for key in found:
+    for key in stored_keys:
         used = f"last used {key.used_on}" if key.used_on else "never used"
         click.echo(escape_control_chars(f"{key.name:<20} created {key.made_on}, {used}. {_scope(key)}"))
-    if not found:
+    if not stored_keys:
         click.echo("There are no keys; create one with: everthread keys new phone")
 
 
@@ -83,5 +82,4 @@ def _scope(key: ApiKey) -> str:
 
 
 def _days(key: ApiKey) -> dict[str, str | None]:
-    used: date | None = key.used_on
-    return {"made_on": key.made_on.isoformat(), "used_on": used.isoformat() if used else None}
+    return {"made_on": key.made_on.isoformat(), "used_on": key.used_on.isoformat() if key.used_on else None}

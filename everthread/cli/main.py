@@ -33,6 +33,7 @@ from everthread.cli.common import (
 )
 from everthread.cli.repl_text import LEGEND
 from everthread.cli.sanitize import escape_control_chars
+from everthread.embedders.base import Embedder
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
 from everthread.recipes import general_knowledge
@@ -124,15 +125,15 @@ def observe(ctx: click.Context, /, text: str, bank: str, said_at: str | None, as
     A line whose key is already known is not stored again; the stored one is shown, with "already_known". If that line
     was retracted, the new one is stored and takes over its key.
     """
-    text, at = read_stdin() if text == "-" else text, parse_time(said_at)
+    text, time = read_stdin() if text == "-" else text, parse_time(said_at)
     with open_memory(ctx, bank, create=True) as memory:
-        last = memory.store.corpus_stats(bank).last_seq
-        line = memory.observe(text, said_at=at, **values)
-    known = line.seq <= last
+        last_seq = memory.store.corpus_stats(bank).last_seq
+        line = memory.observe(text, said_at=time, **values)
+    already_known = line.seq <= last_seq
     if as_json:
-        show_json({**to_jsonable(line), "already_known": known})
+        show_json({**to_jsonable(line), "already_known": already_known})
         return
-    if known:
+    if already_known:
         click.echo(f"already known as line {line.seq}; nothing was stored")
     click.echo(render_line(line))
 
@@ -233,27 +234,27 @@ def recall(
     The lines of several banks (--in) are one list, and each names its bank.
     If nothing seems relevant, the nearest lines are shown anyway, with a note on standard error.
     """
-    chosen, at = build_filter(values), parse_time(as_of)
+    where, time = build_filter(values), parse_time(as_of)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
-        hits = memory.recall(query, k, where=chosen, as_of=at, banks=banks or None, rerank=rerank)
+        hits = memory.recall(query, k, where=where, as_of=time, banks=banks or None, rerank=rerank)
         if as_json:
             show_json(hits)
             return
-        searched = (Memory(each, memory.store, memory.embedder, memory.recipe) for each in banks or [bank])
-        relevant = any(each.context(query, where=chosen, as_of=at) for each in searched)
-        rows = [render_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, chosen, at is not None)]
+        memories = (Memory(name, memory.store, memory.embedder, memory.recipe) for name in banks or [bank])
+        relevant = any(searched.context(query, where=where, as_of=time) for searched in memories)
+        rows = [render_hit(hit, why) for hit in hits] or [explain_no_hits(memory, query, where, time is not None)]
     click.echo("\n\n".join([*rows, LEGEND] if why and hits else rows))
     if hits and not relevant:
         click.echo("(nothing seems relevant, so a context would be empty; these are the nearest lines)", err=True)
 
 
-def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> str:
-    """Return why there are no hits."""
+def explain_no_hits(memory: Memory, query: str, where: Filter, has_as_of: bool) -> str:
+    """Return the reason why there are no hits."""
     if not query.strip():
         return "the query is blank"
-    if chosen.category is not None:
+    if where.category is not None:
         return f"no matching summary has this category; {list_categories(memory)}"
-    if dated or chosen != Filter():
+    if has_as_of or where != Filter():
         return "no line matches these filters"
     if not (lines := memory.stats().lines):
         return "the bank remembers nothing yet"
@@ -262,9 +263,9 @@ def explain_no_hits(memory: Memory, query: str, chosen: Filter, dated: bool) -> 
 
 
 def list_categories(memory: Memory) -> str:
-    """Return which categories the units of a bank have, as text."""
-    known = sorted({unit.category for unit in memory.units() if unit.category})
-    return f"the bank has {', '.join(known)}" if known else "the bank has none"
+    """Return a text that lists the categories of a bank's units."""
+    categories = sorted({unit.category for unit in memory.units() if unit.category})
+    return f"the bank has {', '.join(categories)}" if categories else "the bank has none"
 
 
 @main.command()
@@ -296,12 +297,12 @@ def context(
 
     With several banks (--in), the text has a section for each, under the bank's name.
     """
-    chosen = build_filter(values)
+    where = build_filter(values)
     with open_memory(ctx, banks[0] if banks else bank) as memory:
-        found = memory.context(
+        recalled = memory.context(
             query,
             budget,
-            where=chosen,
+            where=where,
             as_of=parse_time(as_of),
             gate=not everything,
             min_relevance=0.0 if everything else None,
@@ -309,12 +310,12 @@ def context(
             rerank=rerank,
         )
     if as_json:
-        show_json(found)
+        show_json(recalled)
         return
-    if found.text:  # unchanged for a program, which puts it into a prompt
-        click.echo(escape_control_chars(found.text) if sys.stdout.isatty() else found.text)
-    cut = f"; {pluralize(len(found.cut), 'hit')} cut" if found.cut else ""
-    click.echo(f"({found.tokens} tokens, relevance {found.relevance:.0%}{cut})", err=True)
+    if recalled.text:  # unchanged for a program, which puts it into a prompt
+        click.echo(escape_control_chars(recalled.text) if sys.stdout.isatty() else recalled.text)
+    cut = f"; {pluralize(len(recalled.cut), 'hit')} cut" if recalled.cut else ""
+    click.echo(f"({recalled.tokens} tokens, relevance {recalled.relevance:.0%}{cut})", err=True)
 
 
 @main.command()
@@ -329,13 +330,13 @@ def lines(
     ctx: click.Context, /, bank: str, after: int, limit: int | None, retracted: bool, as_json: bool, **values: Any
 ) -> None:
     """List the lines of a bank, in order."""
-    chosen = build_filter(values)
+    where = build_filter(values)
     with open_memory(ctx, bank) as memory:
-        found = memory.lines(chosen, after=after, limit=limit, include_retracted=retracted)
+        matching_lines = memory.lines(where, after=after, limit=limit, include_retracted=retracted)
         if as_json:
-            show_json(list(found))
+            show_json(list(matching_lines))
             return
-        for line in found:
+        for line in matching_lines:
             click.echo(render_line(line))
 
 
@@ -356,12 +357,12 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
         raise BadInput(f"invalid file {str(file)!r}: it holds no text; expected texts separated by blank lines")
     with open_memory(ctx, bank, create=True) as memory:
         new = general_knowledge.add_knowledge(memory, texts)
-        held = len(memory.units(general_knowledge.KIND, only_current=True))
+        total = len(memory.units(general_knowledge.KIND, only_current=True))
     if as_json:
-        show_json({"read": len(texts), "added": len(new), "texts": held})
+        show_json({"read": len(texts), "added": len(new), "texts": total})
         return
     were = "was" if len(texts) == 1 else "were"
-    click.echo(f"{len(new)} of {pluralize(len(texts), 'text')} {were} new; {bank} has {held} now")
+    click.echo(f"{len(new)} of {pluralize(len(texts), 'text')} {were} new; {bank} has {total} now")
 
 
 @main.command()
@@ -371,17 +372,14 @@ def seed(ctx: click.Context, /, file: Path, bank: str, as_json: bool) -> None:
 def sessions(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """List the sessions of a bank, whose names `lines`, `recall` and `forget` take as --session."""
     with open_memory(ctx, bank) as memory:
-        found = memory.sessions()
+        all_sessions = memory.sessions()
     if as_json:
-        show_json(found)
+        show_json(all_sessions)
         return
-    for each in found:
-        ended = "" if each.ended_at is None else "  ended"
-        click.echo(
-            escape_control_chars(
-                f"{each.id:<24} {each.started_at:%Y-%m-%d %H:%M}  {pluralize(each.lines, 'line')}{ended}"
-            )
-        )
+    for session in all_sessions:
+        ended = "" if session.ended_at is None else "  ended"
+        row = f"{session.id:<24} {session.started_at:%Y-%m-%d %H:%M}  {pluralize(session.lines, 'line')}{ended}"
+        click.echo(escape_control_chars(row))
 
 
 @main.command()
@@ -396,14 +394,14 @@ def units(
 ) -> None:
     """Show the units of a bank: notes, summaries and other texts derived from lines. KIND: note, summary …"""
     with open_memory(ctx, bank) as memory:
-        found = memory.units(kind, only_current=current, category=category)
-        known = list_categories(memory)
+        matching_units = memory.units(kind, only_current=current, category=category)
+        categories = list_categories(memory)
     if as_json:
-        show_json(found)
+        show_json(matching_units)
         return
-    if not found:
-        click.echo("no units have been derived from the lines yet" if category is None else f"nothing; {known}")
-    for unit in found:
+    if not matching_units:
+        click.echo("no units have been derived from the lines yet" if category is None else f"nothing; {categories}")
+    for unit in matching_units:
         category_text = f", {unit.category}" if unit.category else ""
         span = f"lines {unit.first_seq} to {unit.last_seq}" if unit.last_seq else "no line"
         click.echo(escape_control_chars(f"{unit.kind} {unit.id}{category_text}, of {span}"))
@@ -415,14 +413,13 @@ def units(
 @click.pass_context
 def banks(ctx: click.Context, /, as_json: bool) -> None:
     """List the banks."""
-    found, none = [], "there are no banks yet; begin with: everthread chat"
+    names, if_empty = [], "there are no banks yet; begin with: everthread chat"
     try:
-        store = factory.open_store(ctx.obj["store"], create=False)
-        found = store.banks()
-        store.close()
+        with closing(factory.open_store(ctx.obj["store"], create=False)) as store:
+            names = store.banks()
     except NotFound as error:
-        none = str(error)
-    show_json(found) if as_json else click.echo("\n".join(found) or none)
+        if_empty = str(error)
+    show_json(names) if as_json else click.echo("\n".join(names) or if_empty)
 
 
 @main.command()
@@ -432,11 +429,11 @@ def banks(ctx: click.Context, /, as_json: bool) -> None:
 def stats(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Show the statistics of a bank: lines, sessions, speakers, size."""
     with open_memory(ctx, bank) as memory:
-        found = memory.stats()
+        bank_stats = memory.stats()
     if as_json:
-        show_json(found)
+        show_json(bank_stats)
         return
-    for name, value in to_jsonable(found).items():
+    for name, value in to_jsonable(bank_stats).items():
         if isinstance(value, dict):
             value = [f"{key}: {count}" for key, count in value.items()]
         click.echo(f"{name:>15}  {', '.join(value) if isinstance(value, list) else '-' if value is None else value}")
@@ -493,8 +490,8 @@ def forget(ctx: click.Context, /, bank: str, yes: bool, as_json: bool, **scope: 
             confirm(f"Forget {named} of bank {bank!r} for good?")
     if unit := scope.pop("unit"):
         with open_memory(ctx, bank) as memory:
-            gone = memory.forget_unit(*unit)
-        show_json({"kind": unit[0], "ids": gone}) if as_json else click.echo(f"forgotten: {named}")
+            deleted_ids = memory.forget_unit(*unit)
+        show_json({"kind": unit[0], "ids": deleted_ids}) if as_json else click.echo(f"forgotten: {named}")
         return
     if given == {"everything": True}:  # works even if the bank is too damaged to be opened
         with open_store(ctx, bank) as store:
@@ -515,10 +512,10 @@ def reindex(ctx: click.Context, /, bank: str, as_json: bool) -> None:
     """Embed all lines with the current embedder, as far as the recipe needs it. May be stopped and resumed."""
     with open_memory(ctx, bank) as memory:
         with click.progressbar(length=memory.stats().pending, label=f"reindex {bank}", file=sys.stderr) as bar:
-            done = memory.reindex(lambda count: bar.update(count - bar.pos))
-        result = {"bank": bank, "embedded": done, "embedder": memory.embedder.name}
+            count = memory.reindex(lambda embedded: bar.update(embedded - bar.pos))
+        result = {"bank": bank, "embedded": count, "embedder": memory.embedder.name}
     show_json(result) if as_json else click.echo(
-        f"{pluralize(done, 'line')} of {bank} {'was' if done == 1 else 'were'} embedded by {result['embedder']}"
+        f"{pluralize(count, 'line')} of {bank} {'was' if count == 1 else 'were'} embedded by {result['embedder']}"
     )
 
 
@@ -533,27 +530,29 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 
     May be stopped and resumed. The source is not changed.
     """
-    moved: list[tuple[str, int, str]] = []
     embedder = factory.open_embedder(ctx.obj["embedder"])  # one for all banks, since a model takes a while to load
-    with closing(factory.open_store(source, create=False)) as here:
-        names = bank or here.banks()
-        if missing := [name for name in names if not here.exists(name)]:
+    with closing(factory.open_store(source, create=False)) as source_store:
+        names = bank or source_store.banks()
+        if missing := [name for name in names if not source_store.exists(name)]:
             raise NotFound(f"there is no bank {missing[0]!r} in {dsn.redact_password(source)}; nothing was moved")
-        with closing(factory.open_store(target)) as there:
-            for name in names:
-                own = SavedRecipe.load(here, name)  # the copy is embedded as it requires
-                recipe = factory.open_recipe(own.name if own and own.name in factory.RECIPES else "default", own)
-                old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in (here, there))
-                counts = old.stats()
-                with click.progressbar(
-                    length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr
-                ) as bar:
-                    moved.append((name, *copy_bank.copy_bank(old, new, bar.update)))
+        with closing(factory.open_store(target)) as target_store:
+            stores = (source_store, target_store)
+            moved = [(name, *_move_bank(name, stores, embedder)) for name in names]
     if as_json:
         show_json([{"bank": name, "lines": lines, "sha256": digest} for name, lines, digest in moved])
     else:
         for name, lines, digest in moved:
             click.echo(f"{name}: {pluralize(lines, 'line')}, the same in both ({digest[:12]})")
+
+
+def _move_bank(name: str, stores: tuple[Store, Store], embedder: Embedder) -> tuple[int, str]:
+    """Copy a bank from the first store to the second; return the number of lines and their digest."""
+    saved = SavedRecipe.load(stores[0], name)  # the copy is embedded as the bank's own recipe requires
+    recipe = factory.open_recipe(saved.name if saved and saved.name in factory.RECIPES else "default", saved)
+    old, new = (Memory.open(name, store=store, embedder=embedder, recipe=recipe) for store in stores)
+    counts = old.stats()
+    with click.progressbar(length=counts.lines + counts.retracted, label=f"move {name}", file=sys.stderr) as bar:
+        return copy_bank.copy_bank(old, new, bar.update)
 
 
 @main.command()
@@ -565,17 +564,16 @@ def move(ctx: click.Context, /, source: str, target: str, bank: tuple[str, ...],
 def export(ctx: click.Context, /, bank: str, output: Path | None, retracted: bool, as_json: bool) -> None:
     """Write a bank as JSON Lines, which `import` can read."""
     with open_memory(ctx, bank) as memory:
-        found = memory.lines(include_retracted=retracted)
+        exported = memory.lines(include_retracted=retracted)
         if output is None:
-            jsonl.write(found, sys.stdout)
+            jsonl.write(exported, sys.stdout)
             return
         try:
             with output.open("w", encoding="utf-8") as file:
-                count = jsonl.write(found, file)
+                count = jsonl.write(exported, file)
         except OSError as error:
-            raise BadFile(
-                f"{output} can't be written ({error.strerror}); name a file on a disk with room for it"
-            ) from None
+            message = f"{output} can't be written ({error.strerror}); name a file on a disk with room for it"
+            raise BadFile(message) from None
     show_json({"bank": bank, "lines": count, "file": str(output)}) if as_json else click.echo(
         f"{pluralize(count, 'line')} written to {output}", err=True
     )

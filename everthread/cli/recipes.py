@@ -35,13 +35,13 @@ def recipes(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
     if ctx.invoked_subcommand is not None:
         return
     if bank is not None:
-        _show(_recipe(ctx, None, bank), as_json)
+        _show(_open_recipe(ctx, None, bank), as_json)
         return
-    found = {name: recipe.description for name, recipe in factory.RECIPES.items()}
+    descriptions = {name: recipe.description for name, recipe in factory.RECIPES.items()}
     if as_json:
-        show_json(found)
+        show_json(descriptions)
         return
-    click.echo("\n".join(f"{name:<12} {about}" for name, about in found.items()))
+    click.echo("\n".join(f"{name:<12} {description}" for name, description in descriptions.items()))
     click.echo(
         "(the options of a recipe: everthread recipes NAME; to chat with it: everthread chat --recipe NAME)", err=True
     )
@@ -57,13 +57,13 @@ def _build_command(name: str) -> click.Command:
     @click.pass_context
     def show(ctx: click.Context, /, bank: str | None, as_json: bool) -> None:
         parent = ctx.parent.params if ctx.parent else {}
-        _show(_recipe(ctx, name, bank or parent.get("bank")), as_json or parent.get("as_json", False))
+        _show(_open_recipe(ctx, name, bank or parent.get("bank")), as_json or parent.get("as_json", False))
 
     return show
 
 
-def _recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
-    """Return the recipe of that name, else the one that --recipe names, with the values of the bank."""
+def _open_recipe(ctx: click.Context, name: str | None, bank: str | None) -> Recipe:
+    """Open the recipe of that name, else the one that --recipe names, with the values of the bank."""
     saved = None
     if bank is not None:
         with open_store(ctx, bank) as store:
@@ -77,8 +77,8 @@ def _show(recipe: Recipe, as_json: bool) -> None:
         return
     values = options.read_values(recipe)
     rows = [
-        f"\n{name} = {options.as_text(values[name])}\n    {each.limits.meaning}\n"
-        f"    {each.expected.capitalize()}; default: {options.as_text(each.default) or 'empty'}"
-        for name, each in options.options(recipe).items()
+        f"\n{name} = {options.as_text(values[name])}\n    {option.limits.meaning}\n"
+        f"    {option.expected.capitalize()}; default: {options.as_text(option.default) or 'empty'}"
+        for name, option in options.options(recipe).items()
     ]
     click.echo("\n".join([f"{recipe.name}: {recipe.description}", *rows]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from everthread import config, factory
-from everthread.cli.common import json_option, show_json
+from everthread.cli.common import confirm, json_option, show_json
 from everthread.cli.sanitize import escape_control_chars
 from everthread.errors import BadInput, NotFound
 from everthread.memory import Memory
@@ -69,20 +69,18 @@ def refusals(
         replies = _read_bank_replies(ctx, bank)
     elif source is not None:
         replies = _read_file_replies(source)
-    before = extend_shipped(path) if path.exists() else shipped_words()
+    current = _load_words(path)
     learnt = _learn_words(model, replies, language)
-    after = add_phrases(before, learnt)
-    newly_refused = [text for text in replies if is_refusal(text, after) and not is_refusal(text, before)]
+    extended = add_phrases(current, learnt)
+    newly_refused = [text for text in replies if is_refusal(text, extended) and not is_refusal(text, current)]
     if as_json and not yes:
         raise BadInput("with --json there is no confirmation; give --yes as well, to save the learnt words")
     if not as_json:
         _show_learnt(learnt, newly_refused, replies)
     if learnt and not yes:
-        from everthread.cli.common import confirm
-
         confirm(f"Add them to {path}?")
     if learnt:
-        from everthread.scribes.refusal_learning import save_words
+        from everthread.scribes.refusal_learning import save_words  # needs pydantic, which no other command loads
 
         save_words(path, learnt)
     if as_json:
@@ -91,22 +89,23 @@ def refusals(
         click.echo(f"saved in {path}")
 
 
+def _load_words(path: Path) -> RefusalWords:
+    """Return the built-in words, extended by those in the user's file if it exists."""
+    return extend_shipped(path) if path.exists() else shipped_words()
+
+
 def _show(path: Path, as_json: bool) -> None:
-    words = extend_shipped(path) if path.exists() else shipped_words()
-    own = read_tables(path).get("phrases", {}) if path.exists() else {}
+    words = _load_words(path)
+    user_phrases = read_tables(path).get("phrases", {}) if path.exists() else {}
+    intensities = {phrase.text: phrase.intensity for phrase in words.phrases}
     if as_json:
-        show_json({"file": str(path), "exists": path.exists(), "own": own, "phrases": _intensities(words)})
+        show_json({"file": str(path), "exists": path.exists(), "own": user_phrases, "phrases": intensities})
         return
-    click.echo(
-        f"{len(words.phrases)} phrases, {len(words.excuses)} excuses; yours: {path}{'' if own else ' (none yet)'}"
-    )
-    mine = dict.fromkeys(map(normalize, own), 0.0)  # those that are not in force are switched off
-    for text, intensity in {**mine, **_intensities(words)}.items():
-        click.echo(escape_control_chars(f"{intensity:5.2f}  {text}{'  (yours)' if text in mine else ''}"))
-
-
-def _intensities(words: RefusalWords) -> dict[str, float]:
-    return {phrase.text: phrase.intensity for phrase in words.phrases}
+    none_yet = "" if user_phrases else " (none yet)"
+    click.echo(f"{len(words.phrases)} phrases, {len(words.excuses)} excuses; yours: {path}{none_yet}")
+    disabled = dict.fromkeys(map(normalize, user_phrases), 0.0)  # unless the words in force have another intensity
+    for text, intensity in {**disabled, **intensities}.items():
+        click.echo(escape_control_chars(f"{intensity:5.2f}  {text}{'  (yours)' if text in disabled else ''}"))
 
 
 def _read_bank_replies(ctx: click.Context, /, bank: str) -> list[str]:
@@ -139,21 +138,19 @@ def _learn_words(model: str | None, replies: list[str], language: str) -> dict[s
     llm = factory.open_llm(model)
     if llm is None:
         raise BadInput("no language model is configured; name one with --model or EVERTHREAD_LLM_MODEL")
-    return (
-        refusal_learning.learn_from_replies(llm, replies)
-        if replies
-        else refusal_learning.learn_from_model(llm, language)
-    )
+    if replies:
+        return refusal_learning.learn_from_replies(llm, replies)
+    return refusal_learning.learn_from_model(llm, language)
 
 
 def _show_learnt(learnt: dict[str, float], newly_refused: list[str], replies: list[str]) -> None:
     if not learnt:
         click.echo("no refusing words were found; nothing was changed")
         return
-    for word, intensity in sorted(learnt.items(), key=lambda each: -each[1]):
+    for word, intensity in sorted(learnt.items(), key=lambda item: -item[1]):
         click.echo(escape_control_chars(f"{intensity:5.2f}  {word}"))
     if replies:
-        end = ":" if newly_refused else "."
-        click.echo(f"With them {len(newly_refused)} more of {len(replies)} replies count as refusals{end}")
+        mark = ":" if newly_refused else "."
+        click.echo(f"With them {len(newly_refused)} more of {len(replies)} replies count as refusals{mark}")
         for text in newly_refused[:MAX_EXAMPLES]:
             click.echo(escape_control_chars(f"       {text[:100]}"))

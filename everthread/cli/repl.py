@@ -17,7 +17,7 @@ from everthread.cli.common import pluralize
 from everthread.cli.repl_text import UNANSWERED, Read, Write, format_line, is_command, parse_seq, shorten, unescape
 from everthread.common.keys import SETTING_REMEMBER
 from everthread.errors import BadQuery, EverthreadError, LLMUnavailable
-from everthread.types import EndResult, Filter
+from everthread.types import EndResult, Filter, Line
 
 HELP = """\
 Type a message to send it; it is remembered. Type // to begin a message with a slash. Commands:
@@ -61,18 +61,18 @@ class ChatRepl:
         can_save: bool = True,
         interactive: bool = True,
     ) -> None:
-        """Take a conversation, and how to read and write.
+        """Show a conversation; `run` then reads and answers.
 
         Args:
             chat: the conversation.
-            read: shows a prompt and returns what is typed.
+            read: shows a prompt and returns the typed line.
             write: shows text, without adding a line end.
-            can_save: whether the bank exists; without one the conversation stays incognito.
+            can_save: whether the bank exists or may be created; otherwise the conversation stays incognito.
             interactive: whether there is a user to ask.
         """
         self.chat, self.read, self.write, self.can_save, self.interactive = chat, read, write, can_save, interactive
         self.ended_session = ""  # the session that was ended and remembered last
-        self.ending_shown = False  # whether a conversation ended, and its end was reported
+        self.ending_shown = False  # whether the end of a conversation was reported
         self.commands: dict[str, Callable[[str], str]] = {
             "/why": lambda _: repl_text.explain_reply(self.chat.last_reply),
             "/notes": lambda _: repl_text.format_notes(self.chat),
@@ -123,7 +123,7 @@ class ChatRepl:
             self.say("\n(stopped)")
 
     def run_command(self, text: str) -> str:
-        """Run a slash command, and return its answer; a reply that it streams is written before."""
+        """Run a slash command, and return its answer; a streamed reply is written before that."""
         name, _, argument = text.replace("\t", " ").partition(" ")
         if name.lower() not in self.commands:
             raise BadQuery(
@@ -137,7 +137,7 @@ class ChatRepl:
             self.write(f"{text}\n")
 
     def stream(self, reply: Reply) -> None:
-        """Show a reply as it arrives. Ctrl-C stops it, and what has arrived is saved."""
+        """Show a reply as it arrives. Ctrl-C stops it, and the text so far is saved."""
         if reply.ending is not None:
             self.show_ending(reply.ending, "".join(reply))
             return
@@ -164,7 +164,7 @@ class ChatRepl:
         self.say(text if ending.remembered is None else self.note_ending(ending))
 
     def note_ending(self, ending: EndResult) -> str:
-        """Record that a conversation has ended, and return the text that says so."""
+        """Record the end of a conversation, and return a text that reports it."""
         self.ended_session = ending.session if ending.remembered else ""
         self.ending_shown = True
         return f"{repl_text.ending_message(ending)} Your next message begins another conversation; /quit leaves."
@@ -198,12 +198,12 @@ class ChatRepl:
             if not user_lines:
                 raise BadQuery("there is no message of yours to edit yet")
             seq, text = user_lines[-1].seq, argument
-        before = self.chat.lines
+        old_lines = self.chat.lines
         if self.interactive and not self.confirm_discarding(seq):
             return "nothing was changed"
         reply = self.chat.edit(seq, text)
-        current = {line.seq for line in self.chat.lines}
-        discarded = [line for line in before if line.seq not in current]
+        current_seqs = {line.seq for line in self.chat.lines}
+        discarded = [line for line in old_lines if line.seq not in current_seqs]
         if reply is not None:
             self.stream(reply)
         if len(discarded) > 2:
@@ -211,7 +211,7 @@ class ChatRepl:
         return "edited" if reply is None else ""
 
     def confirm_discarding(self, seq: int) -> bool:
-        """Return whether to continue from a line; ask if lines of the user after it would be discarded."""
+        """Return whether to discard the lines after a line; ask if lines of the user are among them."""
         later = list(dropwhile(lambda line: line.seq != seq, self.chat.lines))[1:]
         if not any(line.role == "user" for line in later):
             return True
@@ -238,45 +238,47 @@ class ChatRepl:
     def branch(self, argument: str) -> str:
         if not argument:
             raise BadQuery("continue from which line? Write /branch N, with a number that /lines all shows")
-        before = [line.seq for line in self.chat.lines]
+        old_seqs = [line.seq for line in self.chat.lines]
         discarded = self.chat.branch(parse_seq(argument))
-        if [line.seq for line in self.chat.lines] == before:
+        if [line.seq for line in self.chat.lines] == old_seqs:
             return "nothing was changed"
-        rows = ["continuing from:", format_line(self.chat.lines[-1])]  # under a new number, if it was a discarded one
+        rows = ["continuing from:", format_line(self.chat.lines[-1])]  # with a new number, if the line was discarded
         rows += ["discarded:", *map(format_line, discarded)] if discarded else []
         return "\n".join([*rows, UNANSWERED] if self.chat.is_unanswered and self.chat.llm else rows)
 
     def forget(self, argument: str) -> str:
         """Remove lines permanently: /forget 12, last or session. Asks first, unless a yes or no follows."""
-        chat = self.chat
-        what, _, answer = argument.partition(" ")
+        scope, _, answer = argument.partition(" ")
         if answer and parse_yes_no(answer) is None:
-            raise BadQuery(f"invalid answer {shorten(answer)!r}: expected yes or no; /forget {what} alone asks first")
-        if not what:
+            raise BadQuery(f"invalid answer {shorten(answer)!r}: expected yes or no; /forget {scope} alone asks first")
+        if not scope:
             raise BadQuery(
                 "forget what? Write /forget N, with a number that /lines or /why shows, /forget last or /forget session"
             )
-        if what == "session":
+        if scope == "session":
             return self.forget_session(answer)
-        if what == "last":
-            lines = chat.lines[_last_user_position(chat) :]
-        else:
-            seq = parse_seq(what)
-            candidates = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, include_retracted=True)
-            lines = [line for line in candidates if line.seq == seq]
-        if not lines and what == "last":
-            raise BadQuery("there is nothing to forget in this conversation yet")
-        if not lines:
-            raise BadQuery(f"there is no line {what!r} to forget; /lines and /why show the numbers")
-        shown = "\n".join(map(format_line, lines))
-        if not self.confirm(f"{shown}\nForget {'this' if len(lines) == 1 else 'these'}, for good?", answer):
+        lines = self.find_lines_to_forget(scope)
+        rows = "\n".join(map(format_line, lines))
+        if not self.confirm(f"{rows}\nForget {'this' if len(lines) == 1 else 'these'}, for good?", answer):
             return "nothing was forgotten"
         for line in reversed(lines):
-            chat.forget(line.seq)
+            self.chat.forget(line.seq)
         return f"forgotten: {pluralize(len(lines), 'line')}"
 
+    def find_lines_to_forget(self, scope: str) -> list[Line]:
+        """Return the line with the number `scope`, or for "last" the user's last line and those after it."""
+        if scope == "last":
+            if lines := self.chat.lines[_last_user_position(self.chat) :]:
+                return lines
+            raise BadQuery("there is nothing to forget in this conversation yet")
+        seq, chat = parse_seq(scope), self.chat
+        candidates = chat.lines if seq < 0 else chat.memory.lines(after=seq - 1, limit=1, include_retracted=True)
+        if lines := [line for line in candidates if line.seq == seq]:
+            return lines
+        raise BadQuery(f"there is no line {scope!r} to forget; /lines and /why show the numbers")
+
     def forget_session(self, answer: str) -> str:
-        """Forget this conversation, or the one that has just ended if nothing was said since."""
+        """Forget this conversation, or the one that has just ended if nothing has been said since."""
         if not self.chat.lines and self.ended_session:
             if not self.confirm("Forget the whole conversation that has just ended, for good?", answer):
                 return "nothing was forgotten"
@@ -287,34 +289,32 @@ class ChatRepl:
             raise BadQuery("this conversation is empty; everthread forget --session removes an older one")
         if not self.confirm("Forget this whole conversation, for good?", answer):
             return "nothing was forgotten"
-        removed = self.chat.end(remember=False).receipt
-        count = f": {pluralize(removed.lines, 'line')}" if removed else ""
+        ending = self.chat.end(remember=False)
+        count = f": {pluralize(ending.receipt.lines, 'line')}" if ending.receipt else ""
         return f"forgotten{count}; a new conversation begins"
 
     def confirm(self, question: str, answer: str) -> bool:
-        """Return the answer that came with a command, else ask."""
+        """Return whether the answer given with a command is a yes; without one, ask."""
         return bool(parse_yes_no(answer)) if answer else self.ask_yes_no(question)
 
     def change_setting(self, argument: str) -> str:
         """Change a field of the character: /set location the harbour. Without an argument, list the fields."""
-        what, _, text = argument.partition(" ")
+        name, _, text = (part.strip() for part in argument.partition(" "))
         if not argument:
-            shown = ((name, shorten(getattr(self.chat.character, name))) for name in EDITABLE_FIELDS)
-            rows = [f"{name:>12}  {text or '-'}" for name, text in shown]
-            return "\n".join(
-                [*rows, f"{SETTING_REMEMBER:>12}  {self.chat.memory.settings().get(SETTING_REMEMBER, 'ask')}"]
-            )
-        if what == SETTING_REMEMBER:
-            return self.set_policy(text.strip())
-        if what not in EDITABLE_FIELDS:
+            values = {field: shorten(getattr(self.chat.character, field)) or "-" for field in EDITABLE_FIELDS}
+            values[SETTING_REMEMBER] = str(self.chat.memory.settings().get(SETTING_REMEMBER, "ask"))
+            return "\n".join(f"{field:>12}  {value}" for field, value in values.items())
+        if name == SETTING_REMEMBER:
+            return self.set_policy(text)
+        if name not in EDITABLE_FIELDS:
             raise BadQuery(
-                f"unknown field {shorten(what)!r} of a character; expected one of {', '.join(EDITABLE_FIELDS)}"
+                f"unknown field {shorten(name)!r} of a character; expected one of {', '.join(EDITABLE_FIELDS)}"
             )
-        if not text.strip():
-            value = getattr(self.chat.character, what)
-            return f"{what}: {value} (/set {what} - clears it)" if value else f"{what}: nothing"
-        self.chat.edit_character(**{what: "" if text.strip() == "-" else text.strip()})
-        return f"{what}: {'nothing' if text.strip() == '-' else text.strip()}, from now on"
+        if not text:
+            value = getattr(self.chat.character, name)
+            return f"{name}: {value} (/set {name} - clears it)" if value else f"{name}: nothing"
+        self.chat.edit_character(**{name: "" if text == "-" else text})
+        return f"{name}: {'nothing' if text == '-' else text}, from now on"
 
     def set_policy(self, value: str) -> str:
         """Set whether conversations are remembered. The lines of this one stay in the bank until it ends."""
@@ -322,20 +322,17 @@ class ChatRepl:
         if not value:
             policy = memory.settings().get(SETTING_REMEMBER, POLICY_UNSET)
             return f"{SETTING_REMEMBER}: {policy} (one of {', '.join(REMEMBER_POLICIES)})"
-        if not self.can_save:
-            raise BadQuery(
-                "this bank does not exist yet, and incognito does not create it; begin again without --incognito"
-            )
+        self.check_can_save()
         memory.set_setting(SETTING_REMEMBER, value)
         if REMEMBER_POLICIES[value] is False:
             self.chat.incognito = True
-            before = " /end asks about what was said before." if any(line.seq > 0 for line in self.chat.lines) else ""
-            return f"{SETTING_REMEMBER}: never. From now on nothing is stored.{before}"
+            hint = " /end asks about what was said before." if any(line.seq > 0 for line in self.chat.lines) else ""
+            return f"{SETTING_REMEMBER}: never. From now on nothing is stored.{hint}"
         notice = " This one is incognito; /incognito ends that." if self.chat.incognito else ""
         return f"{SETTING_REMEMBER}: {value}, when a conversation ends.{notice}"
 
     def leave(self) -> str:
-        """Return the text to quit with. If the recipe needs consent, end the conversation with the question first."""
+        """Return the goodbye text. If the recipe needs consent, first ask for it and end the conversation."""
         chat, settings = self.chat, self.chat.memory.settings()
         if chat.memory.recipe.needs_consent and chat.lines and not chat.incognito and remember_policy(settings) is None:
             try:
@@ -343,16 +340,13 @@ class ChatRepl:
             except EverthreadError as error:  # such as no answer; the conversation can be resumed
                 self.say(f"\nThe conversation was not ended: {error}")
             except _QuitRequested:
-                pass  # the question was asked
+                pass  # the user quits without an answer; the conversation can be resumed
         if self.ending_shown and not chat.lines and not chat.incognito:
             return repl_text.SHORT_GOODBYE
         return repl_text.goodbye_text(chat.incognito)
 
     def toggle_incognito(self, argument: str) -> str:
-        if not self.can_save:
-            raise BadQuery(
-                "this bank does not exist yet, and incognito does not create it; begin again without --incognito"
-            )
+        self.check_can_save()
         self.chat.incognito = not self.chat.incognito
         if self.chat.incognito:
             return (
@@ -360,8 +354,15 @@ class ChatRepl:
             )
         return "What was said incognito is deleted. From now on the conversation is remembered again."
 
+    def check_can_save(self) -> None:
+        """Raise BadQuery if the bank doesn't exist and may not be created."""
+        if not self.can_save:
+            raise BadQuery(
+                "this bank does not exist yet, and incognito does not create it; begin again without --incognito"
+            )
+
     def end(self, argument: str) -> str:
-        """End the conversation by the answer in "/end no", else ask."""
+        """End the conversation, by the answer in "/end no" if there is one."""
         if argument and parse_consent(argument) is None:
             raise BadQuery(f"invalid answer {shorten(argument)!r}: expected /end yes, /end no, or /end to be asked")
         had_lines = bool(self.chat.lines)
@@ -371,11 +372,11 @@ class ChatRepl:
         return self.note_ending(ending)
 
     def end_conversation(self, remember: bool | None) -> EndResult:
-        """End the conversation, and ask whether to remember it if that is open."""
+        """End the conversation; if it is not decided whether to remember it, ask."""
         ending = self.chat.end(remember)
-        return (
-            ending if ending.remembered is not None else self.chat.end(self.ask_yes_no(ending.question, parse_consent))
-        )
+        if ending.remembered is not None:
+            return ending
+        return self.chat.end(self.ask_yes_no(ending.question, parse_consent))
 
     def ask_yes_no(self, question: str, parse: Callable[[str], bool | None] = parse_yes_no) -> bool:
         """Ask a question until the answer is a yes or a no. Raises BadQuery if there is no answer."""

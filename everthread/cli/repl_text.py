@@ -1,4 +1,4 @@
-"""Texts of the chats in a terminal: parsing what is typed, and rendering what is shown."""
+"""Parses the typed lines of a chat in a terminal, and renders the texts that it shows."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def is_seq(text: str) -> bool:
 
 def parse_seq(text: str) -> int:
     """Parse the number of a line. Raises BadQuery."""
-    if (found := _SEQ.fullmatch(text)) is None:
+    if (match := _SEQ.fullmatch(text)) is None:
         raise BadQuery(f"invalid line number {shorten(text)!r}; /lines and /why show the numbers")
-    return int(found[1])
+    return int(match[1])
 
 
 # --------------------------------------------------------------------------- texts
 
 
 def greeting_text(chat: Chat) -> str:
-    """Return what is shown at the start: the bank, the character and the model, and what is pending."""
+    """Return the text shown at the start: the bank, the character, the model, and a pending question or offer."""
     stats = chat.memory.stats()
     first = stats.first_said_at
     since = f", since {first.day} {first:%B %Y}" if first else ""
@@ -99,12 +99,12 @@ def greeting_text(chat: Chat) -> str:
 
 
 def goodbye_text(incognito: bool) -> str:
-    """Return what is shown when the user quits."""
+    """Return the text shown when the user quits."""
     return f"Until next time; {'nothing that was said incognito is stored' if incognito else 'everything is saved'}."
 
 
 def ending_message(ending: EndResult) -> str:
-    """Return how a conversation ended."""
+    """Return a text that reports how a conversation ended."""
     return "It is remembered." if ending.remembered else "It is forgotten."
 
 
@@ -118,26 +118,26 @@ def reply_notice(reply: Reply) -> str:
 
 
 def explain_reply(reply: Reply | None) -> str:
-    """List what was recalled for a reply, with relevance and signals."""
+    """List the lines and units recalled for a reply, with relevance and signals."""
     if reply is None:
         return "Nothing has been recalled yet, or nothing since a line was forgotten."
     context = reply.context
     rows = [f"query relevance {context.relevance:.0%}{'' if context.hits else '; nothing is relevant'}"]
     for hit in context.hits:
         signals = "  ".join(f"{name} {value:.2f}" for name, value in hit.signals.items() if value)
-        said = f"{hit.source.speaker}: {shorten(hit.source.text)}"
-        rows.append(f"{hit.relevance:4.0%}  #{hit.seq} {said}\n      {signals}")
+        text = f"{hit.source.speaker}: {shorten(hit.source.text)}"
+        rows.append(f"{hit.relevance:4.0%}  #{hit.seq} {text}\n      {signals}")
     passages = {line.seq for hit in context.hits for line in hit.passage}
     buffered = [format_line(line) for line in context.lines if line.seq not in passages]
     for other in context.others:
-        found = (f"{hit.seq:>6}  {hit.source.speaker}: {shorten(hit.source.text)}" for hit in other.hits)
-        rows += [f"from the bank {other.bank}:", *found]
+        other_rows = (f"{hit.seq:>6}  {hit.source.speaker}: {shorten(hit.source.text)}" for hit in other.hits)
+        rows += [f"from the bank {other.bank}:", *other_rows]
     rows += ["still in view from earlier turns:", *buffered] if buffered else []
     return "\n".join([*rows, LEGEND] if context.hits else rows)
 
 
 def format_stats(chat: Chat) -> str:
-    """List what the bank holds, and what the model has used."""
+    """List the statistics of the bank, and the tokens and cost of the model."""
     stats = chat.memory.stats()
     contents = f"{pluralize(stats.lines, 'line')} in {pluralize(stats.sessions, 'session')}"
     contents += f" by {', '.join(stats.speakers)}, {stats.bytes / 1e6:.1f} MB"

@@ -71,7 +71,7 @@ def serve(
     On this machine no key is needed. On any other address the server starts only if a key exists; create one with
     `everthread keys new NAME`. Requests are logged to standard error as JSON, without any text of a conversation.
     """
-    settings = _settings(host, require_key or not runner.is_loopback(host))
+    settings = _build_settings(host, require_key or not runner.is_loopback(host))
     level = log_level or ("warning" if sys.stderr.isatty() else "info")
     app_factory = runner.AppFactory(
         **ctx.obj, model=model, scribe=scribe_model, settings=settings, log_level=level, multi_process=workers > 1
@@ -81,15 +81,16 @@ def serve(
         services = app_factory.build_services()
         with closing(services.store):
             url = runner.local_url(listener)
-            greet = partial(_greet, _greeting(services, url), url, opens)
+            on_listening = partial(_announce, _greeting(services, url), url, opens)
             logs.install(level)
             if workers == 1:
-                runner.run(lambda: app.create_app(services, settings, closes=True), listener, on_listening=greet)
+                runner.run(lambda: app.create_app(services, settings, closes=True), listener, on_listening=on_listening)
                 return
-        runner.run(app_factory, listener, workers=workers, on_listening=greet)  # each worker opens services of its own
+        # Each worker opens its own services.
+        runner.run(app_factory, listener, workers=workers, on_listening=on_listening)
 
 
-def _settings(host: str, key_required: bool) -> Settings:
+def _build_settings(host: str, key_required: bool) -> Settings:
     configured = config.load()
     names = (*configured.server_hosts.split(","), get_host(configured.sms_url) if configured.sms_token else "")
     hosts = [host for name in names if (host := name.strip().lower())]
@@ -103,12 +104,13 @@ def _settings(host: str, key_required: bool) -> Settings:
     return replace(limits, host=host, allowed_hosts=tuple(hosts), key_required=key_required, **texts)
 
 
-def _check_key(place: str | None, host: str) -> None:
-    """Raise ConfigError if the server can be reached from elsewhere and no key exists."""
-    if not runner.is_loopback(host):
-        with closing(factory.open_store(place)) as store, closing(KeyStore(server_db.get_path(store))) as keys:
-            if not keys.list_keys():
-                raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
+def _check_key(location: str | None, host: str) -> None:
+    """Raise ConfigError if other machines can reach the server and no key exists."""
+    if runner.is_loopback(host):
+        return
+    with closing(factory.open_store(location)) as store, closing(KeyStore(server_db.get_path(store))) as keys:
+        if not keys.list_keys():
+            raise ConfigError(runner.KEY_REQUIRED_MESSAGE.format(host))
 
 
 def _greeting(services: Services, url: str) -> str:
@@ -120,7 +122,10 @@ def _greeting(services: Services, url: str) -> str:
     return f"Everthread is at {url}\n  replies by  {model}\n  memories in {services.store.location}\nCtrl-C stops it."
 
 
-def _greet(greeting: str, url: str, opens: bool) -> None:
+def _announce(greeting: str, url: str, opens: bool) -> None:
+    """Print the greeting, and open the page in the browser if `opens`."""
     click.echo(greeting)
     if opens:
-        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # some browsers return when closed
+        threading.Thread(
+            target=webbrowser.open, args=(url,), daemon=True
+        ).start()  # some browsers block until they are closed

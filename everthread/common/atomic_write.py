@@ -11,10 +11,10 @@ from everthread.errors import StoreUnavailable
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that at any moment it holds all of the new content or all of the old.
+    """Write a file so that at any moment it holds either all of the new content or all of the old.
 
     Raises:
-        StoreUnavailable: if the file can't be written.
+        StoreUnavailable: the file can't be written.
     """
     temporary = path.with_name(f".everthread-{secrets.token_hex(8)}")
     try:

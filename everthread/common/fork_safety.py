@@ -1,7 +1,7 @@
 """Makes locks, and objects that contain locks, usable in a forked process.
 
-A child has its parent's objects and none of its threads: a lock that another thread held at the fork would stay locked
-in the child for ever.
+A child process has copies of its parent's objects but none of its threads: a lock that another thread held at the fork
+would stay locked in the child forever.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from weakref import WeakSet
 
 
 class ForkAware(Protocol):
-    """An object that a forked child can't use as it was inherited."""
+    """An object that must be reset before a forked child uses it."""
 
     def renew(self) -> None:
-        """Start over in the child: with free locks, and without what belongs to the parent."""
+        """Reset the object in the child: free its locks, and drop whatever belongs to the parent."""
 
 
 _registered: WeakSet[ForkAware] = WeakSet()
 
 
 def register(instance: ForkAware) -> None:
-    """Renew an object in every child that is forked while it exists. Call this when it is fully initialized."""
+    """Renew an object in every child that is forked while it exists. Call this once the object is fully initialized."""
     _registered.add(instance)
 
 
@@ -32,7 +32,7 @@ class Lock:
     """A lock that is free in a forked child."""
 
     def __init__(self) -> None:
-        self._taken: threading.Lock | None = None  # the lock that `release` releases; in a child it may be the parent's
+        self._held: threading.Lock | None = None  # the lock that `release` releases; in a child it may be the parent's
         self.renew()
         register(self)
 
@@ -45,12 +45,12 @@ class Lock:
         lock = self._lock
         if not lock.acquire(timeout=timeout):
             return False
-        self._taken = lock
+        self._held = lock
         return True
 
     def release(self) -> None:
         """Release the lock. In a child, this does nothing for a lock that the thread held when it forked."""
-        lock, self._taken = self._taken, None
+        lock, self._held = self._held, None
         if lock is not None:
             lock.release()
 
@@ -64,8 +64,8 @@ class Lock:
 
 
 def _renew_all() -> None:
-    for each in list(_registered):
-        each.renew()
+    for instance in list(_registered):
+        instance.renew()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork

@@ -1,7 +1,7 @@
-"""Installation: the command that adds an extra to this installation, or brings it up to date.
+"""Builds the shell commands that add an extra to this installation, or update it.
 
-A remedy such as `pip install 'everthread[server]'` is right only for an installation from a package index. For a
-clone, an archive or a repository the requirement differs (PEP 610 records which it was), and the `pip` of a shell may
+A command such as `pip install 'everthread[server]'` is right only for an installation from a package index. For a
+clone, an archive or a repository the requirement differs (PEP 610 records the origin), and the `pip` of a shell may
 belong to another environment than the running interpreter.
 """
 
@@ -36,7 +36,7 @@ def has_llm_extra() -> bool:
 
 
 def upgrade_command() -> str:
-    """Return the shell command that brings Everthread up to date."""
+    """Return the shell command that updates Everthread."""
     clone = _clone()
     if clone is not None:
         return f"git -C {shlex.quote(str(clone))} pull"
@@ -54,7 +54,7 @@ def _installer() -> str:
 
 
 def _clone() -> Path | None:
-    """Return the folder that the package runs from where it is an editable source tree, else None."""
+    """Return the folder of the source tree that the package runs from; None for an installed copy."""
     origin = _origin()
     if origin is None:
         root = Path(__file__).resolve().parents[2]
@@ -72,10 +72,10 @@ def _requirement(extras: str = "") -> str:
 
 
 def _origin() -> dict[str, Any] | None:
-    """Return where the package was installed from; {} for a package index, None where it is not installed."""
+    """Return the PEP 610 record of the origin; {} for a package index, None if the package is not installed."""
     try:
-        recorded = distribution(NAME).read_text("direct_url.json")
+        record = distribution(NAME).read_text("direct_url.json")
     except PackageNotFoundError:
         return None
-    found: dict[str, Any] = json.loads(recorded) if recorded else {}
-    return found
+    origin: dict[str, Any] = json.loads(record) if record else {}
+    return origin

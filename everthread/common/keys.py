@@ -1,6 +1,6 @@
-"""The metadata keys and setting names that Everthread reserves. Files hold these strings, so they never change.
+"""The metadata keys and setting names that Everthread reserves. Banks store these strings, so they never change.
 
-The keys of `META_` are found in the metadata of a line or a unit, the names of `SETTING_` in the settings of a bank.
+META_… are keys in the metadata of a line or a unit, and SETTING_… are names of a bank's settings.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ META_PREFIX = "everthread."
 
 # Of lines.
 META_ECHO = "everthread.echo"  # [[start, end], …]: the spans of the text that quote recalled lines
-META_REPLACED_CHARACTERS = "everthread.replaced_characters"  # how many characters no database could hold
+META_REPLACED_CHARACTERS = "everthread.replaced_characters"  # the number of characters that no database could hold
 META_KEY_FROM = "everthread.key_from"  # the number of the line that had this line's key before
 META_REPEATS = "everthread.again"  # the number of the discarded line that this line repeats
-META_CORRECTS = "everthread.corrects"  # the number of the first line of which this is a correction
+META_CORRECTS = "everthread.corrects"  # the number of the original line that this line corrects
 META_NEEDS_CONSENT = "everthread.asked"  # True: the end of the conversation asks whether it may be summarised
 META_GREETING = "everthread.greeting"  # True: the greeting on a character's card
 META_HEARD = "everthread.heard"  # True: said by another character of a group

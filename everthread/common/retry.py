@@ -1,4 +1,4 @@
-"""Retries of a call: the delays between attempts, and the limits after which it is given up."""
+"""Retries a call: the delays between attempts, and the limits on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 
 
 class Retries:
-    """The retries that one call has left.
+    """Waits before each retry of one call, until the retries or the time are used up.
 
     retries = Retries(doubling_delays(3), max_total_delay_s=20.0)
     while True:
@@ -39,7 +39,7 @@ class Retries:
             sleep: called with the seconds of each delay.
         """
         self._delays_s = iter(delays_s)
-        self._left_s = max_total_delay_s
+        self._remaining_s = max_total_delay_s
         self._deadline = deadline
         self._sleep = sleep
 
@@ -55,9 +55,9 @@ class Retries:
         if (delay_s := next(self._delays_s, None)) is None:
             return False
         delay_s = max(delay_s, requested_s)
-        if delay_s > self._left_s or time.monotonic() + delay_s > self._deadline:
+        if delay_s > self._remaining_s or time.monotonic() + delay_s > self._deadline:
             return False
-        self._left_s -= delay_s
+        self._remaining_s -= delay_s
         self._sleep(delay_s)
         return True
 
@@ -66,22 +66,22 @@ def doubling_delays(retries: int, first_s: float = 0.5, jitter: float = 0.0) -> 
     """Yield one delay per retry, each twice the one before.
 
     Args:
-        retries: how many.
-        first_s: seconds of the first delay.
-        jitter: the share by which a delay may be shortened at random, so that clients don't return all at once.
+        retries: the number of retries.
+        first_s: the first delay in seconds.
+        jitter: the maximum fraction by which a delay is shortened at random, so that clients don't all retry at once.
     """
     for number in range(retries):
         yield first_s * 2.0**number * random.uniform(1.0 - jitter, 1.0)
 
 
 def parse_retry_after(header: str) -> float:
-    """Return the seconds that a Retry-After header asks for, given as seconds or a date; 0 if it is neither."""
+    """Return the delay in seconds of a Retry-After header, given as seconds or as a date; 0 if it is neither."""
     try:
         return float(header) if header.strip().replace(".", "", 1).isdigit() else _seconds_until(header)
-    except (ValueError, OverflowError):  # the latter for a year of many digits
+    except (ValueError, OverflowError):  # OverflowError for a year of many digits
         return 0.0
 
 
 def _seconds_until(date: str) -> float:
-    moment = parsedate_to_datetime(date)
-    return (moment - datetime.now(moment.tzinfo)).total_seconds()
+    retry_at = parsedate_to_datetime(date)
+    return (retry_at - datetime.now(retry_at.tzinfo)).total_seconds()

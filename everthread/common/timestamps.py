@@ -19,7 +19,7 @@ def to_micros(at: datetime, name: str = "said_at", error: type[BadInput] = BadLi
         error: the class of the error to raise.
 
     Raises:
-        BadInput: it is no datetime, has no time zone, or is not within the years 1 to 9999 in UTC.
+        BadInput: the time is not a datetime, has no time zone, or is outside the years 1 to 9999 in UTC.
     """
     if not isinstance(at, datetime):
         raise error(f"{name} must be a datetime, got {at!r}; parse text with datetime.fromisoformat")
