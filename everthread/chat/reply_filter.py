@@ -61,7 +61,7 @@ class ReplyFilter:
 
         Args:
             speaker: the character.
-            others: the speakers for whom it must not speak. All are also recognised by their first and last names.
+            others: speakers whose lines it must not write. Names are also recognised by their first or last word alone.
             max_chars: the maximum number of characters to show.
 
         Raises:
