@@ -1,4 +1,4 @@
-"""Writes a batch of lines into a bank on Postgres: numbers them, collects columns, and sends them together."""
+"""Writes a batch of lines into a bank on Postgres: numbers them, collects their rows, and sends them together."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ class BatchWriter:
     def __init__(self, db: Connection, bank: str, entries: Sequence[PreparedLine], at: int, number: int) -> None:
         self.db, self.bank, self.number = db, bank, number
         self.last, self.session_count, self.speaker_count, self.models = records.lock_bank(db, bank, at)
-        keys = {entry.line.key for entry in entries} | {
-            e.line.parent for e in entries if isinstance(e.line.parent, str)
-        }
+        parent_keys = {entry.line.parent for entry in entries if isinstance(entry.line.parent, str)}
+        keys = parent_keys | {entry.line.key for entry in entries}
         with db.pipeline():
             known = db.execute(
                 f"SELECT {records.LINE_COLUMNS} {records.LINE_FROM} WHERE line.bank_id = %s AND {records.HAS_KEY}",
@@ -60,7 +59,7 @@ class BatchWriter:
             )
             parents = db.execute(
                 "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s)",
-                (bank, sorted({e.line.parent for e in entries if isinstance(e.line.parent, int)})),
+                (bank, sorted({entry.line.parent for entry in entries if isinstance(entry.line.parent, int)})),
             )
         self.known = {line.key: line for line in map(parse_line, known)}
         self.latest = next((_Session(*row) for row in latest), None)
@@ -86,11 +85,11 @@ class BatchWriter:
             BadLine: its parent does not exist, or its own number is not above the bank's last.
         """
         new = entry.line
-        if new.key is not None and (there := self.known.get(new.key)) is not None:
-            if there.seq > self.before or not releases_key(there, new):
-                return there
-            self.key_donors.append(there.seq)
-        at, away = to_micros(entry.said_at), utc_offset_s(entry.said_at)
+        if new.key is not None and (holder := self.known.get(new.key)) is not None:
+            if holder.seq > self.before or not releases_key(holder, new):
+                return holder
+            self.key_donors.append(holder.seq)
+        at, offset_s = to_micros(entry.said_at), utc_offset_s(entry.said_at)
         parent = self._resolve_parent(new.parent, is_copy=entry.seq is not None)
         seq = next_seq(entry, self.last)
         session = self._get_or_add_session(new.session, at, seq)
@@ -104,15 +103,14 @@ class BatchWriter:
             role=new.role,
             speaker=new.speaker,
             text=new.text,
-            said_at=from_micros(at, away),
+            said_at=from_micros(at, offset_s),
             parent=parent,
             metadata=json.loads(canonical_json(new.metadata)),
             key=new.key,
             retracted_at=None if new.retracted_at is None else from_micros(to_micros(new.retracted_at)),
         )
-        self.written.append(
-            (line, entry, pack_line(self.last, at, away, session.number, speaker, entry.terms, entry.flags))
-        )
+        columns = pack_line(self.last, at, offset_s, session.number, speaker, entry.terms, entry.flags)
+        self.written.append((line, entry, columns))
         self.seqs.add(self.last)
         if new.key is not None:
             self.known[new.key] = line
@@ -129,7 +127,7 @@ class BatchWriter:
         raise unknown_parent_error(named)
 
     def _get_or_add_session(self, name: str | None, at: int, first: int) -> _Session:
-        """Return the session of a name, or the one that a line without a name joins; line `first` starts a new one."""
+        """Return the session of a name, or the session that a line without a name joins; line `first` may start it."""
         if name is None:
             if (
                 self.latest
@@ -170,20 +168,22 @@ class BatchWriter:
         terms = group_by_term((line.seq, entry.terms) for line, entry, _ in self.written)
         last = postings.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
-        known = records.get_or_create_model(self.db, self.bank, model, embedded, self.models) if embedded else None
+        stored_model = (
+            records.get_or_create_model(self.db, self.bank, model, embedded, self.models) if embedded else None
+        )
         with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
             self._insert("speaker", _SPEAKERS, self.new_speakers)
             self._release_keys()
             self._send_lines()
             postings.add(self.db, self.bank, terms, last)
-            if known is not None:
-                known = records.put_vectors(self.db, self.bank, known, embedded)
+            if stored_model is not None:
+                stored_model = records.put_vectors(self.db, self.bank, stored_model, embedded)
             self._send_counts()
         for line, _, _ in self.written:
             if line.retracted_at is not None:
                 line_removal.retract(self.db, self.bank, line.seq, to_micros(line.retracted_at))
-        return known
+        return stored_model
 
     def _is_large(self) -> bool:
         """Return whether the batch is too large for a pipeline.
@@ -192,10 +192,8 @@ class BatchWriter:
         for the answer to a request that it has not sent.
         """
         texts = sum(size_of(line.text) for line, _, _ in self.written)
-        return (
-            texts + sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None)
-            > MAX_PIPELINE_BYTES
-        )
+        vectors = sum(16 * entry.vectors.size for _, entry, _ in self.written if entry.vectors is not None)
+        return texts + vectors > MAX_PIPELINE_BYTES
 
     def _insert(self, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]], end: str = "") -> None:
         """Insert rows with these columns (name -> type)."""
@@ -222,7 +220,7 @@ class BatchWriter:
             )
 
     def _send_lines(self) -> None:
-        packed = np.array([gist for _, _, gist in self.written], LINE_DTYPE)
+        packed = np.array([columns for _, _, columns in self.written], LINE_DTYPE)
         rows = [
             (
                 line.seq,
@@ -244,15 +242,15 @@ class BatchWriter:
         self._insert("line", _LINES, rows)
 
     def _send_counts(self) -> None:
-        words = [entry.terms for _, entry, _ in self.written]
+        counts = [entry.terms for _, entry, _ in self.written]
         self.db.execute(
             """UPDATE everthread.bank SET last_seq = %s, lines = lines + %s, terms = terms + %s,
                head_terms = head_terms + %s, sessions = %s, speakers = %s WHERE bank_id = %s""",
             (
                 self.last,
-                len(words),
-                sum(each.length for each in words),
-                sum(each.head_length for each in words),
+                len(counts),
+                sum(count.length for count in counts),
+                sum(count.head_length for count in counts),
                 self.session_count,
                 self.speaker_count,
                 self.bank,

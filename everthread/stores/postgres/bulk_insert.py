@@ -17,20 +17,20 @@ def insert(
 ) -> None:
     """Insert rows of a bank, one array per column; in one statement unless they are very large."""
     arrays = ", ".join(f"%s::{kind}[]" for kind in kinds)
-    for some in split_by_size(rows):
-        columns = map(list, zip(*some, strict=True))
+    for batch in split_by_size(rows):
+        columns = map(list, zip(*batch, strict=True))
         db.execute(f"INSERT INTO everthread.{table} SELECT %s, * FROM unnest({arrays}) {end}", (bank, *columns))
 
 
 def split_by_size(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
     """Split rows into batches that fit in one statement."""
-    start = size = 0
+    start = batch_bytes = 0
     for end, row in enumerate(rows):
-        more = sum(map(size_of, row))
-        if end > start and size + more > MAX_STATEMENT_BYTES:
+        row_bytes = sum(map(size_of, row))
+        if end > start and batch_bytes + row_bytes > MAX_STATEMENT_BYTES:
             yield rows[start:end]
-            start, size = end, 0
-        size += more
+            start, batch_bytes = end, 0
+        batch_bytes += row_bytes
     if rows:
         yield rows[start:]
 

@@ -129,7 +129,7 @@ class Database:
             self._run_check(settings_cursor)
             yield db
             try:
-                ended = db.execute("COMMIT").statusmessage
+                status = db.execute("COMMIT").statusmessage
             except psycopg.Error as error:
                 if not db.closed:
                     raise
@@ -137,7 +137,7 @@ class Database:
                     f"{self.display_url} disconnected during the commit ({_error_text(error)}): the lines may or may "
                     "not be stored. Call again with the same keys; no line is stored twice"
                 ) from error
-            if ended != "COMMIT":  # Postgres reports the rollback of a failed transaction without an error
+            if status != "COMMIT":  # Postgres reports the rollback of a failed transaction without an error
                 raise StoreUnavailable(f"{self.display_url} rolled back this call; nothing was stored")
 
     @contextmanager
@@ -152,17 +152,17 @@ class Database:
                 raise
 
     def retry(self, call: Callable[[], Result]) -> Result:
-        """Call a function, again for up to `timeout_s` seconds while its connection is lost; return its result."""
+        """Call a function and return its result; repeat it for up to `timeout_s` s while the connection is lost."""
         retries = Retries(repeat(RETRY_DELAY_S), deadline=time.monotonic() + self._timeout_s)
-        unsure = None
+        unknown_commit = None
         while True:
             try:
                 return call()
             except StoreUnavailable as error:
                 if isinstance(error, CommitUnknown):
-                    unsure = error
+                    unknown_commit = error
                 if not isinstance(error, ConnectionLost) or not retries.wait():
-                    raise unsure or error from error.__cause__
+                    raise unknown_commit or error from error.__cause__
 
     @contextmanager
     def dedicated_connection(self) -> Iterator[Connection]:
@@ -232,16 +232,14 @@ class Database:
         if (pool := self._pool.take()) is not None:
             pool.close()
 
-    def _configure_transaction(
-        self, db: Connection, bank: str | None, more: dict[str, str]
-    ) -> psycopg.Cursor[tuple[Any, ...]]:
+    def _configure_transaction(self, db: Connection, bank: str | None, extra_settings: dict[str, str]) -> Cursor:
         """Send the settings of this transaction, and the query of the check."""
-        settings = {**TRANSACTION_SETTINGS, **more, **({} if bank is None else {"everthread.bank": bank})}
-        each = ", ".join([*["set_config(%s, %s, true)"] * len(settings), SET_SEARCH_PATH])
-        query = f"SELECT {each}, ({self._check[0] if self._check else 'NULL'})"
+        settings = {**TRANSACTION_SETTINGS, **extra_settings, **({} if bank is None else {"everthread.bank": bank})}
+        columns = ", ".join([*["set_config(%s, %s, true)"] * len(settings), SET_SEARCH_PATH])
+        query = f"SELECT {columns}, ({self._check[0] if self._check else 'NULL'})"
         return db.execute(query, [part for setting in settings.items() for part in setting])
 
-    def _run_check(self, settings_cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+    def _run_check(self, settings_cursor: Cursor) -> None:
         row = settings_cursor.fetchone()
         if row is not None and self._check is not None:
             self._check[1](self, row[-1])

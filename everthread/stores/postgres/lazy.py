@@ -12,53 +12,53 @@ from typing import Generic, TypeVar
 
 from everthread.common.fork_safety import register
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 
-class Lazy(Generic[Made]):
+class Lazy(Generic[Value]):
     """A value created at its first use, and again after a failure, after `take`, and in a forked process.
 
-    A child must neither use nor close the value that it inherits, and the thread that was creating it does not exist
-    there.
+    A forked process must neither use nor close the value that it inherits, and has no thread that completes a creation
+    begun in its parent.
     """
 
-    def __init__(self, make: Callable[[], Made]) -> None:
+    def __init__(self, make: Callable[[], Value]) -> None:
         self._make = make
-        self._making: Future[Made] | None = None
+        self._making: Future[Value] | None = None
         self.renew()
         register(self)
 
     def renew(self) -> None:
-        """Set aside the parent's value, in a forked process."""
+        """Set aside the parent's value. Called in a forked process."""
         self._lock = threading.Lock()  # another thread may hold the old lock forever
         self._inherited, self._making = self._making, None
 
-    def get(self, timeout_s: float) -> Made:
+    def get(self, timeout_s: float) -> Value:
         """Return the value, creating it if necessary.
 
         Raises:
             TimeoutError: another thread has not created it within `timeout_s` seconds.
         """
         with self._lock:
-            making, mine = self._making or Future[Made](), self._making is None
+            making, is_creator = self._making or Future[Value](), self._making is None
             self._making = making
-        if mine:
-            self._try(making)
+        if is_creator:
+            self._create(making)
         return making.result(timeout_s)
 
-    def _try(self, making: Future[Made]) -> None:
+    def _create(self, making: Future[Value]) -> None:
         try:
             making.set_result(self._make())
-        except BaseException as error:
+        except BaseException as error:  # without an outcome, the other threads would wait until their timeout
             with self._lock:
                 self._making = None
             making.set_exception(error)
             raise
 
-    def take(self) -> Made | None:
+    def take(self) -> Value | None:
         """Remove and return the value; None if it does not exist yet. The next use creates another."""
         with self._lock:
             if self._making is None or not self._making.done():
                 return None
-            made, self._making = self._making, None
-        return made.result()
+            making, self._making = self._making, None
+        return making.result()

@@ -33,25 +33,25 @@ def last_blocks(db: Connection, bank: str, terms: Sequence[str]) -> Blocks:
 
 def add(db: Connection, bank: str, terms: Terms, last: Blocks) -> None:
     """Append records (ascending by seq, after the stored ones) to the blocks of each term."""
-    more: list[tuple[str, int, int, bytes]] = []
+    grown: list[tuple[str, int, int, bytes]] = []
     full: list[tuple[str, int, int, int, bytes]] = []
-    for term, found in terms.items():
-        new = np.array(found, POSTING_DTYPE)
+    for term, records in terms.items():
+        new = np.array(records, POSTING_DTYPE)
         first, before, count = last.get(term, (0, 0, RECORDS_PER_BLOCK))
-        room, new = new[: RECORDS_PER_BLOCK - count], new[RECORDS_PER_BLOCK - count :]
-        if len(room):
-            more.append((term, first, len(room), room.tobytes()))
+        fitting, new = new[: RECORDS_PER_BLOCK - count], new[RECORDS_PER_BLOCK - count :]
+        if len(fitting):
+            grown.append((term, first, len(fitting), fitting.tobytes()))
         before += count if term in last else 0
-        before += len(room)
-        for at in range(0, len(new), RECORDS_PER_BLOCK):
-            block = new[at : at + RECORDS_PER_BLOCK]
-            full.append((term, int(block[0]["seq"]), before + at, len(block), block.tobytes()))
-    for some in split_by_size(more):
+        before += len(fitting)
+        for start in range(0, len(new), RECORDS_PER_BLOCK):
+            block = new[start : start + RECORDS_PER_BLOCK]
+            full.append((term, int(block[0]["seq"]), before + start, len(block), block.tobytes()))
+    for batch in split_by_size(grown):
         db.execute(
-            """UPDATE everthread.posting SET count = posting.count + more.count, data = posting.data || more.data
-               FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS more (term, first, count, data)
-               WHERE bank_id = %s AND posting.term = more.term AND posting.first = more.first""",
-            (*map(list, zip(*some, strict=True)), bank),
+            """UPDATE everthread.posting SET count = posting.count + grown.count, data = posting.data || grown.data
+               FROM unnest(%s::text[], %s::bigint[], %s::int[], %s::bytea[]) AS grown (term, first, count, data)
+               WHERE bank_id = %s AND posting.term = grown.term AND posting.first = grown.first""",
+            (*map(list, zip(*batch, strict=True)), bank),
         )
     if full:
         kinds = ("text", "bigint", "int", "int", "bytea")
@@ -69,24 +69,26 @@ def remove(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> Non
 
 
 def _remove_from_blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> None:
-    left = {term: before + count for term, (_, before, count) in last_blocks(db, bank, list(terms)).items()}
-    fewer: list[tuple[str, int, int, int, bytes]] = []
+    totals = {term: before + count for term, (_, before, count) in last_blocks(db, bank, list(terms)).items()}
+    shrunk: list[tuple[str, int, int, int, bytes]] = []
     empty: list[tuple[str, int]] = []
-    for term, first, data in _blocks(db, bank, terms):
-        found = np.frombuffer(data, POSTING_DTYPE)
-        kept = found[~np.isin(found["seq"], terms[term])]
-        left[term] -= len(found) - len(kept)
-        if not len(kept):
+    for term, first, data in _read_affected_blocks(db, bank, terms):
+        records = np.frombuffer(data, POSTING_DTYPE)
+        remaining = records[~np.isin(records["seq"], terms[term])]
+        totals[term] -= len(records) - len(remaining)
+        if not len(remaining):
             empty.append((term, first))
-        elif len(kept) < len(found):
-            fewer.append((term, first, int(kept[0]["seq"]), len(kept), kept.tobytes()))
+        elif len(remaining) < len(records):
+            shrunk.append((term, first, int(remaining[0]["seq"]), len(remaining), remaining.tobytes()))
     with db.pipeline():
-        _run_for_all(db, _SHRINK, ("text", "bigint", "bigint", "int", "bytea"), fewer, bank)
+        _run_for_all(db, _SHRINK, ("text", "bigint", "bigint", "int", "bytea"), shrunk, bank)
         _run_for_all(db, _DELETE, ("text", "bigint"), empty, bank)
-        _run_for_all(db, _RECOUNT, ("text", "bigint"), list(left.items()), bank, bank)
+        _run_for_all(db, _RECOUNT, ("text", "bigint"), list(totals.items()), bank, bank)
 
 
-def _blocks(db: Connection, bank: str, terms: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, int, bytes]]:
+def _read_affected_blocks(
+    db: Connection, bank: str, terms: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[str, int, bytes]]:
     """Return the blocks that may contain records of these seqs (ascending)."""
     rows = db.execute(
         """SELECT block.* FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS gone (term, low, high), LATERAL (

@@ -124,7 +124,7 @@ class Model:
 
 
 def get_or_create_model(db: Connection, bank: str, name: str, vectors: Mapping[int, Vectors], count: int) -> Model:
-    """Return the model of these vectors, creating its row if it is new; `count` models are numbered so far."""
+    """Return the model of these vectors, creating its row if it is new; the bank has numbered `count` models."""
     dim = next(iter(vectors.values())).shape[1]
     row = db.execute(
         "SELECT number, dim, lines, large FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s",
@@ -159,7 +159,7 @@ def put_vectors(db: Connection, bank: str, model: Model, vectors: Mapping[int, V
 
 def corpus_stats(db: Connection, bank: str, condition: str, values: Sequence[object]) -> CorpusStats | None:
     """Return the statistics of the bank, or of its lines that meet a condition; None if there is no bank."""
-    kept = db.execute(
+    counts = db.execute(
         """SELECT lines, terms, head_terms, (SELECT count(*) FROM everthread.session WHERE bank_id = %s), last_seq,
            retracted FROM everthread.bank WHERE bank_id = %s""",
         (bank, bank),
@@ -168,9 +168,9 @@ def corpus_stats(db: Connection, bank: str, condition: str, values: Sequence[obj
         "SELECT number, name, role FROM everthread.speaker WHERE bank_id = %s ORDER BY number", (bank,)
     ).fetchall()
     speakers = [Speaker(*row) for row in rows]
-    if kept is None:
+    if counts is None:
         return None
-    lines, terms, head_terms, sessions, last_seq, retracted = kept
+    lines, terms, head_terms, sessions, last_seq, retracted = counts
     if condition:
         counted = db.execute(
             f"""SELECT count(*), coalesce(sum(length), 0)::bigint, coalesce(sum(head_length), 0)::bigint,
@@ -178,18 +178,16 @@ def corpus_stats(db: Connection, bank: str, condition: str, values: Sequence[obj
                 WHERE bank_id = %s AND retracted_at IS NULL {condition}""",
             (bank, *values),
         ).fetchone()
-        lines, terms, head_terms, sessions, speaking = counted or (0, 0, 0, 0, None)
+        lines, terms, head_terms, sessions, speaker_numbers = counted or (0, 0, 0, 0, None)
         retracted = 0
-        speakers = [speaker for speaker in speakers if speaker.number in (speaking or ())]
+        speakers = [speaker for speaker in speakers if speaker.number in (speaker_numbers or ())]
     return CorpusStats(lines, terms, head_terms, sessions, last_seq, tuple(speakers), retracted)
 
 
 def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
     """Count the contents of the bank from stored counters; its recipe is left empty.
 
-    Its size in bytes is an estimate without indexes: lines at the average size of the last `LINES_PER_PAGE`, 8 bytes
-    per posting, and one vector per line that has any. Pending lines are counted individually unless `roles` has every
-    role.
+    Its size in bytes is an estimate. Pending lines are counted individually unless `roles` has every role.
     """
     row = db.execute("SELECT lines, retracted, terms FROM everthread.bank WHERE bank_id = %s", (bank,)).fetchone()
     lines, retracted, terms = row or (0, 0, 0)
@@ -203,16 +201,9 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
     models = db.execute(
         "SELECT name, lines, dim FROM everthread.model WHERE bank_id = %s ORDER BY number", (bank,)
     ).fetchall()
-    size = db.execute(
-        """SELECT coalesce(avg(pg_column_size(last.*)), 0)::float8 FROM (
-           SELECT * FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT %s) AS last""",
-        (bank, LINES_PER_PAGE),
-    ).fetchone()
-    assert size is not None
-    taken = size[0] * (lines + retracted) + terms * POSTING_DTYPE.itemsize + sum(2 * dim * n for _, n, dim in models)
     embedded = {name: count for name, count, _ in models}.get(model, 0)
-    pending = lines - embedded if {*ROLES} <= {*roles} else _pending(db, bank, model, roles)
-    by_model = {name: sum(n for each, n, _ in models if each == name) for name, n, _ in models if n}
+    pending = lines - embedded if {*ROLES} <= {*roles} else _count_pending(db, bank, model, roles)
+    by_model = {name: sum(n for other, n, _ in models if other == name) for name, n, _ in models if n}
     units = db.execute(
         """SELECT kind, count(*) FROM everthread.unit WHERE bank_id = %s AND retracted_at IS NULL
            GROUP BY kind ORDER BY kind""",
@@ -230,7 +221,11 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
         last_said_at=last,
         vectors=by_model,
         pending=pending,
-        bytes=round(taken),
+        bytes=round(
+            _average_line_bytes(db, bank) * (lines + retracted)
+            + terms * POSTING_DTYPE.itemsize
+            + sum(2 * dim * n for _, n, dim in models)  # one vector per line
+        ),
         recipe="",
         embedder=model,
         units=dict(units),
@@ -238,7 +233,18 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
     )
 
 
-def _pending(db: Connection, bank: str, model: str, roles: Collection[Role]) -> int:
+def _average_line_bytes(db: Connection, bank: str) -> float:
+    """Return the average size of the last `LINES_PER_PAGE` lines, without indexes."""
+    row = db.execute(
+        """SELECT coalesce(avg(pg_column_size(last.*)), 0)::float8 FROM (
+           SELECT * FROM everthread.line WHERE bank_id = %s ORDER BY seq DESC LIMIT %s) AS last""",
+        (bank, LINES_PER_PAGE),
+    ).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def _count_pending(db: Connection, bank: str, model: str, roles: Collection[Role]) -> int:
     """Count the lines of these roles that have no vector of the newest model of this name."""
     row = db.execute(
         """SELECT count(*) FROM everthread.line WHERE bank_id = %s AND retracted_at IS NULL
@@ -259,18 +265,18 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     ).fetchone()
     if counted is None:
         return []
-    live = dead = total = records = highest = 0
-    for seq, text, metadata, here in _texts(db, bank):
+    live = retracted = total = records = highest = 0
+    for seq, text, metadata, is_live in _read_texts(db, bank):
         highest = seq
-        if here:
-            found = count_terms(remove_quotes_json(text, metadata))
-            live, total, records = live + 1, total + found.length, records + len(found.terms)
+        if is_live:
+            terms = count_terms(remove_quotes_json(text, metadata))
+            live, total, records = live + 1, total + terms.length, records + len(terms.terms)
         else:
-            dead += 1
+            retracted += 1
     blocks = db.execute(
-        """SELECT coalesce(sum(records), 0), coalesce(sum(bytes), 0), count(*) FILTER (WHERE records <> told)
+        """SELECT coalesce(sum(records), 0), coalesce(sum(bytes), 0), count(*) FILTER (WHERE records <> recorded)
            FROM (SELECT sum(count) AS records, sum(length(data)) AS bytes,
-                 (array_agg(before + count ORDER BY first DESC))[1] AS told
+                 (array_agg(before + count ORDER BY first DESC))[1] AS recorded
                  FROM everthread.posting WHERE bank_id = %s GROUP BY term) AS word""",
         (bank,),
     ).fetchone()
@@ -279,18 +285,18 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
     ).fetchone()
     assert blocks is not None
     assert sessions is not None
-    wrong = [
-        f"{name}: {has} recorded, {expected} found; export the lines into a new bank"
-        for name, has, expected in (
+    problems = [
+        f"{name}: {recorded} recorded, {expected} found; export the lines into a new bank"
+        for name, recorded, expected in (
             ("lines", counted[0], live),
-            ("retracted lines", counted[1], dead),
+            ("retracted lines", counted[1], retracted),
             ("terms", counted[2], total),
             ("word records", int(blocks[0]), records),
             ("bytes of word records", int(blocks[1]), records * POSTING_DTYPE.itemsize),
             ("words counted wrongly", int(blocks[2]), 0),
             ("lines in sessions", int(sessions[0]), live),
         )
-        if has != expected
+        if recorded != expected
     ]
     orphans = db.execute(
         """SELECT count(*) FROM everthread.vector WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.line
@@ -298,12 +304,12 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
         (bank,),
     ).fetchone()
     if orphans and orphans[0]:
-        wrong.append(f"vectors without a line: {orphans[0]}")
+        problems.append(f"vectors without a line: {orphans[0]}")
     last = int(counted[3])
-    return wrong + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
+    return problems + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
 
 
-def _texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:
+def _read_texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:
     """Iterate over seq, text and metadata of every line, and whether it is live; reads in pages."""
     after = 0
     while rows := db.execute(
@@ -330,14 +336,14 @@ def ensure_analyzed(db: Connection, bank: str) -> None:
     Raises:
         BankTooNew: a later analyser wrote them.
     """
-    have = lock_existing(db, bank)
-    if have is not None and have > ANALYZER_VERSION:
-        raise bank_too_new_error(bank, f"text analyser {have}", ANALYZER_VERSION)
-    if have is not None and have < ANALYZER_VERSION:
-        _reanalyse(db, bank)
+    analyser = lock_existing(db, bank)
+    if analyser is not None and analyser > ANALYZER_VERSION:
+        raise bank_too_new_error(bank, f"text analyser {analyser}", ANALYZER_VERSION)
+    if analyser is not None and analyser < ANALYZER_VERSION:
+        _reanalyze(db, bank)
 
 
-def _reanalyse(db: Connection, bank: str) -> None:
+def _reanalyze(db: Connection, bank: str) -> None:
     db.execute("DELETE FROM everthread.posting WHERE bank_id = %s", (bank,))
     last = terms = head_terms = 0
     while rows := db.execute(
@@ -346,11 +352,12 @@ def _reanalyse(db: Connection, bank: str) -> None:
         (bank, last),
     ).fetchall():
         last = int(rows[-1][0])
-        found = [count_terms(remove_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
-        _put_lengths(db, bank, rows, found)
-        new = group_by_term((seq, each) for (seq, *_), each in zip(rows, found, strict=True))
+        analysed = [count_terms(remove_quotes_json(text, metadata)) for _, text, metadata, _ in rows]
+        _put_lengths(db, bank, rows, analysed)
+        new = group_by_term((seq, counts) for (seq, *_), counts in zip(rows, analysed, strict=True))
         postings.add(db, bank, new, postings.last_blocks(db, bank, list(new)))
-        terms, head_terms = terms + sum(w.length for w in found), head_terms + sum(w.head_length for w in found)
+        terms += sum(counts.length for counts in analysed)
+        head_terms += sum(counts.head_length for counts in analysed)
     db.execute(
         """UPDATE everthread.session SET terms = (SELECT coalesce(sum(length), 0) FROM everthread.line
            WHERE line.bank_id = %s AND session = number AND retracted_at IS NULL) WHERE bank_id = %s""",
@@ -362,17 +369,17 @@ def _reanalyse(db: Connection, bank: str) -> None:
     )
 
 
-def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], found: Sequence[TermCounts]) -> None:
+def _put_lengths(db: Connection, bank: str, rows: Sequence[tuple[Any, ...]], analysed: Sequence[TermCounts]) -> None:
     """Update the term counts of lines."""
-    gists = np.frombuffer(b"".join(gist for *_, gist in rows), LINE_DTYPE).copy()
-    gists["length"] = [each.length for each in found]
-    gists["head_length"] = [each.head_length for each in found]
+    columns = np.frombuffer(b"".join(packed for *_, packed in rows), LINE_DTYPE).copy()
+    columns["length"] = [counts.length for counts in analysed]
+    columns["head_length"] = [counts.head_length for counts in analysed]
     db.execute(
         """UPDATE everthread.line SET length = now.length, head_length = now.head_length, gist = now.gist
            FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::bytea[]) AS now (seq, length, head_length, gist)
            WHERE bank_id = %s AND line.seq = now.seq""",
         (
-            *([seq for seq, *_ in rows], gists["length"].tolist(), gists["head_length"].tolist()),
-            *([gist.tobytes() for gist in gists], bank),
+            *([seq for seq, *_ in rows], columns["length"].tolist(), columns["head_length"].tolist()),
+            *([packed.tobytes() for packed in columns], bank),
         ),
     )

@@ -177,52 +177,52 @@ def ensure_tables(database: Database) -> None:
     """
     with database.dedicated_connection() as db:
         _check_server(database, db)
-        have = version(db)
-    if have == 0:
+        applied = version(db)
+    if applied == 0:
         migrate(database)
     else:
-        check_version(database, have)
+        check_version(database, applied)
 
 
-def check_version(database: Database, have: int) -> None:
+def check_version(database: Database, applied: int) -> None:
     """Check that the tables are of this version. Run in every transaction, because another process may migrate them.
 
     Raises:
         StoreUnavailable: they are of an older version.
         BankTooNew: they are of a later version.
     """
-    if have < VERSION:
+    if applied < VERSION:
         raise StoreUnavailable(
-            f"{database.display_url} has the tables of an older Everthread (schema {have}, this version requires "
+            f"{database.display_url} has the tables of an older Everthread (schema {applied}, this version requires "
             f"{VERSION}); update them with: everthread db migrate URL"
         )
-    _check_not_newer(database, have)
+    _check_not_newer(database, applied)
 
 
 VERSION_CHECK = "SELECT max(number) FROM everthread.migration", check_version
 
 
-def _check_not_newer(server: Database, have: int) -> None:
-    if have > VERSION:
+def _check_not_newer(database: Database, applied: int) -> None:
+    if applied > VERSION:
         raise BankTooNew(
-            f"{server.display_url} has the tables of a later Everthread (schema {have}, this version supports up to "
-            f"{VERSION}); upgrade with: {upgrade_command()}"
+            f"{database.display_url} has the tables of a later Everthread (schema {applied}, this version supports "
+            f"up to {VERSION}); upgrade with: {upgrade_command()}"
         )
 
 
-def _check_server(server: Database, db: Connection) -> None:
+def _check_server(database: Database, db: Connection) -> None:
     """Check that the database can store every text, and that its pgvector is new enough."""
     encoding = _fetch_value(db, "SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise ConfigError(
-            f"{server.display_url} stores text as {encoding}, which can't represent every character; create a "
+            f"{database.display_url} stores text as {encoding}, which can't represent every character; create a "
             "database that can with: createdb -E UTF8 -T template0 NAME"
         )
-    have = _fetch_value(db, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-    if have is not None and tuple(map(int, have.split(".")[:2])) < PGVECTOR:
+    installed = _fetch_value(db, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+    if installed is not None and tuple(map(int, installed.split(".")[:2])) < PGVECTOR:
         raise StoreUnavailable(
-            f"{server.display_url} has pgvector {have}, but {'.'.join(map(str, PGVECTOR))} or later is required; "
-            "install it on the server, then run there: ALTER EXTENSION vector UPDATE"
+            f"{database.display_url} has pgvector {installed}, but {'.'.join(map(str, PGVECTOR))} or later is required"
+            "; install it on the server, then run there: ALTER EXTENSION vector UPDATE"
         )
 
 
@@ -250,31 +250,30 @@ def migrate(database: Database) -> int:
         db.execute(
             "CREATE TABLE IF NOT EXISTS everthread.migration (number int PRIMARY KEY, applied_at timestamptz NOT NULL)"
         )
-        have = version(db)
-        _check_not_newer(database, have)
-        if 0 < have < VERSION:  # waits for current writers; later transactions see the new version
+        applied = version(db)
+        _check_not_newer(database, applied)
+        if 0 < applied < VERSION:  # waits for current writers; later transactions see the new version
             db.execute("LOCK TABLE everthread.migration")
-        for number, steps in enumerate(MIGRATIONS[have:], have + 1):
+        for number, steps in enumerate(MIGRATIONS[applied:], applied + 1):
             for statements in steps:
-                for statement in statements.split(
-                    ";\n"
-                ):  # Citus sends the whole text to the workers for each statement in it
+                # One at a time: Citus sends the whole text to the workers for each statement in it.
+                for statement in statements.split(";\n"):
                     if statement.strip():
                         db.execute(statement)
                 if distributed_tables(db):
                     _distribute_tables(db)
             db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
-        if have < VERSION:
+        if applied < VERSION:
             _renew_grants(db)
-    return VERSION - have
+    return VERSION - applied
 
 
-def _create_extension(server: Database, db: Connection) -> None:
+def _create_extension(database: Database, db: Connection) -> None:
     if _fetch_value(db, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'"):
         return
     if not _fetch_value(db, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
         raise StoreUnavailable(
-            f"{server.display_url} has no pgvector; install it on the server (postgresql-18-pgvector)"
+            f"{database.display_url} has no pgvector; install it on the server (postgresql-18-pgvector)"
         )
     db.execute("CREATE EXTENSION vector")
 
@@ -311,13 +310,13 @@ def _grant_access(db: Connection, role: str) -> None:
     name = sql.Identifier(role)
     db.execute(sql.SQL("GRANT USAGE ON SCHEMA everthread TO {}").format(name))
     db.execute(sql.SQL("GRANT SELECT ON everthread.migration TO {}").format(name))
-    lacking = db.execute(
+    schemas = db.execute(
         """SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
            WHERE extname = 'vector' AND NOT has_schema_privilege(%s, pg_namespace.oid, 'USAGE')""",
         (role,),
     ).fetchall()
-    for (types,) in lacking:
-        db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(types), name))
+    for (schema,) in schemas:
+        db.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(sql.Identifier(schema), name))
     for table in (*TABLES, *vector_index.all_tables(db)):
         _grant_on_table(db, table, name)
     db.execute("DROP POLICY IF EXISTS listed ON everthread.bank")
@@ -353,26 +352,26 @@ def grant_on_new_table(db: Connection, table: str) -> None:
 
 def _grant_on_table(db: Connection, table: str, role: sql.Identifier) -> None:
     """Grant a role access to a table, one bank at a time."""
-    at = sql.Identifier("everthread", table)
-    db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(at))
-    db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(at))
-    db.execute(sql.SQL("CREATE POLICY one_bank ON {} USING ({})").format(at, sql.SQL(_ONE_BANK)))
-    db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(at, role))
+    identifier = sql.Identifier("everthread", table)
+    db.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(identifier))
+    db.execute(sql.SQL("DROP POLICY IF EXISTS one_bank ON {}").format(identifier))
+    db.execute(sql.SQL("CREATE POLICY one_bank ON {} USING ({})").format(identifier, sql.SQL(_ONE_BANK)))
+    db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(identifier, role))
     if db.info.server_version >= 170_000:  # to free the pages of forgotten rows; older versions leave it to autovacuum
-        db.execute(sql.SQL("GRANT MAINTAIN ON {} TO {}").format(at, role))
+        db.execute(sql.SQL("GRANT MAINTAIN ON {} TO {}").format(identifier, role))
 
 
-def _check_role(server: Database, db: Connection, role: str) -> None:
+def _check_role(database: Database, db: Connection, role: str) -> None:
     """Check that row-level security applies to a role."""
     row = db.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s", (role,)).fetchone()
     if row is None:
-        raise ConfigError(f"{server.display_url} has no role {role!r}; create it with: CREATE ROLE … LOGIN")
+        raise ConfigError(f"{database.display_url} has no role {role!r}; create it with: CREATE ROLE … LOGIN")
     owns = db.execute(
         "SELECT pg_has_role(%s, tableowner, 'USAGE') FROM pg_tables WHERE schemaname = 'everthread' LIMIT 1", (role,)
     ).fetchone()
     if row[0] or (owns and owns[0]):
         raise ConfigError(
-            f"role {role!r} of {server.display_url} is a superuser, bypasses row-level security or owns the tables, "
+            f"role {role!r} of {database.display_url} is a superuser, bypasses row-level security or owns the tables, "
             "and would see every bank; name another role"
         )
 
@@ -394,32 +393,32 @@ def distribute(database: Database) -> list[str]:
             )
         if _fetch_value(db, "SELECT relrowsecurity FROM pg_class WHERE oid = 'everthread.bank'::regclass"):
             raise ConfigError(ROLE_AND_CITUS.format(database.display_url))
-        return [*_distribute_tables(db), *_truncate(db)]
+        return [*_distribute_tables(db), *_truncate_local_rows(db)]
 
 
-def _truncate(db: Connection) -> list[str]:
+def _truncate_local_rows(db: Connection) -> list[str]:
     """Remove the rows that distributed tables left in files of this server, where no query can read or forget them;
     return the statements."""
-    spread = distributed_tables(db)
-    left = [
+    distributed = distributed_tables(db)
+    statements = [
         f"SELECT truncate_local_data_after_distributing_table('everthread.{table}')"
         for table in reversed(TABLES)
-        if table in spread and _fetch_value(db, f"SELECT pg_relation_size('everthread.{table}')")
+        if table in distributed and _fetch_value(db, f"SELECT pg_relation_size('everthread.{table}')")
     ]
-    for statement in left:
+    for statement in statements:
         db.execute(statement)
-    return left
+    return statements
 
 
 def _distribute_tables(db: Connection) -> list[str]:
     """Distribute the existing tables that are not distributed yet; return the statements."""
-    spread = distributed_tables(db)
-    made = {name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'everthread'")}
+    distributed = distributed_tables(db)
+    existing = {name for (name,) in db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'everthread'")}
     tables = zip(TABLES, DISTRIBUTED, strict=True)
-    due = [statement for table, statement in tables if table in made and table not in spread]
-    for statement in due:
+    statements = [statement for table, statement in tables if table in existing and table not in distributed]
+    for statement in statements:
         db.execute(statement)
-    return due
+    return statements
 
 
 def distributed_tables(db: Connection) -> set[str]:

@@ -87,9 +87,9 @@ class PostgresStore(Store):
             ConfigError: the URL is malformed.
         """
         self.database = Database(url, max_connections, timeout_s, schema.VERSION_CHECK)
-        self._patience = timeout_s
+        self._timeout_s = timeout_s
         self._ready = Lazy(lambda: schema.ensure_tables(self.database))
-        self._analysed: set[str] = set()  # banks whose postings are known to be of this analyser
+        self._analyzed_banks: set[str] = set()  # banks whose postings are known to be of this analyser
         self._vacuum = Vacuum(self.database)
         self._index_builder = vector_index.BackgroundBuilder(self.build_indexes)
 
@@ -98,8 +98,7 @@ class PostgresStore(Store):
         return self.database.display_url
 
     def _read(self, bank: str, call: Callable[[Connection], Result]) -> Result:
-        """Call a function in a read transaction, again if the connection breaks; return its result."""
-
+        """Call a function in a read transaction and return its result; repeat it if the connection breaks."""
         check_bank_id(bank)
 
         def attempt() -> Result:
@@ -118,7 +117,7 @@ class PostgresStore(Store):
         call: Callable[[Connection], Result],
         was_committed: Callable[[Connection, Result], bool] = lambda db, result: False,
     ) -> Result:
-        """Call a function in a write transaction, again if the connection breaks; return its result.
+        """Call a function in a write transaction and return its result; repeat it if the connection breaks.
 
         Args:
             bank: the bank.
@@ -138,11 +137,11 @@ class PostgresStore(Store):
         return self._retry(attempt)
 
     def _retry(self, call: Callable[[], Result]) -> Result:
-        """Call a function after the tables exist, again if the connection breaks; return its result."""
+        """Call a function once the tables exist, and return its result; repeat it if the connection breaks."""
 
         def attempt() -> Result:
             with self.database.map_errors():
-                self._ready.get(self._patience)
+                self._ready.get(self._timeout_s)
             return call()
 
         return self.database.retry(attempt)
@@ -152,13 +151,13 @@ class PostgresStore(Store):
 
         Checked once per bank: every write checks it anyway.
         """
-        if bank in self._analysed:
+        if bank in self._analyzed_banks:
             return True
         analyser = records.analyser_version(db, bank)
         if analyser == ANALYZER_VERSION:
-            if len(self._analysed) >= MAX_KNOWN_BANKS:
-                self._analysed.clear()
-            self._analysed.add(bank)
+            if len(self._analyzed_banks) >= MAX_KNOWN_BANKS:
+                self._analyzed_banks.clear()
+            self._analyzed_banks.add(bank)
         return analyser in (None, ANALYZER_VERSION)
 
     def banks(self) -> list[str]:
@@ -216,12 +215,13 @@ class PostgresStore(Store):
                 return None
             *_, models = records.lock_bank(db, bank, to_micros(now()))
             condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
-            found = unchanged_seqs(records.read_lines(db, bank, condition, (sorted(vectors),)), expected)
-            there = {seq: data for seq, data in vectors.items() if seq in found}
-            if not there:
+            unchanged_numbers = unchanged_seqs(records.read_lines(db, bank, condition, (sorted(vectors),)), expected)
+            unchanged = {seq: data for seq, data in vectors.items() if seq in unchanged_numbers}
+            if not unchanged:
                 return None
-            line_removal.remove_vectors(db, bank, sorted(there), model)
-            return records.put_vectors(db, bank, records.get_or_create_model(db, bank, model, there, models), there)
+            line_removal.remove_vectors(db, bank, sorted(unchanged), model)
+            stored_model = records.get_or_create_model(db, bank, model, unchanged, models)
+            return records.put_vectors(db, bank, stored_model, unchanged)
 
         self._index_if_large(bank, self._write(bank, write))
 
@@ -234,38 +234,38 @@ class PostgresStore(Store):
 
         def write(db: Connection) -> int:
             records.lock_bank(db, bank, to_micros(now()))
-            made = [
+            tables = [
                 vector_index.build_index(db, bank, number, dim)
                 for number, dim in vector_index.models_needing_index(db, bank)
             ]
-            for table in made:
+            for table in tables:
                 schema.grant_on_new_table(db, table)
-            return len(made)
+            return len(tables)
 
         return self._write(bank, write)
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
             records.lock_bank(db, bank, to_micros(now()))
-            old = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
-            vector_index.drop(db, bank, [int(number) for (number,) in db.execute(old, (bank, keep))])
-            gone = db.execute(
+            indexed = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
+            vector_index.drop(db, bank, [int(number) for (number,) in db.execute(indexed, (bank, keep))])
+            deleted = db.execute(
                 """DELETE FROM everthread.vector WHERE bank_id = %s AND model IN
                    (SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s)""",
                 (bank, bank, keep),
             ).rowcount
             db.execute("DELETE FROM everthread.model WHERE bank_id = %s AND name <> %s", (bank, keep))
-            return int(gone)
+            return int(deleted)
 
         return self._write(bank, write)
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         def write(db: Connection) -> Line:
             records.lock_bank(db, bank, to_micros(at))
-            found = records.read_lines(db, bank, "line.seq = %s", (seq,))
-            if not found:
+            lines = records.read_lines(db, bank, "line.seq = %s", (seq,))
+            if not lines:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
-            if found[0].retracted_at is None:
+            if lines[0].retracted_at is None:
                 with line_removal.update_summaries_and_pins(db, bank, [seq]):
                     line_removal.retract(db, bank, seq, to_micros(at))
             return records.read_lines(db, bank, "line.seq = %s", (seq,))[0]
@@ -289,7 +289,7 @@ class PostgresStore(Store):
             return line_removal.has_receipt(db, bank, result[0], number)
 
         receipt, tables = self._write(bank, write, was_committed)
-        self._analysed.discard(bank)
+        self._analyzed_banks.discard(bank)
         self._vacuum.schedule(tables, whole_bank=scope == "bank")
         return receipt
 
@@ -355,16 +355,16 @@ class PostgresStore(Store):
     ) -> Unit:
         def write(db: Connection) -> Unit:
             last, _, _, models = records.lock_bank(db, bank, to_micros(now()))
-            made = units.put(db, bank, unit, to_micros(at), supersedes, last)
-            by_unit = {} if vectors is None else {(made.kind, made.id): vectors}
+            stored = units.put(db, bank, unit, to_micros(at), supersedes, last)
+            by_unit = {} if vectors is None else {(stored.kind, stored.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
             if finished_job is not None:
                 units.dequeue(db, bank, finished_job)
-            return made
+            return stored
 
-        def was_committed(db: Connection, made: Unit) -> bool:
+        def was_committed(db: Connection, stored: Unit) -> bool:
             records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
-            return units.exists(db, bank, made)
+            return units.exists(db, bank, stored)
 
         return self._write(bank, write, was_committed)
 
@@ -448,8 +448,8 @@ class PostgresStore(Store):
         keys = [key for key in keys if not UNSTORABLE_CHARACTERS.search(key)]
         if not keys:
             return {}
-        found = self._read(bank, lambda db: records.read_lines(db, bank, records.HAS_KEY, (bank, list(keys))))
-        return {line.key: line for line in found if line.key is not None}
+        lines = self._read(bank, lambda db: records.read_lines(db, bank, records.HAS_KEY, (bank, list(keys))))
+        return {line.key: line for line in lines if line.key is not None}
 
     def sessions(self, bank: str) -> list[Session]:
         rows = self._read(

@@ -1,5 +1,4 @@
-"""Postgres rows of memory units, their vectors, settings and scribe jobs. `stores.units` holds the part that all stores
-share."""
+"""Postgres rows of memory units, their vectors, settings and scribe jobs. `stores.units` is shared by all stores."""
 
 from __future__ import annotations
 
@@ -38,9 +37,9 @@ from everthread.stores.units import (
 )
 from everthread.types import JSONValue, NewUnit, ScribeJob, Unit, Vector, Vectors
 
-_UNIT = "bank_id = %s AND kind = %s AND unit_id = %s"
-_CURRENT = "valid_to IS NULL AND retracted_at IS NULL"
-_UNITS = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
+_IS_UNIT = "bank_id = %s AND kind = %s AND unit_id = %s"
+_IS_CURRENT = "valid_to IS NULL AND retracted_at IS NULL"
+_IS_IN_UNITS = "bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])"
 
 
 def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None, last: int) -> Unit:
@@ -51,33 +50,33 @@ def put(db: Connection, bank: str, new: NewUnit, at: int, supersedes: int | None
     Raises:
         NotFound: see `stores.units.check_unit`.
     """
-    there = db.execute(
+    existing = db.execute(
         "SELECT seq FROM everthread.line WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL",
         (bank, list(new.sources)),
     ).fetchall()
-    check_unit(bank, new, last, {seq for (seq,) in there}, supersedes, _current(db, bank, new.kind, supersedes))
-    db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_UNIT}", (at, bank, new.kind, supersedes))
+    check_unit(bank, new, last, {seq for (seq,) in existing}, supersedes, _read_current(db, bank, new.kind, supersedes))
+    db.execute(f"UPDATE everthread.unit SET valid_to = %s WHERE {_IS_UNIT}", (at, bank, new.kind, supersedes))
     row = db.execute(
         "SELECT coalesce(max(unit_id), 0) + 1 FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, new.kind)
     ).fetchone()
     assert row is not None
-    made = build_unit(new, row[0], at, supersedes)
-    restore(db, bank, made)
-    return read(db, bank, "kind = %s AND unit_id = %s", (made.kind, made.id))[0]
+    unit = build_unit(new, row[0], at, supersedes)
+    restore(db, bank, unit)
+    return read(db, bank, "kind = %s AND unit_id = %s", (unit.kind, unit.id))[0]
 
 
-def _current(db: Connection, bank: str, kind: str, supersedes: int | None) -> dict[int, str]:
+def _read_current(db: Connection, bank: str, kind: str, supersedes: int | None) -> dict[int, str]:
     if supersedes is None and kind not in SINGLE_KINDS:
         return {}
-    query = f"""SELECT unit_id, metadata FROM everthread.unit WHERE bank_id = %s AND kind = %s AND {_CURRENT}
+    query = f"""SELECT unit_id, metadata FROM everthread.unit WHERE bank_id = %s AND kind = %s AND {_IS_CURRENT}
         AND unit_id = coalesce(%s::bigint, unit_id)"""
     return dict(db.execute(query, (bank, kind, supersedes)))
 
 
-def restore(db: Connection, bank: str, made: Unit) -> None:
+def restore(db: Connection, bank: str, unit: Unit) -> None:
     """Write a unit unchanged, replacing the unit of the same kind and id."""
-    values = unit_row(made)
-    db.execute(f"DELETE FROM everthread.unit WHERE {_UNIT}", (bank, made.kind, made.id))
+    values = unit_row(unit)
+    db.execute(f"DELETE FROM everthread.unit WHERE {_IS_UNIT}", (bank, unit.kind, unit.id))
     db.execute(
         f"INSERT INTO everthread.unit (bank_id, {UNIT_COLUMNS}) VALUES (%s, {', '.join(['%s'] * len(values))})",
         (bank, *values),
@@ -93,24 +92,25 @@ def replace(db: Connection, bank: str, change: UnitReplacement, model: str, at: 
         The new value of the setting; None, with nothing changed, if the replacement's basis has changed.
     """
     lines = source_seqs(change)
-    there = db.execute(
+    existing = db.execute(
         """SELECT count(*) FROM everthread.line
            WHERE bank_id = %s AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL""",
         (bank, lines),
     ).fetchone()
-    if get_setting(db, bank, change.setting) != change.expected_value or there is None or there[0] < len(lines):
+    if get_setting(db, bank, change.setting) != change.expected_value or existing is None or existing[0] < len(lines):
         return None
-    highest = db.execute(
+    last_id = db.execute(
         "SELECT coalesce(max(unit_id), 0) FROM everthread.unit WHERE bank_id = %s AND kind = %s", (bank, change.kind)
     ).fetchone()
-    first = max(highest[0] if highest else 0, change.min_id) + 1
+    first_id = max(last_id[0] if last_id else 0, change.min_id) + 1
     db.execute(
         "DELETE FROM everthread.unit WHERE bank_id = %s AND kind = %s AND unit_id = ANY(%s::bigint[])",
         (bank, change.kind, [int(number) for number in change.delete_ids]),
     )
-    insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", list(_UNIT_TYPES.values()), build_unit_rows(change, first, at))
-    put_vectors(db, bank, model, vectors_by_key(change, first), models)
-    value = change.make_value(first)
+    rows = build_unit_rows(change, first_id, at)
+    insert(db, bank, f"unit (bank_id, {UNIT_COLUMNS})", list(_UNIT_TYPES.values()), rows)
+    put_vectors(db, bank, model, vectors_by_key(change, first_id), models)
+    value = change.make_value(first_id)
     put_setting(db, bank, change.setting, value)
     return value
 
@@ -173,7 +173,7 @@ def dequeue(db: Connection, bank: str, job: ScribeJob) -> None:
 def sessions_with_summary(db: Connection, bank: str, seqs: Sequence[int]) -> set[str]:
     """Return the sessions with a current summary that may derive from these lines (ascending)."""
     rows = db.execute(
-        f"""SELECT metadata FROM everthread.unit WHERE bank_id = %s AND kind = 'summary' AND {_CURRENT}
+        f"""SELECT metadata FROM everthread.unit WHERE bank_id = %s AND kind = 'summary' AND {_IS_CURRENT}
             AND first_seq <= %s AND last_seq >= %s""",
         (bank, seqs[-1], seqs[0]),
     )
@@ -193,13 +193,13 @@ def queue_summaries(db: Connection, bank: str, sessions: Collection[str], at: da
         enqueue(db, bank, ScribeJob("summary", session, first, last, at))
 
 
-def exists(db: Connection, bank: str, made: Unit) -> bool:
+def exists(db: Connection, bank: str, unit: Unit) -> bool:
     """Return whether this unit was written, by time and text."""
-    found = db.execute(
-        f"SELECT 1 FROM everthread.unit WHERE {_UNIT} AND valid_from = %s AND text = %s",
-        (bank, made.kind, made.id, to_micros(made.valid_from), made.text),
+    cursor = db.execute(
+        f"SELECT 1 FROM everthread.unit WHERE {_IS_UNIT} AND valid_from = %s AND text = %s",
+        (bank, unit.kind, unit.id, to_micros(unit.valid_from), unit.text),
     )
-    return found.fetchone() is not None
+    return cursor.fetchone() is not None
 
 
 def read(db: Connection, bank: str, condition: str, values: Sequence[object] = ()) -> list[Unit]:
@@ -219,36 +219,38 @@ def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[i
 
 
 def read_refs(db: Connection, bank: str, seqs: Sequence[int] | None = None) -> list[UnitRef]:
-    """Return references to all units; with `seqs` (ascending), only to units that may derive from these lines, and to
-    those that supersede another."""
+    """Return references to all units.
+
+    With `seqs` (ascending), only to units that may derive from these lines or that supersede another.
+    """
     query = f"SELECT {UNIT_REF_COLUMNS} FROM everthread.unit WHERE bank_id = %s"
     if seqs is None:
         return [UnitRef(*row) for row in db.execute(query, (bank,))]
-    near = " AND (supersedes IS NOT NULL OR (first_seq <= %s AND last_seq >= %s))"
-    return [UnitRef(*row) for row in db.execute(query + near, (bank, seqs[-1], seqs[0]))]
+    overlap = " AND (supersedes IS NOT NULL OR (first_seq <= %s AND last_seq >= %s))"
+    return [UnitRef(*row) for row in db.execute(query + overlap, (bank, seqs[-1], seqs[0]))]
 
 
 def retract(db: Connection, bank: str, seq: int, at: int) -> None:
     """Retract the units that derive from a line."""
     refs = read_refs(db, bank, [seq])
-    gone = find_affected([ref for ref in refs if ref.is_live], [seq])
-    _unlink(db, bank, refs, gone)
-    for ref in gone:
-        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_UNIT}", (bank, *ref.key))
+    removed = find_affected([ref for ref in refs if ref.is_live], [seq])
+    _unlink(db, bank, refs, removed)
+    for ref in removed:
+        db.execute(f"DELETE FROM everthread.unit_vector WHERE {_IS_UNIT}", (bank, *ref.key))
         db.execute(
-            f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_UNIT}", (at, bank, *ref.key)
+            f"UPDATE everthread.unit SET retracted_at = %s, supersedes = NULL WHERE {_IS_UNIT}", (at, bank, *ref.key)
         )
 
 
 def forget(db: Connection, bank: str, seqs: Sequence[int]) -> list[str]:
     """Remove the units that derive from any of these lines (ascending); return the tables that lost rows."""
     refs = read_refs(db, bank, seqs)
-    gone = find_affected(refs, seqs)
-    _unlink(db, bank, refs, gone)
+    removed = find_affected(refs, seqs)
+    _unlink(db, bank, refs, removed)
     with db.pipeline():
-        for ref in gone:
-            db.execute(f"DELETE FROM everthread.unit WHERE {_UNIT}", (bank, *ref.key))
-    return ["unit", "unit_vector"] if gone else []
+        for ref in removed:
+            db.execute(f"DELETE FROM everthread.unit WHERE {_IS_UNIT}", (bank, *ref.key))
+    return ["unit", "unit_vector"] if removed else []
 
 
 def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]:
@@ -259,39 +261,44 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]
     """
     records.lock_existing(db, bank)
     refs = [ref for ref in read_refs(db, bank) if ref.kind == kind]
-    gone = find_chain(refs, kind, number)
-    _unlink(db, bank, refs, gone)
-    ids = [ref.id for ref in gone]
-    db.execute(f"DELETE FROM everthread.unit WHERE {_UNITS}", (bank, kind, ids))
+    chain = find_chain(refs, kind, number)
+    _unlink(db, bank, refs, chain)
+    ids = [ref.id for ref in chain]
+    db.execute(f"DELETE FROM everthread.unit WHERE {_IS_IN_UNITS}", (bank, kind, ids))
     return ids
 
 
 def is_gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
     """Return whether none of these units exists, after the bank's current writer has finished."""
     records.lock_existing(db, bank)
-    return db.execute(f"SELECT 1 FROM everthread.unit WHERE {_UNITS}", (bank, kind, list(ids))).fetchone() is None
+    row = db.execute(f"SELECT 1 FROM everthread.unit WHERE {_IS_IN_UNITS}", (bank, kind, list(ids))).fetchone()
+    return row is None
 
 
-def _unlink(db: Connection, bank: str, refs: Sequence[UnitRef], gone: Sequence[UnitRef]) -> None:
-    moved, freed = plan_unlinking(refs, gone)
+def _unlink(db: Connection, bank: str, refs: Sequence[UnitRef], removed: Sequence[UnitRef]) -> None:
+    relinked, reopened = plan_unlinking(refs, removed)
     with db.pipeline():
-        for key, to in moved.items():
-            db.execute(f"UPDATE everthread.unit SET supersedes = %s WHERE {_UNIT}", (to, bank, *key))
-        for key in freed:
-            db.execute(f"UPDATE everthread.unit SET valid_to = NULL WHERE {_UNIT}", (bank, *key))
+        for key, supersedes in relinked.items():
+            db.execute(f"UPDATE everthread.unit SET supersedes = %s WHERE {_IS_UNIT}", (supersedes, bank, *key))
+        for key in reopened:
+            db.execute(f"UPDATE everthread.unit SET valid_to = NULL WHERE {_IS_UNIT}", (bank, *key))
 
 
 def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, Vectors], models: int) -> None:
     """Store the vectors of units, replacing those of the same model; `models` are numbered so far."""
     if not by_unit:
         return
-    of = records.get_or_create_model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
+    model_number = records.get_or_create_model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
     db.execute(
         """DELETE FROM everthread.unit_vector WHERE bank_id = %s AND model = %s
            AND (kind, unit_id) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))""",
-        (bank, of, [kind for kind, _ in by_unit], [number for _, number in by_unit]),
+        (bank, model_number, [kind for kind, _ in by_unit], [number for _, number in by_unit]),
     )
-    rows = [(of, *key, at, HalfVector(row)) for key, data in by_unit.items() for at, row in enumerate(data)]
+    rows = [
+        (model_number, *key, ordinal, HalfVector(row))
+        for key, data in by_unit.items()
+        for ordinal, row in enumerate(data)
+    ]
     into = "unit_vector (bank_id, model, kind, unit_id, ordinal, data)"
     insert(db, bank, into, ("int", "text", "bigint", "int", "halfvec"), rows)
 
@@ -299,14 +306,14 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, 
 def cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> UnitCosines:
     """Return the cosine of each unit's nearest piece to the query; of the k nearest units only, if k is given."""
     best: dict[UnitKey, float] = {}
-    for each in np.atleast_2d(query):
-        for kind, number, cosine in _cosines(db, bank, model, each, kinds, k):
+    for vector in np.atleast_2d(query):
+        for kind, number, cosine in _read_cosines(db, bank, model, vector, kinds, k):
             best[kind, number] = max(cosine, best.get((kind, number), cosine))
     nearest = sorted(best.items(), key=lambda unit: (-unit[1], unit[0]))[:k]
     return sorted((kind, number, cosine) for (kind, number), cosine in nearest)
 
 
-def _cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Cursor:
+def _read_cosines(db: Connection, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None) -> Cursor:
     return db.execute(
         """SELECT kind, unit_id, max(-(data <#> %s))::float8 FROM everthread.unit_vector
            WHERE bank_id = %s AND model = (SELECT number FROM everthread.model

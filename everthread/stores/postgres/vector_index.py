@@ -38,22 +38,22 @@ MAX_SCAN_TUPLES = 2_147_483_647  # pgvector's limit of tuples visited for a filt
 
 def nearest_seqs(db: Connection, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
     """Return about k lines whose vectors are nearest, ascending; k for each vector of a query that has several."""
-    found = db.execute(
+    row = db.execute(
         "SELECT number, large FROM everthread.model WHERE bank_id = %s AND name = %s AND dim = %s",
         (bank, model, query.shape[-1]),
     ).fetchone()
-    if found is None:
+    if row is None:
         return np.empty(0, np.int64)
-    number, large = found
-    return union(*(_nearest(db, bank, number, large, each, k, within) for each in np.atleast_2d(query)))
+    number, large = row
+    return union(*(_nearest(db, bank, number, large, vector, k, within) for vector in np.atleast_2d(query)))
 
 
-def _nearest(db: Connection, bank: str, number: int, large: bool, query: Vector, k: int, among: Seqs | None) -> Seqs:
-    if large and (among is None or len(among) > EXACT_SEARCH_LIMIT):
-        walked = _search_index(db, bank, number, query, k, among)
-        if among is None or len(walked) >= min(k, len(among)):
-            return union(walked)
-    condition, values = ("", ()) if among is None else ("AND seq = ANY(%s::bigint[])", (array_literal(among),))
+def _nearest(db: Connection, bank: str, number: int, large: bool, query: Vector, k: int, within: Seqs | None) -> Seqs:
+    if large and (within is None or len(within) > EXACT_SEARCH_LIMIT):
+        indexed_hits = _search_index(db, bank, number, query, k, within)
+        if within is None or len(indexed_hits) >= min(k, len(within)):
+            return union(indexed_hits)
+    condition, values = ("", ()) if within is None else ("AND seq = ANY(%s::bigint[])", (array_literal(within),))
     rows = db.execute(
         f"""SELECT seq FROM everthread.vector WHERE bank_id = %s AND model = %s {condition}
             ORDER BY data <#> %s LIMIT %s""",
@@ -65,8 +65,8 @@ def _nearest(db: Connection, bank: str, number: int, large: bool, query: Vector,
 
 def cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
     """Return (C,) the greatest cosine of each line's vectors to the query's; NaN for a line without a vector."""
-    found = [_cosines(db, bank, model, each, seqs) for each in np.atleast_2d(query)]
-    return reduce(np.maximum, found)
+    cosines_by_vector = [_cosines(db, bank, model, vector, seqs) for vector in np.atleast_2d(query)]
+    return reduce(np.maximum, cosines_by_vector)
 
 
 def _cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -> npt.NDArray[np.float32]:
@@ -80,9 +80,9 @@ def _cosines(db: Connection, bank: str, model: str, query: Vector, seqs: Seqs) -
     return max_by_id(seqs, np.array(ids, np.int64), np.array(values, np.float32))
 
 
-def _search_index(db: Connection, bank: str, model: int, query: Vector, k: int, among: Seqs | None) -> Seqs:
+def _search_index(db: Connection, bank: str, model: int, query: Vector, k: int, within: Seqs | None) -> Seqs:
     """Search the index by code; returns fewer than k lines if it stops before it has found k allowed ones."""
-    condition, values = seq_bitmap(among)
+    condition, values = seq_bitmap(within)
     db.execute("SET LOCAL enable_sort = off")  # forces the index, independently of the planner's estimates
     db.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
     db.execute(f"SET LOCAL hnsw.max_scan_tuples = {MAX_SCAN_TUPLES}")
@@ -133,13 +133,12 @@ def build_index(db: Connection, bank: str, model: int, dim: int) -> str:
         ).format(table, dim)
     )
     added = put(db, bank, model, dim)
-    if (
-        added * BUILD_BYTES_PER_CODE > 64 * 2**20
-    ):  # Postgres's default; not in parallel, because containers have little shared memory
-        room = min(added * BUILD_BYTES_PER_CODE // 2**20, 1024)
-        db.execute(f"SET LOCAL maintenance_work_mem = '{room:d}MB'")
-        db.execute("SET LOCAL max_parallel_maintenance_workers = 0")
-    db.execute(sql.SQL("ALTER TABLE {} ALTER COLUMN code SET STATISTICS 0").format(table))  # as of all that is said
+    megabytes = min(added * BUILD_BYTES_PER_CODE // 2**20, 1024)
+    if added * BUILD_BYTES_PER_CODE > 64 * 2**20:  # the default of Postgres
+        db.execute(f"SET LOCAL maintenance_work_mem = '{megabytes:d}MB'")
+        db.execute("SET LOCAL max_parallel_maintenance_workers = 0")  # containers have little shared memory
+    # Statistics would contain codes of forgotten lines, as in the other tables (see `schema`).
+    db.execute(sql.SQL("ALTER TABLE {} ALTER COLUMN code SET STATISTICS 0").format(table))
     db.execute(sql.SQL("CREATE INDEX ON {} USING hnsw (code bit_hamming_ops)").format(table))
     db.execute("UPDATE everthread.model SET large = true WHERE bank_id = %s AND number = %s", (bank, model))
     return _name(bank, model)
@@ -192,11 +191,11 @@ def remove(db: Connection, bank: str, models: Sequence[int], seqs: Sequence[int]
 
 def drop(db: Connection, bank: str, models: Sequence[int]) -> None:
     """Drop the tables; a role that doesn't own a table empties it instead."""
-    mine = "SELECT pg_has_role(tableowner, 'USAGE') FROM pg_tables WHERE schemaname = 'everthread' AND tablename = %s"
+    query = "SELECT pg_has_role(tableowner, 'USAGE') FROM pg_tables WHERE schemaname = 'everthread' AND tablename = %s"
     for model in models:
-        row = db.execute(mine, (_name(bank, model),)).fetchone()
-        end = sql.SQL("DROP TABLE {}" if row and row[0] else "DELETE FROM {}")
-        db.execute(end.format(_table(bank, model)))
+        row = db.execute(query, (_name(bank, model),)).fetchone()
+        statement = sql.SQL("DROP TABLE {}" if row and row[0] else "DELETE FROM {}")
+        db.execute(statement.format(_table(bank, model)))
 
 
 def all_tables(db: Connection) -> list[str]:

@@ -4,8 +4,8 @@ SQLite takes seconds to return a million rows; in blocks they are about ten thou
 page. A block holds the records of consecutive lines, ascending by seq. The column `of` identifies their kind: the
 columns of the lines themselves (`LINE_COLUMNS_ID`), or the codes of a model's vectors (the number of the model).
 
-Every change has a stamp, counted up in the bank. A block stores the stamp of its last change and that of its last
-change other than an append, so that a cached copy is updated by reading new records only.
+Every change has a stamp, counted up in the bank. A block stores the stamp of its last change (`stamp`) and that of
+its last change other than an append (`mended`), so that a cached copy is updated by reading new records only.
 """
 
 from __future__ import annotations

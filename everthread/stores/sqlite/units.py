@@ -1,4 +1,4 @@
-"""SQLite's rows of memory units, settings and scribe jobs. `stores.units` holds the part that all stores share."""
+"""SQLite's rows of memory units, settings and scribe jobs. `stores.units` is shared by all stores."""
 
 from __future__ import annotations
 
