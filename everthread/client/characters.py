@@ -1,4 +1,4 @@
-"""The characters on a server. `everthread.chat.character_library` has the same functions for this machine."""
+"""The characters of a server. `everthread.chat.character_library` has the same functions for this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PNG_TYPE = "image/png"
 class RemoteCharacters:
     """The server's folder of characters, which all its banks share; changing it needs a key for every bank.
 
-    Characters are addressed by name, never by file. Methods raise as `Client`, and NotFound for an unknown name.
+    Characters are addressed by name, never by file. Methods raise as those of `Client`, and NotFound for an unknown
+    name.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -24,7 +25,7 @@ class RemoteCharacters:
 
     def list_names(self) -> list[str]:
         """List the names of the characters, sorted, including the default one, which has no file."""
-        return [each["name"] for each in self._connection.list_items("characters")]
+        return [item["name"] for item in self._connection.list_items("characters")]
 
     def load(self, name: str) -> Character:
         """Load a character. Raises BadFile if its card is damaged."""
@@ -38,7 +39,7 @@ class RemoteCharacters:
             force: replace a character of the same name.
 
         Raises:
-            BadInput: there is a character of the same name, and `force` is not set.
+            BadInput: a character of the same name exists, and `force` is not set.
         """
         if force:
             self._connection.request("PUT", build_path("characters", character.name), character.to_json())
@@ -46,8 +47,8 @@ class RemoteCharacters:
             self.add(json.dumps(card.to_card(character)).encode())
 
     def add(self, content: bytes, *, force: bool = False) -> Character:
-        """Store the character of a card, given as the bytes of a JSON or PNG file. Raises as `save`, and BadFile."""
-        file = FileBody(content)  # raises BadInput before the bytes are looked at
+        """Store the character of a card, the bytes of a JSON or PNG file. Raises as `save`, and BadFile."""
+        file = FileBody(content)  # raises BadInput before the content is read
         file = replace(file, media_type=PNG_TYPE if png_text.is_png(content) else JSON_TYPE)
         data = self._connection.request("POST", "characters", file, replace=force)
         return Character.from_json(data)

@@ -1,7 +1,7 @@
 """A bank on a server, with the methods of `Memory`.
 
 The methods take the same arguments, return the same types and raise the same errors, so that a program can use either.
-A write is performed once, even if its response is lost and the request is repeated.
+A write is performed only once, even if its response is lost and the request is repeated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from everthread.types import (
 )
 
 DEFAULT_URL = "http://127.0.0.1:7391"
-BATCH_LINES = 200  # lines of a request; at their longest they fit into one
+BATCH_LINES = 200  # lines of a request; even the longest ones fit into a request body
 TYPE_BY_SUFFIX = {".json": JSON_TYPE, ".jsonl": "application/x-ndjson", ".ndjson": "application/x-ndjson"}
 
 
@@ -53,7 +53,7 @@ class Client:
             memory.observe("My sister Mia moved to Lisbon in May.", speaker="Alice")
             print(memory.context("Where does Mia live?").text)
 
-    The first line creates the bank. `characters` are those of the server, which all its banks share. Every method
+    The first line creates the bank. `characters` are the server's characters, which all its banks share. Every method
     raises StoreUnavailable if no server answers, ConfigError if a key is missing or invalid, and NotFound if the bank
     doesn't exist.
     """
@@ -96,7 +96,7 @@ class Client:
         """Store several lines, in batches. Raises as `Memory.observe_many`.
 
         Args:
-            lines: the lines. Their form is checked before the first is stored, their content before their batch is.
+            lines: the lines. Their types are checked before any is stored, their content before their batch is stored.
             progress: called after each batch with the number of lines stored so far.
 
         Returns:
@@ -130,7 +130,7 @@ class Client:
         validation.check_positive(k, "k")
         body = {**self._encode_query(query, where, as_of, exclude), "k": k}
         body |= {} if banks is None else {"banks": list(banks)}
-        return [decode.hit(each) for each in self._request("POST", "recall", body=body)["items"]]
+        return [decode.hit(item) for item in self._request("POST", "recall", body=body)["items"]]
 
     def context(
         self,
@@ -145,8 +145,10 @@ class Client:
         exclude: Collection[int] = (),
         banks: Collection[str] | None = None,
     ) -> Context:
-        """Return what is relevant to the query, formatted for a prompt. As `Memory.context`, with the server's count of
-        tokens."""
+        """Return the memories relevant to the query, formatted for a prompt. As `Memory.context`.
+
+        Tokens are counted by the server.
+        """
         validation.check_positive(budget, "budget")
         body = self._encode_query(query, where, as_of, exclude)
         body |= {"budget": budget, "session": session, "gate": gate, "min_relevance": min_relevance}
@@ -156,12 +158,11 @@ class Client:
     def _encode_query(
         self, query: str, where: Filter | None, as_of: datetime | None, exclude: Collection[int]
     ) -> dict[str, Any]:
-        seqs = sorted(validation.check_seqs(exclude))
         return {
             "query": query,
+            "exclude": sorted(validation.check_seqs(exclude)),
             "where": decode.encode_filter(where),
             "as_of": decode.encode_time(as_of),
-            "exclude": seqs,
         }
 
     # --------------------------------------------------------------------- chat
@@ -189,7 +190,7 @@ class Client:
             banks: further banks to recall from.
 
         Returns:
-            The reply, to be iterated for its pieces; its `context` is what was recalled.
+            The reply, an iterator over its pieces; its `context` has the recalled lines.
         """
         options = decode.encode_options(sampling, model=model, recipe=recipe, budget=budget, banks=list(banks) or None)
         return RemoteReply(self._connection, self.bank, session, text, options)
@@ -231,9 +232,9 @@ class Client:
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
 
     def sessions(self) -> list[Session]:
-        """Return the conversations in the order of their beginnings."""
-        found = map(decode.session, self._list_items("sessions"))
-        return sorted(found, key=lambda each: (each.started_at, each.first_seq))
+        """Return the sessions in the order of their beginnings."""
+        sessions = map(decode.session, self._list_items("sessions"))
+        return sorted(sessions, key=lambda session: (session.started_at, session.first_seq))
 
     def stats(self) -> Stats:
         """Return the counts of the bank."""
@@ -241,7 +242,7 @@ class Client:
 
     def banks(self) -> list[str]:
         """Return the ids of the banks that the key may read, sorted."""
-        return [each["id"] for each in self._connection.list_items("banks")]
+        return [bank["id"] for bank in self._connection.list_items("banks")]
 
     def export(self, *, retracted: bool = False) -> Iterator[str]:
         """Yield all lines as rows of JSON Lines, which `everthread import` reads."""
@@ -259,7 +260,7 @@ class Client:
     ) -> ImportResult:
         """Store the lines of a file of conversations: all of them, or none if any part of the file is invalid.
 
-        Lines that the bank has already are skipped.
+        Lines that the bank already has are skipped.
 
         Args:
             content: the file's bytes.
@@ -277,10 +278,8 @@ class Client:
         for option, value in (("name", name), ("format", format), ("tz", tz)):
             if value is not None:
                 validation.check_filter_name(value, option)
-        names = [
-            validation.check_filter_name(each, "assistant")
-            for each in ([assistant] if isinstance(assistant, str) else assistant)
-        ]
+        speakers = [assistant] if isinstance(assistant, str) else assistant
+        names = [validation.check_filter_name(speaker, "assistant") for speaker in speakers]
         file = FileBody(content, TYPE_BY_SUFFIX.get(PurePath(name or "").suffix.lower(), OCTET_STREAM))
         path = build_path("banks", self.bank, "import")
         result = self._connection.request("POST", path, file, name=name, format=format, assistant=names, tz=tz)
@@ -291,7 +290,7 @@ class Client:
         return decode.line(self._request("POST", "lines", validation.check_seq(seq, self.bank), "retract"))
 
     def forget(self, *, seq: int | None = None, session: str | None = None, everything: bool = False) -> Receipt:
-        """Remove a line, a session, or the whole bank, for good: exactly one of them. Raises as `Memory.forget`."""
+        """Remove a line, a session or the whole bank for good. Raises as `Memory.forget`."""
         if (seq is not None) + (session is not None) + everything != 1:
             raise BadQuery("forget takes exactly one of seq, session, everything=True")
         scope: tuple[str | int, ...] = ()
@@ -305,8 +304,8 @@ class Client:
 
     def units(self, kind: str | None = None, *, only_current: bool = False, category: str | None = None) -> list[Unit]:
         """Return the units that are not retracted, by kind and id. As `Memory.units`."""
-        found = map(decode.unit, self._list_items("units", kind=kind, current=only_current, category=category))
-        return sorted(found, key=lambda unit: (unit.kind, unit.id))
+        units = map(decode.unit, self._list_items("units", kind=kind, current=only_current, category=category))
+        return sorted(units, key=lambda unit: (unit.kind, unit.id))
 
     def edit_unit(self, kind: str, number: int, text: str) -> Unit:
         """Replace the text of a current unit. Raises as `Memory.edit_unit`."""
@@ -319,13 +318,13 @@ class Client:
 
     def set_notes(self, text: str) -> Unit:
         """Replace the notes by hand. Raises as `Memory.set_notes`."""
-        if not isinstance(text, str) or not text.strip():  # the server would empty them
+        if not isinstance(text, str) or not text.strip():  # the server would remove the notes
             raise BadInput(f"notes must be text that is not blank, got {text!r}; forget_unit removes them")
         saved = self._request("PUT", "notes", body={"text": text})
         return next(unit for unit in self.units("note") if unit.id == saved["id"])
 
     def settings(self) -> dict[str, JSONValue]:
-        """Return the bank's settings: whether it remembers conversations, and its scribe's model if that is set."""
+        """Return the bank's settings: whether it remembers conversations, and the model of its scribe if one is set."""
         return dict(self._request("GET", "settings"))
 
     def set_setting(self, name: str, value: JSONValue | None) -> None:
@@ -350,7 +349,7 @@ class Client:
     # ---------------------------------------------------------------------- recipe
 
     def recipes(self) -> list[dict[str, Any]]:
-        """List the server's recipes with their options: type, limits, meaning and value of each."""
+        """List the server's recipes with the type, limits, meaning and value of each option."""
         return list(self._connection.request("GET", "recipes")["items"])
 
     def recipe(self) -> dict[str, Any]:

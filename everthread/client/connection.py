@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 READ_TIMEOUT_S = 60.0  # without a byte; the server sends at least a comment every 15 s
-UPLOAD_TIMEOUT_S = 600.0  # until a file is stored: 100 MB have some 690,000 lines, at 2,000 a second
+UPLOAD_TIMEOUT_S = 600.0  # until a file is stored: 100 MB have about 690,000 lines, stored at 2,000 per second
 CONNECT_TIMEOUT_S = 5.0
-RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # four seconds in all, as long as a restart takes
+RETRY_DELAYS_S = (0.2, 0.5, 1.0, 2.0)  # about four seconds in all, as long as a restart takes
 MAX_RETRY_AFTER_S = 30.0
 RETRYABLE_STATUSES = {429, 502, 503, 504}
 URN_PREFIX = "urn:everthread:"
 PAGE_ITEMS = 500
 JSON_TYPE, OCTET_STREAM = "application/json", "application/octet-stream"
 
-ERRORS_BY_NAME: dict[str, type[EverthreadError]] = {  # names are in lower case
+ERRORS_BY_NAME: dict[str, type[EverthreadError]] = {  # by name in lower case
     name.lower(): kind for name, kind in vars(errors).items() if isinstance(kind, type)
 }
 ERRORS_BY_STATUS: dict[int, type[EverthreadError]] = {
@@ -43,7 +43,7 @@ ERRORS_BY_STATUS: dict[int, type[EverthreadError]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileBody:
-    """A request body that is sent unchanged, with its Content-Type. Raises BadInput unless the content is bytes."""
+    """A request body that is sent unchanged, with its Content-Type. Raises BadInput if the content is not bytes."""
 
     content: bytes
     media_type: str = OCTET_STREAM
@@ -62,12 +62,12 @@ class Connection:
 
         Args:
             url: the server's URL.
-            key: an API key, et_…; not needed on the server's own machine.
+            key: an API key; not needed on the server's own machine.
 
         Raises:
             ConfigError: the URL or the key is invalid.
         """
-        import httpx  # here, so that programs without a server don't load a web client
+        import httpx  # here, so that programs without a server don't load an HTTP client
 
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"invalid url: got {url!r}, expected that of a server, such as http://127.0.0.1:7391")
@@ -92,7 +92,7 @@ class Connection:
             method: the HTTP method.
             path: the path below /api/v1.
             body: a JSON value or a FileBody.
-            **query: query parameters; those that are None are left out.
+            **query: query parameters; None omits a parameter.
 
         Raises:
             EverthreadError: the server reports an error.
@@ -125,7 +125,7 @@ class Connection:
             method: the HTTP method.
             path: the path below /api/v1.
             body: a JSON value or a FileBody.
-            idempotency_key: given if the request may be repeated.
+            idempotency_key: the key of the request, if it may be repeated; otherwise a new one.
             **query: query parameters.
         """
         import httpx
@@ -160,7 +160,7 @@ class Connection:
         )
 
     def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
-        """Return a successful response; retry if the connection breaks or the server is temporarily overloaded."""
+        """Return a successful response; retry if the connection breaks or the server is busy."""
         import httpx
 
         retries = Retries(RETRY_DELAYS_S)
@@ -176,9 +176,11 @@ class Connection:
                     raise self._unreachable_error(error) from error
                 continue
             document = _parse_document(response)
-            busy = response.status_code in RETRYABLE_STATUSES or document.get("type") == f"{URN_PREFIX}in-progress"
+            is_temporary = (
+                response.status_code in RETRYABLE_STATUSES or document.get("type") == f"{URN_PREFIX}in-progress"
+            )
             requested_s = parse_retry_after(response.headers.get("Retry-After", ""))
-            if not busy or not retries.wait(min(requested_s, MAX_RETRY_AFTER_S)):
+            if not is_temporary or not retries.wait(min(requested_s, MAX_RETRY_AFTER_S)):
                 raise build_error(response.status_code, document, self.url)
         raise AssertionError("the last attempt returns or raises")
 
@@ -204,7 +206,7 @@ def build_path(*names: str | int) -> str:
     """Build a path in which each name is one segment.
 
     Raises:
-        BadQuery: a name can't be a segment; `..` would address the parent, such as a bank instead of its session.
+        BadQuery: a name can't be a segment, such as `..`, which would address a bank instead of its session.
     """
     return "/".join(map(_quote_segment, names))
 
@@ -220,9 +222,9 @@ def build_error(status: int, document: Mapping[str, Any], url: str) -> Everthrea
     detail = document.get("detail")
     if not isinstance(detail, str) or not str(document.get("type")).startswith(URN_PREFIX):
         return ConfigError(f"{url} responded with {status} and is not an Everthread server; check the url")
-    named = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
+    kind_by_name = ERRORS_BY_NAME.get(str(document["type"]).removeprefix(URN_PREFIX).replace("-", ""))
     default = BadInput if status < 500 else StoreError
-    kind = named or ERRORS_BY_STATUS.get(status, default)
+    kind = kind_by_name or ERRORS_BY_STATUS.get(status, default)
     if issubclass(kind, errors.ModelError) or not isinstance(document.get("message"), str):
         return kind(detail)
     parts = {name: str(document.get(name) or "") for name in ("where", "remedy", "option")}

@@ -48,30 +48,28 @@ def lines(data: list[Json]) -> tuple[Line, ...]:
 def hit(data: Json) -> Hit:
     """Decode a hit."""
     source = found_unit(data["unit"]) if "unit" in data else line(data["line"])
-    scores = data["score"], data["relevance"], data["signals"]
-    return Hit(source, *scores, lines(data["passage"]), data["bank"])
+    return Hit(source, data["score"], data["relevance"], data["signals"], lines(data["passage"]), data["bank"])
 
 
 def found_unit(data: Json) -> FoundUnit:
     """Decode a unit that a query found."""
-    own = {name: value for name, value in data.items() if name not in ("session", "speaker")}
-    return FoundUnit(unit(own), data["session"], data["speaker"])
+    unit_data = {name: value for name, value in data.items() if name not in ("session", "speaker")}
+    return FoundUnit(unit(unit_data), data["session"], data["speaker"])
 
 
 def context(data: Json) -> Context:
-    """Decode a context; that of a reply doesn't list the hits that were cut."""
-    found = {name: tuple(map(hit, data.get(name, ()))) for name in ("hits", "cut")}
-    others = tuple(map(context, data.get("others", ())))
+    """Decode a context. The context of a reply doesn't list the hits that were cut."""
     sources: tuple[Line | FoundUnit, ...] = (*lines(data["lines"]), *map(found_unit, data["units"]))
-    size, relevance = (data["text"], data["tokens"]), data["relevance"]
-    return Context(*size, sources, found["hits"], found["cut"], relevance, data.get("bank", ""), others)
+    hits, cut = (tuple(map(hit, data.get(name, ()))) for name in ("hits", "cut"))
+    others = tuple(map(context, data.get("others", ())))
+    return Context(data["text"], data["tokens"], sources, hits, cut, data["relevance"], data.get("bank", ""), others)
 
 
 def session(data: Json) -> Session:
-    """Decode a session, without the fields that only lists have."""
-    started, last = datetime.fromisoformat(data["started_at"]), datetime.fromisoformat(data["last_at"])
-    spans = data["first_seq"], data["last_seq"], data["lines"]
-    return Session(data["id"], started, last, *spans, parse_time(data["ended_at"]))
+    """Decode a session, without the fields that exist only in lists of sessions."""
+    started_at, last_at = datetime.fromisoformat(data["started_at"]), datetime.fromisoformat(data["last_at"])
+    ended_at = parse_time(data["ended_at"])
+    return Session(data["id"], started_at, last_at, data["first_seq"], data["last_seq"], data["lines"], ended_at)
 
 
 def unit(data: Json) -> Unit:
@@ -94,8 +92,8 @@ def receipt(data: Json) -> Receipt:
 
 def end_result(data: Json) -> EndResult:
     """Decode the result of ending a conversation."""
-    proof = receipt(data["receipt"]) if data["receipt"] else None
-    return EndResult(data["session"], data["remembered"], data["question"], proof)
+    forgotten = receipt(data["receipt"]) if data["receipt"] else None
+    return EndResult(data["session"], data["remembered"], data["question"], forgotten)
 
 
 def usage(data: Json) -> Usage:
@@ -117,25 +115,26 @@ def encode_line(new: object) -> dict[str, Any]:
     if new.retracted_at is not None:
         raise BadLine("a line that was retracted elsewhere can't be sent; store it, then retract it")
     data = {"text": new.text, "speaker": new.speaker, "role": new.role, "metadata": dict(new.metadata)}
-    named = {"said_at": encode_time(new.said_at, BadLine), "session": new.session, "parent": new.parent, "key": new.key}
-    return {**data, **{name: value for name, value in named.items() if value is not None}}
+    said_at = encode_time(new.said_at, BadLine)
+    optional = {"said_at": said_at, "session": new.session, "parent": new.parent, "key": new.key}
+    return {**data, **{name: value for name, value in optional.items() if value is not None}}
 
 
-def encode_time(at: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
+def encode_time(time: datetime | None, error: type[BadInput] = BadQuery) -> str | None:
     """Encode a time.
 
     Args:
-        at: a time with an offset, or None.
+        time: a time with an offset, or None.
         error: the class of the error to raise.
 
     Raises:
         BadQuery: or `error`, if the time is invalid.
     """
-    if at is None:
+    if time is None:
         return None
-    if not isinstance(at, datetime) or at.utcoffset() is None:
-        raise error(f"invalid time: got {at!r}, expected a datetime with an offset; try datetime.now(UTC)")
-    return at.isoformat()
+    if not isinstance(time, datetime) or time.utcoffset() is None:
+        raise error(f"invalid time: got {time!r}, expected a datetime with an offset; try datetime.now(UTC)")
+    return time.isoformat()
 
 
 def encode_filter(where: Filter | None) -> dict[str, Any] | None:
@@ -150,7 +149,11 @@ def encode_filter(where: Filter | None) -> dict[str, Any] | None:
         check_condition(where.condition)
         data["condition"] = condition_to_json(where.condition)
     times = {"since": encode_time(where.since), "until": encode_time(where.until)}
-    return {**data, **{name: at for name, at in times.items() if at is not None}, "metadata": dict(where.metadata)}
+    return {
+        **data,
+        **{name: time for name, time in times.items() if time is not None},
+        "metadata": dict(where.metadata),
+    }
 
 
 def encode_list_filter(where: Filter | None) -> dict[str, Any]:
@@ -171,8 +174,8 @@ def encode_list_filter(where: Filter | None) -> dict[str, Any]:
     return data
 
 
-def encode_options(sampling: Sampling | None, **more: object) -> dict[str, Any]:
+def encode_options(sampling: Sampling | None, **options: object) -> dict[str, Any]:
     """Encode the options of a reply; None leaves an option to the server."""
     names = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
     data = {name: getattr(sampling, name) for name in names} if sampling else {}
-    return {name: value for name, value in {**data, **more}.items() if value is not None}
+    return {name: value for name, value in {**data, **options}.items() if value is not None}

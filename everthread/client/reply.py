@@ -21,13 +21,13 @@ Event = tuple[str, dict[str, Any]]
 class RemoteReply(Iterator[str]):
     """An iterator over the pieces of a reply.
 
-    After the last piece `line` is the stored line; None if there is no model, and the recalled text was shown. A reply
-    that is not read to its end is still stored by the server; `stop` stops it. Iteration raises as `Reply`, and
-    StoreUnavailable if the server is gone.
+    After the last piece `line` is the stored line, or None if the server has no model and the recalled text was shown.
+    The server also stores a reply that is not read to its end; `stop` stops it. Iteration raises as `Reply`, and
+    StoreUnavailable if the server can't be reached.
     """
 
     def __init__(self, connection: Connection, bank: str, session: str, text: str, options: dict[str, Any]) -> None:
-        """Send a text to be stored and replied to. Raises the error that the server reports; then nothing is stored."""
+        """Send a text to be stored and replied to. If this raises the server's error, nothing is stored."""
         self._connection, self._chat_path = connection, ("banks", bank, "chat")
         self._path, self._idempotency_key = build_path(*self._chat_path, session, "reply"), uuid.uuid4().hex
         self._body = {"text": text, "options": options}
@@ -67,9 +67,9 @@ class RemoteReply(Iterator[str]):
     def _read_context(self) -> str:
         """Read events until the recalled context has arrived; return the text to show so far."""
         for event in self._events:
-            shown = self._apply(*event)
+            text = self._apply(*event)
             if event[0] in ("context", "piece", "question", "ended", "done"):
-                return shown
+                return text
         return self._fail_incomplete()
 
     def _read_next(self) -> str:

@@ -1,4 +1,4 @@
-"""The client against a real server; it returns the same results as `Memory`."""
+"""The client with a real server. It returns the same results as `Memory`."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ LINES = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    held = SQLiteStore(tmp_path / "served")
-    yield held
-    held.close()
+    opened = SQLiteStore(tmp_path / "served")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
@@ -92,38 +92,37 @@ def url(store: SQLiteStore) -> Iterator[str]:
 
 @pytest.fixture
 def client(url: str) -> Iterator[Client]:
-    with Client(url, BANK) as each:
-        yield each
+    with Client(url, BANK) as opened:
+        yield opened
 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[Memory]:
     """Open a memory in this process, in another folder."""
-    with Memory.open(BANK, store=tmp_path / "beside", embedder=HashEmbedder(64)) as each:
-        yield each
+    with Memory.open(BANK, store=tmp_path / "local", embedder=HashEmbedder(64)) as memory:
+        yield memory
 
 
 # ------------------------------------------------------------- comparison with Memory
 
-OWN = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}  # only on a server
-OWN |= {"recipes", "recipe", "set_recipe", "set_options"}
+CLIENT_ONLY = {"reply", "end", "banks", "export", "import_file", "character", "set_character"}
+CLIENT_ONLY |= {"recipes", "recipe", "set_recipe", "set_options"}
 
 
 def test_client_methods_have_the_signatures_of_memory() -> None:
-    ours = {name: each for name, each in vars(Client).items() if inspect.isfunction(each) and not name.startswith("_")}
-    for name, method in ours.items():
-        if name in OWN:
+    for name, method in vars(Client).items():
+        if name.startswith("_") or name in CLIENT_ONLY or not inspect.isfunction(method):
             continue
-        theirs = inspect.signature(getattr(Memory, name)).parameters
+        memory_parameters = inspect.signature(getattr(Memory, name)).parameters
         for parameter in inspect.signature(method).parameters.values():
-            same = theirs[parameter.name]
-            assert (parameter.kind, parameter.default) == (same.kind, same.default), f"{name}({parameter.name})"
+            expected = memory_parameters[parameter.name]
+            assert (parameter.kind, parameter.default) == (expected.kind, expected.default), f"{name}({parameter.name})"
 
 
 def test_client_lacks_only_methods_that_need_a_local_store() -> None:
     public = {name for name in vars(Memory) if not name.startswith("_") and callable(getattr(Memory, name))}
-    inner = {"add_unit", "dequeue", "enqueue", "jobs", "open", "reindex", "replace_lines", "save_recipe"}
-    assert public - set(vars(Client)) == inner
+    local_only = {"add_unit", "dequeue", "enqueue", "jobs", "open", "reindex", "replace_lines", "save_recipe"}
+    assert public - set(vars(Client)) == local_only
 
 
 Results = dict[str, Any]
@@ -131,7 +130,7 @@ Results = dict[str, Any]
 
 def scenario(bank: Any) -> Results:
     """Return the results of a bank's methods over its whole life."""
-    results: Results = {"kept": bank.observe_many(LINES)}
+    results: Results = {"stored": bank.observe_many(LINES)}
     results["again"] = bank.observe_many(LINES[:2])
     results["one"] = bank.observe(
         "Mia has a dog.", speaker="Alice", said_at=DAY + timedelta(hours=5), session="session 1", key="k9"
@@ -157,17 +156,17 @@ def scenario(bank: Any) -> Results:
         replace(bank.forget(session="session 1"), forgotten_at=DAY),
     ]
     results["stats"] = replace(bank.stats(), bytes=0)
-    results["gone"] = replace(bank.forget(everything=True), forgotten_at=DAY)
+    results["forgot everything"] = replace(bank.forget(everything=True), forgotten_at=DAY)
     return results
 
 
 def test_client_and_memory_return_the_same_results(client: Client, local: Memory) -> None:
-    remote, here = scenario(client), scenario(local)
-    for name, each in here.items():
-        assert remote[name] == each, name
+    client_results, memory_results = scenario(client), scenario(local)
+    for name, result in memory_results.items():
+        assert client_results[name] == result, name
 
 
-def wrong(bank: Any) -> Iterator[Callable[[], object]]:
+def invalid_calls(bank: Any) -> Iterator[Callable[[], object]]:
     """Yield calls with invalid arguments."""
     yield lambda: bank.observe(" ")
     yield lambda: bank.observe("x", said_at=datetime(2024, 1, 1))
@@ -196,11 +195,11 @@ def wrong(bank: Any) -> Iterator[Callable[[], object]]:
 def test_client_and_memory_reject_the_same_arguments(client: Client, local: Memory) -> None:
     for bank in (client, local):
         bank.observe("Hello.")
-    for there, here in zip(wrong(client), wrong(local), strict=True):
+    for call_client, call_memory in zip(invalid_calls(client), invalid_calls(local), strict=True):
         with pytest.raises(EverthreadError) as error:
-            here()
+            call_memory()
         with pytest.raises((type(error.value), BadInput)):
-            there()
+            call_client()
     assert [line.text for line in client.lines()] == ["Hello."]
 
 
@@ -213,12 +212,11 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
     assert client.units() == memory.units()
     assert client.units("fact", only_current=True) == [edited]
     assert (client.units(category="family"), client.units(category="food")) == (memory.units("fact"), [])
-    kin = Filter(kind="fact", category="family")
-    assert [hit.text for hit in client.recall("Where is Mia?", where=kin)] == ["Mia lives in Porto."]
+    family = Filter(kind="fact", category="family")
+    assert [hit.text for hit in client.recall("Where is Mia?", where=family)] == ["Mia lives in Porto."]
     assert client.recall("Where is Mia?", where=Filter(kind="fact", category="food")) == []
-    assert client.context("Where is Mia?", where=kin, gate=False) == memory.context(
-        "Where is Mia?", where=kin, gate=False
-    )
+    context = memory.context("Where is Mia?", where=family, gate=False)
+    assert client.context("Where is Mia?", where=family, gate=False) == context
     assert client.set_notes("She likes bees.") == memory.units("note")[0]
     assert client.forget_unit("fact", edited.id) == [2, 1]
     assert client.units("fact") == []
@@ -227,9 +225,9 @@ def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None
 def test_long_lists_are_fetched_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("everthread.client.connection.PAGE_ITEMS", 7)
     monkeypatch.setattr("everthread.client.client.BATCH_LINES", 10)
-    done: list[int] = []
-    client.observe_many([NewLine(f"Line {n}", session=f"s{n % 20}") for n in range(40)], done.append)
-    assert done == [10, 20, 30, 40]
+    progress: list[int] = []
+    client.observe_many([NewLine(f"Line {n}", session=f"s{n % 20}") for n in range(40)], progress.append)
+    assert progress == [10, 20, 30, 40]
     assert [line.seq for line in client.lines()] == list(range(1, 41))
     assert [line.seq for line in client.lines(after=30, limit=9)] == list(range(31, 40))
     assert [session.id for session in client.sessions()] == [f"s{n}" for n in range(20)]
@@ -241,35 +239,35 @@ def test_other_banks_are_listed_and_recalled_and_lines_are_exported(url: str, cl
         other.observe("Hello.")
         assert other.banks() == [BANK, "bob"]
         assert [hit.bank for hit in other.recall("Where did Mia move?", 1, banks=[BANK, "bob"])] == [BANK]
-        found = other.context("Where did Mia move?", banks=[BANK, "bob"], gate=False, min_relevance=0.0)
-        assert [(each.bank, each.hits[0].bank) for each in found.others] == [(BANK, BANK)]
-        assert found.lines[0].text == "Hello."
+        context = other.context("Where did Mia move?", banks=[BANK, "bob"], gate=False, min_relevance=0.0)
+        assert [(part.bank, part.hits[0].bank) for part in context.others] == [(BANK, BANK)]
+        assert context.lines[0].text == "Hello."
     rows = [json.loads(row) for row in client.export()]
     assert [row["text"] for row in rows] == [text for _, text in SAID]
 
 
 def test_a_conversation_is_remembered_or_forgotten_as_the_user_answers(client: Client) -> None:
     client.observe_many(LINES)
-    asked = client.end("session 1")
-    assert (asked.remembered, asked.question) == (None, "Shall I remember this conversation?")
+    pending = client.end("session 1")
+    assert (pending.remembered, pending.question) == (None, "Shall I remember this conversation?")
     assert client.end("session 1", remember=True).remembered
-    gone = client.end("session 0", remember=False)
-    assert gone.receipt is not None
-    assert gone.receipt.lines == 2
+    receipt = client.end("session 0", remember=False).receipt
+    assert receipt is not None
+    assert receipt.lines == 2
 
 
 def test_a_goodbye_is_answered_with_the_question_and_a_no_with_a_receipt(client: Client) -> None:
     "".join(client.reply("I planted ferns.", recipe="packabby"))
-    asked = client.reply("bye", recipe="packabby")
-    assert "".join(asked) == "Goodbye! Shall I remember this conversation?"
-    assert asked.ending is not None
-    assert (asked.ending.remembered, asked.ending.question) == (None, "Shall I remember this conversation?")
-    assert asked.user_line is not None
-    answered = client.reply("no", recipe="packabby")
-    assert "".join(answered) == "It is forgotten."
-    assert answered.ending is not None
-    assert answered.ending.receipt is not None
-    assert answered.ending.session == asked.user_line.session
+    goodbye = client.reply("bye", recipe="packabby")
+    assert "".join(goodbye) == "Goodbye! Shall I remember this conversation?"
+    assert goodbye.ending is not None
+    assert (goodbye.ending.remembered, goodbye.ending.question) == (None, "Shall I remember this conversation?")
+    assert goodbye.user_line is not None
+    refusal = client.reply("no", recipe="packabby")
+    assert "".join(refusal) == "It is forgotten."
+    assert refusal.ending is not None
+    assert refusal.ending.receipt is not None
+    assert refusal.ending.session == goodbye.user_line.session
     assert list(client.lines()) == []
 
 
@@ -291,21 +289,21 @@ TALK = b"Ann: My sister Mia moved to Lisbon.\nNora: How exciting!\n"
 
 
 def test_a_file_is_imported_once_and_its_counts_are_returned(client: Client) -> None:
-    done = client.import_file(TALK, name="talk.txt", assistant=["Nora"], tz="Europe/Berlin")
-    assert done == ImportResult(read=2, added=2, skipped={}, lines=2)
-    assert client.import_file(TALK, name="talk.txt", assistant="Nora") == replace(done, added=0)
+    result = client.import_file(TALK, name="talk.txt", assistant=["Nora"], tz="Europe/Berlin")
+    assert result == ImportResult(read=2, added=2, skipped={}, lines=2)
+    assert client.import_file(TALK, name="talk.txt", assistant="Nora") == replace(result, added=0)
     assert [(line.speaker, line.role) for line in client.lines()] == [("Ann", "user"), ("Nora", "assistant")]
     assert client.sessions()[0].id.startswith("talk-")
 
 
-@pytest.mark.parametrize("given", [{"name": "talk.jsonl"}, {"format": "jsonl"}])
-def test_exported_lines_are_imported_into_another_bank(url: str, client: Client, given: dict[str, str]) -> None:
+@pytest.mark.parametrize("options", [{"name": "talk.jsonl"}, {"format": "jsonl"}])
+def test_exported_lines_are_imported_into_another_bank(url: str, client: Client, options: dict[str, str]) -> None:
     client.observe_many(LINES)
     rows = "".join(f"{row}\n" for row in client.export()).encode()
     with Client(url, "bob") as other:
-        assert other.import_file(rows, **given).added == 4
+        assert other.import_file(rows, **options).added == 4
         assert [line.text for line in other.lines()] == [text for _, text in SAID]
-    assert client.import_file(rows, **given).added == 0
+    assert client.import_file(rows, **options).added == 0
 
 
 def test_the_format_of_a_file_is_found_by_its_name(client: Client) -> None:
@@ -314,7 +312,7 @@ def test_the_format_of_a_file_is_found_by_its_name(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "given", "kind", "told"),
+    ("content", "options", "kind", "message"),
     [
         (b'{"text": ""}', {"name": "talk.jsonl"}, BadFile, "talk.jsonl, line 1"),
         (
@@ -337,15 +335,15 @@ def test_the_format_of_a_file_is_found_by_its_name(client: Client) -> None:
     ],
 )
 def test_an_invalid_file_is_rejected_and_nothing_is_imported(
-    client: Client, content: Any, given: dict[str, Any], kind: type[Exception], told: str
+    client: Client, content: Any, options: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
     client.observe("Hello.")
-    with pytest.raises(kind, match=told):
-        client.import_file(content, **given)
+    with pytest.raises(kind, match=message):
+        client.import_file(content, **options)
     assert len(list(client.lines())) == 1
 
 
-# -------------------------------------------------------------------- its character
+# -------------------------------------------------------------------- the character
 
 
 def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
@@ -362,15 +360,16 @@ def test_a_bank_has_a_character_of_its_own(client: Client) -> None:
 
 
 @contextmanager
-def talking(store: SQLiteStore, *told: llm.ServerBehaviour) -> Iterator[Client]:
-    with llm.llm_server(*told) as server:
-        engine = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
-        with serve_app(create_app(engine)) as url, Client(url, BANK) as client:
+def open_client(store: SQLiteStore, *behaviours: llm.ServerBehaviour) -> Iterator[Client]:
+    """Open a client of a server whose language model behaves as scripted."""
+    with llm.llm_server(*behaviours) as server:
+        services = Services(store, HashEmbedder(64), OpenAICompatible(server.url, "m"), Default())
+        with serve_app(create_app(services)) as url, Client(url, BANK) as client:
             yield client
 
 
 def test_a_reply_is_streamed_and_saved(store: SQLiteStore) -> None:
-    with talking(store, llm.Reply("She lives in Lisbon.", usage=(50, 5))) as client:
+    with open_client(store, llm.Reply("She lives in Lisbon.", usage=(50, 5))) as client:
         client.observe(
             "My sister Mia moved to Lisbon.", session="before", said_at=datetime.now(UTC) - timedelta(days=2)
         )
@@ -389,13 +388,13 @@ def test_a_reply_is_streamed_and_saved(store: SQLiteStore) -> None:
 
 def test_a_url_with_a_wrong_path_is_reported(store: SQLiteStore) -> None:
     app = create_app(Services(store, HashEmbedder(64), None, Default()))
-    with serve_app(app) as url, Client(f"{url}/nope", bank="alice") as lost, pytest.raises(NotFound) as told:
-        lost.stats()
-    assert str(told.value).startswith("unknown address; the API is below /api/v1")
+    with serve_app(app) as url, Client(f"{url}/nope", bank="alice") as client, pytest.raises(NotFound) as raised:
+        client.stats()
+    assert str(raised.value).startswith("unknown address; the API is below /api/v1")
 
 
 def test_a_stopped_reply_is_saved_as_far_as_it_arrived(store: SQLiteStore) -> None:
-    with talking(store, llm.Stall("One two three")) as client:
+    with open_client(store, llm.Stall("One two three")) as client:
         reply = client.reply("Count to a million.")
         assert next(reply).strip() == "One"
         reply.stop()
@@ -407,7 +406,7 @@ def test_a_stopped_reply_is_saved_as_far_as_it_arrived(store: SQLiteStore) -> No
 
 
 def test_an_unread_reply_is_saved_by_the_server(store: SQLiteStore) -> None:
-    with talking(store, llm.Reply("Here I am.", delay=0.02)) as client:
+    with open_client(store, llm.Reply("Here I am.", delay=0.02)) as client:
         next(client.reply("Hello"))
         end = time.monotonic() + PATIENCE
         while list(client.lines())[-1].text != "Here I am.":
@@ -423,7 +422,7 @@ def test_without_a_model_memories_are_shown_and_not_saved(client: Client) -> Non
 
 
 def test_a_failing_model_raises_its_error_and_the_users_line_is_saved(store: SQLiteStore) -> None:
-    with talking(store, llm.Status(400)) as client:
+    with open_client(store, llm.Status(400)) as client:
         reply = client.reply("Hello")
         with pytest.raises(LLMRejected):
             list(reply)
@@ -431,7 +430,7 @@ def test_a_failing_model_raises_its_error_and_the_users_line_is_saved(store: SQL
 
 
 def test_a_blank_line_is_rejected_and_not_saved(store: SQLiteStore) -> None:
-    with talking(store) as client:
+    with open_client(store) as client:
         client.observe("Hello.")
         with pytest.raises(BadLine):
             client.reply("  ")
@@ -448,24 +447,26 @@ class FaultyProxy:
     url: str
     target: str
     faults: list[str] = field(default_factory=list)
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)  # methods and idempotency keys
 
 
 @contextmanager
 def faulty_proxy(target: str, *faults: str) -> Iterator[FaultyProxy]:
     """Run a proxy with these faults.
 
-    lose: forward the request, drop the response. refuse: respond with 503. half: cut the response in the middle. late:
-    delay the response by LATE_S.
+    Args:
+        target: the URL of the server.
+        *faults: of the first requests: "lose" forwards the request and drops the response, "refuse" responds with 503,
+            "half" cuts the response in the middle, "late" delays the response by LATE_S.
     """
 
     class Handler(Quiet):
         def do_any(self) -> None:
             fault = proxy.faults.pop(0) if proxy.faults else ""
-            proxy.asked.append((self.command, self.headers.get("Idempotency-Key")))
+            proxy.requests.append((self.command, self.headers.get("Idempotency-Key")))
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if fault == "refuse":
-                problem = {"type": "urn:everthread:busy", "title": "", "status": 503, "detail": "no place"}
+                problem = {"type": "urn:everthread:busy", "title": "", "status": 503, "detail": "server busy"}
                 self.answer(503, json.dumps(problem).encode(), {"Retry-After": "0"})
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
@@ -503,60 +504,60 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("fault", ["lose", "half", "refuse"])
 def test_a_write_is_performed_once_if_its_response_is_lost(url: str, quick: None, fault: str) -> None:
-    with faulty_proxy(url, fault, fault) as between, Client(between.url, BANK) as client:
+    with faulty_proxy(url, fault, fault) as proxy, Client(proxy.url, BANK) as client:
         line = client.observe("Hello.")
         assert (line.seq, line.text) == (1, "Hello.")
-        assert [each.text for each in client.lines()] == ["Hello."]
-        names = [name for method, name in between.asked if method == "POST"]
-        assert len(names) == 3
-        assert len(set(names)) == 1
+        assert [line.text for line in client.lines()] == ["Hello."]
+        keys = [key for method, key in proxy.requests if method == "POST"]
+        assert len(keys) == 3
+        assert len(set(keys)) == 1
 
 
 @pytest.mark.parametrize("fault", ["lose", "half", "refuse"])
 def test_a_file_is_imported_once_if_the_response_is_lost(url: str, quick: None, fault: str) -> None:
-    with faulty_proxy(url, fault, fault) as between, Client(between.url, BANK) as client:
+    with faulty_proxy(url, fault, fault) as proxy, Client(proxy.url, BANK) as client:
         assert client.import_file(TALK, name="talk.txt").added == 2
-    assert len(between.asked) == 3
+    assert len(proxy.requests) == 3
 
 
 def test_an_import_has_a_longer_timeout(url: str, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "READ_TIMEOUT_S", LATE_S / 2)
-    with faulty_proxy(url, "late", "late") as between, Client(between.url, BANK) as client:
+    with faulty_proxy(url, "late", "late") as proxy, Client(proxy.url, BANK) as client:
         assert client.import_file(TALK, name="talk.txt").added == 2
-        assert len(between.asked) == 1
+        assert len(proxy.requests) == 1
         assert client.stats().lines == 2
-        assert len(between.asked) > 2
+        assert len(proxy.requests) > 2
 
 
 def test_forgetting_returns_the_receipt_if_the_first_response_is_lost(url: str, quick: None) -> None:
     with Client(url, BANK) as client:
         client.observe_many(LINES)
-    with faulty_proxy(url, "lose") as between, Client(between.url, BANK) as client:
+    with faulty_proxy(url, "lose") as proxy, Client(proxy.url, BANK) as client:
         assert client.forget(everything=True).lines == 4
 
 
 def test_a_reply_continues_after_its_connection_breaks(store: SQLiteStore, quick: None) -> None:
-    said = "She lives in Lisbon, by the river, and keeps a dog."
+    text = "She lives in Lisbon, by the river, and keeps a dog."
     with (
-        talking(store, said, "Never.") as target,
-        faulty_proxy(target._connection.url, "half") as between,
-        Client(between.url, BANK) as client,
+        open_client(store, text, "Never.") as target,
+        faulty_proxy(target._connection.url, "half") as proxy,
+        Client(proxy.url, BANK) as client,
     ):
         reply = client.reply("Where does Mia live?")
-        assert "".join(reply) == said
+        assert "".join(reply) == text
         assert reply.line is not None
-        assert [line.text for line in client.lines() if line.role == "assistant"][1:] == [said]  # after the greeting
+        assert [line.text for line in client.lines() if line.role == "assistant"][1:] == [text]  # after the greeting
 
 
 def test_a_server_that_stays_busy_is_reported(url: str, quick: None) -> None:
-    with faulty_proxy(url, *["refuse"] * 9) as between, Client(between.url) as client:
-        with pytest.raises(StoreUnavailable, match="no place"):
+    with faulty_proxy(url, *["refuse"] * 9) as proxy, Client(proxy.url) as client:
+        with pytest.raises(StoreUnavailable, match="server busy"):
             client.observe("Hello.")
-        assert len(between.asked) == 4
+        assert len(proxy.requests) == 4
 
 
 def test_a_server_that_closes_every_connection_is_reported(url: str, quick: None) -> None:
-    with faulty_proxy(url, *["lose"] * 9) as between, Client(between.url) as client, pytest.raises(StoreUnavailable):
+    with faulty_proxy(url, *["lose"] * 9) as proxy, Client(proxy.url) as client, pytest.raises(StoreUnavailable):
         client.stats()
 
 
@@ -571,8 +572,8 @@ def test_the_error_without_a_server_names_the_remedy() -> None:
 
 
 def test_a_server_of_another_kind_is_reported() -> None:
-    told = "is not an Everthread server"
-    with llm.llm_server() as server, Client(server.host) as client, pytest.raises(ConfigError, match=told):
+    message = "is not an Everthread server"
+    with llm.llm_server() as server, Client(server.host) as client, pytest.raises(ConfigError, match=message):
         client.stats()
 
 
@@ -582,8 +583,8 @@ def test_a_server_of_another_kind_is_reported() -> None:
 def test_a_key_permits_only_its_bank_and_operations(store: SQLiteStore) -> None:
     with closing(KeyStore(server_db.get_path(store))) as keys:
         secret = keys.create("alice's", [BANK], ["read", "write"])
-    engine = Services(store, HashEmbedder(64), None, Default())
-    with serve_app(create_app(engine, Settings(key_required=True))) as url:
+    services = Services(store, HashEmbedder(64), None, Default())
+    with serve_app(create_app(services, Settings(key_required=True))) as url:
         with Client(url, BANK, secret) as client:
             client.observe("Hello.")
             assert client.banks() == [BANK]
@@ -665,20 +666,20 @@ def test_problem_documents_become_the_librarys_errors(status: int, name: str, ki
 
 
 def test_texts_may_contain_line_breaks_of_unicode(store: SQLiteStore) -> None:
-    said, told = "One\u2028two\u0085three.", "Four\u2029five."
-    with talking(store, llm.Reply([told])) as client:
-        reply = client.reply(said)
-        assert "".join(reply) == told
-        assert [json.loads(row)["text"] for row in client.export()][-2:] == [said, told]
+    user_text, answer = "One\u2028two\u0085three.", "Four\u2029five."
+    with open_client(store, llm.Reply([answer])) as client:
+        reply = client.reply(user_text)
+        assert "".join(reply) == answer
+        assert [json.loads(row)["text"] for row in client.export()][-2:] == [user_text, answer]
 
 
 def test_the_recipe_of_a_bank_and_its_options_are_read_and_set(client: Client) -> None:
     client.observe("My sister Mia moved to Lisbon.")
-    assert "packabby" in [each["name"] for each in client.recipes()]
-    told = client.set_recipe("packabby", {"threshold": 0.3, "max_hits": 2})
-    assert (told["name"], client.recipe(), client.stats().recipe) == ("packabby", told, "packabby")
-    changed = {each["name"]: each["value"] for each in client.set_options({"threshold": None})["options"]}
-    assert (changed["threshold"], changed["max_hits"]) == (None, 2)
+    assert "packabby" in [recipe["name"] for recipe in client.recipes()]
+    recipe = client.set_recipe("packabby", {"threshold": 0.3, "max_hits": 2})
+    assert (recipe["name"], client.recipe(), client.stats().recipe) == ("packabby", recipe, "packabby")
+    values = {option["name"]: option["value"] for option in client.set_options({"threshold": None})["options"]}
+    assert (values["threshold"], values["max_hits"]) == (None, 2)
     with pytest.raises(BadInput, match="max_hits must be a whole number from 1 to 1000, got 0"):
         client.set_options({"max_hits": 0})
     with pytest.raises(ConfigError, match="unknown recipe 'elephant'"):
