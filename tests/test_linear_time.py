@@ -11,14 +11,15 @@ import pytest
 from hardship.pumps import BLANKS, NASTY, TALK, Found, Pump, grows, patterns, pumps
 
 from everthread.bank import line_validation
-from everthread.chat import consent, events
+from everthread.chat import consent, events, goodbye
 from everthread.chat.character import Character
 from everthread.chat.group_chat import _find_name
 from everthread.chat.quote_detection import QuoteIndex
 from everthread.chat.reply_filter import ReplyFilter
 from everthread.errors import BadFile, BadLine
 from everthread.recall import excerpt, query_parsing
-from everthread.recipes.goodai import tokenizers
+from everthread.recipes import general_knowledge
+from everthread.recipes.goodai import dialogue, tokenizers
 from everthread.scribes import prompts
 from everthread.scribes.extractive import ExtractiveScribe, join_row
 from everthread.server.sms import keywords as sms_keywords
@@ -32,7 +33,7 @@ from everthread.types import Line, NewLine
 
 pytestmark = pytest.mark.slow  # long texts, read several times
 NOW = datetime(2024, 5, 7, 9, 12, tzinfo=UTC)
-PATTERN_CHARS, FUNCTION_CHARS = 10_000, 8_000  # characters of the longer text
+PATTERN_CHARS, FUNCTION_CHARS = 100_000, 30_000  # characters of the longer text
 SCRIBE = ExtractiveScribe()
 MORE_PUMPS = (
     Pump("password for", " ", "x"),
@@ -85,6 +86,8 @@ FUNCTIONS: list[Callable[[str], object]] = [
         redaction.redact_rows,
         consent.parse_consent,
         consent.parse_yes_no,
+        consent.is_unclear,
+        goodbye.is_goodbye,
         refusal.is_refusal,
         refusal.reply_score,
         clean_line,
@@ -123,6 +126,7 @@ FUNCTIONS: list[Callable[[str], object]] = [
         sms_keywords.find_keyword,
         sms_keywords.find_forget_request,
     ),
+    *(dialogue.split_last_turn, general_knowledge.split_paragraphs),
     *(segments.split, segments.split_reply, segments.count_segments, tokenizers.words, join_row),
     *(SCRIBE.categorize, SCRIBE.redact, SCRIBE.rate_importance),
 ]
@@ -148,6 +152,9 @@ WRAPPED: dict[str, Callable[[str], object]] = {
     "quote_parts": lambda text: prompts.quote_parts(LINES=text),
     "parse_day": lambda text: prompts.parse_day(text, [date(2024, 5, 6)]),
     "split_lines": lambda text: list(prompts.split_lines([line(text)], 300)),
+    "find_spans": lambda text: prompts.find_spans(text, ["a", text[:100]]),
+    "prompts.find_name": lambda text: prompts.find_name(text, ["Nora", "Ann Lee"]),
+    "is_about": lambda text: salience.is_about(text, "her dog"),
     "fill_names": Character("Nora", person="Ann").fill_names,
     "find_name": lambda text: _find_name("Nora", text),
 }
