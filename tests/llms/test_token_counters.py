@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from everthread import factory
 from everthread.chat.chat import Chat
+from everthread.cli.main import main
 from everthread.common.installation import package_command
 from everthread.errors import ConfigError
 from everthread.llms.token_counters import open_counter
@@ -80,6 +82,20 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
     with Chat.open(store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."]), tokens=counted) as chat:
         assert "".join(chat.reply("Where is Mia?"))
     assert any("Where is Mia?" in text for text in asked)
+
+
+def test_the_command_line_counts_with_the_named_counter(tokenizer: Path, tmp_path: Path) -> None:
+    with Memory.open("ann", store=tmp_path, embedder="hash") as memory:
+        memory.observe("My sister Mia moved to Lisbon.", speaker="Ann")
+        text = memory.context("Where is Mia?", gate=False).text
+    counts = {}
+    for name in (str(tokenizer), "estimate"):
+        arguments = ["--store", str(tmp_path), "--embedder", "hash", "--tokens", name, "context", "Where is Mia?"]
+        shown = json.loads(CliRunner().invoke(main, [*arguments, "--bank", "ann", "--all", "--json"]).stdout)
+        assert shown["text"] == text
+        counts[name] = shown["tokens"]
+    assert counts == {str(tokenizer): open_counter(str(tokenizer))(text), "estimate": estimate_tokens(text)}
+    assert len({*counts.values()}) == 2
 
 
 @pytest.mark.parametrize(

@@ -90,3 +90,23 @@ def test_an_error_of_the_server_is_shown_next_to_the_field(browser: Browser, url
     full.press("Tab")
     expect(page.locator(".option", has=full).get_by_role("alert")).to_contain_text(detail)
     page.close()
+
+
+def test_the_model_of_notes_and_summaries_is_chosen_in_the_settings_and_saved_with_the_bank(
+    page: Page, url: str
+) -> None:
+    settings = f"{url}/api/v1/banks/scribes/settings"
+    visit(page, url, "scribes")
+    for value in ("none", "m", ""):
+        page.click("#open-settings")
+        box = page.get_by_label("Notes written by")
+        expect(box.locator("option")).to_have_text(["Server default", "No model: key sentences only", "m"])
+        with page.expect_response(settings) as saved:
+            box.select_option(value)
+        assert saved.value.ok
+        assert httpx.get(settings).json().get("scribe", "") == value
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        page.click("#open-settings")
+        expect(page.get_by_label("Notes written by")).to_have_value(value)
+        page.keyboard.press("Escape")
