@@ -77,6 +77,22 @@ def build_url(server: str, **changes: str) -> str:
     return f"postgresql://{login}@/{name}?host={host}{more}"
 
 
+def read_statistics(url: str, table: str, counters: str) -> int:
+    """Return an SQL expression over the counters of a table, such as n_tup_upd, once no other client is connected.
+
+    A connection reports its counters when it ends, some time after its client has closed it.
+    """
+    others = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    with psycopg.connect(url, autocommit=True) as db:
+        deadline = time.monotonic() + PATIENCE
+        while db.execute(f"{others} AND backend_type = 'client backend'").fetchone() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        query = f"SELECT {counters} FROM pg_stat_user_tables WHERE schemaname = 'everthread' AND relname = %s"
+        row = db.execute(query.encode(), (table,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 class Own:
     """A server for one test, which may kill and change it.
 

@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-import psycopg
 import pytest
-from hardship import PATIENCE
+from hardship import postgres
 
 from everthread import Memory, NewLine
 from everthread.bench.speed import BulkEmbedder
@@ -32,21 +30,8 @@ def memory(database: str) -> Iterator[Memory]:
 
 
 def count_writes(url: str, table: str) -> int:
-    """Count the rows of a table that were changed or removed; the store is closed.
-
-    A connection reports them when it ends, some time after the store has closed it.
-    """
-    others = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    with psycopg.connect(url, autocommit=True) as db:
-        deadline = time.monotonic() + PATIENCE
-        while db.execute(f"{others} AND backend_type = 'client backend'").fetchone() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        row = db.execute(
-            "SELECT n_tup_upd + n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'everthread' AND relname = %s",
-            (table,),
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
+    """Count the rows of a table that were changed or removed; the store is closed."""
+    return postgres.read_statistics(url, table, "n_tup_upd + n_tup_del")
 
 
 def test_forgetting_a_line_writes_its_block_and_the_count_in_the_last_block(memory: Memory, database: str) -> None:

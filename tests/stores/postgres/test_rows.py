@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import psycopg
 import pytest
+from hardship import postgres
 
 from everthread import Memory, NewLine
 from everthread.bench.speed import BulkEmbedder
@@ -31,16 +32,8 @@ def memory(database: str) -> Iterator[Memory]:
 
 
 def count_reads(url: str, table: str) -> int:
-    """Count the rows of a table that have been read."""
-    with psycopg.connect(url, autocommit=True) as db:
-        db.execute("SELECT pg_stat_force_next_flush()")
-        row = db.execute(
-            "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables "
-            "WHERE schemaname = 'everthread' AND relname = %s",
-            (table,),
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
+    """Count the rows of a table that have been read; the store is closed."""
+    return postgres.read_statistics(url, table, "seq_tup_read + coalesce(idx_tup_fetch, 0)")
 
 
 def test_stats_reads_at_most_a_thousand_lines_and_no_vectors_or_postings(memory: Memory, database: str) -> None:
