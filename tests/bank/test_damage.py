@@ -43,7 +43,7 @@ def ask(memory: Memory) -> None:
 
 
 def ask_repeatedly(memory: Memory) -> None:
-    """Ask several times, because caches are fill after the first query."""
+    """Ask several times, because caches are filled after the first query."""
     for _ in range(3):
         ask(memory)
     assert list(memory.lines())

@@ -243,9 +243,9 @@ def test_a_lost_commit_on_a_stopped_server_is_reported_as_unknown(
         StoreUnavailable, match=r"may or may not be stored. Call again with the same keys; no line is stored twice"
     ):
         memory.observe("Is anybody there?", key="k1")
-    there = opened(store)
-    assert there.observe("Is anybody there?", key="k1").seq == 2
-    assert texts(there) == ["Hello.", "Is anybody there?"]
+    direct = opened(store)
+    assert direct.observe("Is anybody there?", key="k1").seq == 2
+    assert texts(direct) == ["Hello.", "Is anybody there?"]
 
 
 # ------------------------------------------------------------------------------- poolers

@@ -224,7 +224,7 @@ def write_kettles(url: str) -> None:
         memory.retract(7)
 
 
-def state(url: str) -> list[object]:
+def read_term_rows(url: str) -> list[object]:
     """Return all rows about terms."""
     queries = (
         "SELECT term, first, before, count, data FROM everthread.posting ORDER BY term, first",
@@ -238,12 +238,12 @@ def state(url: str) -> list[object]:
 
 def test_the_first_read_analyses_a_bank_of_an_older_analyser_again(url: str) -> None:
     write_kettles(url)
-    before = state(url)
+    before = read_term_rows(url)
     age_bank(url)
     store = PostgresStore(url)
     assert len(store.postings("alice", ["kettl"], 24, 1000)["kettl"].records) == 29
     assert store.check("alice") == []
-    assert state(url) == before
+    assert read_term_rows(url) == before
     store.close()
 
 
@@ -260,13 +260,13 @@ def test_the_first_write_analyses_a_bank_of_an_older_analyser_again(url: str) ->
 
 def test_concurrent_reads_analyse_a_bank_of_an_older_analyser_once(url: str) -> None:
     write_kettles(url)
-    before = state(url)
+    before = read_term_rows(url)
     age_bank(url)
     stores = [PostgresStore(url) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda store: store.postings("alice", ["kettl"], 24, 1000)["kettl"].df, stores))
     assert found == [29] * 4
-    assert state(url) == before
+    assert read_term_rows(url) == before
     for store in stores:
         store.close()
 
@@ -275,7 +275,7 @@ def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -
     write_kettles(url)
     with opened(url) as memory:
         run(url, f"UPDATE everthread.bank SET analyser = {ANALYZER_VERSION + 1}")
-        before = state(url)
+        before = read_term_rows(url)
         for write in (lambda: memory.observe("Hm."), lambda: memory.retract(1), lambda: memory.forget(seq=1)):
             with pytest.raises(
                 BankTooNew, match=rf"bank 'alice' .*\(text analyser {ANALYZER_VERSION + 1}; .*upgrade with: "
@@ -283,7 +283,7 @@ def test_a_bank_of_a_later_analyser_is_rejected_but_can_be_forgotten(url: str) -
                 write()
         with pytest.raises(BankTooNew, match="text analyser"):
             opened(url)
-        assert state(url) == before
+        assert read_term_rows(url) == before
         assert memory.forget(everything=True).lines == 30
     with opened(url) as memory:
         assert memory.observe("Again.").seq == 1

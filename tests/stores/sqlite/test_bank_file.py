@@ -30,20 +30,20 @@ from everthread.testing import HashEmbedder
 ids = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=19).filter(lambda s: s.strip())
 
 
-def made(db: sqlite3.Connection) -> None:
+def create_table(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE IF NOT EXISTS said (word TEXT NOT NULL)")
 
 
-def opened(folder: Path) -> BankFile:
-    return BankFile("alice", folder / "alice.bank", made)
+def open_file(folder: Path) -> BankFile:
+    return BankFile("alice", folder / "alice.bank", create_table)
 
 
-def say(file: BankFile, word: str) -> None:
+def write_word(file: BankFile, word: str) -> None:
     with file.write_transaction() as db:
         db.execute("INSERT INTO said VALUES (?)", (word,))
 
 
-def said(file: BankFile) -> list[str]:
+def read_words(file: BankFile) -> list[str]:
     with file.read_transaction() as db:
         return [word for (word,) in db.execute("SELECT word FROM said ORDER BY rowid")]
 
@@ -127,50 +127,50 @@ def test_a_file_name_that_no_id_produces_belongs_to_no_bank(name: str, tmp_path:
 # ----------------------------------------------------------------- what errors mean
 
 
-def of_sqlite(code: int, words: str = "words that change from version to version") -> sqlite3.Error:
-    error = sqlite3.OperationalError(words)
+def sqlite_error(code: int, message: str = "words that change from version to version") -> sqlite3.Error:
+    error = sqlite3.OperationalError(message)
     error.sqlite_errorcode = code
     return error
 
 
 @pytest.mark.parametrize(
-    ("error", "ours", "remedy"),
+    ("error", "expected", "remedy"),
     [
-        (of_sqlite(sqlite3.SQLITE_CORRUPT), BankDamaged, "Restore a copy"),
-        (of_sqlite(sqlite3.SQLITE_CORRUPT_INDEX), BankDamaged, "Restore a copy"),
-        (of_sqlite(sqlite3.SQLITE_NOTADB), BankDamaged, r"sqlite3 /banks/x\.bank \.recover"),
-        (of_sqlite(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Restore a copy"),
+        (sqlite_error(sqlite3.SQLITE_CORRUPT), BankDamaged, "Restore a copy"),
+        (sqlite_error(sqlite3.SQLITE_CORRUPT_INDEX), BankDamaged, "Restore a copy"),
+        (sqlite_error(sqlite3.SQLITE_NOTADB), BankDamaged, r"sqlite3 /banks/x\.bank \.recover"),
+        (sqlite_error(sqlite3.SQLITE_ERROR, "no such table: line"), BankDamaged, "Restore a copy"),
         (sqlite3.OperationalError("Could not decode to UTF-8 column 'text'"), BankDamaged, "Restore a copy"),
         (ValueError("Expecting value: line 1 column 1"), BankDamaged, "Restore a copy"),
-        (of_sqlite(sqlite3.SQLITE_FULL), StoreUnavailable, "Free disk space and call again"),
+        (sqlite_error(sqlite3.SQLITE_FULL), StoreUnavailable, "Free disk space and call again"),
         (OSError(errno.ENOSPC, "words"), StoreUnavailable, "Free disk space and call again"),
         (OSError(errno.EFBIG, "words"), StoreUnavailable, "Free disk space and call again"),
-        (of_sqlite(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "its disk is healthy"),
-        (of_sqlite(sqlite3.SQLITE_READONLY_DIRECTORY), StoreUnavailable, "permissions"),
-        (of_sqlite(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
+        (sqlite_error(sqlite3.SQLITE_IOERR_READ), StoreUnavailable, "its disk is healthy"),
+        (sqlite_error(sqlite3.SQLITE_READONLY_DIRECTORY), StoreUnavailable, "permissions"),
+        (sqlite_error(sqlite3.SQLITE_CANTOPEN), StoreUnavailable, "permissions"),
         (PermissionError(errno.EACCES, "words"), StoreUnavailable, "permissions"),
         (OSError(errno.EROFS, "words"), StoreUnavailable, "permissions"),
-        (of_sqlite(sqlite3.SQLITE_BUSY), StoreUnavailable, "try again, or end that process"),
+        (sqlite_error(sqlite3.SQLITE_BUSY), StoreUnavailable, "try again, or end that process"),
         (FileExistsError(errno.EEXIST, "words"), StoreUnavailable, "give a folder for the banks"),
         (NotADirectoryError(errno.ENOTDIR, "words"), StoreUnavailable, "give a folder for the banks"),
-        (of_sqlite(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
+        (sqlite_error(sqlite3.SQLITE_TOOBIG), BadInput, "no bank can hold this value"),
         (OverflowError("Python int too large to convert to SQLite INTEGER"), BadInput, "numbers that fit in 64 bits"),
         (OverflowError("Python int too large to convert to C long"), BadInput, "numbers that fit in 64 bits"),
         (OverflowError("date value out of range"), BankDamaged, "Restore a copy"),
     ],
 )
-def test_an_error_is_translated_with_its_remedy(error: Exception, ours: type[Exception], remedy: str) -> None:
-    with pytest.raises(ours, match=remedy) as caught, map_errors("x", Path("/banks/x.bank")):
+def test_an_error_is_translated_with_its_remedy(error: Exception, expected: type[Exception], remedy: str) -> None:
+    with pytest.raises(expected, match=remedy) as caught, map_errors("x", Path("/banks/x.bank")):
         raise error
     assert caught.value.__cause__ is error
 
 
 def test_only_failed_writes_report_that_nothing_was_stored(tmp_path: Path) -> None:
-    file = opened(tmp_path)
+    file = open_file(tmp_path)
     for using, words in ((file.write_transaction, True), (file.read_transaction, False)):
         for code in (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_FULL):
             with pytest.raises(StoreUnavailable) as caught, using():
-                raise of_sqlite(code)
+                raise sqlite_error(code)
             assert ("Nothing was stored" in str(caught.value)) == words
     file.close()
 
@@ -189,9 +189,9 @@ def test_an_error_in_the_callers_code_is_not_translated() -> None:
 
 
 def test_written_lines_are_visible_to_all_threads(tmp_path: Path) -> None:
-    one, other = opened(tmp_path), opened(tmp_path)
-    say(one, "hello")
-    assert said(one) == said(other) == ["hello"]
+    one, other = open_file(tmp_path), open_file(tmp_path)
+    write_word(one, "hello")
+    assert read_words(one) == read_words(other) == ["hello"]
     one.close()
     other.close()
 
@@ -200,78 +200,78 @@ def test_a_truncated_file_with_a_log_is_damaged_and_its_log_is_not_deleted(tmp_p
     file, log = tmp_path / "alice.bank", tmp_path / "alice.bank-wal"
     file.touch()
     log.write_bytes(b"what was said")
-    for use in (said, lambda file: say(file, "hello")):
+    for use in (read_words, lambda file: write_word(file, "hello")):
         with pytest.raises(BankDamaged, match="has 0 bytes, and its log has 13"):
-            use(opened(tmp_path))
+            use(open_file(tmp_path))
     assert log.read_bytes() == b"what was said"
-    opened(tmp_path).unlink(lambda db: None)
+    open_file(tmp_path).unlink(lambda db: None)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_block_that_raises_is_rolled_back(tmp_path: Path) -> None:
-    file = opened(tmp_path)
-    say(file, "kept")
+    file = open_file(tmp_path)
+    write_word(file, "kept")
     with pytest.raises(StoreUnavailable, match="NOT NULL"), file.write_transaction() as db:
         db.executemany("INSERT INTO said VALUES (?)", [("half",), (None,)])
-    assert said(file) == ["kept"]
-    say(file, "after")
-    assert said(file) == ["kept", "after"]
+    assert read_words(file) == ["kept"]
+    write_word(file, "after")
+    assert read_words(file) == ["kept", "after"]
     file.close()
 
 
 def test_a_reader_sees_one_snapshot_while_others_write(tmp_path: Path) -> None:
-    file = opened(tmp_path)
-    say(file, "one")
+    file = open_file(tmp_path)
+    write_word(file, "one")
     with file.read_transaction() as db:
         before = db.execute("SELECT count(*) FROM said").fetchone()
-        say(file, "two")
+        write_word(file, "two")
         assert db.execute("SELECT count(*) FROM said").fetchone() == before
-    assert said(file) == ["one", "two"]
+    assert read_words(file) == ["one", "two"]
     file.close()
 
 
 def test_a_reader_in_use_while_the_bank_is_forgotten_is_not_used_again(tmp_path: Path) -> None:
-    file = opened(tmp_path)
-    say(file, "secret")
+    file = open_file(tmp_path)
+    write_word(file, "secret")
     with file.read_transaction() as db:
         file.unlink(lambda db: None)
         assert db.execute("SELECT word FROM said").fetchall() == [("secret",)]  # its transaction began before
-    assert said(file) == []
+    assert read_words(file) == []
     file.close()
 
 
-@pytest.mark.parametrize("first", [said, lambda file: say(file, "after")])
+@pytest.mark.parametrize("first", [read_words, lambda file: write_word(file, "after")])
 def test_a_file_unlinked_by_another_process_is_created_again(tmp_path: Path, first: object) -> None:
     assert callable(first)
-    one, other = opened(tmp_path), opened(tmp_path)
-    say(one, "before")
-    assert said(other) == ["before"]
+    one, other = open_file(tmp_path), open_file(tmp_path)
+    write_word(one, "before")
+    assert read_words(other) == ["before"]
     one.unlink(lambda db: None)
     assert list(tmp_path.iterdir()) == []
     first(other)
-    say(other, "last")
-    assert said(one)[-1] == said(other)[-1] == "last"
-    assert "before" not in said(one)
+    write_word(other, "last")
+    assert read_words(one)[-1] == read_words(other)[-1] == "last"
+    assert "before" not in read_words(one)
     one.close()
     other.close()
 
 
 def test_a_commit_is_on_disk_when_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "SYNCHRONOUS", SYNCHRONOUS)  # as imported: a fixture turns it off for all tests
-    with closing(opened(tmp_path)) as file, file.write_transaction() as db:
+    with closing(open_file(tmp_path)) as file, file.write_transaction() as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: the log is synced at each commit
 
 
 def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Path) -> None:
     """After the last deletion, every word whose write has returned is stored."""
     done = threading.Event()
-    files = [opened(tmp_path) for _ in range(3)]
+    files = [open_file(tmp_path) for _ in range(3)]
 
     def write(number: int) -> list[str]:
         words: list[str] = []
         while not done.is_set():
             words.append(f"{number}-{len(words)}")
-            say(files[number], words[-1])
+            write_word(files[number], words[-1])
         return words
 
     def forget() -> None:
@@ -283,38 +283,38 @@ def test_no_write_is_lost_while_others_forget_and_recreate_the_bank(tmp_path: Pa
         writers = [pool.submit(write, number) for number in range(2)]
         pool.submit(forget).result()
         written = [writer.result() for writer in writers]
-    kept = said(files[2])
-    assert len(set(kept)) == len(kept)
+    stored = read_words(files[2])
+    assert len(set(stored)) == len(stored)
     for number, words in enumerate(written):  # of each writer the last words are left, without a gap
-        mine = [word for word in kept if word.startswith(f"{number}-")]
-        assert mine == words[len(words) - len(mine) :]
+        of_writer = [word for word in stored if word.startswith(f"{number}-")]
+        assert of_writer == words[len(words) - len(of_writer) :]
     for file in files:
         file.close()
 
 
 def test_threads_that_open_a_new_file_together_all_find_its_tables(tmp_path: Path) -> None:
     for attempt in range(10):
-        file = BankFile("alice", tmp_path / f"{attempt}.bank", made)
+        file = BankFile("alice", tmp_path / f"{attempt}.bank", create_table)
         with ThreadPoolExecutor(6) as pool:
-            assert [words for words in pool.map(lambda _, file=file: said(file), range(6)) if words] == []
+            assert [words for words in pool.map(lambda _, file=file: read_words(file), range(6)) if words] == []
         file.close()
 
 
 def test_a_closed_file_leaves_no_open_file(tmp_path: Path) -> None:
-    file = opened(tmp_path)
-    say(file, "one")
+    file = open_file(tmp_path)
+    write_word(file, "one")
     file.close()
-    say(file, "two")  # a thread that used the file when another closed it
+    write_word(file, "two")  # a thread that used the file when another closed it
     assert sorted(path.name for path in tmp_path.iterdir()) == ["alice.bank"]  # the last connection deletes the log
-    assert said(opened(tmp_path)) == ["one", "two"]
+    assert read_words(open_file(tmp_path)) == ["one", "two"]
 
 
 def test_a_closed_file_can_be_read_and_erased_and_leaves_no_open_file(tmp_path: Path) -> None:
-    file = opened(tmp_path)
-    say(file, "one")
+    file = open_file(tmp_path)
+    write_word(file, "one")
     file.close()
     found: list[str] = []
-    reading = threading.Thread(target=lambda: found.extend(said(file)), daemon=True)
+    reading = threading.Thread(target=lambda: found.extend(read_words(file)), daemon=True)
     reading.start()
     reading.join(PATIENCE)
     assert found == ["one"]
@@ -324,62 +324,62 @@ def test_a_closed_file_can_be_read_and_erased_and_leaves_no_open_file(tmp_path: 
 
 
 def test_a_closed_file_without_a_bank_can_be_read(tmp_path: Path) -> None:
-    file = opened(tmp_path)
+    file = open_file(tmp_path)
     file.close()
-    assert said(file) == []
+    assert read_words(file) == []
 
 
-def unerased(path: Path) -> bool:
+def is_erasure_pending(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as db:
         return bool(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-@pytest.mark.parametrize("use", [said, lambda file: say(file, "later")])
+@pytest.mark.parametrize("use", [read_words, lambda file: write_word(file, "later")])
 def test_a_postponed_erasure_is_retried_by_the_same_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: object
 ) -> None:
     assert callable(use)
     monkeypatch.setattr(files, "OPEN_TIMEOUT_S", 0.05)
     monkeypatch.setattr(files, "ERASE_RETRY_S", 0.3)
-    say(opened(tmp_path), "one")
-    file = opened(tmp_path)
+    write_word(open_file(tmp_path), "one")
+    file = open_file(tmp_path)
     with closing(sqlite3.connect(file.path, isolation_level=None)) as reader:
         reader.execute(f"PRAGMA user_version = {files.ERASE_PENDING}")
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM said").fetchall()
-        say(file, "two")
-        assert said(file) == ["one", "two"]
-        assert unerased(file.path)
+        write_word(file, "two")
+        assert read_words(file) == ["one", "two"]
+        assert is_erasure_pending(file.path)
     time.sleep(0.3)
     use(file)
-    assert not unerased(file.path)
+    assert not is_erasure_pending(file.path)
     file.close()
 
 
-def _hold(path: str, held: object, let_go: object) -> None:
+def _hold_lock(path: str, locked: object, release: object) -> None:
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
-    held.set()  # type: ignore[attr-defined]
-    let_go.wait(PATIENCE)  # type: ignore[attr-defined]
+    locked.set()  # type: ignore[attr-defined]
+    release.wait(PATIENCE)  # type: ignore[attr-defined]
     db.execute("COMMIT")
     db.close()
 
 
 def test_a_writer_waits_for_the_writer_of_another_process(tmp_path: Path) -> None:
-    file = opened(tmp_path)
-    say(file, "one")
+    file = open_file(tmp_path)
+    write_word(file, "one")
     spawn = multiprocessing.get_context("spawn")
-    held, let_go = spawn.Event(), spawn.Event()
-    other = spawn.Process(target=_hold, args=(str(file.path), held, let_go))
+    locked, release = spawn.Event(), spawn.Event()
+    other = spawn.Process(target=_hold_lock, args=(str(file.path), locked, release))
     other.start()
-    assert held.wait(PATIENCE)
+    assert locked.wait(PATIENCE)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(say, file, "two")
-        assert said(file) == ["one"]  # readers don't wait
-        let_go.set()
+        waiting = pool.submit(write_word, file, "two")
+        assert read_words(file) == ["one"]  # readers don't wait
+        release.set()
         waiting.result(PATIENCE)
     other.join()
-    assert said(file) == ["one", "two"]
+    assert read_words(file) == ["one", "two"]
     file.close()
 
 

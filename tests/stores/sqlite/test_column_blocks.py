@@ -17,7 +17,7 @@ KIND = np.dtype([("seq", "<u4"), ("value", "<i4")])
 OF = 3
 
 
-def empty() -> sqlite3.Connection:
+def new_bank() -> sqlite3.Connection:
     db = sqlite3.connect(":memory:", isolation_level=None)
     schema.migrate(db, "alice", 0)
     return db
@@ -25,7 +25,7 @@ def empty() -> sqlite3.Connection:
 
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
-    with closing(empty()) as made:
+    with closing(new_bank()) as made:
         yield made
 
 
@@ -41,14 +41,14 @@ class Reader:
     """Caches the records, and reads only changes."""
 
     def __init__(self) -> None:
-        self.held, self.seen = records([]), 0
+        self.records, self.seen = records([]), 0
 
-    def look(self, db: sqlite3.Connection) -> list[tuple[int, int]]:
-        ids: Seqs = self.held["seq"].astype(np.int64)
+    def refresh(self, db: sqlite3.Connection) -> list[tuple[int, int]]:
+        ids: Seqs = self.records["seq"].astype(np.int64)
         patch, more = column_blocks.changes_since(db, OF, KIND, ids, self.seen)
-        self.held = patch.apply(self.held, more)
+        self.records = patch.apply(self.records, more)
         self.seen = stamp(db)
-        return [(int(seq), int(value)) for seq, value in self.held]
+        return [(int(seq), int(value)) for seq, value in self.records]
 
 
 seqs = st.sets(st.integers(1, 4 * LINES_PER_BLOCK), max_size=12)
@@ -56,7 +56,7 @@ steps = st.lists(
     st.tuples(st.just("append"), st.integers(1, LINES_PER_BLOCK + 3))
     | st.tuples(st.just("put"), seqs)
     | st.tuples(st.just("remove"), seqs)
-    | st.tuples(st.just("look"), st.none()),
+    | st.tuples(st.just("refresh"), st.none()),
     max_size=15,
 )
 
@@ -65,15 +65,15 @@ steps = st.lists(
 @given(steps)
 def test_reading_only_changes_yields_all_current_records(steps: list[tuple[str, int | set[int] | None]]) -> None:
     model: dict[int, list[int]] = {}
-    often, once = Reader(), Reader()
-    with closing(empty()) as db:
+    frequent, single = Reader(), Reader()
+    with closing(new_bank()) as db:
         for number, (step, value) in enumerate(steps):
-            if step == "look":
-                often.look(db)
+            if step == "refresh":
+                frequent.refresh(db)
             elif step == "remove":
                 assert isinstance(value, set)
-                gone = column_blocks.remove(db, OF, KIND, np.array(sorted(value), np.int64))
-                assert gone.tolist() == sorted(value & set(model))
+                removed = column_blocks.remove(db, OF, KIND, np.array(sorted(value), np.int64))
+                assert removed.tolist() == sorted(value & set(model))
                 model = {seq: values for seq, values in model.items() if seq not in value}
             else:
                 last = max(model, default=0)
@@ -81,8 +81,8 @@ def test_reading_only_changes_yields_all_current_records(steps: list[tuple[str, 
                 added = {seq: [number] * (1 + seq % 2) for seq in new}  # some lines have two records
                 column_blocks.put(db, OF, records([(seq, each) for seq, values in added.items() for each in values]))
                 model |= added
-        there = [(seq, value) for seq in sorted(model) for value in model[seq]]
-        assert often.look(db) == once.look(db) == there
+        current = [(seq, value) for seq in sorted(model) for value in model[seq]]
+        assert frequent.refresh(db) == single.refresh(db) == current
 
 
 def test_after_an_append_only_the_new_line_is_read(db: sqlite3.Connection) -> None:

@@ -24,12 +24,12 @@ def array(values: set[int]) -> Seqs:
     return np.array(sorted(values), np.int64)
 
 
-some = st.sets(st.integers(1, 30))
+seq_sets = st.sets(st.integers(1, 30))
 
 
-@given(some, some)
-def test_only_existing_lines_are_selected(there: set[int], wanted: set[int]) -> None:
-    assert columns(sorted(there)).select(array(wanted))["seq"].tolist() == sorted(there & wanted)
+@given(seq_sets, seq_sets)
+def test_only_existing_lines_are_selected(existing: set[int], wanted: set[int]) -> None:
+    assert columns(sorted(existing)).select(array(wanted))["seq"].tolist() == sorted(existing & wanted)
 
 
 def test_patching_a_snapshot_does_not_change_the_old_one() -> None:
@@ -42,15 +42,15 @@ def test_patching_a_snapshot_does_not_change_the_old_one() -> None:
 
 
 def test_times_are_compared_in_utc() -> None:
-    made = columns(list(range(1, 31)))
-    assert made.filter_seqs(ColumnFilter(since=29_000_000)).tolist() == [29, 30]
-    assert made.filter_seqs(ColumnFilter(until=3_000_000)).tolist() == [1, 2]
+    snapshot = columns(list(range(1, 31)))
+    assert snapshot.filter_seqs(ColumnFilter(since=29_000_000)).tolist() == [29, 30]
+    assert snapshot.filter_seqs(ColumnFilter(until=3_000_000)).tolist() == [1, 2]
 
 
 def test_every_part_of_a_filter_must_hold() -> None:
-    made = columns(list(range(1, 31)))
-    assert made.filter_seqs(ColumnFilter()).tolist() == list(range(1, 31))
-    assert made.filter_seqs(ColumnFilter(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [
+    snapshot = columns(list(range(1, 31)))
+    assert snapshot.filter_seqs(ColumnFilter()).tolist() == list(range(1, 31))
+    assert snapshot.filter_seqs(ColumnFilter(sessions=[0, 2], speakers=[1], since=8_000_000)).tolist() == [
         9,
         21,
         23,
@@ -58,9 +58,9 @@ def test_every_part_of_a_filter_must_hold() -> None:
         27,
         29,
     ]
-    assert made.filter_seqs(ColumnFilter(sessions=[], speakers=[1])).tolist() == []
+    assert snapshot.filter_seqs(ColumnFilter(sessions=[], speakers=[1])).tolist() == []
 
 
 def test_session_rows_count_only_the_given_lines() -> None:
-    made = columns(list(range(1, 31)))
-    assert made.session_rows(np.array([0, 1]), array({3, 5, 12, 25})).tolist() == [[0, 3, 5, 20], [1, 12, 12, 10]]
+    snapshot = columns(list(range(1, 31)))
+    assert snapshot.session_rows(np.array([0, 1]), array({3, 5, 12, 25})).tolist() == [[0, 3, 5, 20], [1, 12, 12, 10]]

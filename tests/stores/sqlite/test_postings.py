@@ -13,7 +13,7 @@ from everthread.stores.sqlite import postings, schema
 Model = dict[str, dict[int, tuple[int, int]]]  # term -> seq -> (tf, head)
 
 
-def empty() -> sqlite3.Connection:
+def new_bank() -> sqlite3.Connection:
     db = sqlite3.connect(":memory:", isolation_level=None)
     schema.migrate(db, "alice", 0)
     return db
@@ -21,7 +21,7 @@ def empty() -> sqlite3.Connection:
 
 @pytest.fixture
 def db() -> Iterator[sqlite3.Connection]:
-    with closing(empty()) as made:
+    with closing(new_bank()) as made:
         yield made
 
 
@@ -48,7 +48,7 @@ def test_added_and_removed_records_match_a_dictionary(
 ) -> None:
     model: Model = {term: {} for term in "abc"}
     seq = 0
-    with closing(empty()) as db:
+    with closing(new_bank()) as db:
         for _, step in steps:
             if isinstance(step, dict):
                 seq += 1
@@ -113,7 +113,7 @@ def test_only_the_rarest_terms_are_read(db: sqlite3.Connection) -> None:
 @given(st.lists(st.sets(st.sampled_from("abcd"), max_size=3), max_size=40), st.sets(st.integers(1, 50)))
 def test_postings_within_some_lines_exclude_all_others(lines: list[set[str]], chosen: set[int]) -> None:
     among = np.array(sorted(chosen), np.int64)
-    with closing(empty()) as db:
+    with closing(new_bank()) as db:
         for seq, here in enumerate(lines, 1):
             postings.add(db, {term: [(seq, 1, 1)] for term in here})
         found = postings.read(db, [*"abcdz"], 5, 10**9, among)

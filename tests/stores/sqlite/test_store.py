@@ -85,7 +85,7 @@ steps = st.lists(
 )
 
 
-def take(memory: Memory, model: Model, step: str, value: Any) -> None:
+def apply_step(memory: Memory, model: Model, step: str, value: Any) -> None:
     """Apply a step to the store and the model, and check that both have the same outcome."""
     if step == "observe":
         offered = new_lines(value, model)
@@ -105,7 +105,7 @@ def take(memory: Memory, model: Model, step: str, value: Any) -> None:
         assert chosen == []
 
 
-def agree(memory: Memory, model: Model, folder: Path) -> None:
+def assert_matches_model(memory: Memory, model: Model, folder: Path) -> None:
     assert list(memory.lines(include_retracted=True)) == list(model.lines.values())
     assert list(memory.lines()) == model.live
     stats = memory.stats()
@@ -114,20 +114,20 @@ def agree(memory: Memory, model: Model, folder: Path) -> None:
     assert (stats.vectors.get("hash-64", 0), stats.pending) == (len(model.live), 0)
     by_session = {session: [line for line in model.lines.values() if line.session == session] for session in SESSIONS}
     for session in memory.sessions():
-        own = by_session.pop(session.id)
-        assert (session.first_seq, session.last_seq) == (own[0].seq, own[-1].seq)
+        of_session = by_session.pop(session.id)
+        assert (session.first_seq, session.last_seq) == (of_session[0].seq, of_session[-1].seq)
         assert (session.started_at, session.last_at) == (
-            min(each.said_at for each in own),
-            max(each.said_at for each in own),
+            min(each.said_at for each in of_session),
+            max(each.said_at for each in of_session),
         )
-        assert session.lines == len([each for each in own if each in model.live])
+        assert session.lines == len([each for each in of_session if each in model.live])
     assert not any(by_session.values())
     for line in list(model.lines.values())[:3]:
-        shown = {near.seq for hit in memory.recall(line.text, 50) for near in (hit.line, *hit.passage)}
-        assert shown == {each.seq for each in model.live}
+        recalled = {neighbour.seq for hit in memory.recall(line.text, 50) for neighbour in (hit.line, *hit.passage)}
+        assert recalled == {each.seq for each in model.live}
     assert memory.store.check("alice") == []
-    bytes_kept = b"".join(path.read_bytes() for path in folder.iterdir())
-    assert [text for text in model.gone if text.split()[0].encode() in bytes_kept] == []
+    stored_bytes = b"".join(path.read_bytes() for path in folder.iterdir())
+    assert [text for text in model.gone if text.split()[0].encode() in stored_bytes] == []
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -136,22 +136,22 @@ def test_a_bank_matches_a_plain_list(tmp_path_factory: pytest.TempPathFactory, s
     folder, model = tmp_path_factory.mktemp("bank"), Model()
     with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:
         for step, value in steps:
-            take(memory, model, step, value)
-        agree(memory, model, folder)
+            apply_step(memory, model, step, value)
+        assert_matches_model(memory, model, folder)
     with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:  # also on the disk
-        agree(memory, model, folder)
+        assert_matches_model(memory, model, folder)
 
 
 # ------------------------------------------------------------------- forgotten bytes
 
 
-def canaries(folder: Path) -> dict[str, int]:
+def count_canaries(folder: Path) -> dict[str, int]:
     """Return the remaining canaries by file."""
     counts = {path.name: path.read_bytes().lower().count(b"zqxcanary") for path in folder.iterdir()}
     return {name: count for name, count in counts.items() if count}
 
 
-def singing(count: int, seed: int) -> list[NewLine]:
+def canary_lines(count: int, seed: int) -> list[NewLine]:
     """Return lines in random order, so that SQLite moves rows between pages; a third has canaries."""
     random = np.random.default_rng(seed)
     lines = []
@@ -173,17 +173,17 @@ def singing(count: int, seed: int) -> list[NewLine]:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_forgotten_line_leaves_no_byte_anywhere(tmp_path: Path, seed: int) -> None:
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
-        lines = singing(600, seed)
+        lines = canary_lines(600, seed)
         for start in range(0, len(lines), 37):
             memory.observe_many(lines[start : start + 37])
-        assert canaries(tmp_path)
+        assert count_canaries(tmp_path)
         memory.forget(speaker="Zqxcanary")
-        assert canaries(tmp_path) == {}
+        assert count_canaries(tmp_path) == {}
         assert memory.store.check("alice") == []
         assert memory.stats().lines == 400
         left = memory.recall("porridge " + lines[1].text, 1)[0].line
         assert left.speaker == "Bob"
-    assert canaries(tmp_path) == {}
+    assert count_canaries(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,14 @@ def test_every_way_of_forgetting_leaves_no_byte(tmp_path: Path, what: Any) -> No
         memory.observe("Nothing to hide here.", session="open")
         memory.context("sings", session="zqxcanary session", gate=False)
         memory.forget(**what)
-        assert canaries(tmp_path) == {}
-    assert canaries(tmp_path) == {}
+        assert count_canaries(tmp_path) == {}
+    assert count_canaries(tmp_path) == {}
 
 
 def test_an_interrupted_erasure_is_finished_when_the_bank_is_opened(tmp_path: Path) -> None:
     """Simulate a process that was killed between deleting the rows and rewriting the file."""
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
-        memory.observe_many(singing(300, 9))
+        memory.observe_many(canary_lines(300, 9))
     with closing(sqlite3.connect(tmp_path / "alice.bank", isolation_level=None)) as db:
         db.execute("CREATE TABLE remains (text TEXT)")
         db.execute("INSERT INTO remains SELECT text FROM line")
@@ -221,9 +221,9 @@ def test_an_interrupted_erasure_is_finished_when_the_bank_is_opened(tmp_path: Pa
         db.execute("DELETE FROM speaker WHERE name LIKE 'zqx%'")
         db.execute("DELETE FROM posting WHERE term LIKE 'zqx%'")
         db.execute("PRAGMA user_version = 1")
-    assert canaries(tmp_path)
+    assert count_canaries(tmp_path)
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()):
-        assert canaries(tmp_path) == {}
+        assert count_canaries(tmp_path) == {}
     with closing(sqlite3.connect(tmp_path / "alice.bank")) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (0,)
 
@@ -266,7 +266,7 @@ def test_forgotten_bytes_are_erased_even_if_the_receipt_cannot_be_written(tmp_pa
             memory.forget(seq=1)
         assert "Nothing was stored" not in str(caught.value)
         (tmp_path / "receipts.jsonl").rmdir()
-        assert canaries(tmp_path) == {}
+        assert count_canaries(tmp_path) == {}
         assert [line.seq for line in memory.lines()] == [2]
         assert memory.store.check("alice") == []
 
@@ -332,23 +332,23 @@ def test_statistics_within_lines_equal_those_of_a_bank_of_these_lines(tmp_path: 
         whole, early = (Memory.open(name, store=store, embedder=HashEmbedder()) for name in ("whole", "early"))
         whole.observe_many(lines)
         early.observe_many(lines[:35])
-        past = store.filter_seqs("whole", Filter(), NOON + timedelta(minutes=34))
-        assert past is not None
-        corpus = store.corpus_stats("whole", past)
+        before = store.filter_seqs("whole", Filter(), NOON + timedelta(minutes=34))
+        assert before is not None
+        corpus = store.corpus_stats("whole", before)
         assert replace(corpus, last_seq=35) == store.corpus_stats("early")
         assert (corpus.last_seq, corpus.names) == (80, ("Ann", "Bob"))
         seqs = np.arange(20, 60)
-        ours, theirs = store.scoring_rows("whole", seqs, past), store.scoring_rows("early", seqs)
-        assert ours.lines.tolist() == theirs.lines.tolist()
-        assert ours.sessions.tolist() == theirs.sessions.tolist()
+        restricted, separate = store.scoring_rows("whole", seqs, before), store.scoring_rows("early", seqs)
+        assert restricted.lines.tolist() == separate.lines.tolist()
+        assert restricted.sessions.tolist() == separate.sessions.tolist()
         terms = ["word1", "word5", "word9"]
-        told = store.postings("whole", terms, 9, 1000, past)
-        assert {term: (each.df, each.records.tolist()) for term, each in told.items()} == {
+        within_lines = store.postings("whole", terms, 9, 1000, before)
+        assert {term: (each.df, each.records.tolist()) for term, each in within_lines.items()} == {
             term: (each.df, each.records.tolist()) for term, each in store.postings("early", terms, 9, 1000).items()
         }
 
 
-# ------------------------------------------------------------------------ what is still wanting
+# ------------------------------------------------------------------------ lines without vectors
 
 
 def test_lines_without_a_vector_are_found_after_a_cursor(tmp_path: Path) -> None:
@@ -443,16 +443,16 @@ def test_a_store_closed_during_a_call_can_be_used_again(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
     memory = Memory.open("alice", store=store, embedder=HashEmbedder())
     memory.observe("The porridge is hot.")
-    held = store._bank("alice")
+    opened = store._bank("alice")
     store.close()
-    with held.snapshot(BankCache.line_columns) as (_, columns):  # a thread that is about to read
+    with opened.snapshot(BankCache.line_columns) as (_, columns):  # a thread that is about to read
         assert columns.seqs.tolist() == [1]
     assert memory.recall("porridge", 1)[0].line.seq == 1
     assert memory.observe("It was too hot.").seq == 2
     store.close()
 
 
-# ------------------------------------------------------------------------ a copy is put back
+# ------------------------------------------------------------------------ restored copies
 
 
 def test_a_filter_reads_a_restored_copy_of_the_file(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ NOON = datetime(2026, 5, 6, 12, tzinfo=UTC)
 QUERY = np.random.default_rng(0).normal(size=DIM).astype(np.float32)
 
 
-def some(seed: int, pieces: int = 1) -> Vectors:
+def random_vectors(seed: int, pieces: int = 1) -> Vectors:
     return np.random.default_rng(seed).normal(size=(pieces, DIM)).astype(np.float32)
 
 
@@ -39,19 +39,19 @@ def unit(kind: str, seq: int) -> NewUnit:
 
 
 def put(store: SQLiteStore, kind: str = "part", seq: int = 1, seed: int = 1, model: str = "m") -> None:
-    store.put_unit("b", unit(kind, seq), some(seed, 1 + seed % 3), model, NOON)
+    store.put_unit("b", unit(kind, seq), random_vectors(seed, 1 + seed % 3), model, NOON)
 
 
 def rewrite(store: SQLiteStore, gone: list[int], new: int, model: str = "m") -> None:
     """Replace notes by others."""
     made = [unit("part", 1) for _ in range(new)]
     change = UnitReplacement(
-        "part", gone, made, [some(each + new) for each in range(new)], 0, "s", None, lambda _: None
+        "part", gone, made, [random_vectors(each + new) for each in range(new)], 0, "s", None, lambda _: None
     )
     assert store.replace_units("b", change, model, NOON)
 
 
-def filled(folder: Path) -> SQLiteStore:
+def fill_bank(folder: Path) -> SQLiteStore:
     """Return a bank of a few lines with notes and a fact."""
     store = SQLiteStore(folder)
     with Memory.open("b", store=store, embedder=HashEmbedder(), recipe="default") as memory:
@@ -62,7 +62,7 @@ def filled(folder: Path) -> SQLiteStore:
     return store
 
 
-def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> UnitCosines:
+def read_cosines(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> UnitCosines:
     """Return the same cosines, computed from the rows of the file."""
     with closing(sqlite3.connect(folder / "b.bank")) as db:
         rows = db.execute(
@@ -78,17 +78,17 @@ def there(folder: Path, kinds: tuple[str, ...] = (), model: str = "m") -> UnitCo
     return sorted((kind, number, cosine) for (kind, number), cosine in found.items())
 
 
-def alike(found: UnitCosines, wanted: UnitCosines) -> None:
+def assert_close(found: UnitCosines, wanted: UnitCosines) -> None:
     assert [each[:2] for each in found] == [each[:2] for each in wanted]
     assert [each[2] for each in found] == pytest.approx([each[2] for each in wanted], abs=1e-5)
 
 
-def same(store: SQLiteStore, folder: Path) -> None:
+def assert_matches_file(store: SQLiteStore, folder: Path) -> None:
     """Check that the store's answer matches the file."""
     for model in MODELS:
         for kinds in ((), ("part",), KINDS, ("unheard",)):
             found = store.unit_cosines("b", model, QUERY, kinds)
-            alike(found, there(folder, kinds, model))
+            assert_close(found, read_cosines(folder, kinds, model))
             for k in (1, 3):
                 best = sorted(sorted(found, key=lambda each: (-each[2], *each[:2]))[:k])
                 assert store.unit_cosines("b", model, QUERY, kinds, k) == best
@@ -96,7 +96,7 @@ def same(store: SQLiteStore, folder: Path) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    made = filled(tmp_path)
+    made = fill_bank(tmp_path)
     yield made
     made.close()
 
@@ -116,15 +116,15 @@ STEPS = st.one_of(
 )
 
 
-def do(store: SQLiteStore, what: str, *how: object) -> None:
+def apply_step(store: SQLiteStore, what: str, *how: object) -> None:
     if what == "restore":
         kind, number, seed, model = how
         found = store.units("b", (str(kind),), ids=[number], include_retracted=True)  # type: ignore[list-item]
         for each in found:
-            store.restore_unit("b", each, some(seed), str(model))  # type: ignore[arg-type]
+            store.restore_unit("b", each, random_vectors(seed), str(model))  # type: ignore[arg-type]
     elif what == "embed":
         kind, number, seed, model = how
-        store.put_unit_vectors("b", str(model), {(kind, number): some(seed)})  # type: ignore[arg-type, dict-item]
+        store.put_unit_vectors("b", str(model), {(kind, number): random_vectors(seed)})  # type: ignore[arg-type, dict-item]
     elif what == "retract":
         store.retract("b", how[0], NOON)  # type: ignore[arg-type]
     elif what == "forget":
@@ -137,7 +137,7 @@ def do(store: SQLiteStore, what: str, *how: object) -> None:
         {"put": put, "rewrite": rewrite}[what](store, *how)  # type: ignore[operator]
 
 
-def possible(store: SQLiteStore, what: str, *how: object) -> bool:
+def is_possible(store: SQLiteStore, what: str, *how: object) -> bool:
     """Return whether the lines exist that a step needs."""
     lines = {line.seq for line in store.lines("b")}
     needed = {"put": how[1:2], "retract": how, "forget": how, "rewrite": (1,)}.get(what, ())
@@ -150,70 +150,70 @@ def possible(store: SQLiteStore, what: str, *how: object) -> bool:
 def test_two_stores_of_one_file_always_match_the_file(steps: list[tuple[int, tuple[str, ...]]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        stores = [filled(folder), SQLiteStore(folder)]
+        stores = [fill_bank(folder), SQLiteStore(folder)]
         for which, step in steps:
             if step == ("reopen",):
                 stores[which].close()
-            elif possible(stores[which], *step):
-                do(stores[which], *step)
+            elif is_possible(stores[which], *step):
+                apply_step(stores[which], *step)
             for each in stores:
-                same(each, folder)
+                assert_matches_file(each, folder)
         for each in stores:
             each.close()
 
 
-def reads(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, ask: Callable[[], object]) -> list[int]:
+def record_reads(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, ask: Callable[[], object]) -> list[int]:
     """Record the number of rows of each read of vectors."""
-    found: list[int] = []
+    row_counts: list[int] = []
     frombuffer = np.frombuffer
 
     def counting(data: bytes, dtype: object) -> object:
-        made = frombuffer(data, dtype)  # type: ignore[call-overload]
+        vectors = frombuffer(data, dtype)  # type: ignore[call-overload]
         if dtype is np.float16:
-            found.append(len(made) // DIM)
-        return made
+            row_counts.append(len(vectors) // DIM)
+        return vectors
 
     with monkeypatch.context() as patch:
         patch.setattr("everthread.stores.sqlite.unit_vectors.np.frombuffer", counting)
         ask()
-    return found
+    return row_counts
 
 
 def test_only_changed_rows_are_read(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def ask() -> UnitCosines:
         return store.unit_cosines("b", "m", QUERY, ())
 
-    assert sum(reads(store, monkeypatch, ask)) > 5
-    assert reads(store, monkeypatch, ask) == []
+    assert sum(record_reads(store, monkeypatch, ask)) > 5
+    assert record_reads(store, monkeypatch, ask) == []
     with Memory.open("b", store=store, embedder=HashEmbedder(), recipe="default") as memory:
         memory.observe("A further line.")
-    assert reads(store, monkeypatch, ask) == []
+    assert record_reads(store, monkeypatch, ask) == []
     put(store, seed=3)
-    assert reads(store, monkeypatch, ask) == [1]
+    assert record_reads(store, monkeypatch, ask) == [1]
     rewrite(store, [5], 2)
-    assert reads(store, monkeypatch, ask) == [2]
+    assert record_reads(store, monkeypatch, ask) == [2]
     rewrite(store, [6], 0)  # one of two that were written together
-    assert reads(store, monkeypatch, ask) == [1]
+    assert record_reads(store, monkeypatch, ask) == [1]
 
 
 def test_a_restored_older_copy_of_the_file_is_read_again(store: SQLiteStore, tmp_path: Path) -> None:
     store.close()
     shutil.copy(tmp_path / "b.bank", tmp_path / "copy")
     rewrite(store, [1], 2)
-    same(store, tmp_path)
+    assert_matches_file(store, tmp_path)
     store.close()
     shutil.copy(tmp_path / "copy", tmp_path / "other")
     (tmp_path / "other").replace(tmp_path / "b.bank")
-    same(store, tmp_path)
+    assert_matches_file(store, tmp_path)
     put(store, seq=2, seed=50)  # the same number of stamps as before, but different ones
-    same(store, tmp_path)
+    assert_matches_file(store, tmp_path)
 
 
 def test_vectors_beyond_the_memory_limit_are_read_each_time(
     store: SQLiteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask() -> None:
-        same(store, tmp_path)
+        assert_matches_file(store, tmp_path)
 
     ask()
     with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
@@ -221,25 +221,25 @@ def test_vectors_beyond_the_memory_limit_are_read_each_time(
     monkeypatch.setattr(dense_index, "MAX_RESIDENT_VECTORS", rows)
     put(store, seed=3)
     for _ in range(2):
-        assert sum(reads(store, monkeypatch, ask)) > rows
+        assert sum(record_reads(store, monkeypatch, ask)) > rows
     rewrite(store, [5], 0)  # within the limit again
     ask()
-    assert reads(store, monkeypatch, lambda: store.unit_cosines("b", "m", QUERY, ())) == []
+    assert record_reads(store, monkeypatch, lambda: store.unit_cosines("b", "m", QUERY, ())) == []
 
 
 def test_a_snapshot_does_not_change_while_the_next_is_built(store: SQLiteStore, tmp_path: Path) -> None:
-    def look() -> UnitVectors:
+    def read_snapshot() -> UnitVectors:
         with closing(sqlite3.connect(tmp_path / "b.bank")) as db:
-            found = pictures.unit_vectors(db, "m", DIM)
+            found = cache.unit_vectors(db, "m", DIM)
         assert found is not None
         return found
 
-    pictures, looked = BankCache(), list[tuple[UnitVectors, UnitCosines]]()
+    cache, snapshots = BankCache(), list[tuple[UnitVectors, UnitCosines]]()
     for n in range(30):
-        looked.append((look(), there(tmp_path)))
+        snapshots.append((read_snapshot(), read_cosines(tmp_path)))
         rewrite(store, [each.id for each in store.units("b", ("part",))[-(n % 3) :]], 3 - n % 2)
-    for picture, wanted in looked:
-        alike(picture.nearest(QUERY, (), None), wanted)
+    for snapshot, wanted in snapshots:
+        assert_close(snapshot.nearest(QUERY, (), None), wanted)
 
 
 def test_vectors_of_another_dimension_belong_to_another_model(store: SQLiteStore) -> None:
@@ -248,7 +248,7 @@ def test_vectors_of_another_dimension_belong_to_another_model(store: SQLiteStore
 
 def test_equally_near_units_are_returned_by_kind_and_id(store: SQLiteStore) -> None:
     store.put_unit_vectors(
-        "b", "m", {("part", number): QUERY[None] * 9 for number in (2, 3, 4)} | {("fact", 1): some(1)}
+        "b", "m", {("part", number): QUERY[None] * 9 for number in (2, 3, 4)} | {("fact", 1): random_vectors(1)}
     )
     assert [each[:2] for each in store.unit_cosines("b", "m", QUERY, (), 2)] == [("part", 2), ("part", 3)]
 
