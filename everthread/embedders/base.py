@@ -19,7 +19,7 @@ class Embedder(Protocol):
 
     @property
     def multilingual(self) -> bool:
-        """The model understands languages other than English; if not, such text is searched by its words."""
+        """True if the model understands languages other than English; otherwise such text is searched by its words."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:

@@ -1,9 +1,9 @@
 """Calibrates the cosines of any embedder to those of the shipped model, on which weights and gate were fitted.
 
-Some models put any two texts at a cosine of 0.7, others at 0. Mean and spread of the cosines of twelve questions and
-twelve unrelated statements are measured, and every cosine is then scaled to what the shipped model would give. (The
-cohort of impostors of speaker verification: Auckenthaler, Carey and Lloyd-Thomas 2000, "Score normalization for
-text-independent speaker verification systems".)
+With some models unrelated texts have a cosine of 0.7, with others of 0. The mean and the standard deviation of the
+cosines of twelve questions and twelve unrelated statements are measured, and every cosine is scaled to what the shipped
+model would give, as with the impostor cohorts of speaker verification (Auckenthaler, Carey and Lloyd-Thomas 2000,
+"Score normalization for text-independent speaker verification systems").
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class CosineCalibration:
     spread: float
 
     def to_shipped(self, cosine: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return the cosines (C,) as the shipped model would give them, at most 1; NaN stays."""
+        """Scale (C,) cosines to those of the shipped model, at most 1. NaN stays NaN."""
         if self == SHIPPED_CALIBRATION:
             return cosine
         scale = min(SHIPPED_CALIBRATION.spread / max(self.spread, 1e-9), MAX_SCALE)
-        moved = SHIPPED_CALIBRATION.mean + (cosine - self.mean) * scale
-        return np.asarray(np.minimum(moved, 1.0), np.float32)
+        scaled = SHIPPED_CALIBRATION.mean + (cosine - self.mean) * scale
+        return np.asarray(np.minimum(scaled, 1.0), np.float32)
 
 
 SHIPPED_CALIBRATION = CosineCalibration(mean=0.0863, spread=0.0744)  # measured
@@ -73,13 +73,13 @@ SHIPPED_CALIBRATION = CosineCalibration(mean=0.0863, spread=0.0744)  # measured
 class EmbedderState:
     """The state of an embedder in use, shared by all its users."""
 
-    retry_at: float = 0.0  # by time.monotonic(): not called before this time, because it failed
+    retry_at: float = 0.0  # the time.monotonic() of the next call, after a failure
     scale: CosineCalibration | None = None  # measured at the first query
-    warned: set[str] = field(default_factory=set)  # banks for which "no line has a vector of this model" was logged
+    warned: set[str] = field(default_factory=set)  # banks whose lack of vectors of this model was logged
 
 
 def measure_calibration(embedder: Embedder, dim: int | None = None) -> CosineCalibration:
-    """Measure an embedder's cosines of unrelated texts; the shipped model's are constants.
+    """Measure the cosines of unrelated texts. The calibration of the shipped model is a constant.
 
     Args:
         embedder: the model.

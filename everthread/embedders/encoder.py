@@ -1,4 +1,4 @@
-"""An embedder as banks use it: long texts in pieces, a pause after a failure, cosines on the shipped model's scale."""
+"""Wraps an embedder for banks: splits long texts, pauses after a failure, and calibrates cosines."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from everthread.types import Vector, Vectors
 
 log = logging.getLogger("everthread")
 
-COOLDOWN_S = 30.0  # without calls to an embedder that has just failed, so that lines are stored without a delay
-BLANK = "…"  # embedded for a line without text, so that its vector is near to no other
-FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder: RuntimeError from torch, OSError from sockets
+COOLDOWN_S = 30.0  # an embedder that failed is not called for this long, so that lines are stored without a delay
+BLANK = "…"  # embedded in place of a line without text; its vector is close to no other
+FAILURES = (ModelError, RuntimeError, OSError)  # RuntimeError is raised by torch, OSError by sockets
 
 
 class Encoder:
-    """Embeds texts and questions with one embedder. Thread-safe, as the embedder is."""
+    """Embeds texts and questions with one embedder. Thread-safe if the embedder is."""
 
     def __init__(self, embedder: Embedder, state: EmbedderState | None = None) -> None:
         """Wrap an embedder.
@@ -55,10 +55,12 @@ class Encoder:
             ModelError: the embedder fails, or returns vectors of a wrong shape. It may also raise RuntimeError and
                 OSError (`FAILURES`).
         """
-        parts = [split_for_embedding(text) or [BLANK] for text in texts]
-        made = shapes.embed_texts(self.embedder, [piece for part in parts for piece in part])  # (N, E, D)
-        ends = np.cumsum([len(part) for part in parts])[:-1]
-        return [each.reshape(-1, each.shape[-1]) for each in np.split(made, ends)]
+        pieces_by_text = [split_for_embedding(text) or [BLANK] for text in texts]
+        vectors = shapes.embed_texts(
+            self.embedder, [piece for pieces in pieces_by_text for piece in pieces]
+        )  # (N, E, D)
+        ends = np.cumsum([len(pieces) for pieces in pieces_by_text])[:-1]
+        return [part.reshape(-1, part.shape[-1]) for part in np.split(vectors, ends)]
 
     def try_embed(self, texts: Sequence[str]) -> list[Vectors] | None:
         """Embed texts as `embed` does; None while the embedder is down."""
@@ -78,7 +80,7 @@ class Encoder:
 
         Returns:
             The (D,) vector, or (Q, D) if the model returns several; None while the embedder is down, and for a script
-            that it can't read.
+            that the model can't read.
         """
         if time.monotonic() < self.state.retry_at or (is_unspaced_script(text) and not self.embedder.multilingual):
             return None
@@ -91,11 +93,11 @@ class Encoder:
             return None
 
     def calibrate(self, cosines: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Move (C,) cosines to the shipped model's scale; unchanged as long as no question was embedded."""
+        """Scale (C,) cosines to those of the shipped model; unchanged before the first question is embedded."""
         return cosines if self.state.scale is None else self.state.scale.to_shipped(cosines)
 
     def resume(self) -> None:
-        """End the pause after a failure: the next text is embedded again."""
+        """End the pause after a failure, so that the next text is embedded."""
         self.state.retry_at = 0.0
 
     def with_query_cache(self) -> Encoder:

@@ -2,13 +2,14 @@
 
     python -m everthread.embedders.export FOLDER OUT [--name NAME] [--quantise int8|none]
 
-It exports your own model, and made the one in minilm/. It needs the `train` extra (torch, transformers, onnx,
-onnxscript); the exported model needs none of them. It supports BERT and similar models with mean or CLS pooling. It
-doesn't judge a model's quality, and never downloads one.
+The model in minilm/ was exported by this module. It needs the `train` extra (torch, transformers, onnx, onnxscript);
+the exported model doesn't. It supports BERT and similar models with mean or CLS pooling. It neither measures a model's
+quality nor downloads models.
 
-Quantising was chosen by measurement (docs/benchmarks.md). Weights become eight-bit, with a scale for each output
-channel, embedding tables eight-bit per row, and activations are quantised dynamically. Quantised in blocks instead
-(MatMulNBits), the vectors are closer to fp32 (cosine 0.999 to 0.991), recall is no better, and no time is saved.
+The quantisation was chosen by measurement (docs/benchmarks.md). Weights are quantised to eight bits with a scale for
+each output channel, embedding tables to eight bits with a scale for each row, and activations dynamically. Quantisation
+in blocks (MatMulNBits) gives vectors closer to fp32 (cosine 0.999 instead of 0.991), but neither better recall nor more
+speed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MASK_SCORE = -10_000.0  # added to the score of a padded token: e^-10000 is 0, a
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """The settings by which a sentence-transformers model turns tokens into one vector."""
+    """The settings of a sentence-transformers model for turning tokens into one vector."""
 
     pooling: Literal["mean", "cls"]
     normalise: bool
@@ -93,15 +94,16 @@ def read_source_config(folder: Path) -> SourceConfig:
 
 
 def _pooling(config: Mapping[str, Any], folder: Path) -> Literal["mean", "cls"]:
-    """Read the pooling: old folders have one flag per method, newer ones a word."""
-    words = {"mean_tokens": "mean", "cls_token": "cls"}
-    on = [key.removeprefix("pooling_mode_") for key, flag in config.items() if key.startswith("pooling_mode_") and flag]
-    ways = [words.get(way, way) for way in on] or [config.get("pooling_mode", "nothing")]
-    if ways == ["mean"]:
+    """Read the pooling: old folders have one flag per method, newer ones a name."""
+    names_by_flag = {"mean_tokens": "mean", "cls_token": "cls"}
+    prefix = "pooling_mode_"
+    flags = [key.removeprefix(prefix) for key, is_set in config.items() if key.startswith(prefix) and is_set]
+    methods = [names_by_flag.get(flag, flag) for flag in flags] or [config.get("pooling_mode", "nothing")]
+    if methods == ["mean"]:
         return "mean"
-    if ways == ["cls"]:
+    if methods == ["cls"]:
         return "cls"
-    raise ConfigError(f"{folder} uses the pooling {ways}; only mean and cls can be exported")
+    raise ConfigError(f"{folder} uses the pooling {methods}; only mean and cls can be exported")
 
 
 def _max_tokens(folder: Path, transformer: Path) -> int:
@@ -135,7 +137,7 @@ def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quant
     """Trace, optimize and quantise the model; return the number of dimensions."""
     try:
         import onnx
-        import onnxscript  # noqa: F401  torch's exporter needs it, with a less clear error
+        import onnxscript  # noqa: F401  torch's exporter needs it, and its own error is less clear
         from transformers import AutoModel
     except ImportError as error:
         raise ConfigError(f"exporting needs the extra: {extra_command('train')} ({error})") from error
@@ -148,14 +150,14 @@ def _write_model(folder: Path, path: Path, source: SourceConfig, quantise: Quant
         _trace(encoder, source, traced)
         model = _optimize(traced)
         if quantise == "int8":
-            # Not optimized again: that would write attributes which an older onnxruntime rejects.
+            # Not optimized again, because that writes attributes that an older onnxruntime rejects.
             model = _quantise(model, Path(scratch))
     onnx.save(_strip_metadata(model), path)
     return int(encoder.config.hidden_size)
 
 
 def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
-    """Write a graph from token ids and mask to one vector per text, including pooling and normalising."""
+    """Write a graph from token ids and mask to one vector per text, with pooling and normalisation."""
     import torch
 
     takes_types = "token_type_ids" in inspect.signature(encoder.forward).parameters
@@ -166,19 +168,19 @@ def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
             self.encoder = encoder
 
         def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-            keep = attention_mask.to(torch.float32)  # (N, T)
+            mask = attention_mask.to(torch.float32)  # (N, T)
             # An additive mask bypasses transformers' own mask code, which would be traced into a hundred nodes.
-            bias = (1.0 - keep[:, None, None, :]) * MASK_SCORE  # (N, 1, 1, T)
+            bias = (1.0 - mask[:, None, None, :]) * MASK_SCORE  # (N, 1, 1, T)
             types = {"token_type_ids": torch.zeros_like(input_ids)} if takes_types else {}
             hidden = self.encoder(input_ids=input_ids, attention_mask=bias, **types).last_hidden_state  # (N, T, D)
-            vector = hidden[:, 0] if source.pooling == "cls" else _mean(hidden, keep)
+            vector = hidden[:, 0] if source.pooling == "cls" else _mean(hidden, mask)
             if source.normalise:
                 vector = vector / torch.linalg.vector_norm(vector, dim=1, keepdim=True).clamp(min=1e-12)
             return vector
 
     ids = torch.tensor([[5, 6, 7, 8], [5, 6, 7, 0]])
     shape = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
-    with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # of torch's internals
+    with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # torch's exporter warns about itself
         torch.onnx.export(
             Sentence().eval(),
             (ids, (ids > 0).long()),
@@ -192,13 +194,13 @@ def _trace(encoder: torch.nn.Module, source: SourceConfig, path: Path) -> None:
         )
 
 
-def _mean(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
-    weight = keep.unsqueeze(-1)  # (N, T, 1)
+def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weight = mask.unsqueeze(-1)  # (N, T, 1)
     return (hidden * weight).sum(1) / weight.sum(1).clamp(min=1.0)  # (N, D)
 
 
 def _optimize(path: Path) -> onnx.ModelProto:
-    """Apply onnxruntime's optimisations up to EXTENDED; the next level would write a layout for this CPU alone."""
+    """Apply onnxruntime's optimisations up to EXTENDED; the next level writes a layout for this CPU only."""
     import onnx
     import onnxruntime as ort
 
@@ -222,7 +224,7 @@ def _quantise(model: onnx.ModelProto, scratch: Path) -> onnx.ModelProto:
         op_types_to_quantize=["MatMul"],
         weight_type=QuantType.QInt8,
         per_channel=True,
-        reduce_range=True,  # seven bits: the sums of eight overflow on processors without VNNI
+        reduce_range=True,  # seven bits, because sums of eight-bit products overflow on processors without VNNI
         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
     )
     return onnx.load(quantised)
@@ -259,7 +261,7 @@ def _quantise_tables(model: onnx.ModelProto) -> None:
 
 
 def _strip_metadata(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Remove the exporter's metadata, which holds source lines and paths of this machine."""
+    """Remove the exporter's metadata, which contains source lines and paths of this machine."""
     graph = model.graph
     del graph.value_info[:]
     for part in (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output):
@@ -269,22 +271,22 @@ def _strip_metadata(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line. An error is printed as its message alone."""
+    """Run the command line. Only the message of an error is printed."""
     parser = argparse.ArgumentParser(
         prog="python -m everthread.embedders.export", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("folder", type=Path, help="a sentence-transformers folder")
-    parser.add_argument("out", type=Path, help="where model.onnx, tokenizer.json and embedder.json go")
+    parser.add_argument("out", type=Path, help="the folder to write model.onnx, tokenizer.json and embedder.json to")
     parser.add_argument("--quantise", choices=get_args(Quantise), default="int8", help="default: int8")
-    parser.add_argument("--name", help="the vectors' identity; vectors of two names are never compared")
+    parser.add_argument("--name", help="the embedder's name; vectors of different names are never compared")
     parser.add_argument("--multilingual", action="store_true", help="the model understands more than English")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        config = export(given.folder, given.out, given.quantise, given.name, given.multilingual)
+        config = export(options.folder, options.out, options.quantise, options.name, options.multilingual)
     except EverthreadError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"{given.out}: {config.name}, {config.dim} dimensions, {config.model_bytes / 1e6:.1f} MB")
+    print(f"{options.out}: {config.name}, {config.dim} dimensions, {config.model_bytes / 1e6:.1f} MB")
     return 0
 
 

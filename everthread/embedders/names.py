@@ -1,4 +1,4 @@
-"""Opens embedding models by name: Everthread's own, and those that goodai-ltm names `st:` and `openai:`."""
+"""Opens embedding models by name. The prefixes `st:` and `openai:` have the same meaning as in goodai-ltm."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from everthread.errors import ConfigError
 from everthread.llms.discovery import OPENAI_URL, get_openai_key
 from everthread.testing import HashEmbedder
 
-ST_PREFIXES = ("st:", "sentence-transformers:")  # prefixes of sentence-transformers models
-OPENAI_PREFIX = "openai:"  # prefix of OpenAI's embedding models
-GOODAI_MODELS = {  # goodai-ltm's own models, and the public model from which each was trained
+ST_PREFIXES = ("st:", "sentence-transformers:")
+OPENAI_PREFIX = "openai:"
+GOODAI_MODELS = {  # by name of a goodai-ltm model: the public model from which it was trained
     "em-minilm": "st:sentence-transformers/multi-qa-MiniLM-L6-cos-v1",
     "em-distilroberta": "st:sentence-transformers/all-distilroberta-v1",
 }
@@ -57,7 +57,7 @@ def is_on_torch(given: object) -> bool:
 
 def strip_prefix(prefixes: tuple[str, ...], name: str) -> str | None:
     """Return the rest of a name after the first matching prefix; None if no prefix matches."""
-    return next((name.removeprefix(each) for each in prefixes if name.startswith(each)), None)
+    return next((name.removeprefix(prefix) for prefix in prefixes if name.startswith(prefix)), None)
 
 
 def _open_named(name: str, settings: Config) -> Embedder:
@@ -98,7 +98,7 @@ def _open_openai(name: str, settings: Config) -> Embedder:
 
 
 def _goodai_model_error(name: str) -> str:
-    base = next((base for theirs, base in GOODAI_MODELS.items() if name.lower().startswith(theirs)), None)
+    base = next((base for model, base in GOODAI_MODELS.items() if name.lower().startswith(model)), None)
     alternative = f", or {base}, from which it was trained" if base else ""
     return (
         f"embedder {name!r} is one of goodai-ltm's own models, whose weights are not shipped with Everthread; the "

@@ -1,6 +1,6 @@
-"""OnnxEmbedder, the default: a local model on onnxruntime. One is shipped in minilm/.
+"""OnnxEmbedder, the default: a local model on onnxruntime. The folder minilm/ contains the shipped model.
 
-Every heavy import waits for its first use, so that importing Everthread stays quick.
+Heavy imports are deferred to their first use, so that importing Everthread stays fast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 MINILM_FOLDER = Path(__file__).with_name("minilm")
-QUESTION_CACHE_SIZE = 256  # vectors of questions that are stored as lines a moment later; one per conversation
+QUESTION_CACHE_SIZE = 256  # vectors of questions, which are often stored as lines a moment later
 CHARS_PER_TOKEN = 32  # far above ordinary text; longer texts are cut before tokenising, to bound the cost
 
 
@@ -51,10 +51,10 @@ class EmbedderConfig:
 class OnnxEmbedder:
     """Runs a local model on onnxruntime: the shipped MiniLM, or a folder that `everthread.embedders.export` wrote.
 
-    The description is read at once, the model at the first text. Thread-safe.
-    Each thread runs the model on one text at a time, on `threads` threads (0: one per CPU). Nothing is padded, so a
-    text's vector does not depend on the other texts; batches would be no faster. An interrupt ends `embed` as soon as
-    the texts in progress are done.
+    The description is read at once, the model when the first text is embedded. Thread-safe. `embed` uses `threads`
+    threads (0: one per CPU), each of which runs the model on one text at a time. Nothing is padded, so a text's vector
+    does not depend on the other texts; batches would be no faster. An interrupt ends `embed` as soon as the texts in
+    progress are done.
     """
 
     def __init__(self, folder: Path | None = None, threads: int = 1) -> None:
@@ -65,7 +65,9 @@ class OnnxEmbedder:
         self._lock = Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
         self._latest = threading.local()  # a line is often stored right after its query, by the same thread
-        self._query_vectors: OrderedDict[bytes, Vector] = OrderedDict()  # by digest; for later, or another thread
+        self._query_vectors: OrderedDict[bytes, Vector] = (
+            OrderedDict()
+        )  # by digest; for a later line, or another thread
 
     @property
     def name(self) -> str:
@@ -81,18 +83,18 @@ class OnnxEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.dim), np.float32)  # (N, D)
-        waiting = enumerate(list(texts))  # the next free thread takes the next
+        remaining = enumerate(list(texts))  # shared: each thread takes the next text
 
         def work() -> None:
-            for place, text in waiting:
-                vectors[place] = self._text_vector(self._config.text_prompt + text)
+            for row, text in remaining:
+                vectors[row] = self._text_vector(self._config.text_prompt + text)
 
         with ThreadPoolExecutor(self._threads) as pool:
             futures = [pool.submit(work) for _ in range(min(self._threads, len(texts)) - 1)]
             try:
                 work()
             finally:  # after an interrupt or an error the remaining texts are skipped
-                deque(waiting, maxlen=0)
+                deque(remaining, maxlen=0)
         for future in futures:
             future.result()
         return vectors
@@ -107,28 +109,28 @@ class OnnxEmbedder:
         return vector
 
     def _text_vector(self, text: str) -> Vector:
-        """Return the vector of a text to be stored; reuse the one of a recent query with the same text."""
+        """Return the vector of a text to be stored; reuse the vector of a recent query with the same text."""
         with self._lock:
             cached = self._query_vectors.pop(_digest(text), None)
         return self._vector(text) if cached is None else cached
 
     def _vector(self, text: str) -> Vector:
-        last: tuple[str, Vector] | None = getattr(self._latest, "read", None)
+        last: tuple[str, Vector] | None = getattr(self._latest, "result", None)
         if last is not None and last[0] == text:
             return last[1]
-        vector = self._read(text)
+        vector = self._run(text)
         vector.flags.writeable = False
-        self._latest.read = text, vector
+        self._latest.result = text, vector
         return vector
 
-    def _read(self, text: str) -> Vector:
-        tokenizer, session = self._model()
+    def _run(self, text: str) -> Vector:
+        tokenizer, session = self._load()
         ids = tokenizer.encode(make_encodable(text[: self._config.max_tokens * CHARS_PER_TOKEN])).ids
         tokens = np.array([ids], np.int64)  # (1, T)
         vector = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})[0][0]  # (D,)
         return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
 
-    def _model(self) -> tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession]:
+    def _load(self) -> tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession]:
         with self._lock:
             if self._loaded is None:
                 self._loaded = (_open_tokenizer(self._folder, self._config), self._open_session())
@@ -136,24 +138,24 @@ class OnnxEmbedder:
 
     def _open_session(self) -> onnxruntime.InferenceSession:
         import onnxruntime as ort
-        from onnxruntime.capi import onnxruntime_pybind11_state as faults
+        from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
         path = self._folder / "model.onnx"
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1  # whole texts run in parallel instead
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads sleep
-        options.enable_cpu_mem_arena = False  # the arena keeps the largest batch's memory for ever, and gains no speed
-        options.log_severity_level = 3  # errors only: warnings would land in a command's output
+        options.enable_cpu_mem_arena = False  # the arena never frees the memory of the longest text, and is no faster
+        options.log_severity_level = 3  # errors only: warnings would be printed in a command's output
         try:
             return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except (
-            faults.Fail,
-            faults.InvalidArgument,
-            faults.InvalidGraph,
-            faults.InvalidProtobuf,
-            faults.NotImplemented,
-            faults.RuntimeException,
+            errors.Fail,
+            errors.InvalidArgument,
+            errors.InvalidGraph,
+            errors.InvalidProtobuf,
+            errors.NotImplemented,
+            errors.RuntimeException,
         ) as error:
             raise ModelNotFound(f"{path} can't be loaded ({error}); {MODEL_REMEDY}, or upgrade onnxruntime") from error
 
@@ -185,7 +187,7 @@ def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenize
 
     path = folder / "tokenizer.json"
     content = _read_bytes(path)
-    # The whole file is compared, because a slightly wrong tokenizer makes vectors useless without an error.
+    # The whole file is hashed, because a slightly wrong tokenizer makes vectors useless without an error.
     if hashlib.sha256(content).hexdigest() != config.tokenizer_sha256:
         raise ModelNotFound(f"{path} is not the file that was exported; {MODEL_REMEDY}")
     tokenizer = Tokenizer.from_str(content.decode())

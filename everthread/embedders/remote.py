@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx
 
 CONNECT_TIMEOUT_S = 2.0  # a server that is up accepts at once
-PER_TEXT_S = 1.0  # a slow CPU takes this long for a long text
+PER_TEXT_S = 1.0  # how long a slow CPU takes for a long text
 
 
 class RemoteEmbedder:
@@ -78,14 +78,14 @@ class RemoteEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         starts = range(0, len(texts), self._batch_size)
-        batches = [self._batch(texts[start : start + self._batch_size]) for start in starts]
+        batches = [self._embed_batch(texts[start : start + self._batch_size]) for start in starts]
         return np.concatenate(batches) if batches else np.empty((0, self._dim or 0), np.float32)
 
     def embed_query(self, text: str) -> Vector:
         vector: Vector = self.embed([text])[0]
         return vector
 
-    def _batch(self, texts: Sequence[str]) -> Vectors:
+    def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         # Some servers reject a batch that contains an empty text.
         reply = self._post([make_encodable(text) if text.strip() else "." for text in texts])
         try:
@@ -97,51 +97,51 @@ class RemoteEmbedder:
         with self._lock:
             self._dim = self._dim or vectors.shape[1]
         if vectors.shape[1] != self._dim:
-            changed = f"sent {vectors.shape[1]} dimensions, {self._dim} before"
-            raise self._unavailable(changed, "if the model was changed, restart, then reindex")
+            problem = f"sent {vectors.shape[1]} dimensions, {self._dim} before"
+            raise self._unavailable(problem, "if the model was changed, restart, then reindex")
         return vectors
 
     def _post(self, texts: Sequence[str]) -> bytes:
-        """Return the body of the reply; retry after broken connections, 429 and 5xx while there is time."""
+        """Return the body of the reply; retry after broken connections, 429 and 5xx until the timeout."""
         import httpx
 
-        end = time.monotonic() + self._timeout + PER_TEXT_S * (len(texts) - 1)
-        retries = Retries(doubling_delays(self._retries), deadline=end, sleep=self._sleep)
+        deadline = time.monotonic() + self._timeout + PER_TEXT_S * (len(texts) - 1)
+        retries = Retries(doubling_delays(self._retries), deadline=deadline, sleep=self._sleep)
         while True:
             requested_s = 0.0
             try:
-                status, headers, body = self._try(texts, end)
+                status, headers, body = self._send(texts, deadline)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 problem = f"can't be reached ({type(error).__name__}: {error})"
-                broken = isinstance(error, httpx.NetworkError | httpx.ProtocolError)
-                retryable = broken and not isinstance(error, httpx.ConnectError)
+                is_broken = isinstance(error, httpx.NetworkError | httpx.ProtocolError)
+                is_retryable = is_broken and not isinstance(error, httpx.ConnectError)
             else:
                 if status == 200:
                     return body
-                problem = f"answered {status} {self._hide(body[:200].decode(errors='replace'))}"
-                retryable = status == 429 or status >= 500
+                problem = f"answered {status} {self._redact_key(body[:200].decode(errors='replace'))}"
+                is_retryable = status == 429 or status >= 500
                 requested_s = parse_retry_after(headers.get("retry-after", ""))
-            if not retryable or not retries.wait(requested_s):
+            if not is_retryable or not retries.wait(requested_s):
                 raise self._unavailable(
                     problem, "check that the server runs, and check its URL, the model's name and the key"
                 )
 
-    def _try(self, texts: Sequence[str], end: float) -> tuple[int, Mapping[str, str], bytes]:
-        """Send one request; return its status, headers and body. A slow reply is cut off at `end` too."""
+    def _send(self, texts: Sequence[str], deadline: float) -> tuple[int, Mapping[str, str], bytes]:
+        """Send one request; return its status, headers and body. A slow reply is cut off at the deadline too."""
         import httpx
 
-        left = max(end - time.monotonic(), 0.0)
-        timeout = httpx.Timeout(left, connect=min(left, CONNECT_TIMEOUT_S))
+        remaining_s = max(deadline - time.monotonic(), 0.0)
+        timeout = httpx.Timeout(remaining_s, connect=min(remaining_s, CONNECT_TIMEOUT_S))
         content = {"model": self._model, "input": texts}
-        with self._http().stream("POST", self._url, json=content, timeout=timeout) as response:
+        with self._get_client().stream("POST", self._url, json=content, timeout=timeout) as response:
             body = bytearray()
             for part in response.iter_bytes():
                 body += part
-                if time.monotonic() > end:
+                if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("the reply takes too long")
             return response.status_code, response.headers, bytes(body)
 
-    def _http(self) -> httpx.Client:
+    def _get_client(self) -> httpx.Client:
         import httpx
 
         with self._lock:
@@ -151,23 +151,23 @@ class RemoteEmbedder:
                 weakref.finalize(self, self._client.close)
             return self._client
 
-    def _hide(self, text: str) -> str:
+    def _redact_key(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
 
-    def _unavailable(self, fault: str, remedy: str) -> EmbedderUnavailable:
-        shown = re.sub(r"//[^/@]*@", "//", self._url)  # the URL may hold a password
-        message = f"embedder {shown} (model {self._model!r}) {self._hide(fault)}; {remedy}"
+    def _unavailable(self, problem: str, remedy: str) -> EmbedderUnavailable:
+        url = re.sub(r"//[^/@]*@", "//", self._url)  # without the password, if there is one
+        message = f"embedder {url} (model {self._model!r}) {self._redact_key(problem)}; {remedy}"
         return EmbedderUnavailable(message, f"embedder (model {self._model!r}) can't be used; {remedy}")
 
 
 def _parse_vectors(reply: object, count: int) -> Vectors:
-    """Return the unit vectors of a reply in the order of the texts. A ValueError's message describes the problem."""
+    """Return the unit vectors of a reply in the order of the texts. Raises ValueError with a message for users."""
     data = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise ValueError("it has no list named 'data'")
     if len(data) != count:
         raise ValueError(f"{len(data)} vectors for {count} texts")
-    indexes = [item.get("index", place) for place, item in enumerate(data)]
+    indexes = [item.get("index", position) for position, item in enumerate(data)]
     if not all(isinstance(index, int) for index in indexes) or sorted(indexes) != list(range(count)):
         raise ValueError("the indexes of its vectors are not 0, 1, 2 …")
     try:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class SentenceTransformerEmbedder:
-    """Any sentence-transformers model, by name or folder, on torch. That library downloads a named model once.
+    """Runs any sentence-transformers model on torch, by name or folder. The library downloads a named model once.
 
-    `device` is where torch runs it (`cuda`, `cuda:1`, `mps`, `cpu`); None lets the library choose.
+    `device` is the torch device (`cuda`, `cuda:1`, `mps`, `cpu`); None lets the library choose.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class SentenceTransformerEmbedder:
         vector: Vector = self._encode([make_encodable(text)], "encode_query")[0]
         return vector
 
-    def _encode(self, texts: list[str], how: str) -> Vectors:
+    def _encode(self, texts: list[str], method: str) -> Vectors:
         with self._lock:  # torch modules are not guaranteed to be thread-safe
-            encode = getattr(self._model(), how)
+            encode = getattr(self._load(), method)
             vectors = encode(texts, batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
 
-    def _model(self) -> sentence_transformers.SentenceTransformer:
+    def _load(self) -> sentence_transformers.SentenceTransformer:
         if self._loaded is None:
             try:
                 from sentence_transformers import SentenceTransformer
@@ -57,9 +57,9 @@ class SentenceTransformerEmbedder:
                 raise ConfigError(f"{self.name} needs an extra: {extra} ({error})") from error
             try:
                 self._loaded = SentenceTransformer(self._model_name, device=self._device)
-            except (OSError, ValueError, RuntimeError, AssertionError) as error:  # the last two: an unknown device
-                where = f" on {self._device}" if self._device else ""
+            except (OSError, ValueError, RuntimeError, AssertionError) as error:  # the last two for an unknown device
+                place = f" on {self._device}" if self._device else ""
                 raise ModelNotFound(
-                    f"{self._model_name!r} can't be loaded{where}; check the name or folder, and the device ({error})"
+                    f"{self._model_name!r} can't be loaded{place}; check the name or folder, and the device ({error})"
                 ) from error
         return self._loaded

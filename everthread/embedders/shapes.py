@@ -1,4 +1,4 @@
-"""Checks the shapes of an embedder's vectors, and compares texts that have several: the nearest pair counts."""
+"""Checks the shapes of an embedder's vectors, and compares texts with several vectors by their nearest pair."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from everthread.embedders.base import Embedder
 from everthread.errors import ModelError
 from everthread.types import Vector, Vectors
 
-MAX_VECTORS_PER_TEXT = 128  # a store can number 4,096 of a line, which has up to 32 pieces
+MAX_VECTORS_PER_TEXT = 128  # a store can number 4,096 vectors of a line, which has up to 32 pieces
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
@@ -19,16 +19,17 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     Raises:
         ModelError: the embedder returned another shape, NaN or infinity.
     """
-    made = np.asarray(embedder.embed(texts), np.float32)
-    each = made.shape[1] if made.ndim == 3 else 1
-    if made.ndim not in (2, 3) or len(made) != len(texts) or not made.shape[-1] or not 0 < each <= MAX_VECTORS_PER_TEXT:
+    vectors = np.asarray(embedder.embed(texts), np.float32)
+    per_text = vectors.shape[1] if vectors.ndim == 3 else 1
+    is_valid = vectors.ndim in (2, 3) and len(vectors) == len(texts) and vectors.shape[-1] > 0
+    if not is_valid or not 0 < per_text <= MAX_VECTORS_PER_TEXT:
         raise ModelError(
-            f"{embedder.name} returned vectors of shape {made.shape} for {len(texts)} texts; expected (texts, "
+            f"{embedder.name} returned vectors of shape {vectors.shape} for {len(texts)} texts; expected (texts, "
             f"dimensions) or (texts, up to {MAX_VECTORS_PER_TEXT} vectors per text, dimensions). Correct its `embed`, "
             "or use another embedder"
         )
-    _check_finite(embedder, made)
-    return made.reshape(len(texts), each, made.shape[-1])
+    _check_finite(embedder, vectors)
+    return vectors.reshape(len(texts), per_text, vectors.shape[-1])
 
 
 def embed_question(embedder: Embedder, text: str) -> Vector:
@@ -37,22 +38,22 @@ def embed_question(embedder: Embedder, text: str) -> Vector:
     Raises:
         ModelError: the embedder returned another shape, NaN or infinity.
     """
-    made = np.asarray(embedder.embed_query(text), np.float32)
-    if made.ndim not in (1, 2) or not made.size:
+    vector = np.asarray(embedder.embed_query(text), np.float32)
+    if vector.ndim not in (1, 2) or not vector.size:
         raise ModelError(
-            f"{embedder.name} returned a vector of shape {made.shape} for a question; expected (dimensions,) or "
+            f"{embedder.name} returned a vector of shape {vector.shape} for a question; expected (dimensions,) or "
             "(vectors, dimensions). Correct its `embed_query`, or use another embedder"
         )
-    _check_finite(embedder, made)
-    return made[0] if len(made) == 1 and made.ndim == 2 else made
+    _check_finite(embedder, vector)
+    return vector[0] if vector.ndim == 2 and len(vector) == 1 else vector
 
 
-def max_cosines(vectors: Vectors, asked: Vector) -> Vector:
-    """Return, per text, the greatest cosine (N,) of any of its vectors (N, E, D) to any of the question's."""
-    found = vectors.reshape(-1, vectors.shape[-1]) @ asked.T
-    return np.asarray(found.reshape(len(vectors), -1).max(axis=1), np.float32)
+def max_cosines(vectors: Vectors, question: Vector) -> Vector:
+    """Return the greatest cosine of each text (N,): of any of its vectors (N, E, D) with any vector of the question."""
+    cosines = vectors.reshape(-1, vectors.shape[-1]) @ question.T
+    return np.asarray(cosines.reshape(len(vectors), -1).max(axis=1), np.float32)
 
 
-def _check_finite(embedder: Embedder, made: Vectors) -> None:
-    if not np.isfinite(made).all():
+def _check_finite(embedder: Embedder, vectors: Vectors) -> None:
+    if not np.isfinite(vectors).all():
         raise ModelError(f"{embedder.name} returned vectors that contain NaN or infinity")

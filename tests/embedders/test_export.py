@@ -46,19 +46,19 @@ def make_folder(folder: Path, pooling: str = "mean_tokens", normalise: bool = Tr
         {"type": f"sentence_transformers.models.{kind}", "path": "" if kind == "Transformer" else kind}
         for kind in kinds
     ]
-    write(folder / "modules.json", modules)
+    write_json(folder / "modules.json", modules)
     (folder / "Pooling").mkdir()
-    write(folder / "Pooling" / "config.json", {"word_embedding_dimension": 64, f"pooling_mode_{pooling}": True})
-    write(folder / "sentence_bert_config.json", {"max_seq_length": 16})
+    write_json(folder / "Pooling" / "config.json", {"word_embedding_dimension": 64, f"pooling_mode_{pooling}": True})
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 16})
     return folder
 
 
-def write(path: Path, content: object) -> None:
+def write_json(path: Path, content: object) -> None:
     path.write_text(json.dumps(content))
 
 
-def by_torch(folder: Path, pooling: str) -> np.ndarray:
-    """Compute the same vectors on torch one by one, with explicit pooling."""
+def embed_with_torch(folder: Path, pooling: str) -> np.ndarray:
+    """Compute the vectors on torch one by one, with explicit pooling."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     model = BertModel.from_pretrained(folder).eval()
@@ -76,15 +76,17 @@ def by_torch(folder: Path, pooling: str) -> np.ndarray:
 def test_an_unquantised_export_agrees_with_torch(tmp_path: Path, pooling: str, normalise: bool) -> None:
     folder = make_folder(tmp_path / "tiny", pooling, normalise)
     export(folder, tmp_path / "out", quantise="none")
-    np.testing.assert_allclose(OnnxEmbedder(tmp_path / "out").embed(TEXTS), by_torch(folder, pooling), atol=1e-5)
+    np.testing.assert_allclose(
+        OnnxEmbedder(tmp_path / "out").embed(TEXTS), embed_with_torch(folder, pooling), atol=1e-5
+    )
 
 
 def test_a_quantised_export_is_smaller_and_nearly_agrees_with_torch(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
-    whole = export(folder, tmp_path / "whole", quantise="none")
-    small = export(folder, tmp_path / "small")
-    assert small.model_bytes < whole.model_bytes / 2
-    cosines = (OnnxEmbedder(tmp_path / "small").embed(TEXTS) * by_torch(folder, "mean_tokens")).sum(1)
+    plain = export(folder, tmp_path / "plain", quantise="none")
+    quantised = export(folder, tmp_path / "quantised")
+    assert quantised.model_bytes < plain.model_bytes / 2
+    cosines = (OnnxEmbedder(tmp_path / "quantised").embed(TEXTS) * embed_with_torch(folder, "mean_tokens")).sum(1)
     assert cosines.min() > 0.995
 
 
@@ -105,7 +107,7 @@ def test_the_exported_file_holds_no_path_of_this_machine(tmp_path: Path) -> None
 
 def test_the_exported_config_has_the_models_name_and_limits(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
-    write(folder / "config_sentence_transformers.json", {"prompts": {"query": "query: ", "passage": "passage: "}})
+    write_json(folder / "config_sentence_transformers.json", {"prompts": {"query": "query: ", "passage": "passage: "}})
     config = export(folder, tmp_path / "out", name="tiny-v1", multilingual=True)
     assert (config.name, config.dim, config.max_tokens, config.multilingual) == ("tiny-v1", 64, 16, True)
     assert (config.query_prompt, config.text_prompt) == ("query: ", "passage: ")
@@ -122,7 +124,7 @@ def test_the_command_writes_a_usable_folder_and_reports_it(tmp_path: Path, capsy
 
 def test_the_pooling_of_a_newer_folder_is_read(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
-    write(folder / "Pooling" / "config.json", {"embedding_dimension": 64, "pooling_mode": "cls"})
+    write_json(folder / "Pooling" / "config.json", {"embedding_dimension": 64, "pooling_mode": "cls"})
     assert read_source_config(folder).pooling == "cls"
 
 
@@ -142,7 +144,7 @@ def test_unknown_pooling_is_rejected(tmp_path: Path) -> None:
 def test_unknown_modules_are_rejected(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tiny")
     modules = json.loads((folder / "modules.json").read_text())
-    write(folder / "modules.json", [*modules, {"type": "sentence_transformers.models.Dense", "path": "3_Dense"}])
+    write_json(folder / "modules.json", [*modules, {"type": "sentence_transformers.models.Dense", "path": "3_Dense"}])
     with pytest.raises(ConfigError, match="Dense"):
         export(folder, tmp_path / "out")
 

@@ -12,18 +12,19 @@ from everthread.testing import HashEmbedder
 
 
 def test_st_is_short_for_sentence_transformers() -> None:
-    found = open_embedder("st:sentence-transformers/multi-qa-mpnet-base-cos-v1")
-    assert isinstance(found, SentenceTransformerEmbedder)
-    assert found.name == open_embedder("sentence-transformers:sentence-transformers/multi-qa-mpnet-base-cos-v1").name
+    short = open_embedder("st:sentence-transformers/multi-qa-mpnet-base-cos-v1")
+    full = open_embedder("sentence-transformers:sentence-transformers/multi-qa-mpnet-base-cos-v1")
+    assert isinstance(short, SentenceTransformerEmbedder)
+    assert short.name == full.name
 
 
 def test_an_openai_model_is_requested_from_openai_with_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
-    found = open_embedder("openai:text-embedding-ada-002")
-    assert isinstance(found, RemoteEmbedder)
-    assert found.name == "remote/text-embedding-ada-002"
-    assert vars(found)["_url"] == "https://api.openai.com/v1/embeddings"
-    assert vars(found)["_key"] == "sk-ours"
+    embedder = open_embedder("openai:text-embedding-ada-002")
+    assert isinstance(embedder, RemoteEmbedder)
+    assert embedder.name == "remote/text-embedding-ada-002"
+    assert vars(embedder)["_url"] == "https://api.openai.com/v1/embeddings"
+    assert vars(embedder)["_key"] == "sk-ours"
     assert vars(open_embedder("https://api.openai.com/v1#text-embedding-3-small"))["_key"] == "sk-ours"
 
 
@@ -60,13 +61,13 @@ def test_the_device_of_a_torch_model_is_passed_on(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("EVERTHREAD_DEVICE", "mps")
     assert vars(open_embedder("st:some/model"))["_device"] == "mps"
     assert vars(open_embedder("st:some/model", device="cpu"))["_device"] == "cpu"
-    assert isinstance(open_embedder("minilm"), OnnxEmbedder)  # which the setting doesn't concern
+    assert isinstance(open_embedder("minilm"), OnnxEmbedder)  # the setting has no effect on it
 
 
-@pytest.mark.parametrize("given", ["minilm", "hash", HashEmbedder()])
-def test_a_device_for_a_model_without_torch_is_rejected(given: HashEmbedder | str) -> None:
+@pytest.mark.parametrize("embedder", ["minilm", "hash", HashEmbedder()])
+def test_a_device_for_a_model_without_torch_is_rejected(embedder: HashEmbedder | str) -> None:
     with pytest.raises(ConfigError, match=r"invalid device cuda:0: .* doesn't run on torch"):
-        open_embedder(given, device="cuda:0")
+        open_embedder(embedder, device="cuda:0")
 
 
 def test_the_library_and_the_command_line_accept_the_same_names() -> None:

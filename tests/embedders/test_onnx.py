@@ -28,13 +28,13 @@ def minilm() -> OnnxEmbedder:
     return OnnxEmbedder()
 
 
-def copy_of_minilm(folder: Path) -> Path:
+def copy_minilm(folder: Path) -> Path:
     return Path(shutil.copytree(MINILM_FOLDER, folder / "model"))
 
 
 def test_the_shipped_model_agrees_with_the_original_on_torch(minilm: OnnxEmbedder) -> None:
     cosines = (minilm.embed(SENTENCES) * np.array(GOLDEN["vectors"])).sum(1)
-    assert cosines.min() > 0.97  # a text of one word differs most
+    assert cosines.min() > 0.97  # a one-word text has the smallest cosine
 
 
 def test_the_shipped_model_is_an_embedder_with_a_name_of_its_own(minilm: OnnxEmbedder) -> None:
@@ -53,14 +53,16 @@ def test_rows_are_float32_of_unit_length_and_in_the_order_of_the_texts(minilm: O
 
 
 def test_meaning_outweighs_common_words(minilm: OnnxEmbedder) -> None:
-    near, far = minilm.embed(["We adopted a puppy.", "The stock market fell."]) @ minilm.embed_query("Got a new pet?")
-    assert near > far + 0.2
+    related, unrelated = minilm.embed(["We adopted a puppy.", "The stock market fell."]) @ minilm.embed_query(
+        "Got a new pet?"
+    )
+    assert related > unrelated + 0.2
 
 
 def test_batching_hardly_changes_a_vector(minilm: OnnxEmbedder) -> None:
     alone = minilm.embed(["ok"])[0]
-    beside_long_ones = minilm.embed(["a long walk home " * 50, "ok", "salt, pepper and vinegar " * 60])[1]
-    assert alone @ beside_long_ones > 0.999
+    with_long_texts = minilm.embed(["a long walk home " * 50, "ok", "salt, pepper and vinegar " * 60])[1]
+    assert alone @ with_long_texts > 0.999
 
 
 def test_the_empty_text_has_a_vector(minilm: OnnxEmbedder) -> None:
@@ -85,7 +87,7 @@ def test_strange_text_has_a_vector(minilm: OnnxEmbedder, text: str) -> None:
 
 
 def test_threads_that_share_an_embedder_get_the_same_vectors() -> None:
-    shared = OnnxEmbedder()  # a fresh one, so that they race to load it too
+    shared = OnnxEmbedder()  # not loaded yet, so that the threads also load it concurrently
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: shared.embed(SENTENCES), range(16)))
     for result in results:
@@ -100,10 +102,10 @@ def test_an_interrupt_stops_a_batch_on_several_threads() -> None:
     interrupted = threading.Event()
 
     class Interrupted(OnnxEmbedder):
-        read = 0
+        calls = 0
 
         def _vector(self, text: str) -> Vector:
-            self.read += 1
+            self.calls += 1
             if threading.current_thread() is threading.main_thread():
                 interrupted.set()
                 raise KeyboardInterrupt
@@ -114,7 +116,7 @@ def test_an_interrupt_stops_a_batch_on_several_threads() -> None:
     embedder = Interrupted(threads=3)
     with pytest.raises(KeyboardInterrupt):
         embedder.embed(["text"] * 500)
-    assert embedder.read < 250
+    assert embedder.calls < 250
 
 
 def test_an_error_on_any_thread_is_raised() -> None:
@@ -143,7 +145,7 @@ def test_a_damaged_config_is_an_error_that_names_it(tmp_path: Path, content: str
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
-    folder = copy_of_minilm(tmp_path)
+    folder = copy_minilm(tmp_path)
     (folder / name).unlink()
     with pytest.raises(ModelNotFound, match=f"{name} can't be read.*reinstall"):
         OnnxEmbedder(folder).embed(["x"])
@@ -152,7 +154,7 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"\xff" * len(b)], ids=["cut", "overwritten"])
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path, name: str, damage: Callable[[bytes], bytes]) -> None:
-    folder = copy_of_minilm(tmp_path)
+    folder = copy_minilm(tmp_path)
     (folder / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(ModelNotFound, match=rf"{name}.*reinstall"):
         OnnxEmbedder(folder).embed(["x"])
@@ -168,7 +170,7 @@ def test_importing_and_making_an_embedder_loads_no_runtime() -> None:
 
 
 def test_onnxruntime_sends_no_telemetry(tmp_path: Path) -> None:
-    """Check the cache folder, where its wheels save pending telemetry."""
+    """Check that nothing is saved in the cache folder, where the wheels save pending telemetry."""
     program = "from everthread.embedders.onnx import OnnxEmbedder; OnnxEmbedder().embed_query('hello')"
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}

@@ -71,8 +71,8 @@ def data(rows: list[Any]) -> bytes:
     return json.dumps({"data": [{"index": i, "embedding": row} for i, row in enumerate(rows)]}).encode()
 
 
-def lengths(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
-    """Return vectors that identify texts by their length, in reverse order, as the index allows."""
+def send_lengths(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
+    """Send vectors that identify texts by their length, in reverse order with the correct indexes."""
     items = [{"index": i, "embedding": [len(text), 1.0]} for i, text in enumerate(texts)]
     send(handler, 200, json.dumps({"data": items[::-1]}).encode())
 
@@ -94,7 +94,7 @@ def remote(server: Server, **more: Any) -> RemoteEmbedder:
 
 
 def test_remote_vectors_have_unit_length_and_the_order_of_the_texts() -> None:
-    with serving(lengths) as server:
+    with serving(send_lengths) as server:
         embedder = remote(server, batch_size=2, api_key="k")
         vectors = embedder.embed(["a", "abc", "abcdef"])
     np.testing.assert_allclose(vectors[:, 0] / vectors[:, 1], [1, 3, 6], rtol=1e-5)
@@ -106,7 +106,7 @@ def test_remote_vectors_have_unit_length_and_the_order_of_the_texts() -> None:
 
 
 def test_a_remote_embedder_without_a_key_sends_none() -> None:
-    with serving(lengths) as server:
+    with serving(send_lengths) as server:
         embedder = remote(server)
         embedder.embed_query("a")
     assert server.keys == [None]
@@ -120,14 +120,14 @@ def test_remote_vectors_without_indexes_keep_their_order() -> None:
 
 
 def test_empty_and_invalid_texts_are_made_acceptable_to_a_server() -> None:
-    with serving(lengths) as server:
+    with serving(send_lengths) as server:
         embedder = remote(server)
         embedder.embed(["", "\ud83d"])
     assert server.requests[0]["input"] == [".", "\ufffd"]
 
 
 def test_no_texts_are_not_sent() -> None:
-    with serving(lengths) as server:
+    with serving(send_lengths) as server:
         embedder = remote(server)
         assert len(embedder.embed([])) == 0
     assert server.requests == []
@@ -135,7 +135,7 @@ def test_no_texts_are_not_sent() -> None:
 
 @pytest.mark.parametrize("fault", [failing(429), failing(503), cut], ids=["429", "503", "cut"])
 def test_a_transient_failure_is_retried(fault: Reply) -> None:
-    with serving(fault, lengths) as server:
+    with serving(fault, send_lengths) as server:
         embedder = remote(server)
         assert embedder.embed_query("abc").shape == (2,)
     assert len(server.requests) == 2
@@ -157,10 +157,10 @@ def test_retry_delays_double() -> None:
     assert waits == [0.5, 1.0, 2.0]
 
 
-@pytest.mark.parametrize(("asked", "low", "high"), [("3", 3, 3), ("soon", 0.5, 0.5), ("-1", 0.5, 0.5)])
-def test_retry_after_in_seconds_is_respected(asked: str, low: float, high: float) -> None:
+@pytest.mark.parametrize(("delay", "low", "high"), [("3", 3, 3), ("soon", 0.5, 0.5), ("-1", 0.5, 0.5)])
+def test_retry_after_in_seconds_is_respected(delay: str, low: float, high: float) -> None:
     waits: list[float] = []
-    script = (failing(429, Retry_After=asked), lengths)
+    script = (failing(429, Retry_After=delay), send_lengths)
     with serving(*script) as server:
         embedder = remote(server, sleep=waits.append)
         embedder.embed_query("abc")
@@ -171,7 +171,7 @@ def test_retry_after_in_seconds_is_respected(asked: str, low: float, high: float
 def test_retry_after_as_a_date_is_respected() -> None:
     waits: list[float] = []
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=8), usegmt=True)
-    script = (failing(429, Retry_After=later), lengths)
+    script = (failing(429, Retry_After=later), send_lengths)
     with serving(*script) as server:
         embedder = remote(server, sleep=waits.append)
         embedder.embed_query("abc")
@@ -199,7 +199,7 @@ def test_no_message_contains_the_key_or_a_password() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "complaint"),
+    ("body", "message"),
     [
         (b"<html>", "invalid reply"),
         (b"\xff\xfe\x00", "invalid reply"),
@@ -221,8 +221,8 @@ def test_no_message_contains_the_key_or_a_password() -> None:
         (b'{"data": [{"index": "a", "embedding": [1]}, {"index": 0, "embedding": [1]}]}', "indexes"),
     ],
 )
-def test_an_invalid_reply_is_an_error_that_names_the_fault(body: bytes, complaint: str) -> None:
-    with serving(replying(body)) as server, pytest.raises(EmbedderUnavailable, match=complaint):
+def test_an_invalid_reply_is_an_error_that_names_the_fault(body: bytes, message: str) -> None:
+    with serving(replying(body)) as server, pytest.raises(EmbedderUnavailable, match=message):
         remote(server).embed(["a", "b"])
 
 
@@ -241,31 +241,31 @@ def test_an_unreachable_url_is_an_error_that_names_it(url: str) -> None:
         RemoteEmbedder(url, "m", sleep=lambda seconds: None).embed_query("abc")
 
 
-def timed(embedder: RemoteEmbedder, texts: list[str]) -> float:
+def measure_timeout(embedder: RemoteEmbedder, texts: list[str]) -> float:
     """Return the seconds until the embedder gave up."""
-    began = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(EmbedderUnavailable, match="ReadTimeout"):
         embedder.embed(texts)
-    return time.monotonic() - began
+    return time.monotonic() - start
 
 
-@pytest.mark.parametrize("fault", ["silent", "in drops"])
+@pytest.mark.parametrize("fault", ["silent", "slow"])
 def test_a_hanging_server_times_out(fault: str) -> None:
     over = threading.Event()
 
     def hang(handler: http.server.BaseHTTPRequestHandler, texts: list[str]) -> None:
-        if fault == "in drops":
+        if fault == "slow":
             handler.send_response(200)
             handler.end_headers()
         while not over.wait(0.05):
-            if fault == "in drops":
+            if fault == "slow":
                 with suppress(OSError):
                     handler.wfile.write(b" ")
 
     with serving(hang) as server:
         embedder = RemoteEmbedder(server.url, "m", timeout=0.3)
-        assert timed(embedder, ["a"]) > 0.2
-        assert timed(embedder, ["a", "b"]) > 1.2  # more texts may take longer
+        assert measure_timeout(embedder, ["a"]) > 0.2
+        assert measure_timeout(embedder, ["a", "b"]) > 1.2  # more texts may take longer
         over.set()
     assert len(server.requests) == 2
 
@@ -279,7 +279,7 @@ def test_a_delay_longer_than_the_timeout_is_not_begun() -> None:
 
 
 def test_the_connection_is_kept_and_closed_with_the_embedder() -> None:
-    with serving(lengths, protocol="HTTP/1.1") as server:
+    with serving(send_lengths, protocol="HTTP/1.1") as server:
         embedder = remote(server)
         for text in ("a", "b"):
             embedder.embed_query(text)

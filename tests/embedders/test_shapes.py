@@ -1,4 +1,4 @@
-"""Vectors of embedders in all valid and some invalid shapes."""
+"""Vectors of embedders in all valid shapes and some invalid ones."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_several_vectors_per_text_or_question_form_one_array() -> None:
 
 def test_the_best_pair_of_vectors_determines_the_cosine() -> None:
     model = Several(64)
-    made, asked = shapes.embed_texts(model, LINES), shapes.embed_question(model, "Is there any cheese?")
-    expected = [max(float(a @ b) for a in each for b in asked) for each in made]
-    assert shapes.max_cosines(made, asked).tolist() == pytest.approx(expected)
+    texts, question = shapes.embed_texts(model, LINES), shapes.embed_question(model, "Is there any cheese?")
+    expected = [max(float(a @ b) for a in vectors for b in question) for vectors in texts]
+    assert shapes.max_cosines(texts, question).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("text", [(), (2, 2, 8), (0,), (129, 8)])
@@ -84,9 +84,9 @@ def test_a_bank_finds_a_line_by_the_nearest_of_its_vectors(tmp_path: Path) -> No
         memory.observe_many(NewLine(text) for text in LINES)
         assert memory.stats().pending == 0
         assert memory.stats().vectors == {"several-512": 3}
-        found = memory.store.cosines("alice", embedder.name, embedder.embed_query("stolen cellar"), np.arange(1, 4))
+        cosines = memory.store.cosines("alice", embedder.name, embedder.embed_query("stolen cellar"), np.arange(1, 4))
         expected = shapes.max_cosines(embedder.embed(LINES), embedder.embed_query("stolen cellar"))
-        assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-3)
+        assert cosines.tolist() == pytest.approx(expected.tolist(), abs=1e-3)
         assert memory.store.check("alice") == []
         memory.correct(2, "My bicycle is back")
         assert memory.reindex() == 0
