@@ -1,4 +1,4 @@
-"""Public datasets as conversations, and questions whose answers are in known lines.
+"""Loads public datasets as conversations with questions whose answers are in known lines.
 
 Each loader reads one dataset as it was published. It knows no bank and measures nothing. A question whose gold can't be
 resolved to a line is left out and counted; gold ids that name no line are dropped and counted.
@@ -7,6 +7,7 @@ resolved to a line is left out and counted; gold ids that name no line are dropp
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
@@ -34,38 +35,40 @@ __all__ = [
 
 LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 REALTALK_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "commonsense"}
-_TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")  # also "D:11:26"; int() takes care of "D30:05"
+_TURN_ID = re.compile(r"D:?\s*(\d+)\s*:\s*(\d+)")  # also "D:11:26"; int() normalizes "D30:05"
 
 
 def locomo(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
-    """Load LoCoMo: two friends, and questions with the turns that answer them. only names samples."""
-    found = []
+    """Load LoCoMo: two friends, and questions with the turns that answer them. `only` lists ids of samples."""
+    conversations = []
     for name, sample in locomo_format.read_samples(path, only):
         lines = tuple(locomo_format.read_sample(sample, name, path))
-        gathering = ConversationBuilder(name, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
-        _ask(gathering, sample, path, LOCOMO_CATEGORIES)
-        found.append(gathering.build())
-    return found
+        builder = ConversationBuilder(name, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
+        _add_questions(builder, sample, path, LOCOMO_CATEGORIES)
+        conversations.append(builder.build())
+    return conversations
 
 
 def realtalk(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
-    """Load REALTALK: one chat a file, or a folder of them. A chat without questions remains: those of others are put to
-    it."""
-    found = []
+    """Load REALTALK: one chat a file, or a folder of them.
+
+    A chat without questions is loaded too, because it is asked the questions of another chat.
+    """
+    conversations = []
     for file in realtalk_format.find_chat_files(path, only):
         chat = realtalk_format.load_chat(file)
         lines = tuple(realtalk_format.read_chat(chat, file.stem, file))
-        gathering = ConversationBuilder(file.stem, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
-        _ask(gathering, chat, file, REALTALK_CATEGORIES)
-        found.append(gathering.build())
-    return found
+        builder = ConversationBuilder(file.stem, lines, tuple(str(line.metadata["dia_id"]) for line in lines))
+        _add_questions(builder, chat, file, REALTALK_CATEGORIES)
+        conversations.append(builder.build())
+    return conversations
 
 
 def longmemeval(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
-    """LongMemEval: one haystack and one question an item. The id of a line is "session-id:turn", turns from 1.
+    """Load LongMemEval: one haystack and one question an item. The id of a line is "session-id:turn", turns from 1.
 
-    Gold are the turns marked `has_answer`. Questions about what was never said (ids ending in _abs) have none and are
-    left out. Sessions are put in the order of their dates.
+    The gold lines are the turns marked `has_answer`. Unanswerable questions (ids that end in _abs) are left out.
+    Sessions are sorted by their dates.
     """
     records = [
         require_object(item, path, f"question {n}")
@@ -75,7 +78,7 @@ def longmemeval(path: Path, only: Collection[str] = ()) -> list[AnnotatedConvers
         (require_text(record, "question_id", path, f"question {n}"), record) for n, record in enumerate(records, 1)
     ]
     check_chosen(only, [name for name, _ in named], path)
-    return [_haystack(name, record, path) for name, record in named if not only or name in only]
+    return [_build_haystack(name, record, path) for name, record in named if not only or name in only]
 
 
 def parse_evidence(evidence: object, known: AbstractSet[str]) -> tuple[frozenset[str], int, int]:
@@ -86,47 +89,48 @@ def parse_evidence(evidence: object, known: AbstractSet[str]) -> tuple[frozenset
     """
     entries = evidence if isinstance(evidence, list) else [evidence] if evidence else []
     gold: set[str] = set()
-    unresolved = mended = 0
+    unresolved = repaired = 0
     for entry in map(str, entries):
-        found = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN_ID.findall(entry)]
-        lost = sum(id not in known for id in found)
-        unresolved += lost + (not found)
-        mended += lost < len(found) and found != [entry]
-        gold |= known & set(found)
-    return frozenset(gold), unresolved, mended
+        ids = [f"D{int(session)}:{int(turn)}" for session, turn in _TURN_ID.findall(entry)]
+        unknown = sum(id not in known for id in ids)
+        unresolved += unknown + (not ids)
+        repaired += unknown < len(ids) and ids != [entry]
+        gold |= known & set(ids)
+    return frozenset(gold), unresolved, repaired
 
 
-def _ask(gathering: ConversationBuilder, record: JsonObject, path: Path, categories: Mapping[int, str]) -> None:
+def _add_questions(builder: ConversationBuilder, record: JsonObject, path: Path, categories: Mapping[int, str]) -> None:
     """Add the questions of a LoCoMo-like record."""
-    known = frozenset(gathering.ids)
-    for number, item in enumerate(read_list(record.get("qa"), path, f"{gathering.name}: qa"), 1):
-        place = f"{gathering.name}: qa[{number}]"
+    known = frozenset(builder.ids)
+    for number, item in enumerate(read_list(record.get("qa"), path, f"{builder.name}: qa"), 1):
+        place = f"{builder.name}: qa[{number}]"
         qa = require_object(item, path, place)
-        gold, unresolved, mended = parse_evidence(qa.get("evidence"), known)
-        gathering.unresolved += unresolved
-        gathering.repaired += mended
+        gold, unresolved, repaired = parse_evidence(qa.get("evidence"), known)
+        builder.unresolved += unresolved
+        builder.repaired += repaired
         category = qa.get("category")
         name = categories.get(category, str(category)) if isinstance(category, int) else str(category)
         answer = str(qa.get("answer", qa.get("adversarial_answer", "")))
-        gathering.add_question(Question(require_text(qa, "question", path, place), gold, name, None, answer))
+        builder.add_question(Question(require_text(qa, "question", path, place), gold, name, None, answer))
 
 
-def _haystack(name: str, record: JsonObject, path: Path) -> AnnotatedConversation:
+def _build_haystack(name: str, record: JsonObject, path: Path) -> AnnotatedConversation:
+    """Build the conversation of a LongMemEval question."""
     gold: set[str] = set()
     spoken: list[tuple[str, NewLine]] = []
     for session, said_at, turns in _sessions(name, record, path):
         for number, item in enumerate(turns, 1):
             turn = require_object(item, path, f"{name}: {session}")
-            line = _turn(turn, f"longmemeval:{name}:{session}:{number}", session, said_at, path)
+            line = _build_line(turn, f"longmemeval:{name}:{session}:{number}", session, said_at, path)
             if line.text:
                 spoken.append((f"{session}:{number}", line))
                 gold.update([f"{session}:{number}"] if turn.get("has_answer") else [])
             said_at += timedelta(seconds=1)
-    gathering = ConversationBuilder(name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
+    builder = ConversationBuilder(name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
     text, category = require_text(record, "question", path, name), str(record.get("question_type"))
-    wanted = frozenset() if name.endswith("_abs") else frozenset(gold)
-    gathering.add_question(Question(text, wanted, category, None, str(record.get("answer", ""))))
-    return gathering.build()
+    gold_ids = frozenset() if name.endswith("_abs") else frozenset(gold)
+    builder.add_question(Question(text, gold_ids, category, None, str(record.get("answer", ""))))
+    return builder.build()
 
 
 def _sessions(name: str, record: JsonObject, path: Path) -> Iterator[tuple[str, datetime, list[object]]]:
@@ -134,22 +138,22 @@ def _sessions(name: str, record: JsonObject, path: Path) -> Iterator[tuple[str, 
     columns = [read_list(record.get(f"haystack_{field}"), path, name) for field in ("session_ids", "dates", "sessions")]
     if len({len(column) for column in columns}) > 1:
         raise file_error(path, name, "not as many sessions as ids and dates", "give the file as it was published")
-    times: dict[str, int] = {}
-    found = []
+    occurrences: Counter[str] = Counter()
+    sessions = []
     for id, date, turns in zip(*columns, strict=True):
-        times[str(id)] = times.get(str(id), 0) + 1
-        unique = str(id) if times[str(id)] == 1 else f"{id}#{times[str(id)]}"
-        found.append((unique, _date(date, path, name), read_list(turns, path, f"{name}: {id}")))
-    yield from sorted(found, key=lambda session: session[1])
+        occurrences[str(id)] += 1
+        unique = str(id) if occurrences[str(id)] == 1 else f"{id}#{occurrences[str(id)]}"
+        sessions.append((unique, _parse_date(date, path, name), read_list(turns, path, f"{name}: {id}")))
+    yield from sorted(sessions, key=lambda session: session[1])
 
 
-def _date(value: object, path: Path, name: str) -> datetime:
+def _parse_date(value: object, path: Path, name: str) -> datetime:
     try:
         return parse_moment(str(value), UTC)
     except ValueError:
-        raise file_error(path, name, f"{shorten(value)} is no date", "write it as 2023/05/30 (Tue) 23:40") from None
+        raise file_error(path, name, f"{shorten(value)} is not a date", "write it as 2023/05/30 (Tue) 23:40") from None
 
 
-def _turn(turn: JsonObject, key: str, session: str, said_at: datetime, path: Path) -> NewLine:
+def _build_line(turn: JsonObject, key: str, session: str, said_at: datetime, path: Path) -> NewLine:
     role: Role = "assistant" if turn.get("role") == "assistant" else "user"
     return NewLine(require_text(turn, "content", path, key).strip(), role, role, said_at, session, key=key)

@@ -1,6 +1,6 @@
-"""An embedder alone: how many gold lines are among the nearest by cosine, with no words, dates or speakers as signals.
+"""Measures an embedder alone: recall of gold lines by cosine, without words, dates or speakers as signals.
 
-For choosing a model or its quantisation. It uses no bank: an exact scan over the lines of one conversation.
+The figures serve to choose a model or its quantisation. The module uses no bank, but scans the lines of a conversation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from everthread.types import NewLine
 
 @dataclass(frozen=True, slots=True)
 class DenseResult:
-    """The recall of an embedder by itself (shares), and its times in milliseconds."""
+    """The recall of an embedder alone, as shares, and its times in milliseconds."""
 
     embedder: str
     questions: int
@@ -47,28 +47,35 @@ class DenseResult:
 def measure_dense(
     conversations: Sequence[AnnotatedConversation], embedder: Embedder | str | None = None
 ) -> DenseResult:
-    """Measure an embedder on these conversations; a line is embedded as "[8 May 2023] Speaker: text"."""
+    """Measure an embedder on these conversations.
+
+    Args:
+        conversations: with their questions.
+        embedder: default: the configured one.
+    """
     model = factory.open_embedder(embedder)
     model.embed_query("warm")
     recalls: list[dict[int, float]] = []
-    asked: list[float] = []
-    spent, lines = 0.0, 0
+    query_ms: list[float] = []
+    elapsed_s, line_count = 0.0, 0
     for conversation in conversations:
-        begun = time.perf_counter()
-        vectors = model.embed([with_date(line) for line in conversation.lines])  # (N, D)
-        spent, lines = spent + time.perf_counter() - begun, lines + len(conversation.lines)
+        started_at = time.perf_counter()
+        vectors = model.embed([format_with_date(line) for line in conversation.lines])  # (N, D)
+        elapsed_s += time.perf_counter() - started_at
+        line_count += len(conversation.lines)
         for question in conversation.questions:
-            begun = time.perf_counter()
+            started_at = time.perf_counter()
             query = model.embed_query(question.text)
-            asked.append(1000 * (time.perf_counter() - begun))
+            query_ms.append(1000 * (time.perf_counter() - started_at))
             order = np.argsort(-(vectors @ query), kind="stable")[: max(KS)]
-            ranked = [conversation.ids[at] for at in order]
+            ranked = [conversation.ids[index] for index in order]
             recalls.append({k: recall_at(ranked, question.gold, k) for k in KS})
-    recall = {k: mean(each[k] for each in recalls) for k in KS}
-    return DenseResult(model.name, len(recalls), recall, percentile(asked, 50), 1000 * spent / max(lines, 1))
+    recall = {k: mean(recalled[k] for recalled in recalls) for k in KS}
+    line_ms = 1000 * elapsed_s / max(line_count, 1)
+    return DenseResult(model.name, len(recalls), recall, percentile(query_ms, 50), line_ms)
 
 
-def with_date(line: NewLine) -> str:
-    """Return a line as it is embedded here."""
+def format_with_date(line: NewLine) -> str:
+    """Format a line as it is embedded here: "[8 May 2023] Speaker: text"."""
     day = f"[{line.said_at.day} {line.said_at:%B %Y}] " if line.said_at else ""
     return f"{day}{line.speaker}: {line.text}"

@@ -1,8 +1,8 @@
-"""The first things that people tell a bot: fourteen little banks, written for this project, in English and in Chinese.
+"""Loads the first things that people tell a bot: fourteen small banks in English and Chinese, written for this project.
 
-Their questions are put as people put them, mostly without a word of the line that answers; beside them stand
-questions, and small talk, that the bank knows nothing about. Large datasets have neither, and a gate fitted on those
-alone keeps a new user's bank silent.
+Most of their questions share no word with the line that answers, as people ask them. Each bank also has questions and
+small talk that it knows nothing about. Large datasets have neither, and a gate fitted on those alone rejects nearly
+every question to a new user's bank.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Bank(TypedDict):
     id: str
     speaker: str
     lines: list[str]
-    questions: list[tuple[str, list[int]]]  # and the lines that answer, from 0
+    questions: list[tuple[str, list[int]]]  # with the indices of the lines that answer
     strange: list[str]
 
 
@@ -43,13 +43,13 @@ def load_first_facts(language: Language = "en") -> list[AnnotatedConversation]:
 
 def with_replies(conversation: AnnotatedConversation, language: Language = "en") -> AnnotatedConversation:
     """Return the conversation with a bot's short reply after every line."""
-    said = _REPLIES[language]
+    texts = _REPLIES[language]
     replies = [
-        replace(line, text=said[n % len(said)], speaker="Bot", role="assistant", key=f"{line.key}:reply")
+        replace(line, text=texts[n % len(texts)], speaker="Bot", role="assistant", key=f"{line.key}:reply")
         for n, line in enumerate(conversation.lines)
     ]
     lines = tuple(line for pair in zip(conversation.lines, replies, strict=True) for line in pair)
-    ids = tuple(id for own in conversation.ids for id in (own, f"{own}:reply"))
+    ids = tuple(id for line_id in conversation.ids for id in (line_id, f"{line_id}:reply"))
     return replace(conversation, lines=lines, ids=ids, speakers=(*conversation.speakers, "Bot"))
 
 

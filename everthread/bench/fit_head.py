@@ -1,7 +1,7 @@
 """Fits a scoring profile on conversations: the weights, the curves of the gate and its threshold.
 
-Every reported figure is of a conversation that was left out of the fit. The module knows how questions are put to a
-bank (as `run` does) and how `fit` works, and leaves the reading of datasets to the loaders.
+Every reported figure is of a conversation that was left out of the fit. Questions are asked as in `run`; the loaders
+read the datasets.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from everthread import factory
 from everthread.bench.first_facts import Language, load_first_facts, with_replies
 from everthread.bench.fit import Example, fit, logistic, prune_candidates
 from everthread.bench.metrics import KS
-from everthread.bench.questions import AnnotatedConversation, Question
+from everthread.bench.questions import AnnotatedConversation
 from everthread.bench.run import replace_names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
@@ -30,14 +29,14 @@ from everthread.memory import Memory
 from everthread.recall import relevance
 from everthread.recall.types import Query
 
-TARGET_KEPT_SHARE = 0.95  # of the questions that a bank can answer, how many the gate must let through
-FOREIGN_BANKS = 4  # strangers' banks that each conversation's questions are asked of
-SMALL_BANK_STRIDE = 4  # every fourth question is also put to a small bank
+TARGET_KEPT_SHARE = 0.95  # share of the questions to their own bank that the gate must accept
+FOREIGN_BANKS = 4  # foreign banks that are asked the questions of each conversation
+SMALL_BANK_STRIDE = 4  # a small bank is also asked every fourth question
 SMALL_BANK_LINES = (3, 10, 30, 100)  # lines of the small banks, in turn
-# In a small bank the gate is to let in a stranger's question rather less often than to keep an own one: its own
-# questions count for so much less than strangers'.
+# In a small bank, rejecting foreign questions matters more than accepting its own: the weight of own questions for each
+# foreign one.
 SMALL_BANK_ODDS = 0.3
-MIXED_WEIGHT = 0.4  # of the weight of all questions, what those of the mixed-in conversations have
+MIXED_WEIGHT = 0.4  # share of the mixed-in conversations' questions in the weight of all questions
 FRIEND_SIGNALS = (
     "cosine",
     "cosine_near",
@@ -65,11 +64,11 @@ ASSISTANT_SIGNALS = (
     "month",
     "time",
 )
-WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # what is left where the embedder can't read the question
-ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # the score by which negatives are chosen: a plain hybrid
+WORD_SIGNALS = ("bm25_window", "share", "length", "person")  # signals for an embedder that can't read the question
+ROUGH_WEIGHTS = {"cosine": 8.0, "bm25_window": 0.4}  # of the plain hybrid score by which negatives are chosen
 
 Floats = npt.NDArray[np.float64]
-SIZE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # what the questions to banks of each size weigh in the gate
+SIZE_WEIGHTS = {"full": 1.0, "small": 0.5, "first": 1.0}  # weights of the questions to banks of each size in the gate
 KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 
 
@@ -77,24 +76,24 @@ KEPT_SHARES = (0.99, 0.97, 0.95, 0.93, 0.9, 0.85, 0.8)
 class FitSettings:
     """Settings chosen by hand for one kind of conversation."""
 
-    names: tuple[str, ...]  # of the signals that are weighed
+    names: tuple[str, ...]  # of the weighted signals
     ridge: float
     evidence: tuple[str, ...] = tuple(name for name in relevance.EVIDENCE_NAMES if name != "asked")
-    given: Mapping[str, float] = field(default_factory=dict)  # weights that these conversations can't tell
+    given: Mapping[str, float] = field(default_factory=dict)  # weights that can't be fitted on these conversations
     careful: float = SMALL_BANK_ODDS
     curve: tuple[float, ...] = KEPT_SHARES
-    let_in: float | None = None  # of strangers' questions, by which the threshold is chosen; None: by KEPT
+    let_in: float | None = None  # share of foreign questions that sets the threshold; None: TARGET_KEPT_SHARE sets it
 
 
 AMONG_FRIENDS = FitSettings(FRIEND_SIGNALS, ridge=0.03)
 WITH_ASSISTANT = FitSettings(ASSISTANT_SIGNALS, ridge=0.1)
-# Words alone can't keep nearly all of the own questions without letting in nearly all of the others, so the threshold
-# is chosen by the latter. They let in few of small banks anyway.
+# With words alone, a gate that accepts nearly all own questions accepts nearly all foreign ones too, so the share of
+# foreign questions sets the threshold. In small banks few of those are accepted anyway.
 BY_WORDS = FitSettings(
     names=WORD_SIGNALS,
     ridge=0.03,
     evidence=("top", "small", "asked"),
-    given={"person": 1.1275},  # as with an assistant: no bot speaks in them
+    given={"person": 1.1275},  # as with an assistant; these conversations have no bot
     careful=1.0,
     curve=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4),
     let_in=0.2,
@@ -103,13 +102,13 @@ BY_WORDS = FitSettings(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One question to one bank: its candidates, and the evidence that needs no weights."""
+    """One question to one bank: its candidates, and the evidence that does not depend on weights."""
 
-    asker: str
+    asker: str  # the conversation that the question is from
     bank: str
-    kind: str  # own, unchanged or mapped
-    size: str  # of the bank: full; small, a part of a conversation; first, one of the `firsts`
-    gold: int  # lines that answer it, candidates or not
+    kind: str  # own, unchanged or mapped; the last two are foreign questions
+    size: str  # of the bank: full, small (part of a conversation) or first (one of `first_facts`)
+    gold: int  # number of lines that answer it, candidates or not
     example: Example
     evidence: Mapping[str, float]
 
@@ -138,12 +137,10 @@ class FitResult:
     hit: Mapping[str, float]
     threshold: float
     questions: int
-    recall: Mapping[int, float]  # k -> share, each conversation left out in turn
-    curve: Sequence[GateRates]  # likewise
+    recall: Mapping[int, float]  # k -> share
+    curve: Sequence[GateRates]
     small: Mapping[str, GateRates]  # at the threshold, in small banks
-    banks: Mapping[
-        str, tuple[Mapping[int, float], GateRates]
-    ]  # by conversation: its recall, and at the threshold its gate
+    banks: Mapping[str, tuple[Mapping[int, float], GateRates]]  # by conversation: recall, and gate at the threshold
 
     def json(self) -> dict[str, Any]:
         return {
@@ -182,12 +179,12 @@ def cross_validate(
     mixed: Sequence[AnnotatedConversation] = (),
     by_words: bool = False,
 ) -> FitResult:
-    """Fit a profile on these conversations, and on all but one for each.
+    """Fit a profile on these conversations, and measure each of them with a profile fitted on the others.
 
     Args:
         conversations: with their questions.
         embedder: default: the configured one.
-        mixed: conversations whose questions join in the weights only, with MIXED_WEIGHT of the weight.
+        mixed: conversations whose questions affect the weights only, with MIXED_WEIGHT of the weight.
         by_words: for conversations in Chinese, which the embedder can't read.
 
     Raises:
@@ -195,37 +192,48 @@ def cross_validate(
     """
     if len(conversations) < 3:
         raise BadInput(f"fitting needs at least three conversations, got {len(conversations)}; one is left out in turn")
-    assistant = any(line.role == "assistant" for each in conversations for line in each.lines)
+    assistant = any(line.role == "assistant" for conversation in conversations for line in conversation.lines)
     kind = BY_WORDS if by_words else WITH_ASSISTANT if assistant else AMONG_FRIENDS
     model = factory.open_embedder(embedder)
     if by_words and model.multilingual:
         raise BadInput(f"{model.name} reads any script, so that words need not do alone; fit with minilm or hash")
-    puts = list(_put(conversations, model, kind.names))
-    little = list(_put_firsts(model, kind.names, assistant, "zh" if by_words else "en"))
-    extra = [put.example for put in _put(mixed, model, kind.names, strangers=False)]
-    own = [put for put in puts if put.kind == "own" and put.size == "full"]
-    held = {each.id: _head(_leave_out(puts, each.id) + little, extra, kind) for each in conversations}
-    final = _head(puts + little, extra, kind)
-    for name in {put.bank for put in little}:  # these have no part in the weights, only in the curve
-        held[name] = replace(final, whole=_fit_gate(puts + _leave_out(little, name), final.weights, kind))
-    chances = {size: _chances([put for put in puts + little if put.size == size], held) for size in SIZE_WEIGHTS}
-    threshold = _threshold(chances["full"], kind)
+    trials = list(_ask_all(conversations, model, kind.names))
+    first_trials = list(_ask_first_facts(model, kind.names, assistant, "zh" if by_words else "en"))
+    extra = [trial.example for trial in _ask_all(mixed, model, kind.names, foreign=False)]
+    own = [trial for trial in trials if trial.kind == "own" and trial.size == "full"]
+    held_out = {
+        conversation.id: _fit_head(_leave_out(trials, conversation.id) + first_trials, extra, kind)
+        for conversation in conversations
+    }
+    final = _fit_head(trials + first_trials, extra, kind)
+    for name in {trial.bank for trial in first_trials}:  # these affect only the curve, not the weights
+        held_out[name] = replace(final, whole=_fit_gate(trials + _leave_out(first_trials, name), final.weights, kind))
+    chances = {
+        size: _compute_chances([trial for trial in trials + first_trials if trial.size == size], held_out)
+        for size in SIZE_WEIGHTS
+    }
+    threshold = _choose_threshold(chances["full"], kind)
     return FitResult(
         weights=dict(zip(kind.names, _round(final.weights), strict=True)),
         whole=dict(zip(("bias", *kind.evidence), _round(final.whole), strict=True)),
         hit=dict(zip(("bias", "score_share"), _round(final.hit), strict=True)),
         threshold=round(threshold, 3),
         questions=len(own),
-        recall=_recall(own, held),
-        curve=[_point(chances["full"], float(np.quantile(chances["full"]["own"], 1 - kept))) for kept in kind.curve],
+        recall=_compute_recall(own, held_out),
+        curve=[
+            _gate_rates(chances["full"], float(np.quantile(chances["full"]["own"], 1 - kept))) for kept in kind.curve
+        ],
         banks={
-            each.id: _shown([put for put in puts if put.bank == each.id], held, threshold) for each in conversations
+            conversation.id: _measure_bank(
+                [trial for trial in trials if trial.bank == conversation.id], held_out, threshold
+            )
+            for conversation in conversations
         },
         small={
-            f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": _point(
+            f"parts of {' to '.join(map(str, SMALL_BANK_LINES[:: len(SMALL_BANK_LINES) - 1]))} lines": _gate_rates(
                 chances["small"], threshold
             ),
-            "the first things people tell": _point(chances["first"], threshold),
+            "the first things people tell": _gate_rates(chances["first"], threshold),
         },
     )
 
@@ -233,92 +241,91 @@ def cross_validate(
 # ------------------------------------------------------------------------ asking
 
 
-def _put(
-    conversations: Sequence[AnnotatedConversation], model: Embedder, names: Sequence[str], strangers: bool = True
+def _ask_all(
+    conversations: Sequence[AnnotatedConversation], model: Embedder, names: Sequence[str], foreign: bool = True
 ) -> Iterator[Trial]:
-    """Put every question to its own bank, when its time has come, and then to foreign ones; some to small banks."""
+    """Ask every question of its own bank after the lines before it, then of foreign banks, and some of small banks."""
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.open_store(Path(folder))
-        banks = [Memory(each.id, store, model, factory.open_recipe("default")) for each in conversations]
+        recipe = factory.open_recipe("default")
+        banks = [Memory(conversation.id, store, model, recipe) for conversation in conversations]
         for conversation, bank in zip(conversations, banks, strict=True):
             yield from _ask_own_bank(conversation, bank, names)
-        for at, conversation in enumerate(conversations):
-            for step in range(1, min(FOREIGN_BANKS, len(conversations) - 1) + 1 if strangers else 0):
-                other = (at + step) % len(conversations)
-                yield from _strange(conversation, conversations[other], banks[other], names)
-            if strangers:
-                other = (at + 1) % len(conversations)
-                yield from _small(conversation, conversations[other], banks[other], names)
+        for index, conversation in enumerate(conversations if foreign else ()):
+            for step in range(1, min(FOREIGN_BANKS, len(conversations) - 1) + 1):
+                other = (index + step) % len(conversations)
+                yield from _ask_foreign_bank(conversation, conversations[other], banks[other], names)
+            other = (index + 1) % len(conversations)
+            yield from _ask_small_banks(conversation, conversations[other], banks[other], names)
         store.close()
 
 
 def _ask_own_bank(conversation: AnnotatedConversation, bank: Memory, names: Sequence[str]) -> Iterator[Trial]:
-    def after(question: Question) -> int:
-        return len(conversation.lines) if question.after is None else question.after
-
     seqs: dict[str, int] = {}
-    for count, questions in groupby(sorted(conversation.questions, key=after), after):
-        fed = bank.observe_many(conversation.lines[len(seqs) : count])
-        seqs |= dict(zip(conversation.ids[len(seqs) : count], (line.seq for line in fed), strict=True))
+    for count, questions in conversation.questions_by_time():
+        lines = bank.observe_many(conversation.lines[len(seqs) : count])
+        seqs |= dict(zip(conversation.ids[len(seqs) : count], (line.seq for line in lines), strict=True))
         for question in questions:
             yield _measure(conversation.id, bank, "own", question.text, [seqs[id] for id in question.gold], names)
     bank.observe_many(conversation.lines[len(seqs) :])
 
 
-def _strange(
+def _ask_foreign_bank(
     own: AnnotatedConversation, other: AnnotatedConversation, bank: Memory, names: Sequence[str]
 ) -> Iterator[Trial]:
     for question in own.questions:
-        for kind, text in _strangely(question.text, own, other):
+        for kind, text in _foreign_texts(question.text, own, other):
             yield _measure(own.id, bank, kind, text, (), names)
 
 
-def _small(
+def _ask_small_banks(
     own: AnnotatedConversation, other: AnnotatedConversation, bank: Memory, names: Sequence[str]
 ) -> Iterator[Trial]:
-    """Put a question of its own and a foreign one to parts of a conversation around a gold line."""
-    for number, (question, odd) in enumerate(
+    """Ask banks of a few lines around a gold line an own question and a foreign one."""
+    for number, (question, foreign) in enumerate(
         zip(own.questions[::SMALL_BANK_STRIDE], other.questions[::SMALL_BANK_STRIDE], strict=False)
     ):
-        size, at = SMALL_BANK_LINES[number % len(SMALL_BANK_LINES)], own.ids.index(min(question.gold))
-        part = slice(max(0, at - size // 2), max(0, at - size // 2) + size)
-        little = Memory(f"{own.id}/{number}", bank.store, bank.embedder, bank.recipe)
-        kept = zip(own.ids[part], little.observe_many(own.lines[part]), strict=True)
-        seqs = [line.seq for id, line in kept if id in question.gold]
-        put = _measure(own.id, little, "own", question.text, seqs, names)
-        yield replace(put, bank=own.id, size="small")
-        for kind, text in _strangely(odd.text, other, own):
-            yield replace(_measure(other.id, little, kind, text, (), names), bank=own.id, size="small")
+        size, gold_index = SMALL_BANK_LINES[number % len(SMALL_BANK_LINES)], own.ids.index(min(question.gold))
+        start = max(0, gold_index - size // 2)
+        part = slice(start, start + size)
+        small_bank = Memory(f"{own.id}/{number}", bank.store, bank.embedder, bank.recipe)
+        stored = zip(own.ids[part], small_bank.observe_many(own.lines[part]), strict=True)
+        seqs = [line.seq for id, line in stored if id in question.gold]
+        trial = _measure(own.id, small_bank, "own", question.text, seqs, names)
+        yield replace(trial, bank=own.id, size="small")
+        for kind, text in _foreign_texts(foreign.text, other, own):
+            yield replace(_measure(other.id, small_bank, kind, text, (), names), bank=own.id, size="small")
 
 
-def _put_firsts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Trial]:
+def _ask_first_facts(model: Embedder, names: Sequence[str], assistant: bool, language: Language) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="everthread-fit-") as folder:
         store = factory.open_store(Path(folder))
-        for each in load_first_facts(language):
-            told = with_replies(each, language) if assistant else each
-            bank = Memory(each.id, store, model, factory.open_recipe("default"))
-            seqs = dict(zip(told.ids, (line.seq for line in bank.observe_many(told.lines)), strict=True))
-            for question in told.questions:
+        for facts in load_first_facts(language):
+            conversation = with_replies(facts, language) if assistant else facts
+            bank = Memory(facts.id, store, model, factory.open_recipe("default"))
+            lines = bank.observe_many(conversation.lines)
+            seqs = dict(zip(conversation.ids, (line.seq for line in lines), strict=True))
+            for question in conversation.questions:
                 gold = [seqs[id] for id in question.gold]
-                yield replace(_measure(each.id, bank, "own", question.text, gold, names), size="first")
-            for text in told.strange:
+                yield replace(_measure(facts.id, bank, "own", question.text, gold, names), size="first")
+            for text in conversation.strange:
                 yield replace(_measure("a stranger", bank, "unchanged", text, (), names), size="first")
         store.close()
 
 
-def _strangely(
+def _foreign_texts(
     text: str, own: AnnotatedConversation, other: AnnotatedConversation
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return a question as it is put to a foreign bank: unchanged, and with that bank's names."""
+    """Return the two forms of a question to a foreign bank: unchanged, and with that bank's names."""
     return ("unchanged", text), ("mapped", replace_names(text, own.speakers, other.speakers))
 
 
 def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int], names: Sequence[str]) -> Trial:
-    found, signals = bank.reader.measure_candidates(Query(text))
+    candidates, signals = bank.reader.measure_candidates(Query(text))
     matrix = np.stack([signals[name] for name in names], axis=1)  # (C, S)
     rough = np.array([ROUGH_WEIGHTS.get(name, 0.0) for name in names])
-    evidence = relevance.collect_evidence(found, signals, np.zeros(len(matrix), np.float32))
-    example = prune_candidates(Example(bank.bank, matrix, np.flatnonzero(np.isin(found.seqs, gold))), rough)
+    evidence = relevance.collect_evidence(candidates, signals, np.zeros(len(matrix), np.float32))
+    example = prune_candidates(Example(bank.bank, matrix, np.flatnonzero(np.isin(candidates.seqs, gold))), rough)
     return Trial(asker, bank.bank, kind, "full", len(gold), example, evidence)
 
 
@@ -327,98 +334,107 @@ def _measure(asker: str, bank: Memory, kind: str, text: str, gold: Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class _Head:
+    """The numbers fitted on some trials."""
+
     kind: FitSettings
     weights: Floats
-    whole: Floats  # bias first
-    hit: Floats
+    whole: Floats  # of the gate's curve, bias first
+    hit: Floats  # of the curve of one hit, bias first
 
 
-def _leave_out(puts: Sequence[Trial], name: str) -> list[Trial]:
-    """Return the questions that neither come from this conversation nor were put to its bank."""
-    return [put for put in puts if name not in (put.asker, put.bank)]
+def _leave_out(trials: Sequence[Trial], name: str) -> list[Trial]:
+    """Return the trials whose question and bank are both of other conversations."""
+    return [trial for trial in trials if name not in (trial.asker, trial.bank)]
 
 
-def _head(puts: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) -> _Head:
-    """Fit the numbers to these questions."""
-    big = [put.example for put in puts if put.kind == "own" and put.size == "full" and len(put.example.gold)]
-    share = MIXED_WEIGHT / (1 - MIXED_WEIGHT) * len(big) / max(len(extra), 1)
-    joined = [replace(example, importance=share) for example in extra if len(example.gold)]
-    fitted = fit(big + joined, kind.ridge)
+def _fit_head(trials: Sequence[Trial], extra: Sequence[Example], kind: FitSettings) -> _Head:
+    """Fit the weights on the questions to full banks and the extra ones, and the curves on these trials."""
+    examples = [
+        trial.example for trial in trials if trial.kind == "own" and trial.size == "full" and len(trial.example.gold)
+    ]
+    importance = MIXED_WEIGHT / (1 - MIXED_WEIGHT) * len(examples) / max(len(extra), 1)
+    mixed = [replace(example, importance=importance) for example in extra if len(example.gold)]
+    fitted = fit(examples + mixed, kind.ridge)
     weights = np.array([kind.given.get(name, weight) for name, weight in zip(kind.names, fitted, strict=True)])
-    shares = np.concatenate([relevance.log_softmax(example.signals @ weights) for example in big])
-    gold = np.concatenate([_is_gold(example) for example in big])
+    shares = np.concatenate([relevance.log_softmax(example.signals @ weights) for example in examples])
+    gold = np.concatenate([_is_gold(example) for example in examples])
     bias, slope = logistic(shares[:, None], gold, np.ones(len(shares)))
-    return _Head(kind, weights, _fit_gate(puts, weights, kind), np.array([bias, *slope]))
+    return _Head(kind, weights, _fit_gate(trials, weights, kind), np.array([bias, *slope]))
 
 
-def _fit_gate(puts: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
-    """(1 + E,) the curve of the gate, bias first. Own and strangers' questions weigh the same in all, and so do the
-    two kinds of strangers'; in small banks, see CAREFUL."""
-    counts = Counter((put.kind, put.size) for put in puts)
-    kinds = Counter(size for asked, size in counts if asked != "own")
-    careful = {size: 1.0 if size == "full" else kind.careful for size in SIZE_WEIGHTS}
+def _fit_gate(trials: Sequence[Trial], weights: Floats, kind: FitSettings) -> Floats:
+    """Return the curve of the gate (1 + E,), bias first.
 
-    def weight(put: Trial) -> float:
-        odds = careful[put.size] if put.kind == "own" else 1 / kinds[put.size]
-        return 2 * SIZE_WEIGHTS[put.size] * odds / (1 + careful[put.size]) / counts[put.kind, put.size]
+    Own and foreign questions have the same total weight, except in small banks (see SMALL_BANK_ODDS); so have the two
+    kinds of foreign questions.
+    """
+    counts = Counter((trial.kind, trial.size) for trial in trials)
+    foreign_kinds = Counter(size for asked, size in counts if asked != "own")
+    own_odds = {size: 1.0 if size == "full" else kind.careful for size in SIZE_WEIGHTS}
 
-    own = np.array([put.kind == "own" for put in puts])
-    evidence = np.array([_evidence(put, weights, kind) for put in puts])
-    bias, slope = logistic(evidence, own, np.array([weight(put) for put in puts]))
+    def weight(trial: Trial) -> float:
+        odds = own_odds[trial.size] if trial.kind == "own" else 1 / foreign_kinds[trial.size]
+        return 2 * SIZE_WEIGHTS[trial.size] * odds / (1 + own_odds[trial.size]) / counts[trial.kind, trial.size]
+
+    own = np.array([trial.kind == "own" for trial in trials])
+    evidence = np.array([_evidence(trial, weights, kind) for trial in trials])
+    bias, slope = logistic(evidence, own, np.array([weight(trial) for trial in trials]))
     return np.array([bias, *slope])
 
 
-def _evidence(put: Trial, weights: Floats, kind: FitSettings) -> list[float]:
-    scores = put.example.signals @ weights
-    top = float(scores.max()) if len(scores) else 0.0  # none, where nothing was said at the time that is asked of
-    found = {**put.evidence, "top": top, "small_top": put.evidence["small"] * top}
-    return [found[name] for name in kind.evidence]
+def _evidence(trial: Trial, weights: Floats, kind: FitSettings) -> list[float]:
+    scores = trial.example.signals @ weights
+    top = float(scores.max()) if len(scores) else 0.0  # no line was said in the queried time span
+    evidence = {**trial.evidence, "top": top, "small_top": trial.evidence["small"] * top}
+    return [evidence[name] for name in kind.evidence]
 
 
-def _chance(put: Trial, head: _Head) -> float:
-    return float(
-        1 / (1 + np.exp(-(head.whole[0] + head.whole[1:] @ np.array(_evidence(put, head.weights, head.kind)))))
-    )
+def _compute_chance(trial: Trial, head: _Head) -> float:
+    evidence = np.array(_evidence(trial, head.weights, head.kind))
+    return float(1 / (1 + np.exp(-(head.whole[0] + head.whole[1:] @ evidence))))
 
 
 def _is_gold(example: Example) -> npt.NDArray[np.bool_]:
     return np.asarray(np.isin(np.arange(len(example.signals)), example.gold))
 
 
-def _ranks(example: Example, weights: Floats) -> npt.NDArray[np.intp]:
+def _rank_gold(example: Example, weights: Floats) -> npt.NDArray[np.intp]:
     """Return the rank of each gold line that was a candidate, from 0."""
     order = np.argsort(-(example.signals @ weights), kind="stable")
     return np.flatnonzero(np.isin(order, example.gold))
 
 
-def _recall(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[int, float]:
-    ranks = [(_ranks(put.example, held[put.bank].weights), put.gold) for put in puts]
+def _compute_recall(trials: Sequence[Trial], held_out: Mapping[str, _Head]) -> dict[int, float]:
+    ranks = [(_rank_gold(trial.example, held_out[trial.bank].weights), trial.gold) for trial in trials]
     return {k: float(np.mean([(rank < k).sum() / gold for rank, gold in ranks])) for k in KS}
 
 
-def _shown(puts: Sequence[Trial], held: Mapping[str, _Head], threshold: float) -> tuple[dict[int, float], GateRates]:
-    """Return what one bank recalls, and lets through at the threshold."""
-    full = [put for put in puts if put.size == "full"]
-    return _recall([put for put in full if put.kind == "own"], held), _point(_chances(full, held), threshold)
+def _measure_bank(
+    trials: Sequence[Trial], held_out: Mapping[str, _Head], threshold: float
+) -> tuple[dict[int, float], GateRates]:
+    """Return the recall of one bank, and the rates of its gate at the threshold."""
+    full = [trial for trial in trials if trial.size == "full"]
+    recall = _compute_recall([trial for trial in full if trial.kind == "own"], held_out)
+    return recall, _gate_rates(_compute_chances(full, held_out), threshold)
 
 
-def _threshold(chances: Mapping[str, Floats], kind: FitSettings) -> float:
-    """Return the relevance from which a context is let through."""
+def _choose_threshold(chances: Mapping[str, Floats], kind: FitSettings) -> float:
+    """Return the relevance from which the gate accepts a context."""
     if kind.let_in is None:
         return float(np.quantile(chances["own"], 1 - TARGET_KEPT_SHARE))
     return float(np.quantile(chances["unchanged"], 1 - kind.let_in))
 
 
-def _chances(puts: Sequence[Trial], held: Mapping[str, _Head]) -> dict[str, Floats]:
+def _compute_chances(trials: Sequence[Trial], held_out: Mapping[str, _Head]) -> dict[str, Floats]:
     """Return the probabilities by kind. Questions without names are the same with another bank's names."""
     own, unchanged, mapped = (
-        np.array([_chance(put, held[put.bank]) for put in puts if put.kind == kind])
+        np.array([_compute_chance(trial, held_out[trial.bank]) for trial in trials if trial.kind == kind])
         for kind in ("own", "unchanged", "mapped")
     )
     return {"own": own, "unchanged": unchanged, "mapped": mapped if len(mapped) else unchanged}
 
 
-def _point(chances: Mapping[str, Floats], threshold: float) -> GateRates:
+def _gate_rates(chances: Mapping[str, Floats], threshold: float) -> GateRates:
     return GateRates(*(float((chances[kind] >= threshold).mean()) for kind in ("own", "unchanged", "mapped")))
 
 

@@ -1,4 +1,4 @@
-"""How much of a fact a passage contains: goodai-ltm's measure, by the edit distance of tokens. Pure.
+"""Scores how much of a fact a passage contains: goodai-ltm's measure, by the edit distance of tokens. Pure.
 
 score = 100 · (1 − d / n), with n the number of tokens of the fact and d the minimum Levenshtein distance (1966) between
 the fact and a window of n tokens of the passage. A shorter passage is itself the window.
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-_ALIKE = frozenset((",", "!", ";", "..", "...", "!!", "!!!"))
+_PAUSES = frozenset((",", "!", ";", "..", "...", "!!", "!!!"))
 
 
 def normalize_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
     """Normalize tokens for comparison: lower case, one mark for pauses, no final mark."""
-    found = ["." if token in _ALIKE else token.lower() for token in tokens]
-    return tuple(found[:-1] if found[-1:] == ["."] else found)
+    normalized = ["." if token in _PAUSES else token.lower() for token in tokens]
+    return tuple(normalized[:-1] if normalized[-1:] == ["."] else normalized)
 
 
 def contains_fact(fact: Sequence[str], passage: Sequence[str], threshold: float) -> bool:
@@ -35,7 +35,7 @@ def _windows(fact: Sequence[str], passage: Sequence[str], allowed: int) -> Itera
     if size >= len(passage):
         yield passage
         return
-    lacking = Counter(fact)  # below zero: the window has more of it than the fact
+    lacking = Counter(fact)  # negative if the window has more of the token than the fact
     lacking.subtract(passage[: size - 1])
     missing = sum(count for count in lacking.values() if count > 0)
     for start, token in enumerate(passage[size - 1 :]):
@@ -51,21 +51,21 @@ def _windows(fact: Sequence[str], passage: Sequence[str], allowed: int) -> Itera
 def edit_distance(one: Sequence[str], other: Sequence[str], allowed: int) -> int:
     """Return the Levenshtein distance, or a number above `allowed` if it is greater than that.
 
-    Only the cells within `allowed` of the diagonal are filled: those farther away cost more (Ukkonen 1985).
+    Only the cells within `allowed` of the diagonal are filled, because all others cost more (Ukkonen 1985).
     """
     beyond = allowed + 1
     if abs(len(one) - len(other)) > allowed:
         return beyond
-    before = [min(column, beyond) for column in range(len(other) + 1)]
+    previous = [min(column, beyond) for column in range(len(other) + 1)]
     for row, token in enumerate(one, 1):
         first, last = max(1, row - allowed), min(len(other), row + allowed)
-        now = [beyond] * (len(other) + 1)
+        current = [beyond] * (len(other) + 1)
         if row <= allowed:
-            now[0] = row
+            current[0] = row
         for column in range(first, last + 1):
-            change = before[column - 1] + (token != other[column - 1])
-            now[column] = min(change, before[column] + 1, now[column - 1] + 1, beyond)
-        if min(now[first - 1 : last + 1]) >= beyond:
+            change = previous[column - 1] + (token != other[column - 1])
+            current[column] = min(change, previous[column] + 1, current[column - 1] + 1, beyond)
+        if min(current[first - 1 : last + 1]) >= beyond:
             return beyond
-        before = now
-    return before[-1]
+        previous = current
+    return previous[-1]

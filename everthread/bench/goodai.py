@@ -1,9 +1,9 @@
-"""Goodai-ltm's own evaluation, made again: facts in one memory without separators, asked for in the midst of a talk.
+"""Runs goodai-ltm's own evaluation: facts in one memory without separators, and questions within a conversation.
 
-Every fact is a line of one text memory (chunks of 24 tokens that overlap by half and straddle facts). A question is put
-as a chat would put it: two names take turns over the last three things said, then the question, then the name of who
-is to answer; cut from the left to a random length. It counts as answered at k where one of the first k passages holds
-seven tenths of the fact (`windows.py`). One retrieval at the largest k serves all.
+Every fact is a line of one text memory (chunks of 24 tokens that overlap by half and straddle facts). A query is a part
+of a chat: the last three texts before the question, said by two names in turn, the question, and the name of the other
+speaker, cut from the left to a random length. It counts as answered at k if one of the first k passages holds seven
+tenths of the fact (`fuzzy_match`). One retrieval at the largest k gives the results for every k.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from itertools import count
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from everthread.bench.facts import FactItem
 from everthread.bench.fuzzy_match import contains_fact, normalize_tokens
 from everthread.bench.metrics import share
+from everthread.bench.replay import CachedEmbedder
 from everthread.embedders import names
 from everthread.embedders.base import Embedder
 from everthread.errors import BadInput
@@ -29,12 +27,11 @@ from everthread.recall.rerank.names import EMBEDDER_PREFIX
 from everthread.recipes.goodai import matching
 from everthread.recipes.goodai.text_memory import NONE, TextMemory
 from everthread.recipes.goodai.tokenizers import piece_names, word_pieces
-from everthread.types import Vector, Vectors
 
 KS = (3, 10)
-MIN_SCORE = 70.0  # of a passage's score for the fact
-MAX_QUERY_TOKENS = 40  # tokens of a query
-CONTEXT_TURNS = 3  # things said before the question
+MIN_SCORE = 70.0  # score from which a passage contains the fact
+MAX_QUERY_TOKENS = 40
+CONTEXT_TURNS = 3  # texts said before the question
 SEED = 8001
 NAMES = """
     Ada Alice Amir Anna Ben Carla Carlos Chen Clara Daniel David Elena Emma Erik Eva Fatima Felix Grace Hana Helen Ivan
@@ -52,7 +49,7 @@ class PublishedAccuracy:
     at10: float
 
 
-# From goodai-ltm's README: three of the embedding models of others, and the best of its own.
+# From goodai-ltm's README: three models of other authors, and the best two of its own.
 _MODELS = (
     "openai:text-embedding-ada-002",
     "multi-qa-MiniLM-L6-cos-v1",
@@ -71,13 +68,15 @@ PUBLISHED = {
 }
 
 
-Accuracy = Mapping[int, float]  # the share of the questions that were answered, by k
+Accuracy = Mapping[int, float]  # share of the answered questions by k
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The share of answered questions, and the seconds that it took. by_factor is with the matcher, by the number of
-    candidates that it rated for each passage; accuracy is without one."""
+    """The share of answered questions and the duration.
+
+    accuracy is without a matcher; by_factor is with one, by the number of candidates that it scored for each passage.
+    """
 
     dataset: str
     embedder: str
@@ -94,13 +93,13 @@ class EvaluationResult:
             "questions": self.questions,
             "accuracy": _percent(self.accuracy),
             "seconds": round(self.seconds, 1),
-            "published": [asdict(each) for each in PUBLISHED[self.dataset]],
+            "published": [asdict(accuracy) for accuracy in PUBLISHED[self.dataset]],
             "matcher": self.matcher,
             "by_factor": {f"{factor:g}": _percent(accuracy) for factor, accuracy in self.by_factor.items()},
         }
 
     def text(self) -> str:
-        rows = [(each.model, each.at3, each.at10) for each in PUBLISHED[self.dataset]]
+        rows = [(published.model, published.at3, published.at10) for published in PUBLISHED[self.dataset]]
         rows.append((f"{self.embedder} (measured)", 100 * self.accuracy[3], 100 * self.accuracy[10]))
         rows += [
             (f"  {self.matcher}, factor {factor:g}", 100 * accuracy[3], 100 * accuracy[10])
@@ -127,15 +126,15 @@ def evaluate(
     matcher: str = "",
     factors: Sequence[float] = (),
 ) -> EvaluationResult:
-    """Store the facts of all items, ask for each, and count.
+    """Store the facts of all items, ask every question, and count the answered ones.
 
     Args:
         dataset: its name.
         items: facts and questions.
         embedder: an embedder or its name; `none` searches by words.
         progress: called with the number of questions asked, and of all.
-        matcher: the name of a matching model, which is then measured as well, once a factor.
-        factors: candidates that the matcher rates for each passage.
+        matcher: the name of a matching model, which is also measured, once for each factor.
+        factors: candidates that the matcher scores for each passage.
 
     Raises:
         BadInput: without questions.
@@ -143,7 +142,7 @@ def evaluate(
     """
     if not items:
         raise BadInput(f"{dataset}: there is no question to ask; check the path and --limit")
-    begun = time.perf_counter()
+    started_at = time.perf_counter()
     memory = TextMemory.create(embedder)
     for item in items:
         memory.add_text(item.fact + "\n")
@@ -151,62 +150,49 @@ def evaluate(
     queries = [build_query(item, random) for item in items]
     total = len(items) * (1 + len(factors if matcher else ()))
     done = count(1)
-    accuracy = _ask(memory, items, queries, lambda: progress(next(done), total))
+    accuracy = _measure_accuracy(memory, items, queries, lambda: progress(next(done), total))
     by_factor = {}
     if matcher:
-        kept, model = _Kept(matcher), NONE if memory.embedder_name == NONE else embedder
+        cached, model = _CachedMatcher(matcher), NONE if memory.embedder_name == NONE else embedder
         for factor in factors:
-            other = TextMemory.from_text(memory.to_text(), model, matcher=kept, reranking_k_factor=factor)
-            by_factor[factor] = _ask(other, items, queries, lambda: progress(next(done), total))
-    seconds = time.perf_counter() - begun
+            other = TextMemory.from_text(memory.to_text(), model, matcher=cached, reranking_k_factor=factor)
+            by_factor[factor] = _measure_accuracy(other, items, queries, lambda: progress(next(done), total))
+    seconds = time.perf_counter() - started_at
     return EvaluationResult(dataset, memory.embedder_name, len(items), accuracy, seconds, matcher, by_factor)
 
 
-class _Kept:
-    """Caches the scores of a matching model, which every factor asks for much the same pairs."""
+class _CachedMatcher:
+    """Caches the scores of a matching model, because every factor needs nearly the same pairs."""
 
     def __init__(self, name: str) -> None:
         model = matching.resolve_matcher(name)
         if name.startswith(EMBEDDER_PREFIX):
-            model = EmbedderMatch(_KeptVectors(names.open_embedder(name.removeprefix(EMBEDDER_PREFIX))))
+            model = EmbedderMatch(
+                CachedEmbedder(names.open_embedder(name.removeprefix(EMBEDDER_PREFIX)), cache_queries=True)
+            )
         assert model is not None
-        self._model, self._known = model, dict[tuple[str, str], float]()
+        self._model, self._scores = model, dict[tuple[str, str], float]()
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        if fresh:
-            self._known.update(zip(fresh, self._model.predict(fresh), strict=True))
-        return [self._known[pair] for pair in pairs]
+        if new := [pair for pair in dict.fromkeys(pairs) if pair not in self._scores]:
+            self._scores.update(zip(new, self._model.predict(new), strict=True))
+        return [self._scores[pair] for pair in pairs]
 
 
-class _KeptVectors:
-    """Caches the vectors of an embedder."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.name, self.multilingual = embedder.name, embedder.multilingual
-        self._embedder, self._known = embedder, dict[str, Vectors]()
-        self.embed_query: Callable[[str], Vector] = cache(embedder.embed_query)
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        if fresh := [text for text in dict.fromkeys(texts) if text not in self._known]:
-            self._known.update(zip(fresh, self._embedder.embed(fresh), strict=True))
-        return np.stack([self._known[text] for text in texts])
-
-
-def _ask(
-    memory: TextMemory, items: Sequence[FactItem], queries: Sequence[str], told: Callable[[], None]
+def _measure_accuracy(
+    memory: TextMemory, items: Sequence[FactItem], queries: Sequence[str], progress: Callable[[], None]
 ) -> dict[int, float]:
-    best = []
+    ranks = []
     for item, query in zip(items, queries, strict=True):
-        best.append(_place(memory, item, query))
-        told()
-    return {k: share(place is not None and place < k for place in best) for k in KS}
+        ranks.append(_find_rank(memory, item, query))
+        progress()
+    return {k: share(rank is not None and rank < k for rank in ranks) for k in KS}
 
 
-def _place(memory: TextMemory, item: FactItem, query: str) -> int | None:
+def _find_rank(memory: TextMemory, item: FactItem, query: str) -> int | None:
     """Return the index of the first passage that contains the fact, or None."""
     fact = normalize_tokens(piece_names(item.fact))
-    passages = [found.passage for found in memory.retrieve(query, max(KS))]
+    passages = [match.passage for match in memory.retrieve(query, max(KS))]
     return next(
         (n for n, text in enumerate(passages) if contains_fact(fact, normalize_tokens(piece_names(text)), MIN_SCORE)),
         None,
@@ -216,14 +202,16 @@ def _place(memory: TextMemory, item: FactItem, query: str) -> int | None:
 def build_query(item: FactItem, random: Random) -> str:
     """Return the question as part of a conversation, cut from the left.
 
-    The result has a random length: at least that of the question's own turn, which therefore remains whole, and at most
-    MAX_QUERY_TOKENS. A turn that is longer than that is cut as well.
+    The result has a random length between that of the question's turn, which is thus never cut, and MAX_QUERY_TOKENS. A
+    longer turn is cut too.
     """
     names = random.sample(NAMES, 2)
-    said = [f"{names[n % 2]}: {text}" for n, text in enumerate(item.context)][-CONTEXT_TURNS:]
+    context = [f"{names[n % 2]}: {text}" for n, text in enumerate(item.context)][-CONTEXT_TURNS:]
     asker, other = (names[(len(item.context) + n) % 2] for n in range(2))
     turn = f"{asker}: {item.question}\n{other}:"
-    own = len(word_pieces(turn))
-    length = random.randint(max(own, 1), MAX_QUERY_TOKENS) if own < MAX_QUERY_TOKENS else MAX_QUERY_TOKENS
-    whole = "\n".join([*said, turn])
-    return whole[word_pieces(whole)[-length:][0] :]
+    turn_tokens = len(word_pieces(turn))
+    tokens = MAX_QUERY_TOKENS
+    if turn_tokens < MAX_QUERY_TOKENS:
+        tokens = random.randint(max(turn_tokens, 1), MAX_QUERY_TOKENS)
+    conversation = "\n".join([*context, turn])
+    return conversation[word_pieces(conversation)[-tokens:][0] :]

@@ -1,6 +1,6 @@
-"""MADial-Bench: a child's memories and the dialogues that should bring them to mind, in English and Chinese.
+"""Loads MADial-Bench: a child's memories and the dialogues that should recall them, in English and Chinese.
 
-It knows the published files (JSON Lines, whatever their ending says) and measures nothing.
+The published files are JSON Lines in spite of their suffix. The module measures nothing.
 """
 
 from __future__ import annotations
@@ -30,24 +30,31 @@ _SAID = re.compile(r"\s*<(?P<name>[^<>:]{1,20})>\s*[:：]\s*(?P<text>.*)", re.DO
 
 
 def madial(path: Path, language: Literal["en", "zh"] = "en") -> list[AnnotatedConversation]:
-    """Return one bank for each user-id, its lines the memories of that child, by date; an id is the memory's number.
+    """Load one conversation for each child: its lines are the child's memories by date, its ids their numbers.
 
-    The published candidate lists never mix the two children, so neither do the banks. The query is the dialogue before
-    its first test turn (the later ones contain the memory); the gold is `relevant-id`. The English memories have no
-    user-id: theirs is that of the dialogues they are relevant to, else of the child they name. path is the folder of
-    the two files, or the folder above.
+    The published candidate lists never mix the two children, so the banks don't either. The query is the dialogue
+    before its first test turn, because later ones contain the memory; the gold is `relevant-id`. The English memories
+    have no user-id: they belong to the user of the dialogues that they are relevant to, or else to the child that they
+    name.
+
+    Args:
+        path: the folder of the two files, or the folder above.
+        language: of the files.
     """
     memories = dict(_memories(_file(path, language, "memory")))
     dialogues = _file(path, language, "dialogue")
-    asked = [(_user(record, dialogues), record) for record in _records(dialogues)]
+    records = [(_user(record, dialogues), record) for record in _records(dialogues)]
     owners = {
-        str(id): user for user, record in asked for id in read_list(record.get("relevant-id"), dialogues, "relevant-id")
+        str(id): user
+        for user, record in records
+        for id in read_list(record.get("relevant-id"), dialogues, "relevant-id")
     }
-    return [_child(user, language, memories, owners, asked, dialogues) for user in sorted({user for user, _ in asked})]
+    users = sorted({user for user, _ in records})
+    return [_build_child(user, language, memories, owners, records, dialogues) for user in users]
 
 
 def build_query(record: JsonObject, path: Path) -> tuple[str, str]:
-    """Return (the dialogue before its first test turn, what was said then), each message as "Name: text"."""
+    """Return the dialogue before its first test turn, and the message of that turn, each message as "Name: text"."""
     spoken = [str(item) for item in read_list(record.get("dialogue"), path, "dialogue")]
     tests = [
         n for n in read_list(record.get("test-turn"), path, "test-turn") if isinstance(n, int) and 1 < n < len(spoken)
@@ -57,37 +64,39 @@ def build_query(record: JsonObject, path: Path) -> tuple[str, str]:
             path, "", f'"test-turn" is {shorten(record.get("test-turn"))}', "it must number turns of the dialogue"
         )
     child = CHILDREN.get(_user(record, path), "User")
-    said = [_name_speaker(text, child if place % 2 else "Assistant") for place, text in enumerate(spoken)]
-    return "\n".join(said[1 : min(tests)]), said[min(tests)]
+    messages = [_name_speaker(text, child if number % 2 else "Assistant") for number, text in enumerate(spoken)]
+    return "\n".join(messages[1 : min(tests)]), messages[min(tests)]
 
 
-def _name_speaker(text: str, otherwise: str) -> str:
-    """Convert <Bart>: "Hello" to Bart: Hello. Some messages have lost their name; the two speak in turns."""
+def _name_speaker(text: str, default: str) -> str:
+    """Convert <Bart>: "Hello" to Bart: Hello. A message without a name gets the default, because the two take turns."""
     match = _SAID.fullmatch(text)
-    name, words = (match["name"], match["text"]) if match else (otherwise, text)
+    name, words = (match["name"], match["text"]) if match else (default, text)
     return f"{name}: {words.strip().strip('<>').strip(chr(34)).strip()}"
 
 
-def _child(
+def _build_child(
     user: int,
     language: str,
     memories: dict[str, JsonObject],
     owners: dict[str, int],
-    asked: list[tuple[int, JsonObject]],
+    records: list[tuple[int, JsonObject]],
     path: Path,
 ) -> AnnotatedConversation:
-    own = {id: record for id, record in memories.items() if _owner(id, record, owners) == user}
-    ordered = sorted(own, key=lambda id: (str(own[id].get("time")), int(id)))
+    own_memories = {id: record for id, record in memories.items() if _owner(id, record, owners) == user}
+    ordered = sorted(own_memories, key=lambda id: (str(own_memories[id].get("time")), int(id)))
     name = CHILDREN.get(user, f"User {user}")
-    lines = tuple(_line(id, own[id], name, language, path) for id in ordered)
-    gathering = ConversationBuilder(f"madial-{language}-{user}", lines, tuple(ordered))
-    for asker, record in asked:
+    lines = tuple(_line(id, own_memories[id], name, language, path) for id in ordered)
+    builder = ConversationBuilder(f"madial-{language}-{user}", lines, tuple(ordered))
+    for asker, record in records:
         if asker == user:
             query, answer = build_query(record, path)
-            wanted = {str(id) for id in read_list(record.get("relevant-id"), path, "relevant-id")}
-            gathering.unresolved += len(wanted.difference(own))
-            gathering.add_question(Question(query, frozenset(wanted.intersection(own)), "recall", None, answer))
-    return gathering.build()
+            relevant = {str(id) for id in read_list(record.get("relevant-id"), path, "relevant-id")}
+            builder.unresolved += len(relevant.difference(own_memories))
+            builder.add_question(
+                Question(query, frozenset(relevant.intersection(own_memories)), "recall", None, answer)
+            )
+    return builder.build()
 
 
 def _owner(id: str, record: JsonObject, owners: dict[str, int]) -> int | None:
@@ -98,7 +107,7 @@ def _owner(id: str, record: JsonObject, owners: dict[str, int]) -> int | None:
 
 
 def _line(id: str, record: JsonObject, name: str, language: str, path: Path) -> NewLine:
-    """Return a memory as a line in a session of its own: its neighbours in time have nothing to do with it."""
+    """Return a memory as a line in its own session, because it is unrelated to its neighbours in time."""
     place = f"memory {id}"
     text, time = require_text(record, "event", path, place), require_text(record, "time", path, place)
     try:
@@ -112,7 +121,9 @@ def _memories(path: Path) -> Iterator[tuple[str, JsonObject]]:
     for record in _records(path):
         for id, memory in record.items():
             if not id.isdecimal():
-                raise file_error(path, "", f"{shorten(id)} is no memory's number", "give the file as it was published")
+                raise file_error(
+                    path, "", f"{shorten(id)} is not a memory's number", "give the file as it was published"
+                )
             yield id, require_object(memory, path, f"memory {id}")
 
 
@@ -134,7 +145,7 @@ def _user(record: JsonObject, path: Path) -> int:
 def _file(path: Path, language: str, kind: str) -> Path:
     name = f"MADial-Bench-{language}-{kind}.json"
     folders = (path, path / language, path / "ch") if language == "zh" else (path, path / language)
-    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
-    if found is None:
+    file = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    if file is None:
         raise file_error(path, "", f"there is no {name} here", "give the dataset's folder")
-    return found
+    return file

@@ -1,4 +1,4 @@
-"""Metrics as pure functions of ids. They know no bank, no clock and no dataset."""
+"""Computes metrics of rankings and times. All functions are pure."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ KS = (1, 5, 10, 25, 50)  # the cut-offs of every recall table, so that tables ca
 
 def recall_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
     """Return the share of the gold ids among the first k."""
-    _some(gold)
+    _require_gold(gold)
     return len(gold & set(ranked[:k])) / len(gold)
 
 
 def ndcg_at(ranked: Sequence[str], gold: Set[str], k: int) -> float:
-    """Normalised discounted cumulative gain with gains of 0 and 1 (Järvelin and Kekäläinen, 2002).
+    """Return the normalised discounted cumulative gain with gains of 0 and 1 (Järvelin and Kekäläinen, 2002).
 
-    An id that comes twice gains once, at its first place.
+    An id that occurs twice gains once, at its first rank.
     """
-    _some(gold)
-    first = {id: place for place, id in reversed(list(enumerate(ranked[:k], 1)))}
-    gain = sum(_discount(first[id]) for id in gold if id in first)
-    return gain / sum(_discount(place) for place in range(1, min(k, len(gold)) + 1))
+    _require_gold(gold)
+    ranks = {id: rank for rank, id in reversed(list(enumerate(ranked[:k], 1)))}
+    gain = sum(_discount(ranks[id]) for id in gold if id in ranks)
+    return gain / sum(_discount(rank) for rank in range(1, min(k, len(gold)) + 1))
 
 
 def gold_share(shown: Collection[str], gold: Set[str]) -> float:
-    """Return the share of the gold ids that are shown, at any position."""
-    _some(gold)
+    """Return the share of the gold ids among the shown ones."""
+    _require_gold(gold)
     return len(gold & set(shown)) / len(gold)
 
 
@@ -47,15 +47,15 @@ def percentile(values: Iterable[float], percent: float) -> float:
     numbers = sorted(values)
     if not numbers:
         return 0.0
-    place = (len(numbers) - 1) * percent / 100
-    low, high = numbers[math.floor(place)], numbers[math.ceil(place)]
-    return low + (high - low) * (place - math.floor(place))
+    index = (len(numbers) - 1) * percent / 100
+    low, high = numbers[math.floor(index)], numbers[math.ceil(index)]
+    return low + (high - low) * (index - math.floor(index))
 
 
-def _discount(place: int) -> float:
-    return 1 / math.log2(place + 1)
+def _discount(rank: int) -> float:
+    return 1 / math.log2(rank + 1)
 
 
-def _some(gold: Set[str]) -> None:
+def _require_gold(gold: Set[str]) -> None:
     if not gold:
         raise ValueError("a question without gold can't be scored; leave it out and count it")

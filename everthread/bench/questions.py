@@ -1,4 +1,4 @@
-"""Questions with known answers, and the conversations that contain them. It knows no dataset's format."""
+"""Questions with known answers, and the conversations that contain the answers, for every dataset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from everthread.types import NewLine
 class Question:
     """A question and the ids of the lines that answer it.
 
-    after is how many lines had been said when it was asked; None: all of them.
+    after is the number of lines said before the question was asked; None means all.
     """
 
     text: str
@@ -29,8 +29,8 @@ class Question:
 class AnnotatedConversation:
     """A conversation with the ids of its lines and with questions about it.
 
-    unresolved counts gold ids that name no line, repaired those that had to be repaired to be parsed, left_out the
-    questions without gold lines. strange are questions that it can't answer, if the dataset has such.
+    unresolved counts gold ids of no line, repaired the gold ids that were repaired to be parsed, left_out the questions
+    without gold lines. strange are the dataset's questions that the conversation can't answer, if it has any.
     """
 
     id: str
@@ -44,17 +44,18 @@ class AnnotatedConversation:
     strange: tuple[str, ...] = ()
 
     def questions_by_time(self) -> list[tuple[int, list[Question]]]:
-        """Group the questions by how many lines had been said when they were asked, ascending."""
+        """Group the questions by the number of lines said before each, ascending."""
 
-        def said(question: Question) -> int:
+        def lines_before(question: Question) -> int:
             return len(self.lines) if question.after is None else question.after
 
-        return [(count, list(asked)) for count, asked in groupby(sorted(self.questions, key=said), said)]
+        ordered = sorted(self.questions, key=lines_before)
+        return [(count, list(questions)) for count, questions in groupby(ordered, lines_before)]
 
 
 @dataclass(slots=True)
 class ConversationBuilder:
-    """Collects the questions of a conversation. Questions without gold are only counted."""
+    """Builds a conversation from its lines and questions. Questions without gold are only counted."""
 
     name: str
     lines: tuple[NewLine, ...]
@@ -77,9 +78,9 @@ class ConversationBuilder:
 
 
 def read_list(value: object, path: Path, place: str) -> list[object]:
-    """Return a value that must be a JSON list; None is an empty one."""
+    """Return a value that must be a JSON list; an empty list for None."""
     if value is not None and not isinstance(value, list):
-        raise file_error(path, place, f"{shorten(value)} is no list", "give the file as it was published")
+        raise file_error(path, place, f"{shorten(value)} is not a list", "give the file as it was published")
     return value or []
 
 

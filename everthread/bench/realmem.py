@@ -1,7 +1,8 @@
-"""RealMem: a persona and an assistant over many short sessions. It knows the published files and measures nothing."""
+"""Loads RealMem: a persona and an assistant over many short sessions. The module measures nothing."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,19 +13,21 @@ from everthread.transfer.dates import parse_moment
 from everthread.transfer.files import JsonObject, file_error, load_json, require_object, require_text, shorten
 from everthread.types import NewLine, Role
 
-MIN_SNAPSHOT_CHARS = (
-    20  # characters of a snapshot from which a turn that contains it is surely the one it was taken from
-)
+MIN_SNAPSHOT_CHARS = 20  # characters from which a snapshot identifies a turn that contains it
 
 
 def realmem(path: Path, only: Collection[str] = ()) -> list[AnnotatedConversation]:
-    """Load a file or a folder of them; only names personas. The id of a line is "session-uuid:turn", turns from 1.
+    """Load a file or a folder of them. The id of a line is "session-uuid:turn", turns from 1.
 
-    The gold of a query is what its answer used. Each `memory_used` is looked up among the extracted memories of its
-    session, which name the turn that they came from. That turn is found by the memory's snapshot of its text, for
-    `source_turn` is counted from 1 mostly and from 0 at times; if the snapshot was reworded, by `source_turn` and its
-    speaker; if that fails too, as for memories of a whole session, every turn of the session is gold. Only lines before
-    the query count.
+    The gold of a query are the turns that its answer used. Each `memory_used` is looked up among the extracted memories
+    of its session, which name the turn that they came from. That turn is found by the memory's snapshot of its text,
+    because `source_turn` is usually counted from 1, but sometimes from 0. If the snapshot was reworded, the turn is
+    found by `source_turn` and its speaker. If that fails too, as for memories of a whole session, every turn of the
+    session is gold. Only lines before the query count.
+
+    Args:
+        path: the file or folder.
+        only: names of the personas to load; empty for all.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     named = {file.stem.partition("_dialogues")[0]: file for file in files}
@@ -37,8 +40,10 @@ def find_source_turns(memory: str, session: JsonObject, path: Path) -> list[int]
     spoken = read_turns(session, path)
     for item in read_list(session.get("extracted_memory"), path, "extracted_memory"):
         record = require_object(item, path, "extracted_memory")
-        if _flat(record.get("content")) == _flat(memory):
-            return _by_text(record, spoken) or _by_number(record, spoken) or list(range(1, len(spoken) + 1))
+        if _normalize_spaces(record.get("content")) == _normalize_spaces(memory):
+            return (
+                _find_by_snapshot(record, spoken) or _find_by_number(record, spoken) or list(range(1, len(spoken) + 1))
+            )
     return list(range(1, len(spoken) + 1))
 
 
@@ -48,9 +53,9 @@ def read_turns(session: JsonObject, path: Path) -> list[JsonObject]:
     return [require_object(turn, path, place) for turn in read_list(session.get("dialogue_turns"), path, place)]
 
 
-def _by_text(record: JsonObject, spoken: list[JsonObject]) -> list[int]:
-    snapshot = _flat(record.get("source_content_snapshot"))
-    texts = enumerate((_flat(turn.get("content")) for turn in spoken), 1)
+def _find_by_snapshot(record: JsonObject, spoken: list[JsonObject]) -> list[int]:
+    snapshot = _normalize_spaces(record.get("source_content_snapshot"))
+    texts = enumerate((_normalize_spaces(turn.get("content")) for turn in spoken), 1)
     return [
         n
         for n, text in texts
@@ -58,19 +63,19 @@ def _by_text(record: JsonObject, spoken: list[JsonObject]) -> list[int]:
     ]
 
 
-def _by_number(record: JsonObject, spoken: list[JsonObject]) -> list[int]:
+def _find_by_number(record: JsonObject, spoken: list[JsonObject]) -> list[int]:
     source, role = record.get("source_turn"), record.get("source_role_snapshot")
     numbers = (source, source + 1) if isinstance(source, int) else ()
     return [n for n in numbers if 1 <= n <= len(spoken) and spoken[n - 1].get("speaker") == role][:1]
 
 
-def _flat(value: object) -> str:
+def _normalize_spaces(value: object) -> str:
     return " ".join(str(value or "").split())
 
 
 @dataclass(frozen=True, slots=True)
 class _Persona:
-    """One file."""
+    """Reads the file of one persona."""
 
     name: str
     path: Path
@@ -78,33 +83,35 @@ class _Persona:
     def conversation(self) -> AnnotatedConversation:
         sessions = self._sessions()
         spoken = list(self._read_turns(sessions))
-        gathering = ConversationBuilder(self.name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
-        said = {id: number for number, id in enumerate(gathering.ids)}  # id -> how many lines came before it
+        builder = ConversationBuilder(self.name, tuple(line for _, line in spoken), tuple(id for id, _ in spoken))
+        lines_before = {id: number for number, id in enumerate(builder.ids)}  # by the id of a line
         for uuid, session in sessions.items():
-            self._ask(gathering, uuid, read_turns(session, self.path), sessions, said)
-        return gathering.build()
+            self._add_questions(builder, uuid, read_turns(session, self.path), sessions, lines_before)
+        return builder.build()
 
     def _sessions(self) -> dict[str, JsonObject]:
         file = require_object(load_json(self.path), self.path, "the file")
-        found = [
+        records = [
             require_object(item, self.path, "dialogues")
             for item in read_list(file.get("dialogues"), self.path, "dialogues")
         ]
         return {
             require_text(record, "session_uuid", self.path, f"dialogue {n}"): record
-            for n, record in enumerate(found, 1)
+            for n, record in enumerate(records, 1)
         }
 
     def _read_turns(self, sessions: Mapping[str, JsonObject]) -> Iterator[tuple[str, NewLine]]:
-        """Yield the turns with their ids. A session has only a date: it begins at noon, ten minutes after that day's
-        last."""
-        earlier: dict[datetime, int] = {}
+        """Yield the turns with their ids.
+
+        A session has only a date: the first of a day begins at noon, each other ten minutes after the one before.
+        """
+        sessions_by_day: Counter[datetime] = Counter()
         for uuid, session in sessions.items():
-            day = self._day(session, uuid)
-            begun = day + timedelta(hours=12, minutes=10 * earlier.get(day, 0))
-            earlier[day] = earlier.get(day, 0) + 1
+            day = self._parse_day(session, uuid)
+            started_at = day + timedelta(hours=12, minutes=10 * sessions_by_day[day])
+            sessions_by_day[day] += 1
             for number, turn in enumerate(read_turns(session, self.path), 1):
-                line = self._line(uuid, number, turn, begun + timedelta(seconds=number - 1))
+                line = self._line(uuid, number, turn, started_at + timedelta(seconds=number - 1))
                 if line.text:
                     yield f"{uuid}:{number}", line
 
@@ -114,7 +121,7 @@ class _Persona:
         speaker = "Assistant" if role == "assistant" else self.name.replace("_", " ")
         return NewLine(text, speaker, role, said_at, uuid, key=f"realmem:{self.name}:{uuid}:{number}")
 
-    def _day(self, session: JsonObject, uuid: str) -> datetime:
+    def _parse_day(self, session: JsonObject, uuid: str) -> datetime:
         text = require_text(session, "current_time", self.path, uuid)
         try:
             return parse_moment(text, UTC)
@@ -123,29 +130,29 @@ class _Persona:
                 self.path, uuid, f'"current_time" is {shorten(text)}', "write it as 2025-12-19 (Friday)"
             ) from None
 
-    def _ask(
+    def _add_questions(
         self,
-        gathering: ConversationBuilder,
+        builder: ConversationBuilder,
         uuid: str,
         spoken: list[JsonObject],
         sessions: Mapping[str, JsonObject],
-        said: Mapping[str, int],
+        lines_before: Mapping[str, int],
     ) -> None:
-        """Add every query of a session; its gold is on the turn after it."""
+        """Add every query of a session, with the gold that the turn after it names."""
         for number, (turn, answer) in enumerate(zip(spoken, [*spoken[1:], {}], strict=True), 1):
-            after = said.get(f"{uuid}:{number}")
+            after = lines_before.get(f"{uuid}:{number}")
             if not turn.get("is_query") or after is None:
                 continue
             gold: set[str] = set()
             for item in read_list(answer.get("memory_used"), self.path, uuid):
                 used = require_object(item, self.path, uuid)
-                found = self._sources(used, sessions)
-                earlier = {id for id in found if said.get(id, after) < after}
-                gathering.unresolved += not earlier
+                sources = self._find_sources(used, sessions)
+                earlier = {id for id in sources if lines_before.get(id, after) < after}
+                builder.unresolved += not earlier
                 gold |= earlier
             text, category = str(turn["content"]).strip(), str(turn.get("category_name"))
-            gathering.add_question(Question(text, frozenset(gold), category, after, str(answer.get("content", ""))))
+            builder.add_question(Question(text, frozenset(gold), category, after, str(answer.get("content", ""))))
 
-    def _sources(self, used: JsonObject, sessions: Mapping[str, JsonObject]) -> list[str]:
+    def _find_sources(self, used: JsonObject, sessions: Mapping[str, JsonObject]) -> list[str]:
         uuid = str(used.get("session_uuid"))
         return [f"{uuid}:{n}" for n in find_source_turns(str(used.get("content")), sessions.get(uuid, {}), self.path)]

@@ -1,10 +1,10 @@
 """Measures the recipes on the same conversations and questions.
 
-Each conversation is replayed into a bank of its own for each recipe (`replay`), asked its questions, and asked what it
-can't answer. One criterion determines for all recipes what a context contains (`coverage`), because not every recipe
-finds lines. Vectors of lines are computed once; the cost of writing is measured separately, with the model itself, on
-the first lines of the first conversation: session by session, one recipe after the other, so that a busy moment affects
-them all.
+Each conversation is replayed into one bank for each recipe (`replay`), which is asked its own questions and questions
+that it can't answer. Not every recipe finds lines, so one criterion decides for all recipes whether a context contains
+a line (`coverage`). Vectors of lines are computed once. The cost of writing is measured separately, with the embedder
+itself, on the first lines of the first conversation: session by session, one recipe after the other, so that a busy
+moment of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from everthread.stores.base import Store
 from everthread.text.analyzer import terms
 from everthread.types import Context, Line
 
-GATED_BUDGET_TOKENS = 1000  # of the context with the gate on
+GATED_BUDGET_TOKENS = 1000  # budget of the context with the gate on
 WRITE_COST_LINES = 300  # lines on which the cost of writing is measured
 WARMUP_QUESTION = "Is there anything new?"  # not measured: the first query after a write reads the new lines
 LINE_KINDS = ("line",)
@@ -44,26 +44,26 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """The result of one of a bank's own questions. Shares are 0..1, by the budget of the context."""
+    """The result of a question to its own bank. Shares are 0..1, by the budget of the context."""
 
     milliseconds: float
     gold: Mapping[int, float]  # by the text of the context
-    numbered: Mapping[int, float] | None  # by the numbers of its lines, where lines are found
-    words: Mapping[int, float] | None  # of the answer, where it has any
+    numbered: Mapping[int, float] | None  # by the numbers of its lines, if lines are found
+    words: Mapping[int, float] | None  # of the answer, if it has any
     laid_out: Mapping[int, int]  # tokens, gate off
-    recall: Mapping[int, float] | None  # by k, where lines are found
-    gated_tokens: int  # tokens
+    recall: Mapping[int, float] | None  # by k, if lines are found
+    gated_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationResult:
     """The results of one recipe on one conversation."""
 
-    found: Sequence[QuestionResult]
-    strayed: Sequence[tuple[bool, bool]]  # whether anything is shown for what it can't know: as it is, and mapped
+    own: Sequence[QuestionResult]
+    foreign: Sequence[tuple[bool, bool]]  # for each: whether the bank shows anything, unchanged and with its names
     lines: int
     units: int
-    scribe_calls: int  # of the scribe
+    scribe_calls: int
     waiting: int  # jobs that the scribe has not done
 
 
@@ -83,7 +83,7 @@ def compare_recipes(
         recipes: default: all that come with Everthread.
         dataset: its name.
         embedder: default: the configured one.
-        scribe: writes what the recipes need; default: ExtractiveScribe.
+        scribe: writes summaries and notes; default: ExtractiveScribe.
         progress: called with messages.
 
     Raises:
@@ -91,19 +91,22 @@ def compare_recipes(
     """
     if not any(conversation.questions for conversation in conversations):
         raise BadInput(f"{dataset} has no question with gold; choose other conversations")
-    chosen = [factory.open_recipe(each) for each in recipes or factory.RECIPES]
+    chosen = [factory.open_recipe(recipe) for recipe in recipes or factory.RECIPES]
     if len({recipe.name for recipe in chosen}) < len(chosen):
-        raise BadInput(f"a recipe is named twice: {', '.join(each.name for each in chosen)}; name each once")
+        raise BadInput(f"a recipe is named twice: {', '.join(recipe.name for recipe in chosen)}; name each once")
     model, writer = factory.open_embedder(embedder), scribe or ExtractiveScribe()
     with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
         store = factory.open_store(Path(folder))
         try:
             progress("what a write costs")
             costs = measure_write_costs(conversations[0], chosen, store, model, writer)
-            measured = list(_all(conversations, chosen, store, CachedEmbedder(model), writer, progress))
+            measured = list(_measure_all(conversations, chosen, store, CachedEmbedder(model), writer, progress))
         finally:
             store.close()
-    rows = [_row(recipe, costs[recipe.name], [each for of, each in measured if of is recipe]) for recipe in chosen]
+    rows = [
+        _build_row(recipe, costs[recipe.name], [result for other, result in measured if other is recipe])
+        for recipe in chosen
+    ]
     questions = sum(len(conversation.questions) for conversation in conversations)
     return Comparison(dataset, model.name, writer.name, questions, tuple(rows))
 
@@ -111,22 +114,24 @@ def compare_recipes(
 def measure_write_costs(
     conversation: AnnotatedConversation, recipes: Sequence[Recipe], store: Store, embedder: Embedder, scribe: Scribe
 ) -> dict[str, float]:
-    """Return the milliseconds a line for each recipe: embedded, durable, and with all that is written about it."""
+    """Return the milliseconds a line for each recipe, including its embedding and the scribe's work."""
     lines = conversation.lines[:WRITE_COST_LINES]
     embedder.embed([WARMUP_QUESTION])
-    replays = {each.name: Replay(Memory(f"cost-{each.name}", store, embedder, each), lines, scribe) for each in recipes}
-    spent = dict.fromkeys(replays, 0.0)
-    said = 0
+    replays = {
+        recipe.name: Replay(Memory(f"cost-{recipe.name}", store, embedder, recipe), lines, scribe) for recipe in recipes
+    }
+    elapsed_s = dict.fromkeys(replays, 0.0)
+    count = 0
     for _, session in groupby(lines, lambda line: line.session):
-        said += len(list(session))
+        count += len(list(session))
         for name, replay in replays.items():
-            begun = time.perf_counter()
-            replay.advance(said)
-            spent[name] += time.perf_counter() - begun
-    return {name: 1000 * seconds / max(len(lines), 1) for name, seconds in spent.items()}
+            started_at = time.perf_counter()
+            replay.advance(count)
+            elapsed_s[name] += time.perf_counter() - started_at
+    return {name: 1000 * seconds / max(len(lines), 1) for name, seconds in elapsed_s.items()}
 
 
-def _all(
+def _measure_all(
     conversations: Sequence[AnnotatedConversation],
     recipes: Sequence[Recipe],
     store: Store,
@@ -135,62 +140,67 @@ def _all(
     progress: Progress,
 ) -> Iterator[tuple[Recipe, ConversationResult]]:
     """Measure each conversation with each recipe."""
-    for at, own in enumerate(conversations):
+    for index, conversation in enumerate(conversations):
+        foreign = foreign_questions(conversation, conversations[index - 1])
         for recipe in recipes:
-            progress(f"{own.id}, {recipe.name}: {len(own.lines)} lines, {len(own.questions)} questions")
-            bank = Memory(f"bench-{at}-{recipe.name}", store, embedder, recipe)
-            yield recipe, _measure(own, foreign_questions(own, conversations[at - 1]), bank, CountingScribe(scribe))
+            progress(
+                f"{conversation.id}, {recipe.name}: {len(conversation.lines)} lines, "
+                f"{len(conversation.questions)} questions"
+            )
+            bank = Memory(f"bench-{index}-{recipe.name}", store, embedder, recipe)
+            yield recipe, _measure(conversation, foreign, bank, CountingScribe(scribe))
 
 
 def _measure(
-    own: AnnotatedConversation, odd: Sequence[tuple[str, str]], bank: Memory, scribe: CountingScribe
+    conversation: AnnotatedConversation, foreign: Sequence[tuple[str, str]], bank: Memory, scribe: CountingScribe
 ) -> ConversationResult:
-    replay = Replay(bank, own.lines, scribe)
-    found: list[QuestionResult] = []
-    for count, questions in own.questions_by_time():
+    replay = Replay(bank, conversation.lines, scribe)
+    results: list[QuestionResult] = []
+    for count, questions in conversation.questions_by_time():
         replay.advance(count)
         bank.recall(WARMUP_QUESTION)
-        lines = dict(zip(own.ids, replay.lines, strict=False))  # what has been said so far
-        found += [_ask(bank, question, lines) for question in questions]
-    replay.advance(len(own.lines))
+        lines = dict(zip(conversation.ids, replay.lines, strict=False))  # the lines until now
+        results += [_ask(bank, question, lines) for question in questions]
+    replay.advance(len(conversation.lines))
     return ConversationResult(
-        found=found,
-        strayed=[_recalls_stranger(bank, *pair) for pair in odd],
-        lines=len(own.lines),
+        own=results,
+        foreign=[_shows_anything(bank, *pair) for pair in foreign],
+        lines=len(conversation.lines),
         units=len(bank.units()),
         scribe_calls=scribe.calls.total(),
         waiting=len(bank.jobs()),
     )
 
 
-def _recalls_stranger(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
+def _shows_anything(bank: Memory, text: str, mapped: str) -> tuple[bool, bool]:
+    """Return whether the bank shows anything for a foreign question: unchanged, and with the bank's names."""
     shown = bool(bank.context(text, GATED_BUDGET_TOKENS))
     return shown, shown if mapped == text else bool(bank.context(mapped, GATED_BUDGET_TOKENS))
 
 
 def _ask(bank: Memory, question: Question, lines: Mapping[str, Line]) -> QuestionResult:
-    begun = time.perf_counter()
+    started_at = time.perf_counter()
     hits = bank.recall(question.text, bank.recipe.max_hits)  # as many as a context is made of
-    taken = time.perf_counter() - begun
+    elapsed_s = time.perf_counter() - started_at
     gated = bank.context(question.text, GATED_BUDGET_TOKENS)
     contexts = {budget: bank.context(question.text, budget, gate=False) for budget in BUDGETS_TOKENS}
-    laid = {budget: RenderedContext(context.text) for budget, context in contexts.items()}
+    rendered = {budget: RenderedContext(context.text) for budget, context in contexts.items()}
     gold = [lines[id] for id in question.gold if id in lines]
     answer = frozenset(terms(question.answer))
-    of_lines = bank.recipe.kinds == LINE_KINDS
-    ids = {line.seq: id for id, line in lines.items()} if of_lines else {}
-    if of_lines and bank.recipe.max_hits < max(KS):
+    finds_lines = bank.recipe.kinds == LINE_KINDS
+    ids = {line.seq: id for id, line in lines.items()} if finds_lines else {}
+    if finds_lines and bank.recipe.max_hits < max(KS):
         hits = bank.recall(question.text, max(KS))
-    ranked = [ids[hit.line.seq] for hit in hits] if of_lines else []
+    ranked = [ids[hit.line.seq] for hit in hits] if finds_lines else []
     return QuestionResult(
-        milliseconds=1000 * taken,
-        gold={budget: sum(map(text.holds, gold)) / len(question.gold) for budget, text in laid.items()},
+        milliseconds=1000 * elapsed_s,
+        gold={budget: sum(map(text.holds, gold)) / len(question.gold) for budget, text in rendered.items()},
         numbered={budget: gold_share(_ids(context, ids), question.gold) for budget, context in contexts.items()}
-        if of_lines
+        if finds_lines
         else None,
-        words={budget: text.share(answer) for budget, text in laid.items()} if answer else None,
+        words={budget: text.share(answer) for budget, text in rendered.items()} if answer else None,
         laid_out={budget: context.tokens for budget, context in contexts.items()},
-        recall={k: recall_at(ranked, question.gold, k) for k in KS} if of_lines else None,
+        recall={k: recall_at(ranked, question.gold, k) for k in KS} if finds_lines else None,
         gated_tokens=gated.tokens,
     )
 
@@ -199,31 +209,31 @@ def _ids(context: Context, ids: Mapping[int, str]) -> set[str]:
     return {ids[line.seq] for line in context.lines}
 
 
-def _row(recipe: Recipe, cost: float, measured: Sequence[ConversationResult]) -> RecipeRow:
-    found = [each for part in measured for each in part.found]
-    strayed = [each for part in measured for each in part.strayed]
-    lines = max(sum(part.lines for part in measured), 1)
-    of_lines = recipe.kinds == LINE_KINDS
+def _build_row(recipe: Recipe, cost: float, results: Sequence[ConversationResult]) -> RecipeRow:
+    own = [answer for result in results for answer in result.own]
+    foreign = [answer for result in results for answer in result.foreign]
+    lines = max(sum(result.lines for result in results), 1)
+    finds_lines = recipe.kinds == LINE_KINDS
     return RecipeRow(
         recipe=recipe.name,
         kinds=recipe.kinds,
-        gold=_means([each.gold for each in found]),
-        numbered=_means([each.numbered for each in found if each.numbered]) if of_lines else None,
-        words=_means([each.words for each in found if each.words]),
-        laid_out=_means([each.laid_out for each in found]),
-        recall=_means([each.recall for each in found if each.recall]) if of_lines else None,
-        tokens=mean(each.gated_tokens for each in found),
-        kept=share(each.gated_tokens > 0 for each in found),
-        unchanged=share(unchanged for unchanged, _ in strayed) if strayed else None,
-        mapped=share(mapped for _, mapped in strayed) if strayed else None,
+        gold=_means([answer.gold for answer in own]),
+        numbered=_means([answer.numbered for answer in own if answer.numbered]) if finds_lines else None,
+        words=_means([answer.words for answer in own if answer.words]),
+        laid_out=_means([answer.laid_out for answer in own]),
+        recall=_means([answer.recall for answer in own if answer.recall]) if finds_lines else None,
+        tokens=mean(answer.gated_tokens for answer in own),
+        kept=share(answer.gated_tokens > 0 for answer in own),
+        unchanged=share(unchanged for unchanged, _ in foreign) if foreign else None,
+        mapped=share(mapped for _, mapped in foreign) if foreign else None,
         write_ms=cost,
-        units=sum(part.units for part in measured) / lines,
-        calls=sum(part.scribe_calls for part in measured) / lines,
-        recall_ms=percentile((each.milliseconds for each in found), 50),
-        waiting=sum(part.waiting for part in measured),
+        units=sum(result.units for result in results) / lines,
+        calls=sum(result.scribe_calls for result in results) / lines,
+        recall_ms=percentile((answer.milliseconds for answer in own), 50),
+        waiting=sum(result.waiting for result in results),
     )
 
 
 def _means(values: Sequence[Mapping[int, float]]) -> dict[int, float]:
     """Return the mean for each number; empty without values."""
-    return {number: mean(each[number] for each in values) for number in values[0]} if values else {}
+    return {number: mean(value[number] for value in values) for number in values[0]} if values else {}

@@ -1,4 +1,4 @@
-"""How often refusals and answers are mistaken for each other, on 200 replies that were not chosen by refusing words.
+"""Measures how often refusals and answers are confused, on 200 replies that were not chosen by refusing words.
 
 `refusals.tsv` contains them: a language, `refusal` or `answer`, and the reply, separated by tabs. Half are refusals,
 half are in Chinese, and most answers are difficult: they contain "sorry", "can't" or "refuse".
@@ -19,7 +19,7 @@ Kind = Literal["refusal", "answer"]
 
 @dataclass(frozen=True, slots=True)
 class LabelledReply:
-    """A reply, and what it is."""
+    """A reply, and whether it is a refusal or an answer."""
 
     language: str
     kind: Kind
@@ -38,7 +38,7 @@ class LanguageErrors:
 
     @property
     def rate(self) -> float:
-        """The share of replies that are mistaken, 0..1."""
+        """The share of misjudged replies, 0..1."""
         return (len(self.missed) + len(self.condemned)) / max(self.refusals + self.answers, 1)
 
 
@@ -47,12 +47,8 @@ def load_labelled_replies() -> list[LabelledReply]:
     rows = (files("everthread.bench") / "refusals.tsv").read_text(encoding="utf-8").splitlines()
     return [
         LabelledReply(language, "refusal" if kind == "refusal" else "answer", text)
-        for language, kind, text in map(_split, rows)
+        for language, kind, text in (row.split("\t") for row in rows)
     ]
-
-
-def _split(row: str) -> list[str]:
-    return row.split("\t")
 
 
 def measure_refusals(replies: Iterable[LabelledReply], words: RefusalWords | None = None) -> list[LanguageErrors]:
@@ -66,10 +62,10 @@ def measure_refusals(replies: Iterable[LabelledReply], words: RefusalWords | Non
     by_language: dict[str, list[LabelledReply]] = {}
     for reply in replies:
         by_language.setdefault(reply.language, []).append(reply)
-    return [_errors(language, given, words) for language, given in by_language.items()]
+    return [_find_errors(language, group, words) for language, group in by_language.items()]
 
 
-def _errors(language: str, replies: list[LabelledReply], words: RefusalWords) -> LanguageErrors:
+def _find_errors(language: str, replies: list[LabelledReply], words: RefusalWords) -> LanguageErrors:
     refusals = [reply.text for reply in replies if reply.kind == "refusal"]
     answers = [reply.text for reply in replies if reply.kind == "answer"]
     return LanguageErrors(
@@ -81,25 +77,25 @@ def _errors(language: str, replies: list[LabelledReply], words: RefusalWords) ->
     )
 
 
-def table(found: list[LanguageErrors]) -> str:
+def table(results: list[LanguageErrors]) -> str:
     """Return the counts for the terminal and the docs."""
     rows = [f"{'':<10}{'refusals missed':>17}{'answers condemned':>19}{'errors':>9}"]
-    for each in found:
-        missed, condemned = f"{len(each.missed)} of {each.refusals}", f"{len(each.condemned)} of {each.answers}"
-        rows.append(f"{each.language:<10}{missed:>17}{condemned:>19}{each.rate:>9.1%}")
+    for result in results:
+        missed, condemned = f"{len(result.missed)} of {result.refusals}", f"{len(result.condemned)} of {result.answers}"
+        rows.append(f"{result.language:<10}{missed:>17}{condemned:>19}{result.rate:>9.1%}")
     return "\n".join(rows)
 
 
-def as_json(found: list[LanguageErrors]) -> list[dict[str, object]]:
+def as_json(results: list[LanguageErrors]) -> list[dict[str, object]]:
     """Return the counts and the mistaken replies."""
     return [
         {
-            "language": each.language,
-            "refusals": each.refusals,
-            "missed": list(each.missed),
-            "answers": each.answers,
-            "condemned": list(each.condemned),
-            "rate": round(each.rate, 4),
+            "language": result.language,
+            "refusals": result.refusals,
+            "missed": list(result.missed),
+            "answers": result.answers,
+            "condemned": list(result.condemned),
+            "rate": round(result.rate, 4),
         }
-        for each in found
+        for result in results
     ]

@@ -1,14 +1,15 @@
-"""Replays a conversation into a bank, line by line, with what a scribe writes if the recipe uses it.
+"""Replays a conversation into a bank, line by line, with the notes and summaries that the recipe uses.
 
-It does the background work of a chat (`chat.py`) without replies and recall, so the scribe gets no recalled lines as
-background. It measures nothing.
+The background work is that of a chat, but without replies and recall, so the scribe gets no recalled lines as
+background. The module measures nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from everthread.scribes.base import Scribe
 from everthread.text.tokens import estimate_tokens
 from everthread.types import Line, NewLine, Vector, Vectors
 
-# Tokens of the window of a chat with the default character, on a model with a context of NOMINAL tokens.
+# The window of a chat with the default character, on a model with a context of DEFAULT_CONTEXT tokens.
 WINDOW_BUDGET_TOKENS = (
     DEFAULT_CONTEXT
     - DEFAULT_CONTEXT // 8
@@ -82,25 +83,23 @@ class CountingScribe:
 
 
 class CachedEmbedder:
-    """Caches the vectors of texts, which every recipe stores; queries are embedded every time."""
+    """Caches the vectors of texts, which several recipes embed, and the vectors of queries on demand."""
 
-    def __init__(self, real: Embedder) -> None:
+    def __init__(self, real: Embedder, cache_queries: bool = False) -> None:
         self.name, self.multilingual = real.name, real.multilingual
+        self.embed_query: Callable[[str], Vector] = cache(real.embed_query) if cache_queries else real.embed_query
         self._real = real
-        self._known: dict[str, Vector] = {}
+        self._vectors: dict[str, Vector | Vectors] = {}
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
-            self._known |= dict(zip(new, self._real.embed(new), strict=True))
-        return np.stack([self._known[text] for text in texts]) if texts else self._real.embed(texts)  # (N, D)
-
-    def embed_query(self, text: str) -> Vector:
-        return self._real.embed_query(text)
+        if new := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
+            self._vectors |= dict(zip(new, self._real.embed(new), strict=True))
+        return np.stack([self._vectors[text] for text in texts]) if texts else self._real.embed(texts)  # (N, D)
 
 
 @dataclass(slots=True)
 class _Session:
-    """An open session: its lines, their costs in tokens, and how many of them are in the notes."""
+    """An open session: its lines, their costs in tokens, and the number of lines that are in the notes."""
 
     lines: list[Line] = field(default_factory=list)
     costs: list[int] = field(default_factory=list)
@@ -111,7 +110,7 @@ class _Session:
         self.costs.append(count_line_tokens(line, estimate_tokens))
 
     def window(self, recipe: Recipe) -> int:
-        """Return the index of the window's first line: the lines not in the notes yet, and the recipe's overlap."""
+        """Return the index of the window's first line: the window has the lines not in the notes, and the overlap."""
         first = max(self.noted - recipe.overlap, 0)
         return first if recipe.window is None else max(first, len(self.lines) - recipe.window)
 
@@ -119,8 +118,8 @@ class _Session:
 class Replay:
     """Replays one conversation.
 
-    If the recipe uses notes, lines that leave the window of a chat are noted. If it uses notes or summaries, each
-    session is ended after its last line, as in a chat when the person agrees.
+    If the recipe uses notes, lines that leave the window of a chat are added to the notes. If it uses notes or
+    summaries, each session is ended after its last line, as in a chat if the person agrees.
     """
 
     def __init__(self, memory: Memory, lines: Sequence[NewLine], scribe: Scribe) -> None:
@@ -129,32 +128,35 @@ class Replay:
         self.memory = memory
         self.lines: list[Line] = []
         self._lines = lines
-        self._last = {line.session: place for place, line in enumerate(lines)}  # where each session ends
+        self._last = {line.session: index for index, line in enumerate(lines)}  # the last line of each session
         self._open: dict[str, _Session] = {}
-        self._desk = ScribeWorker(memory, scribe)
+        self._worker = ScribeWorker(memory, scribe)
 
     def advance(self, count: int) -> None:
-        """Continue until `count` lines are stored, and everything that is to be written about them is written."""
-        wanted = self.memory.recipe.kinds
-        for place in range(len(self.lines), count):
-            new = self._lines[place]
+        """Continue until `count` lines are stored, and their notes and summaries are written."""
+        kinds = self.memory.recipe.kinds
+        for index in range(len(self.lines), count):
+            new = self._lines[index]
             line = self.memory.observe_many([new])[0]
             self.lines.append(line)
-            if "note" in wanted:
-                self._leave(line)
-            if self._last[new.session] == place and ("note" in wanted or "summary" in wanted):
+            if "note" in kinds:
+                self._note_evicted_lines(line)
+            if self._last[new.session] == index and ("note" in kinds or "summary" in kinds):
                 self._open.pop(line.session, None)
-                self._desk.end_session(line.session, line.said_at)
-                self._desk.join()
+                self._worker.end_session(line.session, line.said_at)
+                self._worker.join()
 
-    def _leave(self, line: Line) -> None:
-        """Note the lines that no longer fit into the window. They leave it when that is done."""
+    def _note_evicted_lines(self, line: Line) -> None:
+        """Add a line to its session, and update the notes with the lines that no longer fit into the window.
+
+        Lines leave the window once they are in the notes.
+        """
         session = self._open.setdefault(line.session, _Session())
         session.add(line)
         first = session.window(self.memory.recipe)
-        gone = self.memory.recipe.count_evicted_lines(session.costs[first:], WINDOW_BUDGET_TOKENS)
-        if gone and not any(waiting.kind == "notes" for waiting in self.memory.jobs()):
-            self._desk.submit(make_job("notes", session.lines[first : first + gone]))
-            self._desk.join()
-            noted = self._desk.last_noted_seq(session.lines)
-            session.noted = sum(each.seq <= noted for each in session.lines)
+        evicted = self.memory.recipe.count_evicted_lines(session.costs[first:], WINDOW_BUDGET_TOKENS)
+        if evicted and not any(job.kind == "notes" for job in self.memory.jobs()):
+            self._worker.submit(make_job("notes", session.lines[first : first + evicted]))
+            self._worker.join()
+            last_noted = self._worker.last_noted_seq(session.lines)
+            session.noted = sum(line.seq <= last_noted for line in session.lines)

@@ -1,4 +1,4 @@
-"""The results of a benchmark as a table, as JSON and as a plot. It only formats what `run` has measured."""
+"""Formats the results that `run` has measured: a table, JSON and a plot."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class GatePoint:
     """The shares of questions that a gate with this threshold accepts."""
 
     threshold: float
-    kept: float  # of the questions asked where they belong
-    unchanged: float  # of the same questions asked of a stranger's bank
-    mapped: float  # and again with the stranger's names in them
+    kept: float  # of the questions to their own bank
+    unchanged: float  # of the same questions to a foreign bank
+    mapped: float  # of these, with the names of that bank
 
 
 @dataclass(frozen=True, slots=True)
 class FalseInjection:
-    """How often something was recalled for a question that the bank can't answer; shares."""
+    """The shares of questions that the bank can't answer and for which something was recalled."""
 
     unchanged: float
     mapped: float
@@ -75,7 +75,7 @@ class Report:
             },
             "gold_in_context": to_percents(self.gold_in_context),
             "kept": to_percent(self.kept),
-            "false_injection": _injection(self.false_injection),
+            "false_injection": _false_injection_json(self.false_injection),
             "latency_ms": {"p50": round(self.latency_p50, 2), "p95": round(self.latency_p95, 2)},
         }
 
@@ -87,7 +87,7 @@ class Report:
         return "\n".join([head, "", *_table(rows), "", *self._notes()])
 
     def plot(self, path: Path) -> None:
-        """Plot recall by k, and what the gate lets through by threshold. The suffix of the path names the format."""
+        """Plot recall by k, and the questions that pass the gate by threshold. The suffix of the path is the format."""
         draw_plot(path, f"{self.dataset} · {self.recipe}", (self._draw_recall, self._draw_gate))
 
     def _notes(self) -> list[str]:
@@ -100,10 +100,8 @@ class Report:
             f"left out         {self.left_out} questions without gold, {self.unresolved} unresolved gold ids",
         ]
         if self.false_injection is not None:
-            wrong = self.false_injection
-            figures = (
-                f"{to_percent(wrong.unchanged):.2f} %, and {to_percent(wrong.mapped):.2f} % with that bank's names"
-            )
+            unchanged, mapped = self.false_injection.unchanged, self.false_injection.mapped
+            figures = f"{to_percent(unchanged):.2f} %, and {to_percent(mapped):.2f} % with that bank's names"
             notes.insert(3, f"false injection  {figures}, of the questions that a bank can't answer")
         return notes
 
@@ -143,7 +141,7 @@ def draw_plot(path: Path, title: str, parts: Sequence[Callable[[Any], None]]) ->
     """Draw parts of a plot side by side.
 
     Args:
-        path: its suffix names the format.
+        path: its suffix is the format.
         title: of the plot.
         parts: functions that draw on axes.
 
@@ -176,15 +174,15 @@ def _table(rows: list[tuple[str, int, Mapping[int, float]]]) -> list[str]:
     ]
 
 
-def _injection(wrong: FalseInjection | None) -> dict[str, Any] | None:
-    if wrong is None:
+def _false_injection_json(injection: FalseInjection | None) -> dict[str, Any] | None:
+    if injection is None:
         return None
     names = ("kept", "unchanged", "mapped")
     curve = [
         {"threshold": point.threshold, **{name: to_percent(getattr(point, name)) for name in names}}
-        for point in wrong.curve
+        for point in injection.curve
     ]
-    return {"unchanged": to_percent(wrong.unchanged), "mapped": to_percent(wrong.mapped), "curve": curve}
+    return {"unchanged": to_percent(injection.unchanged), "mapped": to_percent(injection.mapped), "curve": curve}
 
 
 def to_percent(share: float) -> float:

@@ -1,7 +1,6 @@
 """Asks every question of a dataset and measures the results, through the calls that a chatbot makes.
 
-Each conversation is stored in a bank of its own in a temporary folder. The module knows `Memory`, and no dataset or
-store.
+Each conversation is stored in its own bank in a temporary folder.
 """
 
 from __future__ import annotations
@@ -25,12 +24,10 @@ from everthread.recipes.base import Recipe
 from everthread.types import Context
 
 THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))  # 0 to 1, in steps fine enough to choose a threshold
-_LETTER = (
-    "A-Za-z\u00c0-\u024f"  # letters of names; not \w, for Chinese writes "Bart" without a space before what follows
-)
+_LETTER = "A-Za-z\u00c0-\u024f"  # letters of names; not \w, because in Chinese no space follows "Bart"
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]  # (questions asked, questions in all)
+Progress = Callable[[int, int], None]  # (questions asked, all questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +37,14 @@ class OwnBankResult:
     question: Question
     ranked: tuple[str, ...]  # ids, best first
     milliseconds: float
-    shown: tuple[frozenset[str], ...]  # the ids in the context, for each of BUDGETS
-    passed: bool  # whether the gate let anything through
+    shown: tuple[frozenset[str], ...]  # the ids in the context, for each of BUDGETS_TOKENS
+    passed: bool  # whether the gate accepted the context
     relevance: float
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignBankResult:
-    """The results of a question to a bank that can't answer it: as it is, and with that bank's names."""
+    """The contexts of a question that the bank can't answer: unchanged, and with that bank's names."""
 
     unchanged: Context
     mapped: Context
@@ -77,23 +74,23 @@ def run_benchmark(
     """
     if not any(conversation.questions for conversation in conversations):
         raise BadInput(f"{dataset} has no question with gold; choose other conversations")
-    count = _Count(conversations, progress)
+    count = _ProgressCounter(conversations, progress)
     with tempfile.TemporaryDirectory(prefix="everthread-bench-") as folder:
-        banks = _open(conversations, Path(folder), recipe, embedder)
+        banks = _open_banks(conversations, Path(folder), recipe, embedder)
         try:
             pairs = zip(banks, conversations, strict=True)
-            asked = [answer for bank, conversation in pairs for answer in count(_ask(bank, conversation, max(ks)))]
-            strayed = list(count(_stray(conversations, banks)))
+            own = [result for bank, conversation in pairs for result in count(_ask_own(bank, conversation, max(ks)))]
+            foreign = list(count(_ask_foreign(conversations, banks)))
         finally:
-            banks[0].close()  # one store holds them all
+            banks[0].close()  # all banks are in one store
     named = (dataset, banks[0].recipe.name, banks[0].embedder.name)
-    return _report(named, conversations, asked, strayed, ks)
+    return _build_report(named, conversations, own, foreign, ks)
 
 
 def replace_names(text: str, names: Sequence[str], others: Sequence[str]) -> str:
     """Replace each name in a text by its counterpart: whole words, all at once, possessives too.
 
-    The first word of a longer name is replaced as well: people are called by their first names.
+    The first word of a longer name is replaced too, because people are called by their first names.
     """
     pairs = dict(zip(names, others, strict=False))
     pairs = {name.split()[0]: other.split()[0] for name, other in pairs.items()} | pairs
@@ -104,21 +101,20 @@ def replace_names(text: str, names: Sequence[str], others: Sequence[str]) -> str
 
 
 def gate_curve(own: Sequence[float], unchanged: Sequence[float], mapped: Sequence[float]) -> tuple[GatePoint, ...]:
-    """Return what a gate lets through at each threshold, by the relevance of each question."""
+    """Return the shares of questions that a gate accepts at each threshold, by the relevance of each question."""
     return tuple(
         GatePoint(threshold, *(share(value >= threshold for value in values) for values in (own, unchanged, mapped)))
         for threshold in THRESHOLDS
     )
 
 
-class _Count:
-    """Reports progress."""
+class _ProgressCounter:
+    """Reports progress while results are iterated."""
 
     def __init__(self, conversations: Sequence[AnnotatedConversation], progress: Progress | None) -> None:
-        befores = [conversations[at - 1] for at in range(len(conversations))]
         self._all = sum(
-            len(own.questions) + len(foreign_questions(own, before))
-            for own, before in zip(conversations, befores, strict=True)
+            len(own.questions) + len(foreign_questions(own, conversations[index - 1]))
+            for index, own in enumerate(conversations)
         )
         self._done, self._progress = 0, progress
 
@@ -130,7 +126,7 @@ class _Count:
             yield result
 
 
-def _open(
+def _open_banks(
     conversations: Sequence[AnnotatedConversation],
     folder: Path,
     recipe: Recipe | str | None,
@@ -142,97 +138,99 @@ def _open(
     return [Memory.open(name, store=store, embedder=model, recipe=chosen) for name in names]
 
 
-def _ask(bank: Memory, conversation: AnnotatedConversation, most: int) -> Iterator[OwnBankResult]:
-    """Store the conversation, and ask each question after the number of lines that it names."""
+def _ask_own(bank: Memory, conversation: AnnotatedConversation, max_k: int) -> Iterator[OwnBankResult]:
+    """Store the conversation, and ask each question after the lines before it."""
     ids = {str(line.key): id for line, id in zip(conversation.lines, conversation.ids, strict=True)}
-    fed = 0
+    stored = 0
     for count, questions in conversation.questions_by_time():
-        bank.observe_many(conversation.lines[fed:count])
-        fed = count
+        bank.observe_many(conversation.lines[stored:count])
+        stored = count
         for number, question in enumerate(questions):
             if number == 0:
-                bank.recall(question.text, most)  # not measured: the first recall after a write reads the new lines
-            yield _answer(bank, question, ids, most)
-    bank.observe_many(conversation.lines[fed:])
+                bank.recall(question.text, max_k)  # not measured: the first recall after a write reads the new lines
+            yield _ask(bank, question, ids, max_k)
+    bank.observe_many(conversation.lines[stored:])
 
 
-def _answer(bank: Memory, question: Question, ids: Mapping[str, str], most: int) -> OwnBankResult:
-    begun = time.perf_counter()
-    hits = bank.recall(question.text, most)
-    taken = time.perf_counter() - begun
+def _ask(bank: Memory, question: Question, ids: Mapping[str, str], max_k: int) -> OwnBankResult:
+    started_at = time.perf_counter()
+    hits = bank.recall(question.text, max_k)
+    elapsed_s = time.perf_counter() - started_at
     gated = bank.context(question.text, BUDGETS_TOKENS[0])
     contexts = [bank.context(question.text, budget, gate=False) for budget in BUDGETS_TOKENS]
     return OwnBankResult(
         question=question,
         ranked=tuple(ids[str(hit.line.key)] for hit in hits),
-        milliseconds=1000 * taken,
+        milliseconds=1000 * elapsed_s,
         shown=tuple(frozenset(ids[str(line.key)] for line in context.lines) for context in contexts),
         passed=bool(gated.text),
         relevance=gated.relevance,
     )
 
 
-def _stray(conversations: Sequence[AnnotatedConversation], banks: Sequence[Memory]) -> Iterator[ForeignBankResult]:
+def _ask_foreign(
+    conversations: Sequence[AnnotatedConversation], banks: Sequence[Memory]
+) -> Iterator[ForeignBankResult]:
     """Ask each bank the questions that it can't answer."""
-    for at, (own, bank) in enumerate(zip(conversations, banks, strict=True)):
-        for text, mapped in foreign_questions(own, conversations[at - 1]):
+    for index, (own, bank) in enumerate(zip(conversations, banks, strict=True)):
+        for text, mapped in foreign_questions(own, conversations[index - 1]):
             unchanged = bank.context(text, BUDGETS_TOKENS[0])
             yield ForeignBankResult(unchanged, bank.context(mapped, BUDGETS_TOKENS[0]) if mapped != text else unchanged)
 
 
 def foreign_questions(own: AnnotatedConversation, before: AnnotatedConversation) -> list[tuple[str, str]]:
-    """Return questions that a conversation can't answer, as they are and with its own names.
+    """Return questions that a conversation can't answer, each unchanged and with the conversation's names.
 
-    They are the dataset's, or else those of the conversation before.
+    They are the dataset's strange questions, or else the questions of the conversation before.
     """
     if own.strange:
         return [(text, text) for text in own.strange]
-    others = before.questions if before is not own else ()
-    return [(question.text, replace_names(question.text, before.speakers, own.speakers)) for question in others]
+    questions = before.questions if before is not own else ()
+    return [(question.text, replace_names(question.text, before.speakers, own.speakers)) for question in questions]
 
 
-def _report(
+def _build_report(
     named: tuple[str, str, str],
     conversations: Sequence[AnnotatedConversation],
-    asked: Sequence[OwnBankResult],
-    strayed: Sequence[ForeignBankResult],
+    own: Sequence[OwnBankResult],
+    foreign: Sequence[ForeignBankResult],
     ks: Sequence[int],
 ) -> Report:
-    names = dict.fromkeys(answer.question.category for answer in asked)
-    kinds = {name: [answer for answer in asked if answer.question.category == name] for name in names}
-    times = [answer.milliseconds for answer in asked]
+    names = dict.fromkeys(result.question.category for result in own)
+    categories = {name: [result for result in own if result.question.category == name] for name in names}
+    times = [result.milliseconds for result in own]
     return Report(
         dataset=named[0],
         recipe=named[1],
         embedder=named[2],
-        questions=len(asked),
+        questions=len(own),
         left_out=sum(conversation.left_out for conversation in conversations),
         unresolved=sum(conversation.unresolved for conversation in conversations),
-        recall=_recall(asked, ks),
-        categories={name: CategoryResult(len(answers), _recall(answers, ks)) for name, answers in kinds.items()},
-        ndcg10=mean(ndcg_at(answer.ranked, answer.question.gold, 10) for answer in asked),
+        recall=_compute_recall(own, ks),
+        categories={name: CategoryResult(len(group), _compute_recall(group, ks)) for name, group in categories.items()},
+        ndcg10=mean(ndcg_at(result.ranked, result.question.gold, 10) for result in own),
         gold_in_context={
-            budget: mean(gold_share(answer.shown[place], answer.question.gold) for answer in asked)
-            for place, budget in enumerate(BUDGETS_TOKENS)
+            budget: mean(gold_share(result.shown[index], result.question.gold) for result in own)
+            for index, budget in enumerate(BUDGETS_TOKENS)
         },
-        kept=share(answer.passed for answer in asked),
-        false_injection=_injection(asked, strayed) if strayed else None,
+        kept=share(result.passed for result in own),
+        false_injection=_compute_false_injection(own, foreign) if foreign else None,
         latency_p50=percentile(times, 50),
         latency_p95=percentile(times, 95),
     )
 
 
-def _recall(asked: Sequence[OwnBankResult], ks: Sequence[int]) -> dict[int, float]:
-    return {k: mean(recall_at(answer.ranked, answer.question.gold, k) for answer in asked) for k in ks}
+def _compute_recall(results: Sequence[OwnBankResult], ks: Sequence[int]) -> dict[int, float]:
+    return {k: mean(recall_at(result.ranked, result.question.gold, k) for result in results) for k in ks}
 
 
-def _injection(asked: Sequence[OwnBankResult], strayed: Sequence[ForeignBankResult]) -> FalseInjection:
-    unchanged, mapped = [each.unchanged for each in strayed], [each.mapped for each in strayed]
+def _compute_false_injection(own: Sequence[OwnBankResult], foreign: Sequence[ForeignBankResult]) -> FalseInjection:
+    unchanged, mapped = [result.unchanged for result in foreign], [result.mapped for result in foreign]
     return FalseInjection(
         unchanged=share(bool(context.text) for context in unchanged),
         mapped=share(bool(context.text) for context in mapped),
         curve=gate_curve(
-            [answer.relevance for answer in asked],
+            [result.relevance for result in own],
             [context.relevance for context in unchanged],
             [context.relevance for context in mapped],
         ),

@@ -1,9 +1,8 @@
-"""The cost of the server with many concurrent chats: the time of a whole reply compared with the model's own, and of
-its first piece; and the size of the page.
+"""Measures the server with many concurrent chats: the times of replies and first pieces, and the size of the page.
 
-Three processes on this machine: a language model's server that streams each reply in REPLY_PIECES pieces at a steady
-pace, the server as it is started for users, and here the clients: each with a bank of its own that has a few lines, all
-sending one message at the same moment.
+Three processes run on this machine: a language model's server, which streams each reply in REPLY_PIECES pieces at a
+steady pace; the server as it is started for users; and this one with the clients. Each client has its own bank with a
+few lines, and all send one message at the same moment.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ from everthread.stores.sqlite.store import SQLiteStore
 from everthread.types import NewLine, now
 
 CLIENT_COUNT = 200
-REPLY_PIECES = 20  # of a reply
-PIECE_INTERVAL_S = 0.1  # seconds between them
-LINES_PER_BANK = 6  # said in each bank before
-VISIT_COUNT = 9  # to the page; a first one more is not counted, for it also waits for the browser's own processes
+REPLY_PIECES = 20
+PIECE_INTERVAL_S = 0.1  # seconds between the pieces
+LINES_PER_BANK = 6  # lines of each bank at the start
+VISIT_COUNT = 9  # measured visits to the page, after one that also waits for the browser's processes
 TIMEOUT_S = 60.0  # seconds for a server to start, and for a reply to end
 HOST = "127.0.0.1"
 CHROMIUM_PATH = "/usr/bin/chromium"
-MARKS = ("interactive", "read", "whole")  # that the page sets
+MARKS = ("interactive", "read", "whole")  # performance marks that the page sets
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Milliseconds."""
+    """Percentiles of times in milliseconds."""
 
     p50: float
     p95: float
@@ -56,8 +55,10 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True)
 class PageVisit:
-    """Milliseconds from requesting the page, the median of VISIT_COUNT: until it accepts a message, until the
-    conversation is shown, and until everything is loaded."""
+    """Median milliseconds from the request of the page to its three marks.
+
+    It then accepts a message (interactive), shows the conversation (read), and is loaded completely (whole).
+    """
 
     interactive: float
     read: float
@@ -68,7 +69,7 @@ class PageVisit:
 class ServerResult:
     """The results of one round.
 
-    Times are milliseconds from sending a request: to its first byte, to its first piece of text, and to the end of the
+    Times are milliseconds from sending a request to the first byte, to the first piece of text, and to the end of the
     reply, which is then stored. ideal is the model's own time. page is the bytes of each file of the page; opened is a
     first visit and a reload, None without a browser.
     """
@@ -90,16 +91,27 @@ def measure_server(
     rounds: int = 3,
     browser: bool = False,
     embedder: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda text: None,
 ) -> list[ServerResult]:
-    """Measure `rounds` rounds. Raises BadInput for fewer than one of anything."""
+    """Measure the server in several rounds.
+
+    Args:
+        clients: number of clients, which send a message at the same moment.
+        workers: number of the server's processes.
+        rounds: number of rounds.
+        browser: whether to open the page in Chromium too.
+        embedder: name of the embedder; default: the configured one.
+        progress: called with messages.
+
+    Raises:
+        BadInput: for a number below 1.
+    """
     if min(clients, workers, rounds) < 1:
         raise BadInput(f"{clients} clients, {workers} workers, {rounds} rounds are too few; give at least 1 of each")
-    progress = progress or (lambda _: None)
-    with tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder, _run_process(_run_model) as model:
+    with tempfile.TemporaryDirectory(prefix="everthread-serve-") as folder, _run_process(_run_model) as model_port:
         progress(f"{clients} banks: building")
         _fill(Path(folder), clients, embedder)
-        with _run_process(_run_server, folder, f"http://{HOST}:{model}/v1", embedder, workers=workers) as port:
+        with _run_process(_run_server, folder, f"http://{HOST}:{model_port}/v1", embedder, workers=workers) as port:
             page = asyncio.run(_measure_page_files(port))
             opened = _measure_visits(port) if browser and page else None
             results = []
@@ -117,8 +129,8 @@ def _summarize(
     page: dict[str, int],
     opened: tuple[PageVisit, PageVisit] | None,
 ) -> ServerResult:
-    done = [each for each in times if each is not None]
-    accepted, first, whole = (_percentiles([each[index] for each in done]) for index in range(3))
+    done = [client_times for client_times in times if client_times is not None]
+    accepted, first, whole = (_percentiles([client_times[index] for client_times in done]) for index in range(3))
     return ServerResult(
         clients,
         workers,
@@ -133,26 +145,26 @@ def _summarize(
 
 
 def _percentiles(seconds: list[float]) -> Percentiles:
-    times_ms = [1000 * each for each in seconds]
+    times_ms = [1000 * value for value in seconds]
     return Percentiles(percentile(times_ms, 50), percentile(times_ms, 95), percentile(times_ms, 99))
 
 
 def table(rounds: list[ServerResult]) -> str:
     """Return the figures for the terminal and the docs."""
-    shown = [
-        f"{each.clients} at once, {each.workers} workers: whole reply {_format_times(each.whole)}, "
-        f"first piece {_format_times(each.first)}, taken {_format_times(each.accepted)}, {each.errors} errors"
-        for each in rounds
+    rows = [
+        f"{result.clients} at once, {result.workers} workers: whole reply {_format_times(result.whole)}, "
+        f"first piece {_format_times(result.first)}, taken {_format_times(result.accepted)}, {result.errors} errors"
+        for result in rounds
     ]
     last = rounds[-1]
-    shown.append(f"ideal {last.ideal:.0f} ms; all times are ms, p50 / p95 / p99")
+    rows.append(f"ideal {last.ideal:.0f} ms; all times are ms, p50 / p95 / p99")
     if last.page:
-        shown.append(f"page: {sum(last.page.values()):,} bytes in {len(last.page)} files")
-    for name, each in zip(("first visit", "loaded again"), last.opened or (), strict=False):
-        shown.append(
-            f"{name}: interactive after {each.interactive:.0f} ms, read {each.read:.0f}, whole {each.whole:.0f}"
+        rows.append(f"page: {sum(last.page.values()):,} bytes in {len(last.page)} files")
+    for name, visit in zip(("first visit", "loaded again"), last.opened or (), strict=False):
+        rows.append(
+            f"{name}: interactive after {visit.interactive:.0f} ms, read {visit.read:.0f}, whole {visit.whole:.0f}"
         )
-    return "\n".join(shown)
+    return "\n".join(rows)
 
 
 def _format_times(timing: Percentiles) -> str:
@@ -161,7 +173,7 @@ def _format_times(timing: Percentiles) -> str:
 
 def as_json(rounds: list[ServerResult]) -> list[dict[str, Any]]:
     """Return the figures by name."""
-    return [asdict(each) for each in rounds]
+    return [asdict(result) for result in rounds]
 
 
 # ------------------------------------------------------------------------ banks
@@ -170,16 +182,16 @@ def as_json(rounds: list[ServerResult]) -> list[dict[str, Any]]:
 def _fill(folder: Path, clients: int, embedder: str | None) -> None:
     """Create a bank for each client, in which a conversation has just begun."""
     model, store = factory.open_embedder(embedder), SQLiteStore(folder)
-    said = synthetic.lines(clients * LINES_PER_BANK)
+    texts = synthetic.lines(clients * LINES_PER_BANK)
     for number in range(clients):
         lines = [
             NewLine(
                 line.text,
-                speaker="Ever" if at % 2 else "user",
-                role="assistant" if at % 2 else "user",
+                speaker="Ever" if index % 2 else "user",
+                role="assistant" if index % 2 else "user",
                 said_at=now().astimezone(),
             )
-            for at, line in enumerate(islice(said, LINES_PER_BANK))
+            for index, line in enumerate(islice(texts, LINES_PER_BANK))
         ]
         Memory(_bank(number), store, model, factory.open_recipe("default")).observe_many(lines)
     store.close()
@@ -200,7 +212,7 @@ async def _send_all(port: int, clients: int, number: int) -> list[tuple[float, f
 
 
 async def _send_message(port: int, bank: str, number: int) -> tuple[float, float, float] | None:
-    """Send one message. number makes it unique, so that nothing is cached."""
+    """Send a message, which `number` makes unique so that nothing is cached, and return its times."""
     body = json.dumps(
         {"text": f"My sister Mia called again, for the {number}th time: what did I tell you of her?"}
     ).encode()
@@ -218,11 +230,11 @@ async def _send_message(port: int, bank: str, number: int) -> tuple[float, float
 
 
 class _Client(asyncio.Protocol):
-    """Sends a request and reads its response. Minimal, for it shares the processors with the server."""
+    """Sends a request and reads its response. It is minimal because it shares the processors with the server."""
 
     def __init__(self, request: bytes) -> None:
         self.request = request
-        self.begun = time.perf_counter()
+        self.started_at = time.perf_counter()
         self.accepted = self.first = 0.0
         self.done = False
         self.ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()
@@ -233,15 +245,15 @@ class _Client(asyncio.Protocol):
         transport.write(self.request)
 
     def data_received(self, data: bytes) -> None:
-        at = time.perf_counter() - self.begun
-        self.accepted = self.accepted or at
-        self.first = self.first or (at if b"event: piece" in data else 0.0)
+        elapsed_s = time.perf_counter() - self.started_at
+        self.accepted = self.accepted or elapsed_s
+        self.first = self.first or (elapsed_s if b"event: piece" in data else 0.0)
         self.done = self.done or b"event: done" in self._tail + data
         self._tail = data[-20:]
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.ended.done():
-            self.ended.set_result(time.perf_counter() - self.begun)
+            self.ended.set_result(time.perf_counter() - self.started_at)
 
 
 async def _measure_page_files(port: int) -> dict[str, int]:
@@ -250,14 +262,14 @@ async def _measure_page_files(port: int) -> dict[str, int]:
 
     sizes: dict[str, int] = {}
     async with httpx.AsyncClient(base_url=f"http://{HOST}:{port}") as http:
-        waiting = ["/"]
-        while waiting:
-            path = waiting.pop()
-            answer = await http.get(path)
-            if path in sizes or answer.status_code != 200:
+        paths = ["/"]
+        while paths:
+            path = paths.pop()
+            response = await http.get(path)
+            if path in sizes or response.status_code != 200:
                 continue
-            sizes[path] = int(answer.headers.get("content-length", len(answer.content)))
-            waiting += _find_files(str(answer.url.join(".")), answer.text) if _names_files(answer.headers) else []
+            sizes[path] = int(response.headers.get("content-length", len(response.content)))
+            paths += _find_files(str(response.url.join(".")), response.text) if _names_files(response.headers) else []
     return sizes
 
 
@@ -267,31 +279,33 @@ def _names_files(headers: Mapping[str, str]) -> bool:
 
 def _find_files(base: str, text: str) -> list[str]:
     """Return the server's files that a page, a style sheet or a module names."""
-    found = re.findall(r"""["'](\.?/[\w./-]+\.(?:js|css|svg|woff2))["']""", text)
-    return [urlsplit(urljoin(base, each)).path for each in found]
+    references = re.findall(r"""["'](\.?/[\w./-]+\.(?:js|css|svg|woff2))["']""", text)
+    return [urlsplit(urljoin(base, reference)).path for reference in references]
 
 
 def _measure_visits(port: int) -> tuple[PageVisit, PageVisit]:
-    """Return how soon the page is ready in a Chromium by its own marks: for first visits with an empty cache, and after
-    a reload."""
+    """Return the times of the page in Chromium, by its performance marks: with an empty cache, and after a reload."""
     from playwright.sync_api import Page, sync_playwright
 
     def visit(page: Page) -> list[float]:
         page.wait_for_selector("html[data-ready]")
         return [page.evaluate(f"performance.getEntriesByName('{mark}')[0].startTime") for mark in MARKS]
 
-    found: tuple[list[list[float]], list[list[float]]] = [], []
+    first_times: list[list[float]] = []
+    reload_times: list[list[float]] = []
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM_PATH, args=["--no-sandbox"])
         for number in range(1 + VISIT_COUNT):
             with browser.new_context() as context:
                 page = context.new_page()
                 page.goto(f"http://{HOST}:{port}/#/visit-{number}")
-                found[0].append(visit(page))
+                first_times.append(visit(page))
                 page.reload()
-                found[1].append(visit(page))
+                reload_times.append(visit(page))
         browser.close()
-    first, again = (PageVisit(*(median(times) for times in zip(*each[1:], strict=True))) for each in found)
+    first, again = (
+        PageVisit(*(median(times) for times in zip(*visits[1:], strict=True))) for visits in (first_times, reload_times)
+    )
     return first, again
 
 
@@ -299,64 +313,64 @@ def _measure_visits(port: int) -> tuple[PageVisit, PageVisit]:
 
 
 @contextmanager
-def _run_process(target: Callable[..., None], *given: object, workers: int = 1) -> Iterator[int]:
-    """Run a process that serves at a port until the block ends, alone or with workers of its own."""
-    from everthread.server import runner as serving
+def _run_process(target: Callable[..., None], *arguments: object, workers: int = 1) -> Iterator[int]:
+    """Run a server process until the block ends, alone or with workers of its own; yield its port."""
+    from everthread.server import runner
 
-    with serving.open_socket(HOST, 0, workers) as listening:
+    with runner.open_socket(HOST, 0, workers) as listening:
         port = listening.getsockname()[1]
-        started = multiprocessing.get_context("spawn").Process(
-            target=target, args=(listening, workers, *given), daemon=workers == 1
+        process = multiprocessing.get_context("spawn").Process(
+            target=target, args=(listening, workers, *arguments), daemon=workers == 1
         )
-        started.start()
+        process.start()
     try:
         _wait_for_server(port)
         yield port
     finally:
-        started.terminate()
-        started.join(TIMEOUT_S)
+        process.terminate()
+        process.join(TIMEOUT_S)
 
 
 def _wait_for_server(port: int) -> None:
     """Wait until a server responds. Raises ModelError if none does."""
     end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
-        with suppress(OSError), socket.create_connection((HOST, port), timeout=TIMEOUT_S) as asking:
-            asking.sendall(f"GET /api/v1/about HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
-            if asking.recv(1):
+        with suppress(OSError), socket.create_connection((HOST, port), timeout=TIMEOUT_S) as client:
+            client.sendall(f"GET /api/v1/about HTTP/1.1\r\nHost: {HOST}:{port}\r\nConnection: close\r\n\r\n".encode())
+            if client.recv(1):
                 return
         time.sleep(0.05)
     raise ModelError(f"no server responds at port {port} after {TIMEOUT_S:.0f} seconds")
 
 
 def _run_server(listening: socket.socket, workers: int, folder: str, model: str, embedder: str | None) -> None:
-    """Run the server itself."""
-    from everthread.server import runner as serving
+    """Run the server."""
+    from everthread.server import runner
     from everthread.server.settings import Settings
 
-    given = serving.AppFactory(
+    app_factory = runner.AppFactory(
         folder, embedder, "default", f"{model}#m", Settings(), "warning", multi_process=workers > 1
     )
-    serving.run(given, listening, workers=workers)
+    runner.run(app_factory, listening, workers=workers)
 
 
 def _run_model(listening: socket.socket, workers: int) -> None:
-    """Run a language model's server that streams each reply in REPLY_PIECES pieces, one each PIECE_INTERVAL_S."""
+    """Run a language model's server, which streams a piece every PIECE_INTERVAL_S."""
 
-    async def serving() -> None:
+    async def serve() -> None:
         async with await asyncio.get_running_loop().create_server(_Model, sock=listening):
             await asyncio.Event().wait()
 
     with suppress(KeyboardInterrupt):
-        asyncio.run(serving())
+        asyncio.run(serve())
 
 
 class _Model(asyncio.Protocol):
-    """Answers one request; also minimal."""
+    """The model's side of one connection, which answers one request. It is minimal like the client."""
 
     def __init__(self) -> None:
         self._request = b""
-        self._begun = 0.0
+        self._started_at = 0.0
         self._sent_pieces = 0
         self._transport: asyncio.WriteTransport
 
@@ -368,13 +382,15 @@ class _Model(asyncio.Protocol):
         self._request += data
         head, end, body = self._request.partition(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head.lower())
-        if end and not self._begun and len(body) >= int(length[1] if length else 0):
+        if end and not self._started_at and len(body) >= int(length[1] if length else 0):
             self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-            self._begun = asyncio.get_running_loop().time()
-            self._wait()
+            self._started_at = asyncio.get_running_loop().time()
+            self._schedule_piece()
 
-    def _wait(self) -> None:
-        asyncio.get_running_loop().call_at(self._begun + (self._sent_pieces + 1) * PIECE_INTERVAL_S, self._send_piece)
+    def _schedule_piece(self) -> None:
+        asyncio.get_running_loop().call_at(
+            self._started_at + (self._sent_pieces + 1) * PIECE_INTERVAL_S, self._send_piece
+        )
 
     def _send_piece(self) -> None:
         if self._transport.is_closing():  # the client has disconnected
@@ -382,7 +398,7 @@ class _Model(asyncio.Protocol):
         self._transport.write(_chunk({"choices": [{"index": 0, "delta": {"content": f"word {self._sent_pieces} "}}]}))
         self._sent_pieces += 1
         if self._sent_pieces < REPLY_PIECES:
-            self._wait()
+            self._schedule_piece()
             return
         self._transport.write(_chunk({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
         usage = {"prompt_tokens": 100, "completion_tokens": 2 * REPLY_PIECES}

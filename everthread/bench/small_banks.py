@@ -1,7 +1,7 @@
-"""Measures recall from banks that know next to nothing: packabby's options, and the default recipe's gate.
+"""Measures recall from nearly empty banks: packabby's options, and the default recipe's gate.
 
 A bank contains one, two or three consecutive sessions of a conversation, and a summary of each. It is asked questions
-about its lines, and questions about another conversation: as they are, and with this bank's names.
+about its lines, and questions about another conversation: unchanged, and with the bank's names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from everthread.stores.base import Store
 from everthread.types import NewLine, NewUnit, Vector, Vectors
 
 SESSIONS_PER_BANK = (1, 2, 3)  # summaries in a bank
-BANK_STRIDE_SESSIONS = 3  # every third session begins a bank of each size: more would mostly repeat questions
+BANK_STRIDE_SESSIONS = 3  # every third session begins a bank of each size; more banks would mostly repeat questions
 MAX_STRANGE_QUESTIONS = 20  # questions of another conversation that a bank is asked
 ARMS: Mapping[str, Recipe] = {
     "packabby, as in the source": Packabby(),
@@ -48,8 +48,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PassRates:
-    """Shares (0..1) of questions for which something is recalled: those that the bank can answer, those that it can't,
-    and the latter with the bank's names."""
+    """Shares (0..1) of questions for which something is recalled.
+
+    known are questions that the bank can answer, strange those that it can't, renamed the latter with the bank's names.
+    """
 
     known: float
     strange: float
@@ -66,10 +68,10 @@ class SmallBanksResult:
     questions: int
     strange: int
     passed: Mapping[tuple[str, int], PassRates]
-    milliseconds: Mapping[str, float]  # of a recall, by arm: the median, where the question's vector is known
+    milliseconds: Mapping[str, float]  # median of a recall by arm, without embedding the question
 
     def json(self) -> dict[str, Any]:
-        rows = [{"arm": arm, "summaries": size, **asdict(each)} for (arm, size), each in self.passed.items()]
+        rows = [{"arm": arm, "summaries": size, **asdict(rates)} for (arm, size), rates in self.passed.items()]
         counts = {"banks": self.banks, "questions": self.questions, "strange": self.strange}
         return {
             "dataset": self.dataset,
@@ -88,7 +90,7 @@ class SmallBanksResult:
         head += f"{'ms':>8}"
         rows = [
             f"{arm:<{width}}"
-            + "".join(f"{_shares(self.passed[arm, size]):>24}" for size in SESSIONS_PER_BANK)
+            + "".join(f"{_format_shares(self.passed[arm, size]):>24}" for size in SESSIONS_PER_BANK)
             + f"{self.milliseconds[arm]:>8.2f}"
             for arm in self.milliseconds
         ]
@@ -99,8 +101,8 @@ class SmallBanksResult:
         return "\n".join([about, "", head, *rows])
 
 
-def _shares(passed: PassRates) -> str:
-    return " / ".join(f"{100 * value:.1f}" for value in (passed.known, passed.strange, passed.renamed))
+def _format_shares(rates: PassRates) -> str:
+    return " / ".join(f"{100 * value:.1f}" for value in (rates.known, rates.strange, rates.renamed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class _Bank:
     renamed: tuple[str, ...]
 
     def fill(self, store: Store, embedder: Embedder, scribe: Scribe) -> None:
-        """Store the lines, with the vectors that packabby does without, and a summary of each session."""
+        """Store the lines with vectors, which packabby itself does not need, and a summary of each session."""
         memory = Memory(self.name, store, embedder, Default())
         for new in self.sessions:
             lines = memory.observe_many(new)
@@ -125,17 +127,19 @@ class _Bank:
                 metadata = {"session": first.session, "scribe": scribe.name}
                 memory.add_unit(NewUnit(KIND, text, first.seq, last.seq, last.said_at, metadata=metadata))
 
-    def ask(self, memory: Memory, taken: list[float]) -> tuple[list[bool], ...]:
-        """Return for which questions something is recalled: known, strange, and renamed ones. Appends the milliseconds
-        of each to `taken`."""
+    def ask(self, memory: Memory, times_ms: list[float]) -> tuple[list[bool], ...]:
+        """Return whether something is recalled for each of the known, strange and renamed questions.
 
-        def recalled(text: str) -> bool:
-            begun = time.perf_counter()
+        The milliseconds of each recall are appended to `times_ms`.
+        """
+
+        def recalls(text: str) -> bool:
+            started_at = time.perf_counter()
             context = memory.context(text)
-            taken.append(1000 * (time.perf_counter() - begun))
+            times_ms.append(1000 * (time.perf_counter() - started_at))
             return bool(context)
 
-        return tuple([recalled(text) for text in asked] for asked in (self.known, self.strange, self.renamed))
+        return tuple([recalls(text) for text in texts] for texts in (self.known, self.strange, self.renamed))
 
 
 def measure_small_banks(
@@ -146,13 +150,13 @@ def measure_small_banks(
     progress: Progress = lambda done, total: None,
 ) -> SmallBanksResult:
     """Measure all arms on small banks. Raises BadInput unless two conversations have questions."""
-    asked = [each for each in conversations if each.questions]
-    if len(asked) < 2:
-        raise BadInput(f"{dataset} has {len(asked)} conversations with questions, and two are needed; choose others")
-    banks = [bank for at, own in enumerate(asked) for bank in _banks(own, asked[at - 1])]
-    model, scribe = _Kept(factory.open_embedder(embedder)), ExtractiveScribe()
-    told: dict[tuple[str, int], list[tuple[list[bool], ...]]] = defaultdict(list)
-    taken: dict[str, list[float]] = {arm: [] for arm in ARMS}
+    usable = [conversation for conversation in conversations if conversation.questions]
+    if len(usable) < 2:
+        raise BadInput(f"{dataset} has {len(usable)} conversations with questions, and two are needed; choose others")
+    banks = [bank for index, own in enumerate(usable) for bank in _build_banks(own, usable[index - 1])]
+    model, scribe = _CachedQueries(factory.open_embedder(embedder)), ExtractiveScribe()
+    recalled: dict[tuple[str, int], list[tuple[list[bool], ...]]] = defaultdict(list)
+    times_ms: dict[str, list[float]] = {arm: [] for arm in ARMS}
     with (
         tempfile.TemporaryDirectory(prefix="everthread-priming-") as folder,
         closing(factory.open_store(folder)) as store,
@@ -160,19 +164,19 @@ def measure_small_banks(
         for done, bank in enumerate(banks, 1):
             bank.fill(store, model, scribe)
             for arm, recipe in ARMS.items():
-                told[arm, len(bank.sessions)].append(bank.ask(Memory(bank.name, store, model, recipe), taken[arm]))
+                memory = Memory(bank.name, store, model, recipe)
+                recalled[arm, len(bank.sessions)].append(bank.ask(memory, times_ms[arm]))
             progress(done, len(banks))
     passed = {
-        key: PassRates(*map(share, map(chain.from_iterable, zip(*rows, strict=True)))) for key, rows in told.items()
+        key: PassRates(*map(share, map(chain.from_iterable, zip(*rows, strict=True)))) for key, rows in recalled.items()
     }
     counts = len(banks), sum(len(bank.known) for bank in banks), sum(len(bank.strange) for bank in banks)
-    return SmallBanksResult(
-        dataset, model.name, *counts, passed, {arm: percentile(each, 50) for arm, each in taken.items()}
-    )
+    medians = {arm: percentile(times, 50) for arm, times in times_ms.items()}
+    return SmallBanksResult(dataset, model.name, *counts, passed, medians)
 
 
-def _banks(own: AnnotatedConversation, other: AnnotatedConversation) -> Iterator[_Bank]:
-    """Yield banks of a conversation that can answer a question: lines of the person that the summaries describe."""
+def _build_banks(own: AnnotatedConversation, other: AnnotatedConversation) -> Iterator[_Bank]:
+    """Yield the banks of a conversation that have all gold lines of a question, said by the summaries' subject."""
     person = own.speakers[0]
     ids = {line.key: id for line, id in zip(own.lines, own.ids, strict=True)}
     sessions = [tuple(lines) for _, lines in groupby(own.lines, lambda line: line.session)]
@@ -181,15 +185,15 @@ def _banks(own: AnnotatedConversation, other: AnnotatedConversation) -> Iterator
     mapped = [replace_names(text, other.speakers, own.speakers) for text in strange]
     for size in SESSIONS_PER_BANK:
         for first in range(0, len(sessions) - size + 1, BANK_STRIDE_SESSIONS):
-            held = tuple(sessions[first : first + size])
-            there = {ids[line.key] for lines in held for line in lines if line.speaker == person}
-            known = tuple(question.text for question in own.questions if question.gold <= there)
+            stored = tuple(sessions[first : first + size])
+            said = {ids[line.key] for lines in stored for line in lines if line.speaker == person}
+            known = tuple(question.text for question in own.questions if question.gold <= said)
             if known:
-                yield _Bank(f"{own.id} {size} {first}", person, held, known, tuple(strange), tuple(mapped))
+                yield _Bank(f"{own.id} {size} {first}", person, stored, known, tuple(strange), tuple(mapped))
 
 
-class _Kept:
-    """Caches the embeddings of questions, which every bank and recipe is asked."""
+class _CachedQueries:
+    """Caches the vectors of questions, which several banks and all recipes are asked."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.multilingual = embedder.name, embedder.multilingual

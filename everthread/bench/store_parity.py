@@ -24,7 +24,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ParityResult:
-    """Shares in percent: of questions with the same K hits in the same order, and recall@K from either store."""
+    """Percentages: questions with the same TOP_K hits in the same order, and recall@TOP_K from each store."""
 
     questions: int
     same: float
@@ -47,34 +47,45 @@ def measure_parity(
     conversations: Sequence[AnnotatedConversation],
     *,
     embedder: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda text: None,
 ) -> ParityResult:
-    """Ask every question in a folder and in the database, whose banks are deleted afterwards. Raises BadInput without
-    questions."""
+    """Ask every question of a bank in a folder and of one in the database, and compare the hits.
+
+    The banks in the database are deleted afterwards.
+
+    Args:
+        url: of the database.
+        conversations: with their questions.
+        embedder: name of the embedder; default: the configured one.
+        progress: called with the id of each conversation.
+
+    Raises:
+        BadInput: without questions.
+    """
     if not any(conversation.questions for conversation in conversations):
         raise BadInput("there is no question with gold; choose other conversations")
-    model, tell = factory.open_embedder(embedder), progress or (lambda _: None)
+    model = factory.open_embedder(embedder)
     equal: list[bool] = []
     recalls: tuple[list[float], list[float]] = ([], [])
     with tempfile.TemporaryDirectory(prefix="everthread-same-") as folder:
         stores = factory.open_store(Path(folder)), factory.open_store(url)
-        for each in conversations:
-            tell(each.id)
-            answers = [_answers(store, each, model) for store in stores]
-            equal += [one == other for one, other in zip(*answers, strict=True)]
-            for recall, ranked in zip(recalls, answers, strict=True):
-                recall += [recall_at(ids, q.gold, TOP_K) for ids, q in zip(ranked, each.questions, strict=True)]
+        for conversation in conversations:
+            progress(conversation.id)
+            hits = [_find_hits(store, conversation, model) for store in stores]
+            equal += [one == other for one, other in zip(*hits, strict=True)]
+            for recall, ranked in zip(recalls, hits, strict=True):
+                recall += [recall_at(ids, q.gold, TOP_K) for ids, q in zip(ranked, conversation.questions, strict=True)]
         for store in stores:
             store.close()
     return ParityResult(len(equal), 100 * share(equal), *(100 * mean(recall) for recall in recalls))
 
 
-def _answers(store: Store, conversation: AnnotatedConversation, embedder: Embedder) -> list[list[str]]:
-    """The ids of the hits of each question, best first."""
+def _find_hits(store: Store, conversation: AnnotatedConversation, embedder: Embedder) -> list[list[str]]:
+    """Return the ids of the hits of each question, best first."""
     memory = Memory(f"{conversation.id} {uuid4()}", store, embedder, factory.open_recipe("default"))
     try:
         lines = memory.observe_many(conversation.lines)
         ids = {line.seq: id for line, id in zip(lines, conversation.ids, strict=True)}
-        return [[ids[hit.line.seq] for hit in memory.recall(each.text, TOP_K)] for each in conversation.questions]
+        return [[ids[hit.line.seq] for hit in memory.recall(q.text, TOP_K)] for q in conversation.questions]
     finally:
         memory.forget(everything=True)

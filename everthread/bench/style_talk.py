@@ -1,4 +1,4 @@
-"""Talks whose style is measured: a bank's own, and a scripted one with and without the sample in the prompt."""
+"""Provides the conversations whose style is measured: a bank's own, and scripted ones with and without the sample."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from everthread.testing import HashEmbedder, ScriptedLLM
 from everthread.types import Filter, Line, Message
 
 REPLY_COUNT = 120
-NOTES_TIMEOUT_S = 60.0  # seconds for the notes
-REPLY_SENTENCES = 5  # of a scripted reply
-STYLE_LOSS = 0.06  # of its style the scripted model loses against the replies that it sees
-IMITATED_REPLIES = 8  # latest replies of its own that it imitates
-TITLE = "talks, in a reply of"  # in the heading of a prompt's sample
+NOTES_TIMEOUT_S = 60.0  # seconds to wait until notes are written
+REPLY_SENTENCES = 5  # sentences of a scripted reply
+STYLE_LOSS = 0.06  # share of its style that the scripted model loses with each reply
+IMITATED_REPLIES = 8  # latest replies in the prompt that the scripted model imitates
+TITLE = "talks, in a reply of"  # part of the heading above the sample in a prompt
 
 STYLED = (
     "Arr, blow me down, that be a fine tale, me hearty!",
@@ -61,39 +61,40 @@ CAPTAIN = Character("Flint", "{{char}} is the captain of a pirate ship.", person
 
 @dataclass(frozen=True, slots=True)
 class StyleTalk:
-    """A talk's sample of style and the replies after it."""
+    """The sample of style of a conversation, and the replies after it."""
 
     sample: str
     replies: tuple[str, ...]
 
 
 def read_bank(memory: Memory) -> StyleTalk:
-    """Read a bank's sample of style, and the whole replies after it.
+    """Read a bank's sample of style, and the complete replies after it.
 
     Raises:
-        BadInput: where no reply of the bank shows a style.
+        BadInput: if no reply of the bank shows a style.
     """
-    kept = [line for line in memory.lines(Filter(role="assistant")) if not line.metadata.get("partial")]
-    sample = _sample(memory, kept)
+    replies = [line for line in memory.lines(Filter(role="assistant")) if not line.metadata.get("partial")]
+    sample = _find_sample_line(memory, replies)
     if sample is None:
         raise BadInput(
             f"bank {memory.bank!r} has no reply of {style_sample.MIN_SAMPLE_WORDS} words or more; talk with it first"
         )
-    return StyleTalk(sample.text, tuple(line.text for line in kept if line.seq > sample.seq))
+    return StyleTalk(sample.text, tuple(line.text for line in replies if line.seq > sample.seq))
 
 
-def _sample(memory: Memory, replies: Sequence[Line]) -> Line | None:
-    chosen = memory.settings().get("sample")
-    return next((line for line in replies if line.seq == chosen), next(filter(style_sample.is_sample, replies), None))
+def _find_sample_line(memory: Memory, replies: Sequence[Line]) -> Line | None:
+    chosen_seq = memory.settings().get("sample")
+    chosen = next((line for line in replies if line.seq == chosen_seq), None)
+    return chosen or next(filter(style_sample.is_sample, replies), None)
 
 
 def run_scripted(replies: int = REPLY_COUNT, *, sample: bool = True, seed: int = 0) -> StyleTalk:
-    """Talk with a scripted model that fades, by the recipe `character`.
+    """Talk with a scripted model that loses its style, with the recipe `character`.
 
     Args:
-        replies: how many replies follow the first, which is the sample.
-        sample: whether prompts hold the sample of style.
-        seed: of its choices.
+        replies: number of replies after the first, which is the sample.
+        sample: whether prompts contain the sample of style.
+        seed: of the model's choices.
     """
     llm = ScriptedLLM(repeat(FadingModel(seed)))
     with (
@@ -107,15 +108,15 @@ def run_scripted(replies: int = REPLY_COUNT, *, sample: bool = True, seed: int =
     return StyleTalk(first, tuple(rest))
 
 
-def _get_reply(chat: Chat, said: str) -> str:
-    """Return the reply, once the notes are written: when they are decides what the next prompt holds."""
-    reply = "".join(chat.reply(said))
+def _get_reply(chat: Chat, text: str) -> str:
+    """Return the reply after the notes are written, because they are part of the next prompt."""
+    reply = "".join(chat.reply(text))
     chat.wait(NOTES_TIMEOUT_S)
     return reply
 
 
 def compare_samples(replies: int = REPLY_COUNT, window: int = WINDOW_REPLIES) -> dict[str, list[Drift]]:
-    """Measure the scripted talk with and without the sample, against the same mean and spread.
+    """Measure the scripted conversation with and without the sample, with the same mean and spread.
 
     Raises:
         BadInput: for fewer than three windows.
@@ -130,8 +131,10 @@ def _find_no_sample(replaces: Line | None = None) -> str:
 
 
 class FadingModel:
-    """A model that imitates its own replies in the prompt and loses a little of their style with each; a sample in the
-    prompt counts as much as all of them. It knows nothing but its prompt."""
+    """A scripted model that imitates its replies in the prompt, and loses a little of their style with each.
+
+    A sample in the prompt counts as much as all replies together.
+    """
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -148,12 +151,12 @@ class FadingModel:
 
 
 def find_sample(messages: Sequence[Message]) -> str:
-    """Return the sample of style that a prompt holds, or nothing."""
+    """Return the sample of style in a prompt; empty without one."""
     _, _, after = messages[0].content.partition(TITLE)
     return after.partition("]\n")[2].partition("\n\n")[0]
 
 
 def styled_share(text: str) -> float:
-    """Return the share of the captain's sentences among the known ones of a text, 1 where it has none."""
-    theirs, others = (sum(text.count(each) for each in pool) for pool in (STYLED, NEUTRAL))
-    return theirs / (theirs + others) if theirs + others else 1.0
+    """Return the share of the captain's sentences among the scripted ones of a text; 1 if it has none."""
+    styled, neutral = (sum(text.count(sentence) for sentence in sentences) for sentences in (STYLED, NEUTRAL))
+    return styled / (styled + neutral) if styled + neutral else 1.0

@@ -12,14 +12,14 @@ from everthread.errors import BadFile
 KNOWN = frozenset({"D1:1", "D1:2", "D2:1", "D11:26", "D30:5"})
 
 
-def saved(folder: Path, value: object, name: str = "data.json") -> Path:
+def write_json(folder: Path, value: object, name: str = "data.json") -> Path:
     path = folder / name
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize(
-    ("evidence", "ids", "unresolved", "mended"),
+    ("evidence", "ids", "unresolved", "repaired"),
     [
         (["D1:1"], {"D1:1"}, 0, 0),
         (["D1:1", "D1:1"], {"D1:1"}, 0, 0),
@@ -35,8 +35,8 @@ def saved(folder: Path, value: object, name: str = "data.json") -> Path:
         (None, set(), 0, 0),
     ],
 )
-def test_evidence_is_resolved_if_possible(evidence: object, ids: set[str], unresolved: int, mended: int) -> None:
-    assert parse_evidence(evidence, KNOWN) == (frozenset(ids), unresolved, mended)
+def test_evidence_is_resolved_if_possible(evidence: object, ids: set[str], unresolved: int, repaired: int) -> None:
+    assert parse_evidence(evidence, KNOWN) == (frozenset(ids), unresolved, repaired)
 
 
 def sample() -> dict[str, Any]:
@@ -59,18 +59,18 @@ def sample() -> dict[str, Any]:
 
 
 def test_locomo_keeps_questions_with_gold_and_counts_the_rest(tmp_path: Path) -> None:
-    (found,) = locomo(saved(tmp_path, [sample()]))
-    assert (found.id, found.ids, found.speakers) == ("conv-1", ("D1:1", "D1:2"), ("Ida", "Tom"))
-    assert [(q.text, set(q.gold), q.category, q.after, q.answer) for q in found.questions] == [
+    (conversation,) = locomo(write_json(tmp_path, [sample()]))
+    assert (conversation.id, conversation.ids, conversation.speakers) == ("conv-1", ("D1:1", "D1:2"), ("Ida", "Tom"))
+    assert [(q.text, set(q.gold), q.category, q.after, q.answer) for q in conversation.questions] == [
         ("What did Ida build?", {"D1:1"}, "single-hop", None, "a kite"),
         ("When?", {"D1:1", "D1:2"}, "temporal", None, "2023"),
     ]
-    assert (found.unresolved, found.repaired, found.left_out) == (1, 1, 2)
+    assert (conversation.unresolved, conversation.repaired, conversation.left_out) == (1, 1, 2)
 
 
 def test_lines_and_ids_are_parallel(tmp_path: Path) -> None:
-    (found,) = locomo(saved(tmp_path, sample()))
-    assert [line.key for line in found.lines] == [f"locomo:conv-1:{id}" for id in found.ids]
+    (conversation,) = locomo(write_json(tmp_path, sample()))
+    assert [line.key for line in conversation.lines] == [f"locomo:conv-1:{id}" for id in conversation.ids]
 
 
 def test_realtalk_is_read_by_chat(tmp_path: Path) -> None:
@@ -78,12 +78,12 @@ def test_realtalk_is_read_by_chat(tmp_path: Path) -> None:
         "session_1": [{"clean_text": "Hi", "speaker": "Ida", "date_time": "29.12.2023, 10:04:11", "dia_id": "D1:1"}],
         "qa": [{"question": "Who said hi?", "answer": "Ida", "evidence": ["D1:1"], "category": 1}],
     }
-    saved(tmp_path, chat, "Chat_1.json")
-    saved(tmp_path, {**chat, "qa": []}, "Chat_2.json")
+    write_json(tmp_path, chat, "Chat_1.json")
+    write_json(tmp_path, {**chat, "qa": []}, "Chat_2.json")
     one, two = realtalk(tmp_path)
     assert (one.id, one.questions[0].category, set(one.questions[0].gold)) == ("Chat_1", "multi-hop", {"D1:1"})
     assert (two.id, two.questions) == ("Chat_2", ())
-    assert [found.id for found in realtalk(tmp_path, only=["Chat_2"])] == ["Chat_2"]
+    assert [conversation.id for conversation in realtalk(tmp_path, only=["Chat_2"])] == ["Chat_2"]
 
 
 def haystack(**fields: object) -> dict[str, Any]:
@@ -109,31 +109,31 @@ def haystack(**fields: object) -> dict[str, Any]:
 
 
 def test_longmemeval_sorts_sessions_by_date(tmp_path: Path) -> None:
-    (found,) = longmemeval(saved(tmp_path, [haystack()]))
-    assert found.ids == ("early:1", "late:1", "late:2", "late#2:1")
-    assert [line.role for line in found.lines] == ["user", "user", "assistant", "user"]
-    assert [(set(q.gold), q.category, q.answer) for q in found.questions] == [
+    (conversation,) = longmemeval(write_json(tmp_path, [haystack()]))
+    assert conversation.ids == ("early:1", "late:1", "late:2", "late#2:1")
+    assert [line.role for line in conversation.lines] == ["user", "user", "assistant", "user"]
+    assert [(set(q.gold), q.category, q.answer) for q in conversation.questions] == [
         ({"late:1"}, "single-session-user", "mint")
     ]
-    assert len({line.key for line in found.lines}) == 4
-    assert str(found.lines[2].said_at) == "2023-05-30 10:00:01+00:00"
+    assert len({line.key for line in conversation.lines}) == 4
+    assert str(conversation.lines[2].said_at) == "2023-05-30 10:00:01+00:00"
 
 
 def test_longmemeval_leaves_out_unanswerable_questions(tmp_path: Path) -> None:
-    path = saved(tmp_path, [haystack(question_id="q1_abs"), haystack()])
-    never, said = longmemeval(path)
-    assert (never.questions, never.left_out) == ((), 1)
-    assert len(said.questions) == 1
-    assert [found.id for found in longmemeval(path, only=["q1"])] == ["q1"]
+    path = write_json(tmp_path, [haystack(question_id="q1_abs"), haystack()])
+    unanswerable, answerable = longmemeval(path)
+    assert (unanswerable.questions, unanswerable.left_out) == ((), 1)
+    assert len(answerable.questions) == 1
+    assert [conversation.id for conversation in longmemeval(path, only=["q1"])] == ["q1"]
 
 
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({}, "is no list"),
+        ({}, "is not a list"),
         ([3], "question 1: 3 is not an object"),
         ([haystack(haystack_dates=["2023/05/30"])], "q1: not as many sessions as ids and dates"),
-        ([haystack(haystack_dates=["a", "b", "c"])], "'a' is no date"),
+        ([haystack(haystack_dates=["a", "b", "c"])], "'a' is not a date"),
         ([haystack(question=None)], '"question" is None'),
     ],
 )
@@ -141,9 +141,9 @@ def test_an_invalid_longmemeval_file_is_refused_with_the_position(
     tmp_path: Path, value: object, complaint: str
 ) -> None:
     with pytest.raises(BadFile, match=complaint):
-        longmemeval(saved(tmp_path, value))
+        longmemeval(write_json(tmp_path, value))
 
 
 def test_an_unknown_choice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="there is no 'q9'; choose from q1"):
-        longmemeval(saved(tmp_path, [haystack()]), only=["q9"])
+        longmemeval(write_json(tmp_path, [haystack()]), only=["q9"])

@@ -20,31 +20,31 @@ def test_every_bank_has_lines_questions_with_gold_and_strange_questions(language
 
 @pytest.mark.parametrize(("language", "share"), [("en", 0.7), ("zh", 0.35)])
 def test_many_questions_share_no_word_with_the_line_that_answers(language: Language, share: float) -> None:
-    apart = []
+    shares_no_word = []
     for bank in load_first_facts(language):
         texts = dict(zip(bank.ids, (line.text for line in bank.lines), strict=True))
-        apart += [
+        shares_no_word += [
             not set(terms(question.text)) & {term for id in question.gold for term in terms(texts[id])}
             for question in bank.questions
         ]
-    assert sum(apart) / len(apart) > share
+    assert sum(shares_no_word) / len(shares_no_word) > share
 
 
 def test_the_chinese_banks_are_chinese_throughout() -> None:
     for bank in load_first_facts("zh"):
-        said = [line.text for line in with_replies(bank, "zh").lines] + [question.text for question in bank.questions]
-        assert all(map(is_unspaced_script, [*said, *bank.strange]))
+        texts = [line.text for line in with_replies(bank, "zh").lines] + [question.text for question in bank.questions]
+        assert all(map(is_unspaced_script, [*texts, *bank.strange]))
 
 
 def test_merged_banks_have_the_lines_and_questions_of_each() -> None:
     banks = load_first_facts()[:3]
-    whole = merge(banks, "three")
-    assert whole.lines == tuple(line for bank in banks for line in bank.lines)
-    assert len(set(whole.ids)) == len(whole.lines) == 18
-    assert len(whole.questions) == sum(len(bank.questions) for bank in banks)
-    assert whole.speakers == ("Alice", "Ben", "Chloe")
-    texts = dict(zip(whole.ids, (line.text for line in whole.lines), strict=True))
-    (gold,) = whole.questions[-1].gold
+    merged = merge(banks, "three")
+    assert merged.lines == tuple(line for bank in banks for line in bank.lines)
+    assert len(set(merged.ids)) == len(merged.lines) == 18
+    assert len(merged.questions) == sum(len(bank.questions) for bank in banks)
+    assert merged.speakers == ("Alice", "Ben", "Chloe")
+    texts = dict(zip(merged.ids, (line.text for line in merged.lines), strict=True))
+    (gold,) = merged.questions[-1].gold
     assert texts[gold] == banks[2].lines[4].text
 
 

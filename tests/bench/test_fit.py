@@ -10,14 +10,14 @@ from everthread.bench.fit import MAX_NEGATIVES, RIDGE, Example, fit, logistic, p
 
 Floats = npt.NDArray[np.float64]
 TRUE = np.array([3.0, -1.5, 0.0, 0.8])
-SCALE = np.array([1.0, 0.1, 5.0, 30.0])  # signals are measured in units of their own
+SCALE = np.array([1.0, 0.1, 5.0, 30.0])  # each signal has its own unit
 
 
-def rankings(amount: int, weights: Floats = TRUE, seed: int = 0, groups: int = 4) -> list[Example]:
-    """Questions whose gold line is drawn by the softmax of these weights."""
+def rankings(count: int, weights: Floats = TRUE, seed: int = 0, groups: int = 4) -> list[Example]:
+    """Build questions whose gold line is drawn by the softmax of these weights."""
     rng = np.random.default_rng(seed)
     examples = []
-    for number in range(amount):
+    for number in range(count):
         values = rng.standard_normal((int(rng.integers(5, 30)), len(weights)))
         chance = np.exp(values @ weights)
         gold = rng.choice(len(values), 1, p=chance / chance.sum())
@@ -39,19 +39,19 @@ def naive_loss(examples: list[Example], weights: Floats, ridge: float) -> float:
 
 
 def test_known_weights_are_recovered_from_rankings() -> None:
-    found = fit(rankings(3000), ridge=0.0)
-    assert found * SCALE == pytest.approx(TRUE, abs=0.25)
+    fitted = fit(rankings(3000), ridge=0.0)
+    assert fitted * SCALE == pytest.approx(TRUE, abs=0.25)
 
 
 @pytest.mark.parametrize("ridge", [0.0, RIDGE, 1.0])
-def test_at_the_optimum_the_slope_is_nothing_in_every_direction(ridge: float) -> None:
+def test_at_the_optimum_the_slope_is_zero_in_every_direction(ridge: float) -> None:
     examples = rankings(200)
-    found = fit(examples, ridge)
-    best = naive_loss(examples, found, ridge)
+    fitted = fit(examples, ridge)
+    best = naive_loss(examples, fitted, ridge)
     for signal, scale in enumerate(SCALE):
         step = np.zeros(len(SCALE))
         step[signal] = 1e-3 / scale
-        up, down = naive_loss(examples, found + step, ridge), naive_loss(examples, found - step, ridge)
+        up, down = naive_loss(examples, fitted + step, ridge), naive_loss(examples, fitted - step, ridge)
         assert abs(up - down) / 2e-3 < 1e-3
         assert min(up, down) >= best - 1e-9
 
@@ -73,8 +73,8 @@ def test_a_signal_that_never_changes_gets_no_weight() -> None:
         Example(each.group, np.column_stack([each.signals, np.ones(len(each.signals), np.float32)]), each.gold)
         for each in rankings(100)
     ]
-    assert np.isfinite(found := fit(examples)).all()
-    assert abs(found[-1]) < 1e-6
+    assert np.isfinite(fitted := fit(examples)).all()
+    assert abs(fitted[-1]) < 1e-6
 
 
 def test_several_gold_lines_share_one_question() -> None:
@@ -96,19 +96,19 @@ def test_an_example_of_twice_the_importance_counts_like_two() -> None:
 def test_pruning_keeps_the_gold_and_the_best_others(amount: int, gold: set[int], seed: int) -> None:
     signals = np.random.default_rng(seed).permutation(amount).astype(np.float32)[:, None]
     wanted = np.array(sorted(row % amount for row in gold))
-    found = prune_candidates(Example("a", signals, np.unique(wanted), 2.0), np.array([1.0]))
-    assert found.importance == 2.0
-    assert sorted(found.signals[found.gold, 0]) == sorted(signals[np.unique(wanted), 0])
+    fitted = prune_candidates(Example("a", signals, np.unique(wanted), 2.0), np.array([1.0]))
+    assert fitted.importance == 2.0
+    assert sorted(fitted.signals[fitted.gold, 0]) == sorted(signals[np.unique(wanted), 0])
     best = sorted(signals[:, 0], reverse=True)[:MAX_NEGATIVES]
-    assert set(found.signals[:, 0]) == set(best) | set(signals[np.unique(wanted), 0])
-    assert len(found.signals) <= MAX_NEGATIVES + len(np.unique(wanted))
+    assert set(fitted.signals[:, 0]) == set(best) | set(signals[np.unique(wanted), 0])
+    assert len(fitted.signals) <= MAX_NEGATIVES + len(np.unique(wanted))
 
 
 # ---------------------------------------------------------------------- logistic
 
 
-def descended(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) -> Floats:
-    """Bias and weights by gradient descent, without any haste."""
+def fit_by_gradient_descent(values: Floats, wanted: npt.NDArray[np.bool_], importance: Floats) -> Floats:
+    """Compute bias and weights by many small steps of gradient descent."""
     spread, middle = values.std(axis=0), values.mean(axis=0)
     design = np.column_stack([np.ones(len(values)), (values - middle) / spread])
     weights = np.zeros(design.shape[1])
@@ -128,17 +128,19 @@ def test_the_logistic_curve_is_that_of_gradient_descent(seed: int) -> None:
     wanted[:2] = True, False
     importance = rng.uniform(0.5, 2, 80)
     bias, slope = logistic(values, wanted, importance)
-    assert np.array([bias, *slope]) == pytest.approx(descended(values, wanted, importance), rel=5e-3, abs=5e-3)
+    assert np.array([bias, *slope]) == pytest.approx(
+        fit_by_gradient_descent(values, wanted, importance), rel=5e-3, abs=5e-3
+    )
 
 
-def test_of_evidence_that_says_nothing_the_curve_is_flat_at_the_share_wanted() -> None:
+def test_uninformative_evidence_gives_a_flat_curve_at_the_wanted_share() -> None:
     values = np.array([[0.0], [1.0], [0.0], [1.0]])
     bias, slope = logistic(values, np.array([True, True, False, False]), np.array([3.0, 3.0, 1.0, 1.0]))
     assert slope == pytest.approx([0], abs=1e-6)
     assert 1 / (1 + np.exp(-bias)) == pytest.approx(0.75, abs=1e-4)
 
 
-def test_rows_that_a_line_divides_cleanly_give_a_steep_curve_and_no_overflow() -> None:
+def test_separable_rows_give_a_steep_curve_and_no_overflow() -> None:
     values = np.linspace(-1, 1, 20)[:, None]
     bias, slope = logistic(values, values[:, 0] > 0, np.ones(20))
     assert np.isfinite([bias, *slope]).all()

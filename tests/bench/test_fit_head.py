@@ -63,58 +63,55 @@ ASSISTED = [conversation(number, "assistant") for number in range(3)]
 
 
 @pytest.fixture(scope="module")
-def weighed() -> FitResult:
+def fitted() -> FitResult:
     return cross_validate(FRIENDLY, "hash")
 
 
-def test_a_head_is_fitted_with_a_number_for_each_signal_and_each_piece_of_evidence(weighed: FitResult) -> None:
-    assert tuple(weighed.weights) == FRIEND_SIGNALS
-    assert tuple(weighed.whole) == (
-        "bias",
-        *EVIDENCE_NAMES[:-1],
-    )  # by words alone, the length of the question is evidence
-    assert tuple(weighed.hit) == ("bias", "score_share")
-    numbers = [*weighed.weights.values(), *weighed.whole.values(), *weighed.hit.values()]
+def test_each_signal_and_each_piece_of_evidence_gets_a_fitted_number(fitted: FitResult) -> None:
+    assert tuple(fitted.weights) == FRIEND_SIGNALS
+    assert tuple(fitted.whole) == ("bias", *EVIDENCE_NAMES[:-1])  # the last is evidence by words alone
+    assert tuple(fitted.hit) == ("bias", "score_share")
+    numbers = [*fitted.weights.values(), *fitted.whole.values(), *fitted.hit.values()]
     assert all(map(math.isfinite, numbers))
-    assert 0 <= weighed.threshold <= 1
+    assert 0 <= fitted.threshold <= 1
 
 
-def test_what_only_the_gold_lines_have_gets_a_positive_weight(weighed: FitResult) -> None:
-    assert weighed.weights["share"] > 0
-    assert weighed.weights["asks"] < 0  # no gold line of ours asks
+def test_a_signal_of_gold_lines_alone_gets_a_positive_weight(fitted: FitResult) -> None:
+    assert fitted.weights["share"] > 0
+    assert fitted.weights["asks"] < 0  # no gold line of ours asks
 
 
-def test_every_question_is_measured_on_a_conversation_left_out(weighed: FitResult) -> None:
-    assert weighed.questions == 24
-    assert tuple(weighed.recall) == KS
-    assert all(small <= large for small, large in pairwise(weighed.recall.values()))
-    assert weighed.recall[50] == 1  # no bank has more lines
-    assert weighed.recall[1] > 0.9  # each question names the one line by a word of its own
+def test_every_question_is_measured_on_a_conversation_left_out(fitted: FitResult) -> None:
+    assert fitted.questions == 24
+    assert tuple(fitted.recall) == KS
+    assert all(small <= large for small, large in pairwise(fitted.recall.values()))
+    assert fitted.recall[50] == 1  # no bank has more lines
+    assert fitted.recall[1] > 0.9  # each question names the one line by a word of its own
 
 
-def test_a_gate_that_keeps_less_lets_in_less(weighed: FitResult) -> None:
-    assert len(weighed.curve) == len(KEPT_SHARES)
-    for laxer, stricter in pairwise(weighed.curve):
+def test_a_gate_that_keeps_less_lets_in_less(fitted: FitResult) -> None:
+    assert len(fitted.curve) == len(KEPT_SHARES)
+    for laxer, stricter in pairwise(fitted.curve):
         assert laxer.kept >= stricter.kept
         assert laxer.unchanged >= stricter.unchanged
         assert laxer.mapped >= stricter.mapped
-    for point in weighed.small.values():
+    for point in fitted.small.values():
         assert all(0 <= share <= 1 for share in (point.kept, point.unchanged, point.mapped))
 
 
-def test_the_figures_come_as_json_and_as_text(weighed: FitResult) -> None:
-    found = weighed.json()
-    assert set(found["head"]) == {"weights", "whole", "hit", "threshold"}
-    assert found["left_out"]["questions"] == 24
-    assert list(found["left_out"]["recall"]) == [str(k) for k in KS]
-    assert set(found["left_out"]["banks"]) == {each.id for each in FRIENDLY}
-    assert set(found["left_out"]["gate"][0]) == {"kept", "unchanged", "mapped"}
-    text = weighed.text()
+def test_the_figures_come_as_json_and_as_text(fitted: FitResult) -> None:
+    figures = fitted.json()
+    assert set(figures["head"]) == {"weights", "whole", "hit", "threshold"}
+    assert figures["left_out"]["questions"] == 24
+    assert list(figures["left_out"]["recall"]) == [str(k) for k in KS]
+    assert set(figures["left_out"]["banks"]) == {each.id for each in FRIENDLY}
+    assert set(figures["left_out"]["gate"][0]) == {"kept", "unchanged", "mapped"}
+    text = fitted.text()
     assert "each conversation left out in turn, 24 questions: R@1 " in text
     assert all(name in text for name in FRIEND_SIGNALS)
 
 
-def test_where_an_assistant_speaks_the_other_signals_are_weighed_and_friends_may_be_mixed_in() -> None:
+def test_conversations_with_an_assistant_have_other_signals_and_friends_may_be_mixed_in() -> None:
     alone = cross_validate(ASSISTED, "hash")
     mixed = cross_validate(ASSISTED, "hash", FRIENDLY[3:])
     assert tuple(alone.weights) == tuple(mixed.weights) == ASSISTANT_SIGNALS
@@ -126,25 +123,25 @@ CHINESE = [merge(load_first_facts("zh")[at::3], f"talk-{at}") for at in range(3)
 
 
 def test_by_words_alone_meaning_has_no_weight_and_the_acceptance_rate_sets_the_threshold() -> None:
-    weighed = cross_validate(CHINESE, "hash", by_words=True)
-    assert tuple(weighed.weights) == WORD_SIGNALS
-    assert tuple(weighed.whole) == ("bias", *BY_WORDS.evidence)
-    assert weighed.weights["share"] > 0
-    assert weighed.weights["person"] == BY_WORDS.given["person"]  # with a single speaker it cannot be fitted
-    assert (weighed.questions, len(weighed.curve)) == (126, len(BY_WORDS.curve))
-    let_in = np.mean([point.unchanged for _, point in weighed.banks.values()])
+    fitted = cross_validate(CHINESE, "hash", by_words=True)
+    assert tuple(fitted.weights) == WORD_SIGNALS
+    assert tuple(fitted.whole) == ("bias", *BY_WORDS.evidence)
+    assert fitted.weights["share"] > 0
+    assert fitted.weights["person"] == BY_WORDS.given["person"]  # with a single speaker it cannot be fitted
+    assert (fitted.questions, len(fitted.curve)) == (126, len(BY_WORDS.curve))
+    let_in = np.mean([point.unchanged for _, point in fitted.banks.values()])
     assert let_in == pytest.approx(BY_WORDS.let_in, abs=0.02)
 
 
-def test_an_embedder_that_reads_chinese_leaves_no_words_alone() -> None:
+def test_fitting_by_words_alone_is_refused_for_an_embedder_that_reads_chinese() -> None:
     with pytest.raises(BadInput, match="moody reads any script"):
         cross_validate(CHINESE, Moody(), by_words=True)
 
 
-def test_each_bank_is_reported_and_together_they_are_the_whole(weighed: FitResult) -> None:
-    assert set(weighed.banks) == {each.id for each in FRIENDLY}
+def test_each_bank_is_reported_and_the_mean_of_their_recalls_is_the_total(fitted: FitResult) -> None:
+    assert set(fitted.banks) == {each.id for each in FRIENDLY}
     for k in KS:
-        assert np.mean([recall[k] for recall, _ in weighed.banks.values()]) == pytest.approx(weighed.recall[k])
+        assert np.mean([recall[k] for recall, _ in fitted.banks.values()]) == pytest.approx(fitted.recall[k])
 
 
 @pytest.mark.parametrize("few", [[], FRIENDLY[:1], FRIENDLY[:2]], ids=len)
@@ -156,5 +153,5 @@ def test_fewer_than_three_conversations_are_refused(few: Sequence[AnnotatedConve
 def test_a_conversation_is_left_out_as_asker_and_as_bank() -> None:
     nothing = Example("", np.zeros((1, 1), np.float32), np.zeros(0, np.intp))
     pairs = [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("b", "c")]
-    puts = [Trial(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
-    assert [(put.asker, put.bank) for put in _leave_out(puts, "a")] == [("b", "b"), ("b", "c")]
+    trials = [Trial(asker, bank, "own", "full", 0, nothing, {}) for asker, bank in pairs]
+    assert [(trial.asker, trial.bank) for trial in _leave_out(trials, "a")] == [("b", "b"), ("b", "c")]

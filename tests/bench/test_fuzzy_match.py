@@ -11,7 +11,7 @@ TOKENS = st.lists(st.sampled_from("abc"), max_size=9)
 
 
 def plain_distance(one: list[str], other: list[str]) -> int:
-    """Levenshtein's definition, letter by letter."""
+    """Compute Levenshtein's distance from its recursive definition."""
 
     @cache
     def rest(i: int, j: int) -> int:
@@ -32,8 +32,8 @@ def plain_score(fact: list[str], passage: list[str]) -> float:
 @given(TOKENS, TOKENS, st.integers(0, 9))
 def test_the_distance_is_levenshteins_up_to_what_is_allowed(one: list[str], other: list[str], allowed: int) -> None:
     expected = plain_distance(one, other)
-    found = edit_distance(one, other, allowed)
-    assert found == expected if expected <= allowed else found > allowed
+    distance = edit_distance(one, other, allowed)
+    assert distance == expected if expected <= allowed else distance > allowed
 
 
 @settings(deadline=None)

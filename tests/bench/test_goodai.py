@@ -16,7 +16,7 @@ from everthread.testing import HashEmbedder
 
 STRATEGYQA = Path(__file__).resolve().parents[3] / "shared" / "data" / "strategyqa"
 THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()
-FORMS = ("{}", "{}s", "{}ish", "{}less", "un{}", "{}ward")  # so that no fact is like another
+FORMS = ("{}", "{}s", "{}ish", "{}less", "un{}", "{}ward")  # so that no two facts are alike
 ITEMS = [
     FactItem(" ".join(form.format(thing) for form in FORMS), f"Who has the {thing}?", ())
     for thing in THINGS
@@ -43,8 +43,8 @@ def test_a_query_keeps_its_own_turn_and_is_cut_to_random_lengths_up_to_forty() -
     item = FactItem("f", "Why is the kite so red?", ("word " * 200,))
     queries = [build_query(item, Random(seed)) for seed in range(300)]
     assert all("Why is the kite so red?\n" in query for query in queries)
-    own = len(word_pieces("Ada: Why is the kite so red?\nTom:"))
-    assert {len(word_pieces(query)) for query in queries} == set(range(own, MAX_QUERY_TOKENS + 1))
+    turn_tokens = len(word_pieces("Ada: Why is the kite so red?\nTom:"))
+    assert {len(word_pieces(query)) for query in queries} == set(range(turn_tokens, MAX_QUERY_TOKENS + 1))
 
 
 def test_a_question_that_is_too_long_keeps_its_end() -> None:
@@ -54,41 +54,41 @@ def test_a_question_that_is_too_long_keeps_its_end() -> None:
 
 
 def test_the_same_seed_makes_the_same_queries() -> None:
-    first, again = Random(5), Random(5)
-    assert [build_query(item, first) for item in ITEMS] == [build_query(item, again) for item in ITEMS]
+    one, other = Random(5), Random(5)
+    assert [build_query(item, one) for item in ITEMS] == [build_query(item, other) for item in ITEMS]
 
 
 def test_facts_that_share_a_word_with_their_question_are_found() -> None:
     progress_calls: list[tuple[int, int]] = []
-    found = evaluate("qrecc", ITEMS, HashEmbedder(4096), lambda done, total: progress_calls.append((done, total)))
-    assert (found.questions, found.embedder) == (12, "hash-4096")
-    assert found.accuracy == {3: 1.0, 10: 1.0}
+    result = evaluate("qrecc", ITEMS, HashEmbedder(4096), lambda done, total: progress_calls.append((done, total)))
+    assert (result.questions, result.embedder) == (12, "hash-4096")
+    assert result.accuracy == {3: 1.0, 10: 1.0}
     assert progress_calls[-1] == (12, 12)
 
 
 def test_a_question_about_something_else_counts_as_missed() -> None:
     wrong = [FactItem(item.fact, "Who has the kite?", ()) for item in ITEMS]
-    found = evaluate("qrecc", wrong, HashEmbedder(4096))
-    assert 1 / 12 <= found.accuracy[3] < found.accuracy[10]
-    assert found.accuracy[3] < 0.75
+    result = evaluate("qrecc", wrong, HashEmbedder(4096))
+    assert 1 / 12 <= result.accuracy[3] < result.accuracy[10]
+    assert result.accuracy[3] < 0.75
 
 
 def test_a_matcher_that_knows_more_than_the_finder_answers_more() -> None:
     progress_calls: list[tuple[int, int]] = []
     items = [FactItem(item.fact, f"{item.question} or an aardvark?", ()) for item in ITEMS]
-    found = evaluate(
+    result = evaluate(
         *("qrecc", items, HashEmbedder(4), lambda done, total: progress_calls.append((done, total))),
         matcher="em:minilm",
         factors=(1, 4),
     )
-    assert found.accuracy[3] < found.by_factor[1][3] <= found.by_factor[4][3]
-    assert found.accuracy[10] == found.by_factor[1][10]  # the same ten in another order
+    assert result.accuracy[3] < result.by_factor[1][3] <= result.by_factor[4][3]
+    assert result.accuracy[10] == result.by_factor[1][10]  # the same ten in another order
     assert progress_calls[-1] == (36, 36)
 
 
 def test_facts_are_found_by_words_without_an_embedder() -> None:
-    found = evaluate("qrecc", ITEMS, "none", matcher="em:hash", factors=(2,))
-    assert (found.embedder, found.accuracy[3]) == ("none", 1.0)
+    result = evaluate("qrecc", ITEMS, "none", matcher="em:hash", factors=(2,))
+    assert (result.embedder, result.accuracy[3]) == ("none", 1.0)
 
 
 def test_without_questions_there_is_nothing_to_measure() -> None:
@@ -103,7 +103,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command_shows_the_measured_beside_the_published(path: Path) -> None:
+def test_the_command_shows_measured_and_published_figures(path: Path) -> None:
     result = run("--dataset", "strategyqa", path)
     assert result.exit_code == 0, result.stderr
     rows = result.stdout.splitlines()
@@ -114,11 +114,11 @@ def test_the_command_shows_the_measured_beside_the_published(path: Path) -> None
     assert any(row.startswith("hash-") and "(measured)" in row for row in rows)
 
 
-def test_the_command_gives_json_and_reads_no_more_than_the_limit(path: Path) -> None:
+def test_the_command_prints_json_and_reads_no_more_than_the_limit(path: Path) -> None:
     result = run("--dataset", "strategyqa", path, "--limit", "5", "--json")
-    found = json.loads(result.stdout)
-    assert (found["dataset"], found["questions"], set(found["accuracy"])) == ("strategyqa", 5, {"3", "10"})
-    assert [each["model"] for each in found["published"]] == [each.model for each in PUBLISHED["strategyqa"]]
+    figures = json.loads(result.stdout)
+    assert (figures["dataset"], figures["questions"], set(figures["accuracy"])) == ("strategyqa", 5, {"3", "10"})
+    assert [row["model"] for row in figures["published"]] == [accuracy.model for accuracy in PUBLISHED["strategyqa"]]
 
 
 def test_the_command_measures_a_matching_model_once_a_factor(path: Path) -> None:
@@ -127,8 +127,8 @@ def test_the_command_measures_a_matching_model_once_a_factor(path: Path) -> None
     assert result.exit_code == 0, result.stderr
     rows = [row.split()[:-2] for row in result.stdout.splitlines() if "factor" in row]
     assert rows == [["em:hash,", "factor", "1"], ["em:hash,", "factor", "2.5"]]
-    found = json.loads(run("--dataset", "strategyqa", path, *options, "--json").stdout)
-    assert set(found["by_factor"]) == {"1", "2.5"}
+    figures = json.loads(run("--dataset", "strategyqa", path, *options, "--json").stdout)
+    assert set(figures["by_factor"]) == {"1", "2.5"}
     assert run("--dataset", "strategyqa", path, "--matcher", "minilm").exit_code == 2
 
 
@@ -141,6 +141,6 @@ def test_the_command_reports_a_missing_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not STRATEGYQA.is_dir(), reason="StrategyQA's files are not beside the project")
 def test_the_shipped_model_finds_most_facts_of_the_real_file() -> None:
-    found = evaluate("strategyqa", strategyqa(STRATEGYQA, 100))
-    assert found.accuracy[3] > 0.85
-    assert found.accuracy[10] > 0.93
+    result = evaluate("strategyqa", strategyqa(STRATEGYQA, 100))
+    assert result.accuracy[3] > 0.85
+    assert result.accuracy[10] > 0.93

@@ -13,13 +13,13 @@ from everthread.types import Vector
 
 def test_many_clients_talk_to_many_banks_and_each_call_is_timed(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path)
-    found = run_load(store, clients=4, banks=3, seconds=0.5, embedder="hash")
-    assert found.errors == ()
-    assert found.calls == found.observe.calls + found.recall.calls > 0
+    result = run_load(store, clients=4, banks=3, seconds=0.5, embedder="hash")
+    assert result.errors == ()
+    assert result.calls == result.observe.calls + result.recall.calls > 0
     assert store.banks() == ["load 0", "load 1", "load 2"]
-    assert sum(store.corpus_stats(bank).lines for bank in store.banks()) == 3 * 40 + found.observe.calls
-    assert f"{found.calls:,} calls" in found.text()
-    assert found.json()["rate"] == round(found.rate, 1)
+    assert sum(store.corpus_stats(bank).lines for bank in store.banks()) == 3 * 40 + result.observe.calls
+    assert f"{result.calls:,} calls" in result.text()
+    assert result.json()["rate"] == round(result.rate, 1)
     store.close()
 
 
@@ -35,8 +35,8 @@ def test_a_folder_and_a_database_are_measured_beside_each_other(database: str) -
     assert table(sides).count(" x") == 2
 
 
-class Interrupted(HashEmbedder):
-    """Raise KeyboardInterrupt after a number of queries."""
+class InterruptingEmbedder(HashEmbedder):
+    """Raises KeyboardInterrupt after a number of queries."""
 
     def __init__(self, calls: int) -> None:
         super().__init__()
@@ -52,10 +52,10 @@ class Interrupted(HashEmbedder):
 def test_existing_banks_stay_and_created_ones_are_removed_even_if_interrupted(postgres_server: str) -> None:
     with postgres.database(postgres_server) as url, Memory.open("bench 40", store=url, embedder=HashEmbedder()) as mine:
         mine.observe("Not to be forgotten.")
-        counted = Interrupted(10**6)
-        compare_stores(url, [40], embedder=counted)
-        asked = 10**6 - counted.calls  # of both
+        embedder = InterruptingEmbedder(10**6)
+        compare_stores(url, [40], embedder=embedder)
+        calls = 10**6 - embedder.calls  # for both stores
         with pytest.raises(KeyboardInterrupt):
-            compare_stores(url, [40], embedder=Interrupted(asked // 2 + 1))
+            compare_stores(url, [40], embedder=InterruptingEmbedder(calls // 2 + 1))
         assert mine.store.banks() == ["bench 40"]
         assert [line.text for line in mine.lines()] == ["Not to be forgotten."]

@@ -30,7 +30,9 @@ MEMORIES = [
 ]
 
 
-def put(folder: Path, language: str = "en", dialogues: object = (DIALOGUE,), memories: object = MEMORIES) -> Path:
+def write_dataset(
+    folder: Path, language: str = "en", dialogues: object = (DIALOGUE,), memories: object = MEMORIES
+) -> Path:
     folder.mkdir(exist_ok=True)
     for kind, records in (("dialogue", dialogues), ("memory", memories)):
         assert isinstance(records, list | tuple)
@@ -46,19 +48,19 @@ def test_the_query_is_the_dialogue_before_its_first_test_turn() -> None:
 
 
 def test_a_bank_holds_the_memories_of_one_child_by_date(tmp_path: Path) -> None:
-    (found,) = madial(put(tmp_path))
-    assert (found.id, found.ids) == ("madial-en-1", ("3", "1"))
-    assert [(line.text, line.session, line.key) for line in found.lines] == [
+    (conversation,) = madial(write_dataset(tmp_path))
+    assert (conversation.id, conversation.ids) == ("madial-en-1", ("3", "1"))
+    assert [(line.text, line.session, line.key) for line in conversation.lines] == [
         ("The red hat flew away.", "memory-3", "madial:en:3"),
         ("Bart swam.", "memory-1", "madial:en:1"),
     ]
-    assert (set(found.questions[0].gold), found.unresolved, found.left_out) == ({"3"}, 1, 0)
+    assert (set(conversation.questions[0].gold), conversation.unresolved, conversation.left_out) == ({"3"}, 1, 0)
 
 
-def test_chinese_memories_bear_their_own_user_and_lie_in_a_folder(tmp_path: Path) -> None:
+def test_chinese_memories_have_their_own_user_and_are_in_a_folder(tmp_path: Path) -> None:
     memories = [{"3": {"time": "2023-05-02", "event": "帽子飞走了。", "user-id": 2}}]
     other = {**DIALOGUE, "user-id": 2, "relevant-id": [3]}
-    put(tmp_path / "ch", "zh", [DIALOGUE, other], memories)
+    write_dataset(tmp_path / "ch", "zh", [DIALOGUE, other], memories)
     bart, lisa = madial(tmp_path, "zh")
     assert (len(bart.lines), bart.left_out, bart.unresolved) == (0, 1, 2)
     assert (lisa.lines[0].text, lisa.lines[0].speaker, len(lisa.questions)) == ("帽子飞走了。", "Lisa", 1)
@@ -70,18 +72,18 @@ def test_chinese_memories_bear_their_own_user_and_lie_in_a_folder(tmp_path: Path
         ({"test-turn": []}, '"test-turn" is \\[\\]'),
         ({"test-turn": [99]}, '"test-turn" is \\[99\\]'),
         ({"user-id": "Bart"}, "\"user-id\" is 'Bart'"),
-        ({"dialogue": "hello"}, "'hello' is no list"),
+        ({"dialogue": "hello"}, "'hello' is not a list"),
     ],
 )
 def test_a_bad_dialogue_is_refused(tmp_path: Path, fields: dict[str, object], complaint: str) -> None:
     with pytest.raises(BadFile, match=complaint):
-        madial(put(tmp_path, dialogues=[{**DIALOGUE, **fields}]))
+        madial(write_dataset(tmp_path, dialogues=[{**DIALOGUE, **fields}]))
 
 
 def test_bad_memories_and_missing_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="there is no MADial-Bench-en-memory.json here".replace(".", r"\.")):
         madial(tmp_path)
     with pytest.raises(BadFile, match="\"time\" is 'May'"):
-        madial(put(tmp_path, memories=[{"3": {"time": "May", "event": "A hat."}}]))
-    with pytest.raises(BadFile, match="'x' is no memory's number"):
-        madial(put(tmp_path, memories=[{"x": {}}]))
+        madial(write_dataset(tmp_path, memories=[{"3": {"time": "May", "event": "A hat."}}]))
+    with pytest.raises(BadFile, match="'x' is not a memory's number"):
+        madial(write_dataset(tmp_path, memories=[{"x": {}}]))

@@ -17,7 +17,7 @@ cuts = st.integers(1, 15)
 
 
 def naive_ndcg(ranked: list[str], gold: Set[str], k: int) -> float:
-    """Straight from the definition, one place after the other, against the best order there can be."""
+    """Compute nDCG from its definition, rank by rank, with the best possible order as the ideal."""
     seen: set[str] = set()
     gains = []
     for id in ranked[:k]:
@@ -49,11 +49,11 @@ def test_a_perfect_ranking_scores_one(gold: frozenset[str]) -> None:
     assert recall_at(ranked, gold, len(gold)) == gold_share(ranked, gold) == 1
 
 
-def test_a_better_place_scores_more() -> None:
+def test_a_better_rank_scores_more() -> None:
     assert ndcg_at(["a", "x"], {"a"}, 10) > ndcg_at(["x", "a"], {"a"}, 10) > ndcg_at(["x", "y"], {"a"}, 10) == 0
 
 
-def test_gold_in_what_is_shown_does_not_look_at_order() -> None:
+def test_the_share_of_shown_gold_does_not_depend_on_order() -> None:
     assert gold_share({"b", "a", "x"}, {"a", "c"}) == 0.5
 
 
@@ -75,5 +75,5 @@ def test_every_figure_of_no_data_is_zero() -> None:
     assert mean([]) == share([]) == percentile([], 50) == 0
 
 
-def test_a_share_is_of_those_that_are_true() -> None:
+def test_a_share_is_the_share_of_true_values() -> None:
     assert share([True, False, False, True]) == 0.5

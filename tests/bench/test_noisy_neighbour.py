@@ -15,19 +15,19 @@ def test_small_banks_are_asked_without_and_with_a_large_one(tmp_path: Path, monk
         monkeypatch.setattr(noisy_neighbour, name, value)
     store = SQLiteStore(tmp_path)
     progress_calls: list[str] = []
-    found = measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash", progress=progress_calls.append)
+    result = measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash", progress=progress_calls.append)
     lines = {bank: store.corpus_stats(bank).lines for bank in store.banks()}
     assert lines == {"small 0": 100, "small 1": 100, "large": 400}
-    assert min(found.before.p50, found.after.p50, found.during.p50, found.large.p50) > 0
-    assert found.before.calls == found.after.calls == found.during.calls == 80
-    assert found.large.calls == 20
+    assert min(result.before.p50, result.after.p50, result.during.p50, result.large.p50) > 0
+    assert result.before.calls == result.after.calls == result.during.calls == 80
+    assert result.large.calls == 20
     assert progress_calls[-1] == "400 of 400 lines of the large bank"
-    assert found.text().count("p50") == 4
-    measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash")  # goes on where it was
+    assert result.text().count("p50") == 4
+    measure_noisy_neighbour(store, banks=2, lines=400, embedder="hash")  # resumes without new lines
     assert store.corpus_stats("large").lines == 400
     store.close()
 
 
-def test_too_small_a_large_bank_is_refused(tmp_path: Path) -> None:
+def test_a_large_bank_with_too_few_lines_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="at least 10,000, got 2 and 5"):
         measure_noisy_neighbour(SQLiteStore(tmp_path), banks=2, lines=5)

@@ -59,7 +59,7 @@ def persona(*used: str, uuid: str = "aa") -> dict[str, Any]:
     return {"dialogues": [FIRST, second]}
 
 
-def saved(folder: Path, value: object) -> Path:
+def write_json(folder: Path, value: object) -> Path:
     path = folder / "Ana_Lima_dialogues_256k.json"
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
@@ -80,36 +80,36 @@ def test_a_memory_is_traced_to_its_turn_or_else_to_its_session(content: str, tur
 
 
 def test_a_query_sees_only_the_lines_before_it(tmp_path: Path) -> None:
-    (found,) = realmem(saved(tmp_path, persona("wants tomatoes", "has eight hours")))
-    (question,) = found.questions
-    assert (found.id, found.speakers) == ("Ana_Lima", ("Ana Lima", "Assistant"))
+    (conversation,) = realmem(write_json(tmp_path, persona("wants tomatoes", "has eight hours")))
+    (question,) = conversation.questions
+    assert (conversation.id, conversation.speakers) == ("Ana_Lima", ("Ana Lima", "Assistant"))
     assert (question.after, set(question.gold), question.category) == (5, {"aa:1", "aa:3"}, "Dynamic Updating")
     assert (question.text, question.answer) == ("What about my plan?", "Tomatoes.")
-    assert [line.role for line in found.lines[:2]] == ["user", "assistant"]
-    assert found.lines[0].key == "realmem:Ana_Lima:aa:1"
+    assert [line.role for line in conversation.lines[:2]] == ["user", "assistant"]
+    assert conversation.lines[0].key == "realmem:Ana_Lima:aa:1"
 
 
 def test_sessions_of_a_day_follow_each_other(tmp_path: Path) -> None:
-    (found,) = realmem(saved(tmp_path, persona("everything")).parent)
-    times = [line.said_at for line in found.lines if line.said_at]
+    (conversation,) = realmem(write_json(tmp_path, persona("everything")).parent)
+    times = [line.said_at for line in conversation.lines if line.said_at]
     assert times == sorted(set(times))
     assert len(times) == 7
 
 
 def test_gold_that_had_not_been_said_yet_is_counted_and_its_question_left_out(tmp_path: Path) -> None:
-    (found,) = realmem(saved(tmp_path, persona("asks again", uuid="bb")))
-    assert (found.questions, found.left_out, found.unresolved) == ((), 1, 1)
+    (conversation,) = realmem(write_json(tmp_path, persona("asks again", uuid="bb")))
+    assert (conversation.questions, conversation.left_out, conversation.unresolved) == ((), 1, 1)
 
 
 def test_gold_of_an_unknown_session_is_counted(tmp_path: Path) -> None:
-    (found,) = realmem(saved(tmp_path, persona("wants tomatoes", uuid="zz")))
-    assert (found.left_out, found.unresolved) == (1, 1)
+    (conversation,) = realmem(write_json(tmp_path, persona("wants tomatoes", uuid="zz")))
+    assert (conversation.left_out, conversation.unresolved) == (1, 1)
 
 
 def test_bad_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="is no list"):
-        realmem(saved(tmp_path, {"dialogues": 5}))
+    with pytest.raises(BadFile, match="is not a list"):
+        realmem(write_json(tmp_path, {"dialogues": 5}))
     with pytest.raises(BadFile, match="aa: \"current_time\" is 'soon'"):
-        realmem(saved(tmp_path, {"dialogues": [{**FIRST, "current_time": "soon"}]}))
+        realmem(write_json(tmp_path, {"dialogues": [{**FIRST, "current_time": "soon"}]}))
     with pytest.raises(BadFile, match="there is no 'Bo'; choose from Ana_Lima"):
         realmem(tmp_path, only=["Bo"])

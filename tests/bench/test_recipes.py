@@ -16,7 +16,7 @@ from everthread.bench.report import BUDGETS_TOKENS
 from everthread.bench.run import run_benchmark as measure
 from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
-from everthread.factory import open_store as open_store
+from everthread.factory import open_store
 from everthread.recall.reader import BankReader
 from everthread.recall.types import Query, ScoredLine, SearchResult
 from everthread.recipes.base import Recipe
@@ -32,7 +32,7 @@ HASH = HashEmbedder(512)
 def conversation(
     name: str, speakers: tuple[str, str], texts: Sequence[str], asked: Sequence[Question]
 ) -> AnnotatedConversation:
-    """Two lines a session."""
+    """Build a conversation with two lines in each session."""
     lines = tuple(
         NewLine(text, speakers[n % 2], said_at=BEGUN + timedelta(days=n // 2, minutes=n), session=session, key=f"{n}")
         for n, (text, session) in enumerate(zip(texts, "aabb", strict=False))
@@ -40,7 +40,7 @@ def conversation(
     return AnnotatedConversation(name, lines, tuple(f"{name}{n}" for n in range(len(texts))), tuple(asked), speakers)
 
 
-def asks(text: str, *gold: str, after: int | None = None, answer: str = "") -> Question:
+def ask(text: str, *gold: str, after: int | None = None, answer: str = "") -> Question:
     return Question(text, frozenset(gold), "any", after, answer)
 
 
@@ -49,22 +49,22 @@ GARDEN = conversation(
     ("Ida", "Tom"),
     ["I planted a walnut tree.", "The roof leaks again.", "My parrot speaks Danish.", "We sold the old tractor."],
     [
-        asks("Was the tractor sold?", "garden3", answer="the old tractor"),
-        asks("What did Ida say?", "garden0", "garden3"),
-        asks("Does the roof leak, Tom?", "garden1", after=2, answer="leaks in spring"),
+        ask("Was the tractor sold?", "garden3", answer="the old tractor"),
+        ask("What did Ida say?", "garden0", "garden3"),
+        ask("Does the roof leak, Tom?", "garden1", after=2, answer="leaks in spring"),
     ],
 )
 HARBOUR = conversation(
     "harbour",
     ("Ada", "Ben"),
     ["I painted the lighthouse white.", "Our ferry leaves at nine."],
-    [asks("When does the ferry leave, Ben?", "harbour1")],
+    [ask("When does the ferry leave, Ben?", "harbour1")],
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Newest(Recipe):
-    """Whatever is asked, the newest line; it passes unless a stranger is named."""
+    """Recalls the newest line for every query; the gate accepts it unless Ben is named."""
 
     name = "newest"
     description = "the newest line"
@@ -78,10 +78,10 @@ class Newest(Recipe):
 
 @dataclass(frozen=True, kw_only=True)
 class Summaries(Recipe):
-    """The summaries of sessions, all of them."""
+    """Recalls all summaries of sessions."""
 
     name = "summaries"
-    description = "what a scribe wrote of each session"
+    description = "the summaries of sessions"
     kinds = ("summary",)
     notes = False
     min_relevance: float = 0.0
@@ -91,17 +91,22 @@ class Summaries(Recipe):
 
 
 def test_every_figure_of_a_recipe_that_finds_lines() -> None:
-    found = compare_recipes([GARDEN, HARBOUR], [Newest()], dataset="sample", embedder=HASH)
-    (row,) = found.rows
-    assert (found.dataset, found.embedder, found.scribe, found.questions) == ("sample", "hash-512", "extractive", 4)
+    comparison = compare_recipes([GARDEN, HARBOUR], [Newest()], dataset="sample", embedder=HASH)
+    (row,) = comparison.rows
+    assert (comparison.dataset, comparison.embedder, comparison.scribe, comparison.questions) == (
+        "sample",
+        "hash-512",
+        "extractive",
+        4,
+    )
     # Of the four questions' gold: all, half (the newest of two), all (the newest after two lines), all.
     assert row.gold == row.numbered == dict.fromkeys(BUDGETS_TOKENS, 0.875)
     assert row.recall == dict.fromkeys(KS, 0.875)
-    # "old tractor" is there, of "leaks in spring" half.
+    # The contexts have all words of "old tractor" and half of those of "leaks in spring".
     assert row.words == dict.fromkeys(BUDGETS_TOKENS, 0.75)
     assert row.kept == 0.75  # the last names Ben
-    # The garden is asked one of the harbour's, with Tom for Ben at the second time; the harbour the garden's three, of
-    # which the last names Ben for Tom then.
+    # The garden is asked the harbour's one question, whose mapped form names Tom for Ben. The harbour is asked the
+    # garden's three; the mapped form of the last names Ben for Tom.
     assert (row.unchanged, row.mapped) == (0.75, 0.75)
     assert row.laid_out[500] == row.laid_out[2000] > row.tokens > 0  # with the gate one context of four is empty
     assert (row.units, row.calls, row.waiting) == (0, 0, 0)
@@ -110,8 +115,8 @@ def test_every_figure_of_a_recipe_that_finds_lines() -> None:
 
 
 def test_every_figure_of_a_recipe_that_finds_what_a_scribe_wrote() -> None:
-    found = compare_recipes([GARDEN, HARBOUR], [Summaries()], dataset="sample", embedder=HASH)
-    (row,) = found.rows
+    comparison = compare_recipes([GARDEN, HARBOUR], [Summaries()], dataset="sample", embedder=HASH)
+    (row,) = comparison.rows
     assert (row.numbered, row.recall) == (None, None)
     # A summary covers the lines of the most frequent speaker, here the first one: Ida or Ada. So only one
     # of the eight gold lines, garden0, is in a summary: half of the gold of the second question.
@@ -121,11 +126,11 @@ def test_every_figure_of_a_recipe_that_finds_what_a_scribe_wrote() -> None:
     assert row.waiting == 0
 
 
-def test_a_question_sees_no_summary_of_a_session_that_had_not_ended_when_it_was_asked() -> None:
+def test_a_question_sees_no_summary_of_an_open_session() -> None:
     texts = [line.text for line in GARDEN.lines]
 
     def gold(after: int) -> float:
-        question = asks("Who planted the walnut tree?", "garden0", after=after)
+        question = ask("Who planted the walnut tree?", "garden0", after=after)
         asked = conversation("garden", ("Ida", "Tom"), texts, [question])
         return compare_recipes([asked], [Summaries()], dataset="sample", embedder=HASH).rows[0].gold[500]
 
@@ -140,15 +145,15 @@ def test_the_default_recipe_has_the_figures_of_its_own_benchmark() -> None:
     assert (row.unchanged, row.mapped) == (report.false_injection.unchanged, report.false_injection.mapped)
 
 
-def test_recipes_do_not_see_one_anothers_banks_and_progress_is_reported() -> None:
-    told: list[str] = []
+def test_each_recipe_has_its_own_banks_and_progress_is_reported() -> None:
+    steps: list[str] = []
     both = compare_recipes(
-        [GARDEN, HARBOUR], [Default(), Summaries()], dataset="x", embedder=HASH, progress=told.append
+        [GARDEN, HARBOUR], [Default(), Summaries()], dataset="x", embedder=HASH, progress=steps.append
     )
     alone = compare_recipes([GARDEN, HARBOUR], [Summaries()], dataset="x", embedder=HASH)
     assert [row.recipe for row in both.rows] == ["default", "summaries"]
     assert (both.rows[1].gold, both.rows[1].units) == (alone.rows[0].gold, alone.rows[0].units)
-    assert told[1:] == [
+    assert steps[1:] == [
         "garden, default: 4 lines, 3 questions",
         "garden, summaries: 4 lines, 3 questions",
         "harbour, default: 2 lines, 1 questions",
@@ -161,8 +166,8 @@ def test_one_conversation_alone_has_no_strangers() -> None:
     assert (row.unchanged, row.mapped) == (None, None)
 
 
-class Counted(HashEmbedder):
-    """Counts texts and questions."""
+class CountingEmbedder(HashEmbedder):
+    """Counts the texts that it embeds."""
 
     def __init__(self) -> None:
         super().__init__(64)
@@ -177,28 +182,28 @@ class Counted(HashEmbedder):
 
 
 def test_writing_is_measured_with_the_model_itself_for_every_recipe(tmp_path: Path) -> None:
-    counted = Counted()
+    embedder = CountingEmbedder()
     store = open_store(tmp_path)
-    costs = measure_write_costs(GARDEN, [Default(), Newest(), Summaries()], store, counted, ExtractiveScribe())
+    costs = measure_write_costs(GARDEN, [Default(), Newest(), Summaries()], store, embedder, ExtractiveScribe())
     store.close()
     assert list(costs) == ["default", "newest", "summaries"]
     assert min(costs.values()) > 0
-    assert counted.texts == 1 + 3 * len(GARDEN.lines) + 2  # one to warm it, and the summaries of two sessions
+    assert embedder.texts == 1 + 3 * len(GARDEN.lines) + 2  # one to load the model, and the summaries of two sessions
 
 
-class Slow(ExtractiveScribe):
-    """Names a line of another's as if it were a model that writes."""
+class FixedScribe(ExtractiveScribe):
+    """Writes a fixed summary, which contains a line of the other speaker."""
 
-    name = "slow"
+    name = "fixed"
 
     def summarize(self, lines: Sequence[Line], person: str, limit: int = 300) -> str:
         return "They sold the old tractor."
 
 
 def test_another_scribe_may_write() -> None:
-    found = compare_recipes([GARDEN], [Summaries()], dataset="sample", embedder=HASH, scribe=Slow())
-    assert found.scribe == "slow"
-    assert found.rows[0].gold[500] == (1 + 0.5 + 0) / 3
+    comparison = compare_recipes([GARDEN], [Summaries()], dataset="sample", embedder=HASH, scribe=FixedScribe())
+    assert comparison.scribe == "fixed"
+    assert comparison.rows[0].gold[500] == (1 + 0.5 + 0) / 3
 
 
 def test_without_questions_there_is_nothing_to_measure() -> None:
@@ -243,7 +248,7 @@ def locomo(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    """Run the command with the one recipe that needs no other."""
+    """Run the command with the default recipe."""
     given = ["--embedder", "hash", "bench", "recipes", *map(str, arguments), "--recipe", "default"]
     result = CliRunner().invoke(main, given)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -254,9 +259,9 @@ def run(*arguments: str | Path) -> Result:
 def test_the_command_prints_json_and_shows_progress_on_standard_error(locomo: Path) -> None:
     result = run("locomo", locomo, "--json")
     assert result.exit_code == 0, result.stderr
-    found = json.loads(result.stdout)
-    assert (found["dataset"], found["questions"], found["scribe"]) == ("locomo", 1, "extractive")
-    assert found["recipes"]["default"]["gold_in_context"] == {"500": 100, "1000": 100, "2000": 100}
+    figures = json.loads(result.stdout)
+    assert (figures["dataset"], figures["questions"], figures["scribe"]) == ("locomo", 1, "extractive")
+    assert figures["recipes"]["default"]["gold_in_context"] == {"500": 100, "1000": 100, "2000": 100}
     assert "conv-1, default: 2 lines, 1 questions" in result.stderr
 
 
@@ -272,8 +277,8 @@ def test_the_command_prints_tables_draws_them_and_puts_them_into_a_page(locomo: 
 
 
 def test_the_command_names_the_model_that_writes(locomo: Path, no_ollama: str) -> None:
-    found = run("locomo", locomo, "--json", "--model", f"http://{no_ollama}/v1#tiny")
-    assert json.loads(found.stdout)["scribe"] == "llm:tiny"
+    result = run("locomo", locomo, "--json", "--model", f"http://{no_ollama}/v1#tiny")
+    assert json.loads(result.stdout)["scribe"] == "llm:tiny"
     assert json.loads(run("locomo", locomo, "--json", "--model", "none").stdout)["scribe"] == "extractive"
 
 

@@ -20,13 +20,13 @@ def test_the_measured_replies_are_half_refusals_and_half_in_each_language() -> N
     assert counts == {("en", "refusal"): 50, ("en", "answer"): 50, ("zh", "refusal"): 50, ("zh", "answer"): 50}
 
 
-def test_no_measured_reply_is_one_by_which_the_words_were_chosen() -> None:
+def test_no_measured_reply_was_used_to_choose_the_words() -> None:
     fitted = {row.split("\t")[2] for row in FITTED.read_text(encoding="utf-8").splitlines()}
     tuned = (FITTED.parent / "test_refusal.py").read_text(encoding="utf-8")
     assert [each.text for each in load_labelled_replies() if each.text in fitted or each.text in tuned] == []
 
 
-def test_fewer_than_one_in_seven_of_the_measured_replies_is_mistaken() -> None:
+def test_fewer_than_one_in_seven_of_the_measured_replies_is_misjudged() -> None:
     wrong = [
         text
         for each in measure_refusals(load_labelled_replies(), shipped_words())
@@ -52,8 +52,8 @@ def test_mistakes_of_both_kinds_are_counted_by_language() -> None:
 
 
 def test_the_command_prints_a_table_or_json() -> None:
-    said = CliRunner().invoke(main, ["bench", "refusals"])
-    assert said.exit_code == 0
-    assert "of 50" in said.stdout
-    found = json.loads(CliRunner().invoke(main, ["bench", "refusals", "--json"]).stdout)
-    assert [each["language"] for each in found] == ["en", "zh"]
+    result = CliRunner().invoke(main, ["bench", "refusals"])
+    assert result.exit_code == 0
+    assert "of 50" in result.stdout
+    rows = json.loads(CliRunner().invoke(main, ["bench", "refusals", "--json"]).stdout)
+    assert [row["language"] for row in rows] == ["en", "zh"]

@@ -39,10 +39,10 @@ LINES = [
 
 @dataclass(frozen=True, kw_only=True)
 class Units(Recipe):
-    """Finds units of its kinds by meaning and words."""
+    """Recalls units of its kinds by meaning and words."""
 
     name = "units"
-    description = "what a scribe wrote"
+    description = "units that a scribe wrote"
 
     def recall(self, reader: BankReader, asked: Query, k: int) -> SearchResult:
         return reader.search_units(asked, self.kinds, k)
@@ -56,7 +56,7 @@ class Summaries(Units):
 
 @dataclass(frozen=True, kw_only=True)
 class Notes(Units):
-    """The three oldest of four lines go, and one of them stays in view."""
+    """Evicts the three oldest of four lines, of which one stays in view."""
 
     kinds = ("note",)
     summaries = False
@@ -102,7 +102,7 @@ def bank(tmp_path: Path) -> Iterator[Open]:
         each.close()
 
 
-def test_a_session_is_summarised_when_its_last_line_was_said_and_not_before(bank: Open) -> None:
+def test_a_session_is_summarised_after_its_last_line(bank: Open) -> None:
     memory = bank(Summaries())
     replay = Replay(memory, LINES, ExtractiveScribe())
     replay.advance(4)
@@ -115,7 +115,7 @@ def test_a_session_is_summarised_when_its_last_line_was_said_and_not_before(bank
     assert [line.text for line in replay.lines] == [line.text for line in LINES]
 
 
-def test_what_leaves_the_window_is_noted_and_the_rest_at_the_sessions_end(bank: Open) -> None:
+def test_lines_that_leave_the_window_are_noted_and_the_rest_at_the_end_of_the_session(bank: Open) -> None:
     memory, writer = bank(Notes()), Writer()
     Replay(memory, LINES, writer).advance(len(LINES))
     may, june = TEXTS.values()
@@ -136,7 +136,7 @@ def test_a_recipe_with_a_window_lets_go_of_no_line_outside_it(bank: Open) -> Non
     assert writer.leaving == []
 
 
-def test_a_recipe_that_finds_lines_alone_asks_no_scribe(bank: Open) -> None:
+def test_a_recipe_that_finds_only_lines_calls_no_scribe(bank: Open) -> None:
     memory = bank(Units())
     counting = CountingScribe(ExtractiveScribe())
     Replay(memory, LINES, counting).advance(len(LINES))
@@ -147,9 +147,9 @@ def test_failed_scribe_jobs_stay_queued_and_no_line_is_lost(bank: Open) -> None:
     memory, writer = bank(Notes()), Writer(failing=1)
     replay = Replay(memory, LINES, writer)
     replay.advance(4)
-    assert [(work.first_seq, work.last_seq, work.tries) for work in memory.jobs()] == [(1, 3, 1)]
+    assert [(job.first_seq, job.last_seq, job.tries) for job in memory.jobs()] == [(1, 3, 1)]
     replay.advance(5)
-    assert [(work.first_seq, work.last_seq) for work in memory.jobs()] == [(1, 5)]
+    assert [(job.first_seq, job.last_seq) for job in memory.jobs()] == [(1, 5)]
     assert memory.stats().lines == 5
 
 
@@ -168,19 +168,19 @@ def test_a_line_without_a_session_is_refused(bank: Open) -> None:
         Replay(bank(Units()), [NewLine("Hello.")], ExtractiveScribe())
 
 
-def test_every_question_to_a_scribe_is_counted_and_answered_by_it() -> None:
+def test_every_call_of_a_scribe_is_counted_and_answered_by_it() -> None:
     real, counting = ExtractiveScribe(), CountingScribe(ExtractiveScribe())
-    said = [Line(1, "s", "user", "Ida", TEXTS["may"][0], BEGUN)]
+    lines = [Line(1, "s", "user", "Ida", TEXTS["may"][0], BEGUN)]
     text = "Ida moved to Lisbon."
     assert counting.name == real.name
-    assert counting.summarize(said, "Ida", 50) == real.summarize(said, "Ida", 50) != ""
-    assert counting.update_notes("", [], said, 40) == real.update_notes("", [], said, 40) != ""
+    assert counting.summarize(lines, "Ida", 50) == real.summarize(lines, "Ida", 50) != ""
+    assert counting.update_notes("", [], lines, 40) == real.update_notes("", [], lines, 40) != ""
     assert counting.categorize(text) == real.categorize(text)
     assert counting.redact(text) == real.redact(text)
     assert counting.is_relevant(text, text) is real.is_relevant(text, text) is True
     assert counting.rate_importance(text) == real.rate_importance(text)
-    assert counting.rewrite_query("And there?", said) == real.rewrite_query("And there?", said)
-    assert counting.rewrite_memory(text, said) == real.rewrite_memory(text, said)
+    assert counting.rewrite_query("And there?", lines) == real.rewrite_query("And there?", lines)
+    assert counting.rewrite_memory(text, lines) == real.rewrite_memory(text, lines)
     assert set(counting.calls.values()) == {1}
     assert counting.calls.total() == 8
 
@@ -199,14 +199,21 @@ class RecordingEmbedder(HashEmbedder):
 
 def test_each_text_is_embedded_once_and_each_question_every_time() -> None:
     recorder = RecordingEmbedder()
-    remembering = CachedEmbedder(recorder)
-    first = remembering.embed(["a kite", "a tree", "a kite"])
-    again = remembering.embed(["a tree", "a boat"])
+    cached = CachedEmbedder(recorder)
+    first = cached.embed(["a kite", "a tree", "a kite"])
+    again = cached.embed(["a tree", "a boat"])
     assert recorder.texts == ["a kite", "a tree", "a boat"]
     assert np.array_equal(first, HashEmbedder(64).embed(["a kite", "a tree", "a kite"]))
     assert np.array_equal(again[0], first[1])
-    assert remembering.embed([]).shape == (0, 64)
-    assert (remembering.name, remembering.multilingual) == (recorder.name, recorder.multilingual)
+    assert cached.embed([]).shape == (0, 64)
+    assert (cached.name, cached.multilingual) == (recorder.name, recorder.multilingual)
     for _ in range(2):
-        assert np.array_equal(remembering.embed_query("a kite"), first[0])
+        assert np.array_equal(cached.embed_query("a kite"), first[0])
     assert recorder.texts[3:] == ["a kite", "a kite"]
+
+
+def test_queries_are_embedded_once_on_demand() -> None:
+    recorder = RecordingEmbedder()
+    cached = CachedEmbedder(recorder, cache_queries=True)
+    assert np.array_equal(cached.embed_query("a kite"), cached.embed_query("a kite"))
+    assert recorder.texts == ["a kite"]

@@ -33,9 +33,9 @@ REPORT = Report(
 
 
 def test_json_has_exactly_the_promised_names() -> None:
-    found = json.loads(json.dumps(REPORT.json()))
+    figures = json.loads(json.dumps(REPORT.json()))
     percents = {"1": 43.21, "5": 75.0, "10": 83.33, "25": 90.0, "50": 100.0}
-    assert found == {
+    assert figures == {
         "dataset": "sample",
         "recipe": "default",
         "embedder": "minilm",

@@ -46,14 +46,14 @@ HARBOUR = conversation(
 )
 
 
-def test_every_question_is_asked_and_every_figure_is_there() -> None:
-    told: list[tuple[int, int]] = []
+def test_every_question_is_asked_and_every_figure_is_reported() -> None:
+    steps: list[tuple[int, int]] = []
     report = run_benchmark(
-        [GARDEN, HARBOUR], dataset="sample", embedder="hash", progress=lambda *step: told.append(step)
+        [GARDEN, HARBOUR], dataset="sample", embedder="hash", progress=lambda *step: steps.append(step)
     )
     assert (report.dataset, report.recipe, report.questions) == ("sample", "default", 4)
     assert (report.left_out, report.unresolved) == (4, 2)
-    assert told == [(n, 8) for n in range(1, 9)]
+    assert steps == [(n, 8) for n in range(1, 9)]
     assert {name: category.questions for name, category in report.categories.items()} == {
         "plants": 2,
         "animals": 1,
@@ -77,8 +77,8 @@ def test_recall_is_reported_at_the_requested_cut_offs() -> None:
 
 def test_a_question_does_not_see_what_was_said_after_it() -> None:
     early = Question("Which language does the parrot speak?", frozenset({"garden2"}), "animals", after=2)
-    seen = AnnotatedConversation("g", GARDEN.lines, GARDEN.ids, (early,), GARDEN.speakers)
-    assert run_benchmark([seen], dataset="sample", embedder="hash").recall[50] == 0
+    garden = AnnotatedConversation("g", GARDEN.lines, GARDEN.ids, (early,), GARDEN.speakers)
+    assert run_benchmark([garden], dataset="sample", embedder="hash").recall[50] == 0
 
 
 def test_one_conversation_alone_has_no_false_injection() -> None:
@@ -86,11 +86,11 @@ def test_one_conversation_alone_has_no_false_injection() -> None:
     assert report.false_injection is None
 
 
-def test_questions_that_the_dataset_knows_to_be_strange_are_asked_of_their_own_bank() -> None:
-    odd = replace(HARBOUR, strange=("Who sold the greyhound?", "good morning"))
-    told: list[tuple[int, int]] = []
-    report = run_benchmark([odd], dataset="sample", embedder="hash", progress=lambda *step: told.append(step))
-    assert told[-1] == (3, 3)
+def test_strange_questions_of_the_dataset_are_asked_of_their_own_bank() -> None:
+    strange = replace(HARBOUR, strange=("Who sold the greyhound?", "good morning"))
+    steps: list[tuple[int, int]] = []
+    report = run_benchmark([strange], dataset="sample", embedder="hash", progress=lambda *step: steps.append(step))
+    assert steps[-1] == (3, 3)
     assert report.false_injection
     assert report.false_injection.unchanged == report.false_injection.mapped
 
@@ -115,7 +115,7 @@ def test_names_are_replaced_as_whole_words_and_all_at_once(text: str, expected: 
     assert replace_names(text, ("Ida", "Tom"), ("Tom", "Zoë")) == expected
 
 
-def test_first_names_stand_for_whole_names() -> None:
+def test_first_names_are_replaced_like_full_names() -> None:
     names, others = ("Ana Lima", "Assistant"), ("Bo Chen", "Assistant")
     assert replace_names("Ana Lima, or Ana", names, others) == "Bo Chen, or Bo"
 

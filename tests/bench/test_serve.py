@@ -1,4 +1,4 @@
-"""The server's benchmark, with few clients and a spelling embedder."""
+"""The server's benchmark, with few clients and the hash embedder."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def measured() -> list[serve.ServerResult]:
     return serve.measure_server(clients=3, rounds=2, embedder="hash")
 
 
-def test_every_client_gets_its_whole_reply_and_no_sooner_than_the_model_gives_it(
+def test_every_client_gets_the_whole_reply_and_not_before_the_model_sends_it(
     measured: list[serve.ServerResult],
 ) -> None:
-    for each in measured:
-        assert each.errors == 0
-        assert each.ideal == 2000
-        assert each.accepted.p50 <= each.first.p50 < each.whole.p50
-        assert each.whole.p50 > each.ideal
+    for result in measured:
+        assert result.errors == 0
+        assert result.ideal == 2000
+        assert result.accepted.p50 <= result.first.p50 < result.whole.p50
+        assert result.whole.p50 > result.ideal
 
 
 def test_the_results_are_printed_as_a_table_and_as_json(measured: list[serve.ServerResult]) -> None:
@@ -40,7 +40,7 @@ def test_the_results_are_printed_as_a_table_and_as_json(measured: list[serve.Ser
 
 def test_the_files_of_the_page_are_measured(measured: list[serve.ServerResult]) -> None:
     page = measured[0].page
-    files = {f"/static/{each.name}" for each in FOLDER.iterdir() if each.name != INDEX}
+    files = {f"/static/{path.name}" for path in FOLDER.iterdir() if path.name != INDEX}
     assert set(page) == {"/"} | files
     assert 0 < sum(page.values()) <= 150_000
 
@@ -63,10 +63,10 @@ def test_the_model_stops_streaming_to_a_disconnected_client(caplog: pytest.LogCa
     async def leave() -> None:
         with socket.create_server((serve.HOST, 0)) as listening:
             async with await asyncio.get_running_loop().create_server(serve._Model, sock=listening):
-                with socket.create_connection(listening.getsockname()) as asking:
-                    asking.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+                with socket.create_connection(listening.getsockname()) as client:
+                    client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
                     await asyncio.sleep(2.5 * serve.PIECE_INTERVAL_S)
-                    assert b"word 0" in asking.recv(1000)
+                    assert b"word 0" in client.recv(1000)
                 await asyncio.sleep(12 * serve.PIECE_INTERVAL_S)  # asyncio warns at the fifth piece without a reader
 
     with caplog.at_level(logging.WARNING, "asyncio"):

@@ -24,12 +24,12 @@ def test_bulk_vectors_are_of_unit_length_and_near_for_shared_words() -> None:
 def test_the_baseline_finds_a_line_by_its_words(tmp_path: Path) -> None:
     bulk = BulkEmbedder(HashEmbedder())
     lines = list(synthetic.lines(200))
-    plain = Baseline(tmp_path / "plain.db", len(lines))
-    plain.fill(iter(lines), bulk)
-    for place in (3, 70, 199):
-        text = lines[place].text
-        assert plain.recall(text, bulk.embed_query(text))[0] == place + 1
-    assert plain.close() > 200 * 384 * 4
+    baseline = Baseline(tmp_path / "baseline.db", len(lines))
+    baseline.fill(iter(lines), bulk)
+    for index in (3, 70, 199):
+        text = lines[index].text
+        assert baseline.recall(text, bulk.embed_query(text))[0] == index + 1
+    assert baseline.close() > 200 * 384 * 4
 
 
 @pytest.mark.slow

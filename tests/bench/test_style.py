@@ -39,12 +39,12 @@ def test_marks_are_compared_by_their_frequency_and_not_by_their_number() -> None
 
 
 def test_phrases_are_runs_of_words_that_are_not_all_function_words() -> None:
-    own = phrases("Blow me down, and then")
-    assert ("blow", "me") in own
-    assert ("blow", "me", "down") in own
-    assert ("and", "then") not in own
-    assert count_phrases(own, "Well, blow me down!") == 3  # blow me, me down, blow me down
-    assert count_phrases(own, "And then we left.") == 0
+    sample_phrases = phrases("Blow me down, and then")
+    assert ("blow", "me") in sample_phrases
+    assert ("blow", "me", "down") in sample_phrases
+    assert ("and", "then") not in sample_phrases
+    assert count_phrases(sample_phrases, "Well, blow me down!") == 3  # blow me, me down, blow me down
+    assert count_phrases(sample_phrases, "And then we left.") == 0
 
 
 def test_chinese_is_counted_by_characters() -> None:
@@ -53,10 +53,10 @@ def test_chinese_is_counted_by_characters() -> None:
     assert same == 0 < other
 
 
-def test_windows_are_numbered_and_a_short_rest_joins_the_last() -> None:
-    found = measure_drift(SAMPLE, [PLAIN] * 22, 5)
-    assert [(each.first, each.replies) for each in found] == [(1, 5), (6, 5), (11, 5), (16, 7)]
-    assert [each.words for each in found] == [len(tokens(PLAIN))] * 4
+def test_windows_are_numbered_and_a_short_remainder_joins_the_last() -> None:
+    drifts = measure_drift(SAMPLE, [PLAIN] * 22, 5)
+    assert [(drift.first, drift.replies) for drift in drifts] == [(1, 5), (6, 5), (11, 5), (16, 7)]
+    assert [drift.words for drift in drifts] == [len(tokens(PLAIN))] * 4
 
 
 def test_drift_is_seen_in_every_measure() -> None:
@@ -84,8 +84,8 @@ def test_too_little_to_measure_is_an_error_that_says_what_is_missing(
 
 @given(st.lists(st.text(max_size=30), min_size=9, max_size=20))
 def test_any_replies_have_finite_measures(replies: list[str]) -> None:
-    for each in measure_drift(SAMPLE, replies, 3):
-        assert 0 <= each.delta < 100
-        assert each.words >= 0
-        assert each.punctuation >= 0
-        assert each.phrases >= 0
+    for drift in measure_drift(SAMPLE, replies, 3):
+        assert 0 <= drift.delta < 100
+        assert drift.words >= 0
+        assert drift.punctuation >= 0
+        assert drift.phrases >= 0

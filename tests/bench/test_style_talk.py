@@ -41,15 +41,15 @@ def test_the_scripted_model_takes_its_style_from_the_sample_in_its_prompt() -> N
 
 
 @pytest.mark.slow
-def test_a_style_fades_over_a_long_talk_and_the_sample_in_the_prompt_holds_it() -> None:
-    found = compare_samples(replies=60, window=20)
-    held, faded = found["with the sample"][-1], found["without"][-1]
-    assert held.delta < faded.delta
-    assert held.punctuation < faded.punctuation
-    assert held.phrases > faded.phrases
+def test_a_style_fades_over_a_long_conversation_unless_the_sample_is_in_the_prompt() -> None:
+    drifts = compare_samples(replies=60, window=20)
+    with_it, without = drifts["with the sample"][-1], drifts["without"][-1]
+    assert with_it.delta < without.delta
+    assert with_it.punctuation < without.punctuation
+    assert with_it.phrases > without.phrases
 
 
-def test_the_first_reply_is_the_sample_and_the_prompts_hold_it_or_not() -> None:
+def test_the_first_reply_is_the_sample_and_a_seed_gives_the_same_replies() -> None:
     talk = run_scripted(12)
     assert styled_share(talk.sample) == 1
     assert len(talk.replies) == 12
@@ -58,10 +58,10 @@ def test_the_first_reply_is_the_sample_and_the_prompts_hold_it_or_not() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Bank `nora`, whose character speaks in one style for fifteen replies, after a short one and a broken one."""
+    """Build bank `nora`: a short reply, sixteen in one style, and a partial one."""
     with Memory.open("nora", store=tmp_path, embedder="hash") as memory:
-        said = ["Aye.", *[f"{STYLED[0]} {STYLED[n % 8]}" for n in range(16)]]
-        for number, text in enumerate(said):
+        replies = ["Aye.", *[f"{STYLED[0]} {STYLED[n % 8]}" for n in range(16)]]
+        for number, text in enumerate(replies):
             memory.observe_many([NewLine(f"Line {number}", "Nora"), NewLine(text, "Flint", "assistant")])
         memory.observe("Arr, I was", role="assistant", speaker="Flint", metadata={"partial": True})
     return tmp_path
@@ -72,7 +72,7 @@ def test_a_banks_sample_is_its_first_reply_of_some_length_and_partial_replies_ar
         talk = read_bank(memory)
         assert talk.sample == next(line.text for line in memory.lines() if line.text.startswith(STYLED[0]))
         assert len(talk.replies) == 15
-        memory.set_setting("sample", 20)  # as a chat keeps it
+        memory.set_setting("sample", 20)  # as a chat stores it
         assert talk.sample != read_bank(memory).sample or len(read_bank(memory).replies) < 15
 
 

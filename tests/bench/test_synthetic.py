@@ -5,7 +5,7 @@ from collections import Counter
 from everthread.bench import synthetic
 
 
-def test_the_same_lines_are_generated_for_any_amount() -> None:
+def test_the_same_lines_are_generated_for_any_count() -> None:
     few, many = list(synthetic.lines(30)), list(synthetic.lines(90))
     assert few == many[:30]
     assert list(synthetic.lines(30, seed=1)) != few
@@ -23,17 +23,17 @@ def test_lines_are_lifelike() -> None:
     assert [line.said_at for line in lines] == sorted(line.said_at for line in lines if line.said_at)
 
 
-def test_sessions_dwell_on_their_topic() -> None:
+def test_sessions_repeat_the_words_of_their_topic() -> None:
     words = [word for line in synthetic.session(7) for word in line.text.lower().rstrip(".").split()]
-    made_up = [word for word in words if word not in synthetic.FUNCTION_WORDS]
-    assert Counter(made_up).most_common(1)[0][1] >= 4
+    invented = [word for word in words if word not in synthetic.FUNCTION_WORDS]
+    assert Counter(invented).most_common(1)[0][1] >= 4
 
 
 def test_queries_come_from_lines_that_are_not_in_the_bank() -> None:
-    asked = synthetic.queries(50, skip=1000)
-    assert len(asked) == 50
-    assert asked == synthetic.queries(50, skip=1000)
-    assert all(query.startswith("What did ") and query.endswith("?") for query in asked)
+    queries = synthetic.queries(50, skip=1000)
+    assert len(queries) == 50
+    assert queries == synthetic.queries(50, skip=1000)
+    assert all(query.startswith("What did ") and query.endswith("?") for query in queries)
 
 
 def test_skipped_lines_are_not_generated_again() -> None:
