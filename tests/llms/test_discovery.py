@@ -11,7 +11,7 @@ from everthread.llms.discovery import find_ollama, list_models, parse_ollama_hos
 
 
 @contextmanager
-def answering(body: bytes, status: int = 200) -> Iterator[str]:
+def serve_body(body: bytes, status: int = 200) -> Iterator[str]:
     """Run a server that sends this reply to every request."""
 
     class Handler(Quiet):
@@ -25,7 +25,7 @@ def answering(body: bytes, status: int = 200) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("said", "host"),
+    ("value", "host"),
     [
         ("", "http://127.0.0.1:11434"),
         ("0.0.0.0", "http://127.0.0.1:11434"),
@@ -41,22 +41,22 @@ def answering(body: bytes, status: int = 200) -> Iterator[str]:
         ("box:port", "http://127.0.0.1:11434"),
     ],
 )
-def test_ollama_host_is_parsed_as_ollama_parses_it(said: str, host: str) -> None:
-    assert parse_ollama_host(said) == host
+def test_ollama_host_is_parsed_as_ollama_parses_it(value: str, host: str) -> None:
+    assert parse_ollama_host(value) == host
 
 
 def test_a_name_without_a_tag_means_the_latest() -> None:
     with llm_server(models=["llama3.2:1b", "llama3.2:latest"]) as server:
-        here = {"OLLAMA_HOST": server.host}
-        assert find_ollama("llama3.2", here) == (server.host, "llama3.2:latest")
-        assert find_ollama("llama3.2:1b", here) == (server.host, "llama3.2:1b")
-        assert find_ollama("llama3", here) == (server.host, "")
+        environ = {"OLLAMA_HOST": server.host}
+        assert find_ollama("llama3.2", environ) == (server.host, "llama3.2:latest")
+        assert find_ollama("llama3.2:1b", environ) == (server.host, "llama3.2:1b")
+        assert find_ollama("llama3", environ) == (server.host, "")
 
 
 def test_the_first_chat_model_is_chosen_without_a_name() -> None:
     body = b"""{"models": [{"name": "mxbai-embed-large"}, {"name": "all-minilm", "details": {"family": "bert"}},
                 {"name": "gemma3", "details": {"family": "gemma3"}}]}"""
-    with answering(body) as host:
+    with serve_body(body) as host:
         assert find_ollama("", {"OLLAMA_HOST": host}) == (host, "gemma3")
         assert find_ollama("all-minilm", {"OLLAMA_HOST": host}) == (host, "all-minilm")
 
@@ -65,7 +65,7 @@ def test_the_first_chat_model_is_chosen_without_a_name() -> None:
     "body", [b"", b"<html>", b"[]", b"{}", b'{"models": 5, "data": 5}', b'{"models": [5], "data": [5]}']
 )
 def test_a_malformed_list_has_no_models(body: bytes) -> None:
-    with answering(body) as host:
+    with serve_body(body) as host:
         assert find_ollama("", {"OLLAMA_HOST": host}) == (host, "")
         assert not list_models(host)
 
@@ -74,7 +74,7 @@ def test_an_unreachable_or_rejecting_server_has_no_models() -> None:
     with closed_port() as port:
         assert find_ollama("", {"OLLAMA_HOST": f"127.0.0.1:{port}"}) == (f"http://127.0.0.1:{port}", "")
         assert list_models(f"http://127.0.0.1:{port}/v1") is None
-    with answering(b'{"data": [{"id": "m"}]}', 401) as host:
+    with serve_body(b'{"data": [{"id": "m"}]}', 401) as host:
         assert list_models(host) is None
     assert list_models("http://[broken") is None
 

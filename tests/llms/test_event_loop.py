@@ -12,16 +12,16 @@ from hardship import PATIENCE
 from everthread.llms.event_loop import run, start
 
 
-async def where() -> int:
+async def get_thread_id() -> int:
     await asyncio.sleep(0)
     return threading.get_ident()
 
 
 def test_all_coroutines_run_in_one_separate_thread() -> None:
     with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: run(where()), range(20)))
-    assert len(found) == 1
-    assert found != {threading.get_ident()}
+        thread_ids = set(pool.map(lambda _: run(get_thread_id()), range(20)))
+    assert len(thread_ids) == 1
+    assert thread_ids != {threading.get_ident()}
 
 
 def test_an_exception_is_raised_in_the_calling_thread() -> None:
@@ -33,25 +33,25 @@ def test_an_exception_is_raised_in_the_calling_thread() -> None:
 
 
 def test_a_started_coroutine_can_be_cancelled() -> None:
-    begun, cancelled = threading.Event(), threading.Event()
+    started, cancelled = threading.Event(), threading.Event()
 
     async def wait() -> None:
         try:
-            begun.set()
+            started.set()
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             cancelled.set()
             raise
 
-    waiting = start(wait())
-    assert begun.wait(PATIENCE)
-    waiting.cancel()
+    future = start(wait())
+    assert started.wait(PATIENCE)
+    future.cancel()
     assert cancelled.wait(PATIENCE)
     with pytest.raises(CancelledError):
-        waiting.result()
+        future.result()
 
 
-ENDING = """
+PENDING_AT_EXIT = """
 import asyncio, logging
 logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns about slow steps, as on a busy machine
 from everthread.llms.event_loop import start
@@ -61,7 +61,11 @@ print("done")
 
 
 def test_a_process_exits_quietly_with_a_pending_coroutine() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", ENDING], capture_output=True, text=True, timeout=PATIENCE, check=True
+    result = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", PENDING_AT_EXIT],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
-    assert (ended.stdout, ended.stderr) == ("done\n", "")
+    assert (result.stdout, result.stderr) == ("done\n", "")

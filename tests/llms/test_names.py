@@ -17,25 +17,25 @@ from everthread.testing import ScriptedLLM
 from everthread.types import Message
 
 
-def address(llm: object) -> tuple[str, str]:
+def get_address(llm: object) -> tuple[str, str]:
     assert isinstance(llm, OpenAICompatible)
     return llm.url, llm.name
 
 
-def key_sent(llm: object) -> str:
+def get_key(llm: object) -> str:
     """Return the key that a language model sends."""
     assert isinstance(llm, OpenAICompatible)
     return llm._key
 
 
 def test_a_language_model_object_is_returned_unchanged() -> None:
-    given = ScriptedLLM([])
-    assert open_llm(given) is given
+    llm = ScriptedLLM([])
+    assert open_llm(llm) is llm
 
 
 def test_there_is_no_language_model_if_none_is_configured_or_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert open_llm() is None
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-lies-about")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-unused")
     assert open_llm() is None
 
 
@@ -49,7 +49,7 @@ def test_the_name_none_disables_the_language_model(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_url_names_server_and_model() -> None:
-    assert address(open_llm("http://localhost:8000/v1#qwen/qwen3:8b")) == (
+    assert get_address(open_llm("http://localhost:8000/v1#qwen/qwen3:8b")) == (
         "http://localhost:8000/v1",
         "qwen/qwen3:8b",
     )
@@ -63,24 +63,24 @@ def test_a_configured_model_uses_the_configured_options(monkeypatch: pytest.Monk
         llm = open_llm()
         assert llm is not None
         assert (llm.complete([Message("user", "Hi")]), llm.context, llm.usage.cost) == ("Aye.", 4096, 11)
-        assert address(open_llm("other")) == (server.url, "other")
+        assert get_address(open_llm("other")) == (server.url, "other")
     assert server.asked[0].headers["authorization"] == "Bearer sk-ours"
 
 
 def test_a_server_with_one_model_needs_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server(models=["only"]) as server:
-        assert address(open_llm(server.url)) == (server.url, "only")
+        assert get_address(open_llm(server.url)) == (server.url, "only")
         monkeypatch.setenv("EVERTHREAD_LLM_URL", server.url + "/")
         monkeypatch.setenv("EVERTHREAD_LLM_KEY", "sk-ours")
-        assert address(open_llm()) == (server.url, "only")
+        assert get_address(open_llm()) == (server.url, "only")
         assert server.requests[-1].headers["authorization"] == "Bearer sk-ours"
 
 
-@pytest.mark.parametrize(("models", "some"), [(["a", "b"], "it has a, b;"), ([], "it has none;")])
-def test_a_server_with_several_or_no_models_needs_a_name(models: Sequence[str], some: str) -> None:
+@pytest.mark.parametrize(("models", "listed"), [(["a", "b"], "it has a, b;"), ([], "it has none;")])
+def test_a_server_with_several_or_no_models_needs_a_name(models: Sequence[str], listed: str) -> None:
     with (
         llm_server(models=models) as server,
-        pytest.raises(ConfigError, match=f"{some} set EVERTHREAD_LLM_M"),
+        pytest.raises(ConfigError, match=f"{listed} set EVERTHREAD_LLM_M"),
     ):
         open_llm(server.url)
 
@@ -94,10 +94,10 @@ def test_a_running_ollama_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server(models=["nomic-embed-text:latest", "llama3.2:latest", "qwen3:8b"]) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.host.removeprefix("http://"))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
-        assert address(open_llm()) == (server.url, "llama3.2:latest")
-        assert address(open_llm("llama3.2")) == (server.url, "llama3.2:latest")
-        assert address(open_llm("qwen3:8b")) == (server.url, "qwen3:8b")
-        assert key_sent(open_llm()) == "none"
+        assert get_address(open_llm()) == (server.url, "llama3.2:latest")
+        assert get_address(open_llm("llama3.2")) == (server.url, "llama3.2:latest")
+        assert get_address(open_llm("qwen3:8b")) == (server.url, "qwen3:8b")
+        assert get_key(open_llm()) == "none"
         with pytest.raises(ConfigError, match="language model 'gemma3' not found"):
             open_llm("gemma3")
 
@@ -105,8 +105,8 @@ def test_a_running_ollama_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_openai_is_used_only_for_a_named_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
     llm = open_llm("gpt-4o-mini")
-    assert address(llm) == ("https://api.openai.com/v1", "gpt-4o-mini")
-    assert key_sent(llm) == "sk-theirs"
+    assert get_address(llm) == ("https://api.openai.com/v1", "gpt-4o-mini")
+    assert get_key(llm) == "sk-theirs"
 
 
 @pytest.mark.parametrize("name", ["llama3.2", "gpt-oss:20b"])
@@ -120,11 +120,11 @@ def test_a_model_that_openai_lacks_is_not_requested_there(monkeypatch: pytest.Mo
 
 def test_the_openai_key_is_never_sent_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
-    assert key_sent(open_llm("https://openrouter.ai/api/v1#some/model")) == "none"
-    assert key_sent(open_llm("https://api.openai.com.evil.example/v1#gpt-4o")) == "none"
-    assert key_sent(open_llm("http://api.openai.com/v1#gpt-4o")) == "none"
+    assert get_key(open_llm("https://openrouter.ai/api/v1#some/model")) == "none"
+    assert get_key(open_llm("https://api.openai.com.evil.example/v1#gpt-4o")) == "none"
+    assert get_key(open_llm("http://api.openai.com/v1#gpt-4o")) == "none"
     monkeypatch.setenv("EVERTHREAD_LLM_KEY", "sk-ours")
-    assert key_sent(open_llm("https://api.openai.com/v1#gpt-4o")) == "sk-ours"
+    assert get_key(open_llm("https://api.openai.com/v1#gpt-4o")) == "sk-ours"
 
 
 def test_an_unknown_model_is_an_error_that_lists_the_search() -> None:
@@ -170,7 +170,9 @@ def test_a_lookalike_of_openai_does_not_get_the_key(monkeypatch: pytest.MonkeyPa
 
 def test_openai_gets_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    assert "sk-secret" in str(vars(open_llm("https://api.openai.com/v1#gpt-4o-mini")))  # so the test above can fail
+    assert "sk-secret" in str(
+        vars(open_llm("https://api.openai.com/v1#gpt-4o-mini"))
+    )  # otherwise the test above could not fail
 
 
 @pytest.mark.parametrize("name", ["http://", "http://:x/v1#m", "https:///v1#m", "http://host:99999/v1#m"])

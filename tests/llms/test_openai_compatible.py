@@ -42,7 +42,7 @@ from everthread.types import JSONValue, Message, Sampling, Usage
 
 CANARY = "zqxcanary"
 KEY = "sk-secret"
-ASKED = [Message("system", "You are Nemo."), Message("user", f"Where is the {CANARY}?")]
+MESSAGES = [Message("system", "You are Nemo."), Message("user", f"Where is the {CANARY}?")]
 SCHEMA: dict[str, JSONValue] = {
     "type": "object",
     "properties": {"place": {"type": "string"}},
@@ -51,12 +51,12 @@ SCHEMA: dict[str, JSONValue] = {
 }
 
 
-def model(url: str, **given: Any) -> OpenAICompatible:
-    return OpenAICompatible(url, "m", KEY, **{"timeout": 5.0, "sleep": lambda seconds: None, **given})
+def open_model(url: str, **options: Any) -> OpenAICompatible:
+    return OpenAICompatible(url, "m", KEY, **{"timeout": 5.0, "sleep": lambda seconds: None, **options})
 
 
-def said(llm: LLM, sampling: Sampling | None = None) -> str:
-    return "".join(llm.stream(ASKED, sampling))
+def read_reply(llm: LLM, sampling: Sampling | None = None) -> str:
+    return "".join(llm.stream(MESSAGES, sampling))
 
 
 def event(delta: object) -> bytes:
@@ -68,7 +68,7 @@ def event(delta: object) -> bytes:
 
 def test_a_reply_is_streamed_in_the_servers_pieces() -> None:
     with llm_server(Reply(["Un", "der", "", " the\n", "sea."])) as server:
-        stream = model(server.url).stream(ASKED)
+        stream = open_model(server.url).stream(MESSAGES)
         assert list(stream) == ["Un", "der", " the\n", "sea."]
         assert (stream.finish, stream.usage) == ("stop", Usage(11, 7))
         assert list(stream) == []
@@ -76,18 +76,18 @@ def test_a_reply_is_streamed_in_the_servers_pieces() -> None:
 
 def test_a_piece_is_yielded_as_soon_as_it_arrives() -> None:
     with llm_server(Stall(["First"])) as server:
-        stream = model(server.url).stream(ASKED)
+        stream = open_model(server.url).stream(MESSAGES)
         assert next(stream) == "First"  # although no second piece ever arrives
         stream.close()
 
 
 def test_the_request_contains_the_messages_and_the_sampling_options() -> None:
     with llm_server() as server:
-        said(model(server.url), Sampling(temperature=0.5, max_tokens=90))
+        read_reply(open_model(server.url), Sampling(temperature=0.5, max_tokens=90))
     assert server.bodies == [
         {
             "model": "m",
-            "messages": [{"role": each.role, "content": each.content} for each in ASKED],
+            "messages": [{"role": message.role, "content": message.content} for message in MESSAGES],
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": 0.5,
@@ -107,19 +107,19 @@ def test_requests_contain_nothing_of_the_environment(monkeypatch: pytest.MonkeyP
         assert "".join(llm.stream([Message("user", "Hi")])) == llm.complete([Message("user", "Hi")]) == "Hello there."
     assert CANARY not in str(server.requests)
     assert {"x-stainless-os", "x-stainless-arch", "x-stainless-runtime"}.isdisjoint(server.asked[0].headers)
-    assert {each.headers["authorization"] for each in server.asked} == {"Bearer none"}
+    assert {request.headers["authorization"] for request in server.asked} == {"Bearer none"}
 
 
 def test_a_refusal_is_streamed_and_is_the_finish_reason() -> None:
     with llm_server(Reply("I'd rather not.", refusal=True)) as server:
-        stream = model(server.url).stream(ASKED)
+        stream = open_model(server.url).stream(MESSAGES)
         assert ("".join(stream), stream.finish) == ("I'd rather not.", "refusal")
-        assert model(server.url).complete(ASKED) == "I'd rather not."
+        assert open_model(server.url).complete(MESSAGES) == "I'd rather not."
 
 
 def test_reasoning_is_not_part_of_the_reply() -> None:
     with llm_server(Reply("Aye.", reasoning=CANARY)) as server:
-        assert said(model(server.url)) == "Aye."
+        assert read_reply(open_model(server.url)) == "Aye."
 
 
 @pytest.mark.parametrize(
@@ -127,30 +127,29 @@ def test_reasoning_is_not_part_of_the_reply() -> None:
 )
 def test_the_finish_reason_is_reported(sent: str | None, finish: str | None) -> None:
     with llm_server(Reply("Aye.", finish=sent)) as server:
-        stream = model(server.url).stream(ASKED)
+        stream = open_model(server.url).stream(MESSAGES)
         assert ("".join(stream), stream.finish) == ("Aye.", finish)
 
 
 def test_an_empty_reply_is_not_an_error() -> None:
     with llm_server("") as server:
-        stream = model(server.url).stream(ASKED)
+        stream = open_model(server.url).stream(MESSAGES)
         assert (list(stream), stream.finish) == ([], "stop")
-        assert model(server.url).complete(ASKED) == ""
+        assert open_model(server.url).complete(MESSAGES) == ""
 
 
 def test_a_finish_reason_ends_a_reply_without_an_end_mark() -> None:
     with llm_server(Reply("Aye.", done=False)) as server:
-        assert said(model(server.url)) == "Aye."
+        assert read_reply(open_model(server.url)) == "Aye."
 
 
 def test_a_complete_reply_does_not_wait_for_the_server_to_disconnect() -> None:
-    whole = event({"content": "Aye."}) + (
+    body = event({"content": "Aye."}) + (
         b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}], '
         b'"usage": {"prompt_tokens": 3, "completion_tokens": 2}}\n\n'
     )
-    stalling = Raw(whole, unfinished=True)
-    with llm_server(stalling) as server:
-        stream = model(server.url).stream(ASKED)
+    with llm_server(Raw(body, unfinished=True)) as server:
+        stream = open_model(server.url).stream(MESSAGES)
         assert ("".join(stream), stream.usage) == ("Aye.", Usage(3, 2))
 
 
@@ -158,26 +157,26 @@ def test_a_disconnect_after_the_end_is_ignored() -> None:
     body = event({"content": "Aye."}) + b'data: {"choices": [{"delta": {}, "finish_reason": "length"}]}\n\ndata: {"us'
     with llm_server(Raw(body), Raw(body, unfinished=True)) as server:
         for _ in range(2):
-            stream = model(server.url, timeout=0.5).stream(ASKED)
+            stream = open_model(server.url, timeout=0.5).stream(MESSAGES)
             assert ("".join(stream), stream.finish, stream.usage.estimated) == ("Aye.", "length", True)
 
 
 def test_comments_and_other_line_ends_are_accepted() -> None:
     body = b": still thinking\r\n\r\nevent: message\r\n" + event({"content": "Aye."}).replace(b"\n", b"\r\n")
     with llm_server(Raw(body + b"data:[DONE]")) as server:
-        assert said(model(server.url)) == "Aye."
+        assert read_reply(open_model(server.url)) == "Aye."
 
 
 def test_a_split_surrogate_pair_is_joined() -> None:
     body = event({"content": "Hi \ud83d"}) + event({"content": "\ude00 there \ud83d"}) + b"data: [DONE]\n\n"
     with llm_server(Raw(body)) as server:
-        pieces = list(model(server.url).stream(ASKED))
+        pieces = list(open_model(server.url).stream(MESSAGES))
     assert pieces == ["Hi ", "😀 there ", "\ufffd"]
 
 
 def test_a_message_with_a_lone_surrogate_can_be_sent() -> None:
     with llm_server() as server:
-        assert "".join(model(server.url).stream([Message("user", "half \ud83d")])) == "Hello there."
+        assert "".join(open_model(server.url).stream([Message("user", "half \ud83d")])) == "Hello there."
     assert server.bodies[0]["messages"][0]["content"] == "half \ufffd"
 
 
@@ -186,13 +185,13 @@ def test_a_message_with_a_lone_surrogate_can_be_sent() -> None:
 @given(pieces=st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0")), max_size=5))
 def test_all_pieces_sent_are_received(pieces: list[str]) -> None:
     with llm_server(Reply(pieces)) as server:
-        assert list(model(server.url).stream(ASKED)) == [piece for piece in pieces if piece]
-        assert model(server.url).complete(ASKED) == "".join(pieces)
+        assert list(open_model(server.url).stream(MESSAGES)) == [piece for piece in pieces if piece]
+        assert open_model(server.url).complete(MESSAGES) == "".join(pieces)
 
 
 def test_a_long_reply_streams() -> None:
     with llm_server(Reply(["x" * 100_000] * 10)) as server:
-        assert len(said(model(server.url))) == 1_000_000
+        assert len(read_reply(open_model(server.url))) == 1_000_000
 
 
 def test_many_threads_share_a_model() -> None:
@@ -203,7 +202,7 @@ def test_many_threads_share_a_model() -> None:
         return "".join(llm.stream([Message("user", f"number {number}")])) == f"number {number}"
 
     with llm_server(echo) as server, ThreadPoolExecutor(16) as pool:
-        llm = model(server.url)
+        llm = open_model(server.url)
         assert all(pool.map(ask, range(64)))
         assert llm.usage == Usage(64 * 11, 64 * 7)
 
@@ -213,8 +212,8 @@ def test_many_threads_share_a_model() -> None:
 
 def test_a_reply_can_be_requested_whole() -> None:
     with llm_server('{"place": "the sea"}') as server:
-        llm = model(server.url)
-        assert llm.complete(ASKED, SCHEMA) == '{"place": "the sea"}'
+        llm = open_model(server.url)
+        assert llm.complete(MESSAGES, SCHEMA) == '{"place": "the sea"}'
         assert llm.usage == Usage(11, 7)
     json_schema = {"name": "reply", "schema": SCHEMA, "strict": True}
     assert server.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": json_schema}
@@ -233,34 +232,34 @@ def test_a_reply_can_be_requested_whole() -> None:
 )
 def test_a_schema_that_strict_mode_rejects_is_sent_without_it(schema: dict[str, JSONValue]) -> None:
     with llm_server("{}") as server:
-        model(server.url).complete(ASKED, schema)
+        open_model(server.url).complete(MESSAGES, schema)
     assert server.bodies[0]["response_format"]["json_schema"]["strict"] is False
 
 
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_rejected_schema_is_left_out_of_later_requests(status: int) -> None:
     with llm_server(Picky("response_format", "{}", status)) as server:
-        llm = model(server.url)
-        assert [llm.complete(ASKED, SCHEMA), llm.complete(ASKED, SCHEMA)] == ["{}", "{}"]
+        llm = open_model(server.url)
+        assert [llm.complete(MESSAGES, SCHEMA), llm.complete(MESSAGES, SCHEMA)] == ["{}", "{}"]
     assert ["response_format" in body for body in server.bodies] == [True, False, False]
 
 
 @pytest.mark.parametrize("status", [400, 422])
 def test_a_rejected_usage_option_is_left_out_of_later_requests(status: int) -> None:
     with llm_server(Picky("stream_options", "Aye.", status)) as server:
-        llm = model(server.url)
-        assert said(llm) == said(llm) == "Aye."
+        llm = open_model(server.url)
+        assert read_reply(llm) == read_reply(llm) == "Aye."
         assert llm.usage.estimated
     assert ["stream_options" in body for body in server.bodies] == [True, False, False]
 
 
 def test_a_newer_model_gets_max_completion_tokens() -> None:
-    refused = Status(400, code="unsupported_parameter", param="max_tokens")
-    warm = Status(400, code="unsupported_value", param="temperature")
-    with llm_server(refused, warm, "Aye.") as server:
-        llm = model(server.url)
-        assert said(llm, Sampling(max_tokens=90, temperature=0.5)) == "Aye."
-        assert said(llm, Sampling(max_tokens=80, temperature=0.5)) == "Aye."
+    no_max_tokens = Status(400, code="unsupported_parameter", param="max_tokens")
+    no_temperature = Status(400, code="unsupported_value", param="temperature")
+    with llm_server(no_max_tokens, no_temperature, "Aye.") as server:
+        llm = open_model(server.url)
+        assert read_reply(llm, Sampling(max_tokens=90, temperature=0.5)) == "Aye."
+        assert read_reply(llm, Sampling(max_tokens=80, temperature=0.5)) == "Aye."
     assert [body.get("max_tokens") for body in server.bodies] == [90, None, None, None]
     assert [body.get("max_completion_tokens") for body in server.bodies] == [None, 90, 90, 80]
     assert ["temperature" in body for body in server.bodies] == [True, True, False, False]
@@ -268,16 +267,16 @@ def test_a_newer_model_gets_max_completion_tokens() -> None:
 
 def test_a_parameter_is_left_out_only_if_it_was_the_reason() -> None:
     with llm_server(Status(400), Status(400), "Aye.") as server:
-        llm = model(server.url)
+        llm = open_model(server.url)
         with pytest.raises(LLMRejected):
-            said(llm)
-        said(llm)
+            read_reply(llm)
+        read_reply(llm)
     assert ["stream_options" in body for body in server.bodies] == [True, False, True]
 
 
 def test_an_oversized_reply_is_rejected() -> None:
     with llm_server("x" * (MAX_REPLY_BYTES + 1)) as server, pytest.raises(LLMUnavailable, match="invalid response"):
-        model(server.url).complete(ASKED)
+        open_model(server.url).complete(MESSAGES)
 
 
 def test_an_endless_line_of_a_stream_is_rejected() -> None:
@@ -285,7 +284,7 @@ def test_an_endless_line_of_a_stream_is_rejected() -> None:
         llm_server(Raw(b"data: " + b"x" * (MAX_REPLY_BYTES + 100_000))) as server,
         pytest.raises(LLMUnavailable, match="invalid response"),
     ):
-        said(model(server.url))
+        read_reply(open_model(server.url))
 
 
 # ---------------------------------------------------------------------------------------------- usage
@@ -293,41 +292,41 @@ def test_an_endless_line_of_a_stream_is_rejected() -> None:
 
 def test_usage_is_estimated_if_the_server_reports_none() -> None:
     with llm_server(Reply("Under the sea.", usage=None)) as server:
-        llm = model(server.url)
-        llm.complete(ASKED)
-        stream = llm.stream(ASKED)
+        llm = open_model(server.url)
+        llm.complete(MESSAGES)
+        stream = llm.stream(MESSAGES)
         list(stream)
-    assert stream.usage == estimate_usage(ASKED, "Under the sea.")
+    assert stream.usage == estimate_usage(MESSAGES, "Under the sea.")
     assert llm.usage == stream.usage + stream.usage
 
 
 def test_usage_includes_its_cost() -> None:
     with llm_server(Reply("Aye.", usage=(1_000_000, 500_000))) as server:
-        llm = model(server.url, prices=(0.15, 0.60))
-        stream = llm.stream(ASKED)
+        llm = open_model(server.url, prices=(0.15, 0.60))
+        stream = llm.stream(MESSAGES)
         list(stream)
-        llm.complete(ASKED)
+        llm.complete(MESSAGES)
     assert stream.usage.cost == pytest.approx(0.45)
     assert llm.usage.cost == pytest.approx(0.90)
 
 
 def test_a_stopped_reply_counts_its_received_part() -> None:
     with llm_server(Reply("one two three", delay=0.01)) as server:
-        llm = model(server.url)
-        stream = llm.stream(ASKED)
+        llm = open_model(server.url)
+        stream = llm.stream(MESSAGES)
         assert next(stream) == "one"
         stream.close()
         stream.close()
-    assert stream.usage == llm.usage == estimate_usage(ASKED, "one")
+    assert stream.usage == llm.usage == estimate_usage(MESSAGES, "one")
 
 
 def test_an_unread_stream_counts_its_prompt() -> None:
     with llm_server() as server:
-        llm = model(server.url)
-        stream = llm.stream(ASKED)
+        llm = open_model(server.url)
+        stream = llm.stream(MESSAGES)
         stream.close()
         assert list(stream) == []
-    assert llm.usage == estimate_usage(ASKED, "")
+    assert llm.usage == estimate_usage(MESSAGES, "")
 
 
 # ---------------------------------------------------------------------------------------------- stopping
@@ -336,7 +335,7 @@ def test_an_unread_stream_counts_its_prompt() -> None:
 @pytest.mark.parametrize("pieces", [[], ["Hel"]])
 def test_closing_a_stream_ends_a_waiting_reader(pieces: list[str]) -> None:
     with llm_server(Stall(pieces)) as server, ThreadPoolExecutor() as pool:
-        stream = model(server.url, timeout=60.0).stream(ASKED)
+        stream = open_model(server.url, timeout=60.0).stream(MESSAGES)
         assert [next(stream) for _ in pieces] == pieces
         waiting = pool.submit(list, stream)
         threading.Event().wait(0.1)  # until the reader waits
@@ -347,52 +346,52 @@ def test_closing_a_stream_ends_a_waiting_reader(pieces: list[str]) -> None:
 
 
 def test_closing_streams_at_any_time_does_not_affect_others() -> None:
-    def stopped(number: int) -> bool:
-        stream = llm.stream(ASKED)
+    def read_and_stop(number: int) -> bool:
+        stream = llm.stream(MESSAGES)
         threading.Timer(number / 4000, stream.close).start()
         return "one two three four".startswith("".join(stream))
 
-    def whole(number: int) -> bool:
-        return said(llm) == llm.complete(ASKED) == "one two three four"
+    def read_whole(number: int) -> bool:
+        return read_reply(llm) == llm.complete(MESSAGES) == "one two three four"
 
     with llm_server(Reply("one two three four", delay=0.002)) as server, ThreadPoolExecutor(8) as pool:
-        llm = model(server.url)
-        results = [*pool.map(stopped, range(60)), *pool.map(whole, range(4))]
-        mixed = [pool.submit((stopped, whole)[n % 2], n) for n in range(40)]
+        llm = open_model(server.url)
+        results = [*pool.map(read_and_stop, range(60)), *pool.map(read_whole, range(4))]
+        mixed = [pool.submit((read_and_stop, read_whole)[n % 2], n) for n in range(40)]
         assert all(results)
-        assert all(each.result() for each in mixed)
+        assert all(future.result() for future in mixed)
 
 
 # ---------------------------------------------------------------------------------------------- listening
 
 
-class Ear:
+class Listener:
     """Listens to a stream; records the pieces, their threads and the end."""
 
-    def __init__(self, stream: Stream, most: int = 99) -> None:
-        self.heard: list[str] = []
+    def __init__(self, stream: Stream, max_pieces: int = 99) -> None:
+        self.pieces: list[str] = []
         self.threads: set[int] = set()
-        self.over = threading.Event()
-        self.most = most
+        self.ended = threading.Event()
+        self.max_pieces = max_pieces
         assert isinstance(stream, PushStream)
-        stream.listen(self.hear, self.over.set)
+        stream.listen(self.on_piece, self.ended.set)
 
-    def hear(self, piece: str) -> bool:
-        self.heard.append(piece)
+    def on_piece(self, piece: str) -> bool:
+        self.pieces.append(piece)
         self.threads.add(threading.get_ident())
-        return len(self.heard) < self.most
+        return len(self.pieces) < self.max_pieces
 
 
 def test_a_listener_gets_pieces_without_a_waiting_thread() -> None:
     with llm_server(Reply(["Un", "der", " the", " sea."], delay=0.01)) as server:
-        llm = model(server.url)
-        streams = [llm.stream(ASKED) for _ in range(8)]
+        llm = open_model(server.url)
+        streams = [llm.stream(MESSAGES) for _ in range(8)]
         before = threading.active_count()
-        ears = [Ear(stream) for stream in streams]
+        listeners = [Listener(stream) for stream in streams]
         assert threading.active_count() <= before
-        assert all(ear.over.wait(PATIENCE) for ear in ears)
-        assert [ear.heard for ear in ears] == [["Un", "der", " the", " sea."]] * 8
-        assert len(set.union(*(ear.threads for ear in ears))) == 1
+        assert all(listener.ended.wait(PATIENCE) for listener in listeners)
+        assert [listener.pieces for listener in listeners] == [["Un", "der", " the", " sea."]] * 8
+        assert len(set.union(*(listener.threads for listener in listeners))) == 1
         assert [list(stream) for stream in streams] == [[]] * 8
         assert {(stream.finish, stream.usage) for stream in streams} == {("stop", Usage(11, 7))}
         assert llm.usage == Usage(88, 56)
@@ -400,18 +399,18 @@ def test_a_listener_gets_pieces_without_a_waiting_thread() -> None:
 
 def test_a_listener_that_stops_can_read_on() -> None:
     with llm_server(Reply(["Un", "der", " the", " sea."])) as server:
-        stream = model(server.url).stream(ASKED)
-        ear = Ear(stream, most=2)
-        assert ear.over.wait(PATIENCE)
-        assert (ear.heard, list(stream)) == (["Un", "der"], [" the", " sea."])
+        stream = open_model(server.url).stream(MESSAGES)
+        listener = Listener(stream, max_pieces=2)
+        assert listener.ended.wait(PATIENCE)
+        assert (listener.pieces, list(stream)) == (["Un", "der"], [" the", " sea."])
 
 
 def test_an_error_while_listening_is_raised_once_to_the_next_reader() -> None:
     with llm_server(Cut(["Hel"])) as server:
-        stream = model(server.url).stream(ASKED)
-        ear = Ear(stream)
-        assert ear.over.wait(PATIENCE)
-        assert ear.heard == ["Hel"]
+        stream = open_model(server.url).stream(MESSAGES)
+        listener = Listener(stream)
+        assert listener.ended.wait(PATIENCE)
+        assert listener.pieces == ["Hel"]
         with pytest.raises(LLMUnavailable, match="disconnected"):
             next(stream)
         assert list(stream) == []
@@ -420,52 +419,52 @@ def test_an_error_while_listening_is_raised_once_to_the_next_reader() -> None:
 @pytest.mark.parametrize("pieces", [[], ["Hel"]])
 def test_closing_a_stream_ends_its_listener(pieces: list[str]) -> None:
     with llm_server(Stall(pieces)) as server:
-        stream = model(server.url, timeout=60.0).stream(ASKED)
-        ear = Ear(stream)
+        stream = open_model(server.url, timeout=60.0).stream(MESSAGES)
+        listener = Listener(stream)
         threading.Event().wait(0.1)
         stream.close()
-        assert ear.over.wait(PATIENCE)
+        assert listener.ended.wait(PATIENCE)
         assert server.hung_up.wait(PATIENCE)
-        assert (ear.heard, list(stream)) == (pieces, [])
+        assert (listener.pieces, list(stream)) == (pieces, [])
 
 
 def test_listening_to_a_closed_stream_ends_immediately() -> None:
     with llm_server(Reply("one two")) as server:
-        stream = model(server.url).stream(ASKED)
+        stream = open_model(server.url).stream(MESSAGES)
         stream.close()
-        ear = Ear(stream)
-        assert ear.over.wait(PATIENCE)
-        assert (ear.heard, list(stream)) == ([], [])
+        listener = Listener(stream)
+        assert listener.ended.wait(PATIENCE)
+        assert (listener.pieces, list(stream)) == ([], [])
 
 
-LEFT = """
+UNFINISHED_AT_EXIT = """
 import logging, sys
-logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns where a step takes long, as on a busy machine
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns about slow steps, as on a busy machine
 from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.types import Message
 llm = OpenAICompatible(sys.argv[1], "m")
-unread, begun, heard = (llm.stream([Message("user", "hello")]) for _ in range(3))
-next(begun)
-heard.listen(lambda piece: True, lambda: None)
+unread, started, listened = (llm.stream([Message("user", "hello")]) for _ in range(3))
+next(started)
+listened.listen(lambda piece: True, lambda: None)
 print("done")
 """
 
 
 def test_a_process_exits_quietly_with_unfinished_replies() -> None:
     with llm_server(Stall(["Hel"])) as server:
-        ended = subprocess.run(
-            [sys.executable, "-X", "dev", "-c", LEFT, server.url],
+        result = subprocess.run(
+            [sys.executable, "-X", "dev", "-c", UNFINISHED_AT_EXIT, server.url],
             capture_output=True,
             text=True,
             timeout=PATIENCE,
             check=True,
         )
-        assert (ended.stdout, ended.stderr) == ("done\n", "")
+        assert (result.stdout, result.stderr) == ("done\n", "")
 
 
-# ---------------------------------------------------------------------------------------------- faults
+# ---------------------------------------------------------------------------------------------- errors
 
-BEFORE: list[tuple[Behaviour, type[ModelError], str]] = [
+BEFORE_REPLY: list[tuple[Behaviour, type[ModelError], str]] = [
     (Status(401), LLMDenied, r"requires a valid API key \(401\); set EVERTHREAD_LLM_KEY"),
     (Status(403, code="region"), LLMDenied, r"\(403 region\)"),
     (
@@ -488,7 +487,7 @@ BEFORE: list[tuple[Behaviour, type[ModelError], str]] = [
     (Mute(), LLMUnavailable, "sent nothing for .* EVERTHREAD_LLM_TIMEOUT"),
     (Raw(b"<html>Bad gateway</html>", "text/html", 502), LLMUnavailable, r"failed \(502\)"),
 ]
-DURING: list[tuple[Behaviour, type[ModelError], str]] = [
+DURING_REPLY: list[tuple[Behaviour, type[ModelError], str]] = [
     (HTML, LLMUnavailable, "returned an invalid response; check that the URL"),
     (MALFORMED, LLMUnavailable, "returned an invalid response"),
     (LATIN, LLMUnavailable, "returned an invalid response"),
@@ -509,13 +508,13 @@ DURING: list[tuple[Behaviour, type[ModelError], str]] = [
 ]
 
 
-def patience(behaviour: Behaviour, seconds: float) -> float:
+def choose_timeout(behaviour: Behaviour, seconds: float) -> float:
     """Return the timeout for a server: short only for a silent one."""
     return seconds if isinstance(behaviour, Mute | Stall) else PATIENCE
 
 
-def in_short(error: BaseException) -> None:
-    """Check that an error is one line with server and model, and that its chain quotes neither prompt nor key."""
+def check_message(error: BaseException) -> None:
+    """Check that an error is one line with server and model, and that its chain contains neither prompt nor key."""
     text = str(error)
     assert "\n" not in text
     assert text.startswith("language model 'm' at http://127.0.0.1:")
@@ -526,36 +525,40 @@ def in_short(error: BaseException) -> None:
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
-@pytest.mark.parametrize(("behaviour", "kind", "text"), [*BEFORE, *DURING])
-@pytest.mark.parametrize("ask", [said, lambda llm: llm.complete(ASKED, SCHEMA)], ids=["streamed", "whole"])
+@pytest.mark.parametrize(("behaviour", "kind", "text"), [*BEFORE_REPLY, *DURING_REPLY])
+@pytest.mark.parametrize(
+    "request_reply", [read_reply, lambda llm: llm.complete(MESSAGES, SCHEMA)], ids=["streamed", "whole"]
+)
 def test_an_error_has_our_own_message(
-    behaviour: Behaviour, kind: type[ModelError], text: str, ask: Callable[[LLM], str]
+    behaviour: Behaviour, kind: type[ModelError], text: str, request_reply: Callable[[LLM], str]
 ) -> None:
     with llm_server(behaviour) as server:
         with pytest.raises(kind, match=text) as caught:
-            ask(model(server.url, timeout=patience(behaviour, 0.5 if ask is said else 0.06)))
-        in_short(caught.value)
+            request_reply(
+                open_model(server.url, timeout=choose_timeout(behaviour, 0.5 if request_reply is read_reply else 0.06))
+            )
+        check_message(caught.value)
         assert type(caught.value) is kind
 
 
-@pytest.mark.parametrize(("behaviour", "kind", "text"), BEFORE)
+@pytest.mark.parametrize(("behaviour", "kind", "text"), BEFORE_REPLY)
 def test_an_error_before_the_reply_is_raised_by_the_request(
     behaviour: Behaviour, kind: type[ModelError], text: str
 ) -> None:
     with llm_server(behaviour) as server, pytest.raises(kind, match=text):
-        model(server.url, timeout=patience(behaviour, 0.3)).stream(ASKED)
+        open_model(server.url, timeout=choose_timeout(behaviour, 0.3)).stream(MESSAGES)
 
 
 def test_pieces_before_a_disconnect_are_yielded() -> None:
     with llm_server(Cut(["Under", " the"])) as server:
-        llm = model(server.url)
-        stream = llm.stream(ASKED)
+        llm = open_model(server.url)
+        stream = llm.stream(MESSAGES)
         assert [next(stream), next(stream)] == ["Under", " the"]
         with pytest.raises(LLMUnavailable, match="disconnected"):
             next(stream)
         assert list(stream) == []
-        assert llm.usage == stream.usage == estimate_usage(ASKED, "Under the")
-    assert len(server.asked) == 1  # for a second reply would go on otherwise
+        assert llm.usage == stream.usage == estimate_usage(MESSAGES, "Under the")
+    assert len(server.asked) == 1  # a second reply would not continue the first
 
 
 def test_a_server_error_inside_a_stream_breaks_it_off() -> None:
@@ -564,13 +567,13 @@ def test_a_server_error_inside_a_stream_breaks_it_off() -> None:
         llm_server(Raw(body + b"data: [DONE]\n\n")) as server,
         pytest.raises(LLMUnavailable, match=r"disconnected .*error"),
     ):
-        said(model(server.url))
+        read_reply(open_model(server.url))
 
 
 def test_an_unreachable_server_is_named_without_the_password_in_its_url() -> None:
     with closed_port() as port, pytest.raises(LLMUnavailable, match=r"can't be reached .*refused\); start") as caught:
-        model(f"http://nemo:{KEY}@127.0.0.1:{port}/v1/?key={KEY}").stream(ASKED)
-    in_short(caught.value)
+        open_model(f"http://nemo:{KEY}@127.0.0.1:{port}/v1/?key={KEY}").stream(MESSAGES)
+    check_message(caught.value)
     assert f"at http://127.0.0.1:{port}/v1 can't" in str(caught.value)
 
 
@@ -581,14 +584,14 @@ def test_an_unreachable_server_is_named_without_the_password_in_its_url() -> Non
 def test_a_transient_status_is_retried(status: int) -> None:
     waits: list[float] = []
     with llm_server(Status(status), Status(status), Status(status), "Aye.") as server:
-        assert said(model(server.url, sleep=waits.append)) == "Aye."
+        assert read_reply(open_model(server.url, sleep=waits.append)) == "Aye."
     assert len(server.asked) == 4
     assert [0.375 <= waits[0] <= 0.5, 0.75 <= waits[1] <= 1.0, 1.5 <= waits[2] <= 2.0] == [True] * 3
 
 
 def test_retries_are_limited() -> None:
     with llm_server(Status(500)) as server, pytest.raises(LLMUnavailable):
-        model(server.url, retries=2).complete(ASKED)
+        open_model(server.url, retries=2).complete(MESSAGES)
     assert len(server.asked) == 3
 
 
@@ -598,7 +601,7 @@ def test_retry_after_is_respected() -> None:
     with llm_server(
         Status(429, retry_after=3), Status(429, retry_after=date), Status(429, retry_after="x"), "Aye."
     ) as s:
-        assert said(model(s.url, sleep=waits.append)) == "Aye."
+        assert read_reply(open_model(s.url, sleep=waits.append)) == "Aye."
     assert waits[0] == 3
     assert 5 < waits[1] <= 10
     assert waits[2] <= 2
@@ -608,30 +611,30 @@ def test_a_retry_after_of_minutes_is_not_awaited() -> None:
     waits: list[float] = []
     with llm_server(Status(429, retry_after=120)) as server:
         with pytest.raises(LLMUnavailable, match="try again in 120 seconds"):
-            said(model(server.url, sleep=waits.append))
+            read_reply(open_model(server.url, sleep=waits.append))
         server.behaviours[0] = Status(429, retry_after=8)
         with pytest.raises(LLMUnavailable, match="in 8 seconds"):
-            said(model(server.url, retries=100, sleep=waits.append))
+            read_reply(open_model(server.url, retries=100, sleep=waits.append))
     assert waits == [8, 8]
 
 
 def test_a_refused_connection_is_retried() -> None:
     waits: list[float] = []
     with closed_port() as port, pytest.raises(LLMUnavailable):
-        model(f"http://127.0.0.1:{port}/v1", sleep=waits.append).stream(ASKED)
+        open_model(f"http://127.0.0.1:{port}/v1", sleep=waits.append).stream(MESSAGES)
     assert len(waits) == 3
 
 
 def test_a_silent_server_is_not_retried() -> None:
     with llm_server(Mute()) as server, pytest.raises(LLMUnavailable):
-        model(server.url, timeout=0.2).stream(ASKED)
+        open_model(server.url, timeout=0.2).stream(MESSAGES)
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 413, 307])
 def test_a_permanent_status_is_not_retried(status: int) -> None:
     with llm_server(Status(status)) as server, pytest.raises(ModelError):
-        said(model(server.url))
+        read_reply(open_model(server.url))
     assert len(server.asked) == 1
 
 
@@ -672,30 +675,30 @@ def test_importing_loads_no_http_client() -> None:
 
 @pytest.mark.parametrize("status", [301, 400, 401, 404, 429, 500])
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("how", [{"broken": True}, {"packed": True}])
-def test_an_error_with_an_unreadable_body_keeps_its_class(status: int, stream: bool, how: dict[str, bool]) -> None:
-    with llm_server(Status(status, **how)) as server:  # type: ignore[arg-type]
-        llm = model(server.url, retries=1)
+@pytest.mark.parametrize("damage", [{"broken": True}, {"packed": True}])
+def test_an_error_with_an_unreadable_body_keeps_its_class(status: int, stream: bool, damage: dict[str, bool]) -> None:
+    with llm_server(Status(status, **damage)) as server:  # type: ignore[arg-type]
+        llm = open_model(server.url, retries=1)
         with pytest.raises(ModelError, match=rf"\({status}\)") as caught:
-            said(llm) if stream else llm.complete(ASKED)
+            read_reply(llm) if stream else llm.complete(MESSAGES)
     assert CANARY not in str(caught.value)
 
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_an_endless_error_body_is_read_only_in_part(stream: bool) -> None:
     with llm_server(endless := Endless(500)) as server:
-        llm = model(server.url, retries=1)
+        llm = open_model(server.url, retries=1)
         with pytest.raises(LLMUnavailable, match=r"failed \(500\)"):
-            said(llm) if stream else llm.complete(ASKED)
+            read_reply(llm) if stream else llm.complete(MESSAGES)
         assert len(server.asked) == 2
-    assert len(endless.sent) * 65_536 < 400 * MAX_PEEK_BYTES  # the buffers of two connections
+    assert len(endless.sent) * 65_536 < 400 * MAX_PEEK_BYTES  # with the buffers of two connections
 
 
 def test_a_slow_endless_error_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "MAX_PEEK_S", 0.3)
     with llm_server(endless := Endless(401, rate=100)) as server:
         with pytest.raises(LLMDenied):
-            said(model(server.url))
+            read_reply(open_model(server.url))
         assert len(endless.sent) < 50
 
 

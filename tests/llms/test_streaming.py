@@ -46,8 +46,8 @@ for _ in range(3):
 def test_a_program_that_has_read_its_replies_exits_quietly() -> None:
     with llm_server("Four.") as server:
         command = [sys.executable, "-Wdefault", "-c", PLAIN, server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "Four.\n" * 3, "")
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "Four.\n" * 3, "")
 
 
 FORK = """
@@ -72,9 +72,9 @@ def test_a_forked_process_streams_without_affecting_its_parent() -> None:
     script = Reply("One two three.", delay=0.3), "Four.", "Five.", "Six.", "Seven."
     with llm_server(*script) as server:
         command = [sys.executable, "-Wignore::DeprecationWarning", "-c", FORK, server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.stdout.splitlines() == ["Four.", "Five. Six.", "Seven. One two three."]
-    assert (done.returncode, done.stderr) == (0, "")
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert result.stdout.splitlines() == ["Four.", "Five. Six.", "Seven. One two three."]
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 CLOSED_IN_A_CHILD = """
@@ -105,11 +105,11 @@ else:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize("readers", [0, 1])
 def test_closing_a_reply_in_a_forked_process_does_not_affect_the_parent(readers: int) -> None:
-    """Also while the parent waits for a piece."""
+    """With one reader, the parent waits for a piece during the fork."""
     with llm_server(Reply("One two three.", delay=0.3)) as server:
         command = [sys.executable, "-Wignore::DeprecationWarning", "-c", CLOSED_IN_A_CHILD, server.url, str(readers)]
-        done = ended(command)
-    assert done == (0, "[]\nOne two three.\n", "")
+        result = run_command(command)
+    assert result == (0, "[]\nOne two three.\n", "")
 
 
 CLOSED_LAST = """
@@ -130,27 +130,27 @@ print(next(owner.stream), flush=True)
 
 def test_closing_a_reply_at_exit_does_not_block_the_interpreter() -> None:
     with llm_server(Stall("One two")) as server:
-        done = ended([sys.executable, "-Wdefault", "-c", CLOSED_LAST, server.url])
-    assert done == (0, "One\nclosed True\n", "")
+        result = run_command([sys.executable, "-Wdefault", "-c", CLOSED_LAST, server.url])
+    assert result == (0, "One\nclosed True\n", "")
 
 
-def ended(command: list[str]) -> tuple[int, str, str]:
+def run_command(command: list[str]) -> tuple[int, str, str]:
     """Return the result of a command; on a timeout it is killed with all of its child processes."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:
         try:
-            out, complaints = process.communicate(timeout=PATIENCE)
+            stdout, stderr = process.communicate(timeout=PATIENCE)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, out, complaints
+    return process.returncode, stdout, stderr
 
 
 def test_a_chat_closed_at_exit_saves_the_received_part_of_a_reply(tmp_path: Path) -> None:
     with llm_server(Stall("One two three")) as server:
         command = [sys.executable, "-c", TALK, str(tmp_path), server.url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "One\n", "")
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "One\n", "")
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder(64)) as memory:
         last = list(memory.lines())[-1]
     assert (last.text, last.metadata["partial"]) == ("One", True)

@@ -25,7 +25,7 @@ WORDS = ("my", "sister", "mia", "moved", "to", "lisbon", "[UNK]")
 def tokenizer(tmp_path: Path) -> Path:
     """Save a tokenizer of words and marks that truncates to four tokens and adds [CLS]."""
     special = {"id": "[CLS]", "type_id": 0}
-    described: dict[str, Any] = {
+    content: dict[str, Any] = {
         "version": "1.0",
         "truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0},
         "padding": None,
@@ -39,11 +39,11 @@ def tokenizer(tmp_path: Path) -> Path:
             "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [6], "tokens": ["[UNK]"]}},
         },
         "decoder": None,
-        "model": {"type": "WordLevel", "vocab": {word: at for at, word in enumerate(WORDS)}, "unk_token": "[UNK]"},
+        "model": {"type": "WordLevel", "vocab": {word: id for id, word in enumerate(WORDS)}, "unk_token": "[UNK]"},
     }
     (tmp_path / "model").mkdir()
     path = tmp_path / "model" / "tokenizer.json"
-    path.write_text(json.dumps(described), encoding="utf-8")
+    path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
 
@@ -58,7 +58,7 @@ def test_a_tokenizer_file_counts_all_tokens_except_special_ones(tokenizer: Path)
         assert count("My sister Mia moved to Lisbon.") == 7
         assert count("") == 0
         assert count("Mia \ud800 moved") == 3
-    assert open_counter(str(tokenizer)) is open_counter(str(tokenizer))  # read once
+    assert open_counter(str(tokenizer)) is open_counter(str(tokenizer))  # the file is read once
 
 
 def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
@@ -68,20 +68,20 @@ def test_contexts_and_conversations_are_counted_by_the_configured_tokenizer(
     count = open_counter(str(tokenizer))
     with Memory.open(store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe("My sister Mia moved to Lisbon.", speaker="Ann")
-        found = memory.context("Where is Mia?", gate=False)
-        assert found.tokens == count(found.text) != estimate_tokens(found.text)
+        context = memory.context("Where is Mia?", gate=False)
+        assert context.tokens == count(context.text) != estimate_tokens(context.text)
     with Memory.open(store=tmp_path, embedder=HashEmbedder(), tokens="estimate") as memory:
-        found = memory.context("Where is Mia?", gate=False)
-        assert found.tokens == estimate_tokens(found.text)
-    asked: list[str] = []
+        context = memory.context("Where is Mia?", gate=False)
+        assert context.tokens == estimate_tokens(context.text)
+    counted_texts: list[str] = []
 
-    def counted(text: str) -> int:
-        asked.append(text)
+    def record_and_count(text: str) -> int:
+        counted_texts.append(text)
         return count(text)
 
-    with Chat.open(store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."]), tokens=counted) as chat:
+    with Chat.open(store=tmp_path, embedder=HashEmbedder(), llm=ScriptedLLM(["Aye."]), tokens=record_and_count) as chat:
         assert "".join(chat.reply("Where is Mia?"))
-    assert any("Where is Mia?" in text for text in asked)
+    assert any("Where is Mia?" in text for text in counted_texts)
 
 
 def test_the_command_line_counts_with_the_named_counter(tokenizer: Path, tmp_path: Path) -> None:
@@ -99,16 +99,16 @@ def test_the_command_line_counts_with_the_named_counter(tokenizer: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("gpt2", "invalid tokens 'gpt2': file gpt2 not found; expected estimate, the path of a tokenizer.json"),
         ("", "invalid tokens"),
         ("tiktoken:cl100k_base", f"needs tiktoken; install it: {package_command('tiktoken')}"),
     ],
 )
-def test_an_unknown_counter_is_rejected(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_counter_is_rejected(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tiktoken", None)
-    with pytest.raises(ConfigError, match=re.escape(said)):
+    with pytest.raises(ConfigError, match=re.escape(message)):
         open_counter(name)
 
 
@@ -120,13 +120,13 @@ def test_a_file_that_is_not_a_tokenizer_is_rejected_with_its_path(tmp_path: Path
 
 
 def test_a_tiktoken_encoding_counts_if_tiktoken_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(name: str) -> None:
+    def fail_to_download(name: str) -> None:
         raise ConnectionError(name)
 
     letters = SimpleNamespace(encode=lambda text, disallowed_special: list(text))
     library = SimpleNamespace(
         list_encoding_names=lambda: ["letters", "far"],
-        get_encoding=lambda name: letters if name == "letters" else unreachable(name),
+        get_encoding=lambda name: letters if name == "letters" else fail_to_download(name),
         encoding_for_model={"gpt-4": letters}.__getitem__,
     )
     monkeypatch.setitem(sys.modules, "tiktoken", library)
