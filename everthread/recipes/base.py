@@ -32,7 +32,7 @@ MEMORY_CONTEXT_DIVISOR = 16  # memories take at most 1/16 of a small context: mo
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One complete memory strategy. The defaults are those of the default recipe.
+    """One complete memory strategy, and the base class of all recipes. The defaults are those of the default recipe.
 
     Every line is stored verbatim in any case: a recipe determines which units are derived from lines, and which lines
     and units are found.
@@ -40,7 +40,7 @@ class Recipe:
 
     name: ClassVar[str]
     description: ClassVar[str]  # in a few words
-    kinds: ClassVar[tuple[str, ...]] = ("line",)  # of hits
+    kinds: ClassVar[tuple[str, ...]] = ("line",)  # the kinds of its hits
     vectors: ClassVar[bool] = True  # whether lines are embedded; `embedded_roles` names the roles
     max_hits: int = option(50, "Maximum number of hits in a context.", low=1, high=1000)
     min_relevance: float = option(0.001, "Minimum relevance of a hit in a context.", low=0, high=1)
@@ -53,9 +53,7 @@ class Recipe:
     )
     overlap: int = 0  # lines of the window that the notes already cover
     uses_buffer: ClassVar[bool] = False  # whether the prompt also includes the relevance buffer
-    memories_last: ClassVar[bool] = (
-        False  # whether memories are placed after the newest line of a prompt, not before it
-    )
+    memories_last: ClassVar[bool] = False  # whether a prompt has the memories after the newest line, not before it
     offers: bool = option(True, OFFERS_MEANING)
     notes: ClassVar[bool] = True  # whether lines that leave the window are summarised in notes
     summaries: ClassVar[bool] = True  # whether a conversation that ends is summarised
@@ -101,51 +99,51 @@ class Recipe:
         """
         raise NotImplementedError
 
-    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
         """Lay out hits as text for a prompt.
 
         Args:
             reader: the bank.
-            found: the hits and the query relevance.
-            room: the limits of the text.
+            result: the hits and the query relevance.
+            limits: the limits of the text.
         """
-        buffered = (
-            [] if room.session is None or "line" not in self.kinds else self._read_buffer(reader, found, room.session)
-        )
-        buffered = [line for line in buffered if line.seq not in room.exclude]
-        return fill_context(found.hits, buffered, room.budget, room.count, found.relevance, found.terms)
+        buffered: list[Line] = []
+        if limits.session is not None and "line" in self.kinds:
+            lines = self._read_buffer(reader, result, limits.session)
+            buffered = [line for line in lines if line.seq not in limits.exclude]
+        return fill_context(result.hits, buffered, limits.budget, limits.count, result.relevance, result.terms)
 
-    def _read_buffer(self, reader: BankReader, found: SearchResult, session: str) -> list[Line]:
+    def _read_buffer(self, reader: BankReader, result: SearchResult, session: str) -> list[Line]:
         """Return the lines in the session's buffer, the newest passage first."""
         new = neighbours.merge_spans(
             span
-            for hit in found.hits[: self.buffer_hits]
+            for hit in result.hits[: self.buffer_hits]
             if hit.kind == "line"
             for span in neighbours.list_spans(hit.passage)
         )
         spans = reversed(push_buffer(reader.store, reader.bank, session, new))
-        return [line for first, last in spans for line in reader.get_visible(range(first, last + 1), found.allowed)]
+        return [line for first, last in spans for line in reader.get_visible(range(first, last + 1), result.allowed)]
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        """Return the memories part of a character's prompt, with its heading."""
+        """Render the part of a character's prompt that contains the memories, with its heading."""
         return render_lines(context, name, now)
 
     def narrow_summary(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
-        """Return the part of a summary that is stored; None for nothing. Raises ModelError; nothing is stored then."""
+        """Return the part of a summary to store; None for nothing. If it raises ModelError, nothing is stored."""
         return summary
 
     def choose_category(self, scribe: Scribe, summary: str) -> str:
         """Return the category of a summary. Raises ModelError."""
         return scribe.categorize(summary)
 
-    def count_evicted_lines(self, costs: Sequence[int], room: int) -> int:
-        """Return how many of the oldest lines leave a conversation's window.
+    def count_evicted_lines(self, costs: Sequence[int], limit: int) -> int:
+        """Count the oldest lines that leave a conversation's window.
 
         Args:
             costs: the tokens of each line in the window, oldest first.
-            room: tokens that the window may have.
+            limit: tokens that the window may have.
         """
-        return count_evicted_lines(costs, room)
+        return count_evicted_lines(costs, limit)
 
     def memory_budget(self, context: int) -> int:
         """Return the tokens of memories in a prompt.
@@ -171,8 +169,8 @@ def push_buffer(
     Returns:
         The passages in the buffer, oldest first.
     """
-    before = store.buffer(bank, session)
-    held = relevance_buffer.push_spans(before, new, capacity)
-    if held != before:
-        store.set_buffer(bank, session, held)
-    return held
+    saved = store.buffer(bank, session)
+    buffer = relevance_buffer.push_spans(saved, new, capacity)
+    if buffer != saved:
+        store.set_buffer(bank, session, buffer)
+    return buffer

@@ -23,7 +23,7 @@ class ScoringProfile:
     """The fitted numbers for one kind of conversation.
 
     Attributes:
-        weights: of the signals, by name.
+        weights: the weights of the signals, by name.
         query_model: predicts the query relevance.
         hit_model: predicts for each line the probability that it is relevant if any line is.
         threshold: query relevance below which the relevance gate drops all hits.
@@ -123,8 +123,9 @@ _WORDS_PROFILE = ScoringProfile(
 
 @dataclass(frozen=True, kw_only=True)
 class Default(Recipe):
-    """Finds lines as they were said by a dozen signals of words, meaning, speakers and times, through a calibrated
-    gate, and returns each with its neighbours.
+    """Finds lines as they were said by a dozen signals of words, meaning, speakers and times.
+
+    Each hit is shown with its neighbours. If no line is relevant, the calibrated relevance gate leaves contexts empty.
 
     Attributes:
         friends: the profile for people among themselves.
@@ -148,7 +149,7 @@ class Default(Recipe):
     overlap: int = option(0, "Lines that stay in the window although the notes already cover them.", low=0)
 
     def choose_profile(self, candidates: Candidates) -> ScoringProfile:
-        """Choose the numbers by whether there are vectors, and whether a bot is among the speakers."""
+        """Choose the profile by whether there are vectors, and whether a bot is among the speakers."""
         if is_unspaced_script(candidates.query.text) and np.isnan(candidates.cosine).all():
             return self.words
         return self.assistant if candidates.corpus.has_assistant else self.friends

@@ -14,7 +14,7 @@ from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.types import Context, Filter
 
-CANDIDATES_PER_HIT = 4  # from which a reranker chooses
+CANDIDATES_PER_HIT = 4  # hits that a reranker gets for each hit of the result
 DEFAULT_RECIPE = Default()  # finds lines if the bank's own recipe finds only units
 
 
@@ -50,22 +50,22 @@ def build_context(
         reader: the bank.
         query: the query.
         budget: the limits of the text.
-        reranker: reorders the relevant hits; None leaves the best first.
+        reranker: reorders the hits; None: their order stays.
 
     Raises:
         BadQuery: as `search`.
     """
     recipe_used = _recipe_for(recipe, query.where)
-    most = recipe_used.max_hits
-    found = search(recipe, reader, query, most if reranker is None else most * CANDIDATES_PER_HIT)
-    least = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
-    hits = [hit for hit in found.hits if hit.relevance >= least] if found.passes or not budget.gate else []
-    ranked = rerank_hits(reranker, query.text, hits)[:most]
-    return recipe_used.lay_out(reader, replace(found, hits=ranked), budget)
+    max_hits = recipe_used.max_hits
+    result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
+    min_relevance = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
+    hits = [hit for hit in result.hits if hit.relevance >= min_relevance] if result.passes or not budget.gate else []
+    ranked = rerank_hits(reranker, query.text, hits)[:max_hits]
+    return recipe_used.lay_out(reader, replace(result, hits=ranked), budget)
 
 
 def _recipe_for(recipe: Recipe, where: Filter | None) -> Recipe:
     """Return the recipe, or the default if the filter asks for lines and the recipe finds only units."""
     unit_search.check_category(where, recipe.name, recipe.categorised)
-    lines = where is not None and where.kind is not None and not unit_search.requested_unit_kinds(where)
-    return DEFAULT_RECIPE if lines and "line" not in recipe.kinds else recipe
+    asks_for_lines = where is not None and where.kind is not None and not unit_search.requested_unit_kinds(where)
+    return DEFAULT_RECIPE if asks_for_lines and "line" not in recipe.kinds else recipe

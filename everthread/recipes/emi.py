@@ -29,31 +29,32 @@ from everthread.types import Context, Hit, Line, Role, Seqs
 
 log = logging.getLogger("everthread")
 
-SEARCH_DEPTH_FACTOR = 10  # lines searched for each candidate, since some of them are refusals
+SEARCH_DEPTH_FACTOR = 10  # lines searched for each candidate, since some lines are refusals
 LABEL, LABEL_UNSPACED = "For reference", "供参考"
 TOLERATED_ERRORS = (StoreUnavailable, ModelError, OSError)  # OSError includes TimeoutError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Emi(Recipe):
-    """Emi, a desktop chatbot over ChatGPT's API, in Simplified Chinese first: recalls one earlier reply.
+    """Recalls the earlier reply of the bot that shares most keywords with the question.
 
-    The assistant's replies are searched, except its refusals (`text.refusal`). Of the `candidates` nearest by vector,
-    the one is recalled that shares most keywords with the question: the `top` of each text by TF-IDF, the nearer of
-    equals. If no keyword is shared, nothing is recalled.
+    The recipe follows Emi, a desktop chatbot over ChatGPT's API, primarily in Simplified Chinese. The bot's replies are
+    searched, except its refusals (`text.refusal`). Of the `candidates` nearest by vector, the one that shares most
+    keywords with the question is recalled; of equals, the nearer one. The keywords of a text are its `top` terms by
+    TF-IDF. If no keyword is shared, nothing is recalled.
 
-    `include_user` searches the person's lines as well, whose lack Emi names as its first limitation. In a bank without
-    a bot (people among themselves) all lines are searched. `max_hits` limits how many enter a prompt.
+    `include_user` searches the person's lines as well; Emi names the lack of this as its first limitation. In a bank
+    without a bot (people among themselves) all lines are searched. `max_hits` limits how many enter a prompt.
 
     Deviations:
     - The memory is part of a prompt's last message, not a system message, since many servers accept only one of those.
-      As in Emi, it is gone after the turn. The rules already say that the character may rely on it.
+      As in Emi, only this turn has it. The rules already say that the character may rely on it.
     - Without a vector of the question (the embedder is down, or can't read its script: the shipped one reads no
       Chinese) the candidates are the lines with most of its words, weighted by rarity. Emi searches by vector only.
     - Keywords of Chinese are pairs of characters, not jieba's words (`text.keywords` gives the reason). The bank, not a
       dictionary, determines how rare a term is. Emi doesn't specify the number of keywords; 20 are jieba's default.
-    - A hit's score is the number of shared keywords, its relevance their share of the question's. Neither is a
-      calibrated chance.
+    - A hit's score is the number of shared keywords, and its relevance is their share of the question's keywords. It
+      is not a calibrated probability.
     """
 
     name = "emi"
@@ -85,71 +86,72 @@ class Emi(Recipe):
             log.warning("nothing was recalled because the search failed or took too long: %r", error)
             return SearchResult()
         finally:
-            pool.shutdown(
-                wait=False
-            )  # a search still in progress ends by itself: every store and embedder has a timeout
+            pool.shutdown(wait=False)  # a search in progress ends by itself: every store and embedder has a timeout
 
-    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
         """Lay out the hits of this turn alone, without the session's buffer."""
-        return fill_context(found.hits, (), room.budget, room.count, found.relevance, found.terms)
+        return fill_context(result.hits, (), limits.budget, limits.count, result.relevance, result.terms)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """Render a label and the text, with the speaker of lines that are not the character's.
 
-        The date is left out: a date before something that was said sounds like a reproach.
+        The date is left out: a quoted line after a date sounds like a reproach.
         """
         text = "\n".join(_format_line(line) for line in context.lines)
         return f"[{LABEL_UNSPACED if is_unspaced_script(text) else LABEL}]\n{text}"
 
     def _search(self, reader: BankReader, query: Query, k: int) -> SearchResult:
-        past = None if query.as_of is None else reader.allowed_seqs(Query("", as_of=query.as_of))
-        corpus = reader.corpus_stats(past)
+        visible = None if query.as_of is None else reader.allowed_seqs(Query("", as_of=query.as_of))
+        corpus = reader.corpus_stats(visible)
         roles: tuple[Role, ...] = ("assistant", "user") if self.include_user else ("assistant",)
         query = replace(query, where=restrict_to_roles(query.where, roles, corpus))
         hits = list(islice(_find_candidates(reader, query, self.candidates * SEARCH_DEPTH_FACTOR), self.candidates))
-        wanted, *theirs = self._extract_keywords(reader, [query.text, *map(judged_text, hits)], corpus, past)
-        mass = max(len(wanted), 1)
-        shared = [len(wanted & each) for each in theirs]
+        texts = [query.text, *map(judged_text, hits)]
+        query_keywords, *hit_keywords = self._extract_keywords(reader, texts, corpus, visible)
+        keyword_count = max(len(query_keywords), 1)
+        shared_counts = [len(query_keywords & keywords) for keywords in hit_keywords]
         rated = [
-            replace(add_signal(hit, KeywordOverlap.name, share), score=float(share), relevance=share / mass)
-            for hit, share in zip(hits, shared, strict=True)
-            if share
+            replace(add_signal(hit, KeywordOverlap.name, shared), score=float(shared), relevance=shared / keyword_count)
+            for hit, shared in zip(hits, shared_counts, strict=True)
+            if shared
         ]
-        best = sorted(rated, key=lambda hit: -hit.score)[:k]  # of equals the one that came first, which is nearer
+        best = sorted(rated, key=lambda hit: -hit.score)[:k]  # stable: of equals, the nearer hit stays first
         return SearchResult(best, best[0].relevance if best else 0.0, bool(best))
 
     def _extract_keywords(
-        self, reader: BankReader, texts: Sequence[str], corpus: CorpusStats, past: Seqs | None
+        self, reader: BankReader, texts: Sequence[str], corpus: CorpusStats, visible: Seqs | None
     ) -> list[set[str]]:
         """Return the keywords of each text, without the bot's own name and the words to ignore."""
         bots = [speaker.name for speaker in corpus.speakers if speaker.role == "assistant"]
         names = {term for text in (*bots, *self.ignored) for term in terms(text)}
-        counted = [term_counts(text) for text in texts]
-        every = list(dict.fromkeys(term for each in counted for term in each))
-        postings = reader.store.postings(reader.bank, every, len(every), 0, past)  # 0: terms are only counted
-        counts = {term: posting.df for term, posting in postings.items()}
-        return [set(top_terms(each, self.top, counts, corpus.lines)) - names for each in counted]
+        frequencies = [term_counts(text) for text in texts]
+        all_terms = list(dict.fromkeys(term for counts in frequencies for term in counts))
+        postings = reader.store.postings(
+            reader.bank, all_terms, len(all_terms), 0, visible
+        )  # 0: terms are only counted
+        df = {term: posting.df for term, posting in postings.items()}
+        return [set(top_terms(counts, self.top, df, corpus.lines)) - names for counts in frequencies]
 
 
-def _find_candidates(reader: BankReader, query: Query, most: int) -> Iterator[Hit]:
+def _find_candidates(reader: BankReader, query: Query, limit: int) -> Iterator[Hit]:
     """Yield the nearest lines except refusals: by vector, or by words if there is no vector."""
-    nearest, signal = reader.find_nearest(query, most), "cosine"
+    nearest, signal = reader.find_nearest(query, limit), "cosine"
     if not nearest:
-        nearest, signal = _find_by_words(reader, query, most), "share"
+        nearest, signal = _find_by_words(reader, query, limit), "share"
     lines = {line.seq: line for line in reader.get_visible(sorted(seq for seq, _ in nearest), None)}
     words = reader.refusal_words
     for seq, value in nearest:
-        line = lines.get(seq)  # it may have been forgotten in the meantime
+        line = lines.get(seq)  # None if it was forgotten in the meantime
         if line is not None and not (line.role == "assistant" and is_refusal(line.text, words)):
             yield Hit(line, 0.0, 0.0, {signal: value}, (line,))
 
 
-def _find_by_words(reader: BankReader, query: Query, most: int) -> list[tuple[int, float]]:
-    """Return the lines with most of the question's words by their rarity, each with its share of the question."""
-    found, signals = reader.measure_candidates(query, most)
+def _find_by_words(reader: BankReader, query: Query, limit: int) -> list[tuple[int, float]]:
+    """Return the lines that share most words with the question, weighted by rarity, each with its share of them."""
+    candidates, signals = reader.measure_candidates(query, limit)
     share = signals["share"]
-    best = np.lexsort((-signals["bm25_window"], -share))[:most]
-    return [(int(found.seqs[at]), float(share[at])) for at in best if share[at] > 0]
+    best = np.lexsort((-signals["bm25_window"], -share))[:limit]
+    return [(int(candidates.seqs[index]), float(share[index])) for index in best if share[index] > 0]
 
 
 def _format_line(line: Line) -> str:

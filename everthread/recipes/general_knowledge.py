@@ -1,4 +1,4 @@
-"""General knowledge: texts that packabby recalls like summaries, and that derive from no line."""
+"""Adds general knowledge to a bank: texts that packabby recalls like summaries, but that derive from no line."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class UnitBank(Protocol):
 
 def split_paragraphs(text: str) -> list[str]:
     """Split a text at blank rows."""
-    return [each.strip() for each in _BLANK_ROWS.split(text) if each.strip()]
+    return [paragraph.strip() for paragraph in _BLANK_ROWS.split(text) if paragraph.strip()]
 
 
 def add_knowledge(bank: UnitBank, texts: Iterable[str], at: datetime | None = None) -> list[Unit]:
-    """Add texts of general knowledge, except for those that the bank has.
+    """Add texts of general knowledge, except for those that the bank already contains.
 
     Args:
         bank: the bank, such as a Memory.
         texts: the texts, each recalled separately.
-        at: the time from which they are known; a query as of an earlier time doesn't find them. Default: now.
+        at: the time from which the texts are known; a query as of an earlier time doesn't find them. Default: now.
 
     Returns:
         The units that were written.
@@ -42,5 +42,5 @@ def add_knowledge(bank: UnitBank, texts: Iterable[str], at: datetime | None = No
         StoreUnavailable: the store can't be written. Calling again with the same texts completes the work.
     """
     known = {unit.text for unit in bank.units(KIND, only_current=True)}
-    fresh = [text for text in dict.fromkeys(texts) if text not in known]
-    return [bank.add_unit(NewUnit(KIND, text, 0, 0, at or now())) for text in fresh]
+    new_texts = [text for text in dict.fromkeys(texts) if text not in known]
+    return [bank.add_unit(NewUnit(KIND, text, 0, 0, at or now())) for text in new_texts]

@@ -20,14 +20,14 @@ from everthread.text.formatting import format_in_order
 from everthread.types import Context, Hit, Line, Role, Seqs
 
 Block = list[Line]
-BLOCK_TOKENS = 300  # tokens of a block of seven lines with its heading, as people talk
+BLOCK_TOKENS = 300  # of a block of seven lines of average length with its heading
 
 # The calibrated threshold (docs/log.md, 2026-11-22). The best of many unrelated cosines is higher than the best of few,
 # so no single number fits banks of every size: this one is for CALIBRATION_LINES and more, and drops with each halving.
 FULL_THRESHOLD = 0.4  # of LoCoMo's development questions 95% reach it in their own bank, and 14% in another one's
 CALIBRATION_LINES = 400
 THRESHOLD_STEP = 0.025  # its drop with each halving of the lines searched, which keeps those two shares
-MIN_THRESHOLD = 0.3  # with less, small talk would pass
+MIN_THRESHOLD = 0.3  # a lower one would let small talk pass
 
 BARE_RULES = "You are {{char}}, talking with {{user}}. What you don't know, you may say that you don't know."
 RECENCY_POOL = 50  # nearest lines that `recency` may reorder
@@ -35,33 +35,34 @@ RECENCY_POOL = 50  # nearest lines that `recency` may reorder
 
 @dataclass(frozen=True, slots=True)
 class MembotResult(SearchResult):
-    """The nearest lines, with the threshold that applied."""
+    """The nearest lines, and the threshold that they had to reach."""
 
     threshold: float = FULL_THRESHOLD  # cosine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Membot(Recipe):
-    """uncany-membot, a chatbot in TypeScript for the web and SMS: recalls lines of earlier dialogues.
+    """Recalls the earlier lines nearest in meaning to the newest message, and shows them for several turns.
 
-    It has no summaries and no graph: summaries and lines differ too much in form to be near to one another.
+    The recipe follows uncany-membot, a chatbot in TypeScript for the web and SMS. It has no summaries and no graph,
+    because summaries and lines differ too much in form to be near to one another.
 
     The newest message is embedded as it is and compared with every earlier line: exactly while a bank is small (400
     vectors in a folder, 20,000 in Postgres), else by codes first, of which the nearest 400 are compared exactly. The
-    best 3 that reach the threshold each grow by the 3 lines before and the 3 after them. These blocks enter a buffer of
-    10, first in, first out, whatever their scores, and are shown at the following turns, too. Lines of the window, the
-    last 10 of the conversation, are not recalled. Nothing is noted, summarised or brought up.
+    best 3 lines that reach the threshold each grow by the 3 lines before and the 3 after them. These blocks enter a
+    buffer of 10, first in, first out, whatever their scores, and are shown at the following turns, too. Lines of the
+    window, the last 10 of the conversation, are not recalled. Nothing is noted, summarised or brought up.
 
     The README's threshold is 0.8 and the code's 0.65, both for OpenAI's Ada, which gives any two texts a high cosine.
     With the shipped model, 12% of LoCoMo's development questions reach 0.65 and 0.1% reach 0.8. So the threshold is
     calibrated (`calibrate_threshold`): 0.4 in a bank of 400 lines and more, less in smaller ones, because the best of
     few unrelated cosines is lower than the best of many. Cosines of other models are first moved to the scale of the
-    shipped one (`embedders.calibration`). A number of the user's own (`threshold=0.65`) is applied as it is. The code's
-    buffer has 8 blocks: `blocks=8`.
+    shipped one (`embedders.calibration`). A threshold that the user sets (`threshold=0.65`) is applied as it is. The
+    buffer of the code has 8 blocks: `blocks=8`.
 
     Options from the README and the code: `replies` embeds and searches the bot's replies only; `recency` prefers newer
-    lines and discards no old one; `bare` opens the prompt with one line of instruction, since more words rub off on the
-    replies.
+    lines and discards no old one; `bare` opens the prompt with one line of instruction, since a longer one influences
+    the wording of the replies.
 
     Deviations: no line is in the buffer twice (a block recalled again moves to the end and absorbs overlapping ones);
     of one message's blocks the best enters last, and so stays longest; over the budget the oldest blocks are left out;
@@ -142,25 +143,25 @@ class Membot(Recipe):
         scored = [(seq, cosine, cosine + self.recency * seq / max(last, 1)) for seq, cosine in nearest]
         if not self.recency:
             return scored
-        return sorted(scored, key=lambda each: (each[1] < threshold, -each[2]))
+        return sorted(scored, key=lambda line: (line[1] < threshold, -line[2]))
 
-    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
         """Lay out the buffer's blocks, oldest first; without a session, only the blocks of this query."""
-        if any(hit.kind != "line" for hit in found.hits):
-            return super().lay_out(reader, found, room)
+        if any(hit.kind != "line" for hit in result.hits):
+            return super().lay_out(reader, result, limits)
         if self.canon:
             return Context("", 0, (), (), (), 0.0)
-        if room.gate and isinstance(found, MembotResult):
-            found = replace(found, hits=[hit for hit in found.hits if hit.relevance >= found.threshold])
-        return _fit_blocks(self._read_blocks(reader, found, room), found, room)
+        if limits.gate and isinstance(result, MembotResult):
+            result = replace(result, hits=[hit for hit in result.hits if hit.relevance >= result.threshold])
+        return _fit_blocks(self._read_blocks(reader, result, limits), result, limits)
 
-    def _read_blocks(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> list[Block]:
-        """Read the blocks in view, oldest first, without lines that may not be shown or are in the prompt already."""
-        spans = self._update_buffer(reader, found.hits, room.session)
-        seqs = [seq for first, last in spans for seq in range(first, last + 1) if seq not in room.exclude]
-        lines = {line.seq: line for line in reader.get_visible(seqs, found.allowed)}
+    def _read_blocks(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> list[Block]:
+        """Read the blocks in view, oldest first, without lines that may not be shown or that the prompt contains."""
+        spans = self._update_buffer(reader, result.hits, limits.session)
+        seqs = [seq for first, last in spans for seq in range(first, last + 1) if seq not in limits.exclude]
+        lines = {line.seq: line for line in reader.get_visible(seqs, result.allowed)}
         blocks = [[lines[seq] for seq in range(first, last + 1) if seq in lines] for first, last in spans]
-        return _place_corrections([_drop_other_sessions(block, found.hits) for block in blocks if block])
+        return _place_corrections([_drop_other_sessions(block, result.hits) for block in blocks if block])
 
     def _update_buffer(self, reader: BankReader, hits: Sequence[Hit], session: str | None) -> list[SeqRange]:
         """Push the passages of hits, and return the spans in view, oldest first."""
@@ -176,7 +177,7 @@ class Membot(Recipe):
     def memory_budget(self, context: int) -> int:
         """Return the tokens that all blocks need, at most a quarter of the context.
 
-        The window is short, so a server's cache saves little of it anyway.
+        The window is short, so a model server's prompt cache would save little even with fewer blocks.
         """
         return min(BLOCK_TOKENS * self.blocks, context // 4)
 
@@ -185,7 +186,7 @@ def calibrate_threshold(lines: int) -> float:
     """Return the cosine that a line must reach.
 
     Args:
-        lines: number of lines that are searched.
+        lines: the number of lines that are searched.
     """
     halvings = max(math.log2(CALIBRATION_LINES / max(lines, 1)), 0.0)
     return max(FULL_THRESHOLD - THRESHOLD_STEP * halvings, MIN_THRESHOLD)
@@ -197,48 +198,48 @@ def _count_lines(allowed: Seqs | None, total: int) -> int:
 
 
 def _drop_other_sessions(block: Block, hits: Sequence[Hit]) -> Block:
-    """Drop lines of a parallel session without a hit in the block."""
-    found = {hit.line.session for hit in hits if block[0].seq <= hit.line.seq <= block[-1].seq}
-    sessions = {block[0].session, block[-1].session, *found}
+    """Drop lines of parallel sessions: those without a hit in the block, and at neither end of it."""
+    hit_sessions = {hit.line.session for hit in hits if block[0].seq <= hit.line.seq <= block[-1].seq}
+    sessions = {block[0].session, block[-1].session, *hit_sessions}
     return [line for line in block if line.session in sessions]
 
 
 def _place_corrections(blocks: list[Block]) -> list[Block]:
-    """Move each corrected line to its original position, if that is inside or next to a block in view."""
-    for block in [each for each in blocks if len(each) == 1 and each[0].position != each[0].seq]:
-        line = block[0]
-        at = line.position
-        for home in blocks:
-            if (
-                home is not block
-                and home[0].session == line.session
-                and home[0].position - 1 <= at <= home[-1].position + 1
-            ):
+    """Move each correction to the position of the line that it corrects, if a block in view contains or adjoins it."""
+    for block in [block for block in blocks if len(block) == 1 and block[0].position != block[0].seq]:
+        correction = block[0]
+        for target in blocks:
+            if target is not block and _adjoins(target, correction):
                 blocks.remove(block)
-                home.append(line)
-                home.sort(key=lambda each: each.position)
+                target.append(correction)
+                target.sort(key=lambda line: line.position)
                 break
     return blocks
 
 
-def _fit_blocks(blocks: Sequence[Block], found: SearchResult, room: ContextBudget) -> Context:
-    """Lay out the newest blocks that fit into the budget; if the newest alone doesn't, the part of it that fits."""
+def _adjoins(block: Block, line: Line) -> bool:
+    """Return whether the position of a line is inside or next to a block of its session."""
+    return block[0].session == line.session and block[0].position - 1 <= line.position <= block[-1].position + 1
+
+
+def _fit_blocks(blocks: Sequence[Block], result: SearchResult, limits: ContextBudget) -> Context:
+    """Lay out the newest blocks that fit into the budget; if not even one fits, the part of the newest that does."""
     text = ""
     for first in range(len(blocks)):
         lines = [line for block in blocks[first:] for line in block]
         text = format_in_order(lines)
-        if (tokens := room.count(text)) <= room.budget:
-            return _context(text, tokens, lines, found)
+        if (tokens := limits.count(text)) <= limits.budget:
+            return _context(text, tokens, lines, result)
     if not blocks:
-        return _context("", 0, [], found)
+        return _context("", 0, [], result)
     seqs = {line.seq for line in blocks[-1]}
-    hits = [hit for hit in found.hits if hit.line.seq in seqs]
-    cut = fill_context(hits, blocks[-1], room.budget, room.count, found.relevance, found.terms)
-    return _context(cut.text, cut.tokens, cut.lines, found)
+    hits = [hit for hit in result.hits if hit.line.seq in seqs]
+    cut = fill_context(hits, blocks[-1], limits.budget, limits.count, result.relevance, result.terms)
+    return _context(cut.text, cut.tokens, cut.lines, result)
 
 
-def _context(text: str, tokens: int, lines: Sequence[Line], found: SearchResult) -> Context:
+def _context(text: str, tokens: int, lines: Sequence[Line], result: SearchResult) -> Context:
     seqs = {line.seq for line in lines}
-    kept = tuple(hit for hit in found.hits if hit.line.seq in seqs)
-    cut = tuple(hit for hit in found.hits if hit.line.seq not in seqs)
-    return Context(text, tokens, tuple(lines), kept, cut, found.relevance)
+    included = tuple(hit for hit in result.hits if hit.line.seq in seqs)
+    cut = tuple(hit for hit in result.hits if hit.line.seq not in seqs)
+    return Context(text, tokens, tuple(lines), included, cut, result.relevance)

@@ -1,7 +1,7 @@
 """Options: the fields of a recipe that a user may set without writing Python.
 
-A recipe declares each with `option`, which keeps its meaning and its limits beside its default. Everything else that
-shows or reads options (configuration, command line, REST, page) is derived from these declarations.
+A recipe declares each option with `option`: its default, its meaning and its limits. Whatever shows or reads options
+(configuration, command line, REST, page) is derived from these declarations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from everthread.types import JSONValue
 
 
 class HasOptions(Protocol):
-    """A dataclass with a name whose fields are options, as every recipe is."""
+    """A named dataclass whose fields are options, such as a recipe."""
 
     name: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -86,7 +86,7 @@ class Option:
     name: str
     type: OptionType
     optional: bool  # whether None is one of its values
-    objects: bool  # whether Python code may give an object of another type, which no setting can hold
+    objects: bool  # whether Python code may set an object of another type, which no setting can contain
     default: Value
     limits: Limits
 
@@ -224,12 +224,12 @@ def identify(recipe: HasOptions) -> tuple[object, ...]:
     return recipe.name, *read_values(recipe).items()
 
 
-def with_options(recipe: R, given: Mapping[str, object]) -> R:
+def with_options(recipe: R, values: Mapping[str, object]) -> R:
     """Set options of a recipe.
 
     Args:
         recipe: any recipe; it is not modified.
-        given: values by the options' names; text is converted.
+        values: values by the options' names; text is converted.
 
     Returns:
         A recipe with these values.
@@ -238,38 +238,40 @@ def with_options(recipe: R, given: Mapping[str, object]) -> R:
         BadInput: an option is unknown (the message names the nearest one), or a value is outside its limits.
     """
     known = options(recipe)
-    for name in given:
+    for name in values:
         if name not in known:
-            raise BadInput(f"recipe {recipe.name!r} has no option {name!r}; {_nearest(name, known)}")
-    read: dict[str, Any] = {name: known[name].read(value) for name, value in given.items()}
-    return replace(recipe, **read) if read else recipe
+            raise BadInput(f"unknown option {name!r} of recipe {recipe.name!r}; {_suggest(name, known)}")
+    changes: dict[str, Any] = {name: known[name].read(value) for name, value in values.items()}
+    return replace(recipe, **changes) if changes else recipe
 
 
-def check_remote(usual: HasOptions, given: Mapping[str, object]) -> None:
+def check_remote(recipe: HasOptions, values: Mapping[str, object]) -> None:
     """Check that a request may set these options: to the values of the server's recipe, or to safe ones.
 
     Args:
-        usual: the server's recipe.
-        given: values by the options' names.
+        recipe: the server's recipe.
+        values: values by the options' names.
 
     Raises:
         BadInput: only the server's owner may set the value.
     """
-    own = read_values(usual)
-    for name, each in options(usual).items():
-        safe = each.limits.remote
-        if safe is not None and name in given and given[name] not in (own[name], *safe):
-            expected = ", ".join(map(repr, dict.fromkeys((*safe, own[name]))))
+    current = read_values(recipe)
+    for name, option in options(recipe).items():
+        safe = option.limits.remote
+        if safe is not None and name in values and values[name] not in (current[name], *safe):
+            expected = ", ".join(map(repr, dict.fromkeys((*safe, current[name]))))
             raise BadInput(
-                f"invalid {name}: {shortly(given[name])}; a request may set it to one of {expected}; only the server's "
-                "configuration may set other values"
+                f"invalid {name}: {shortly(values[name])}; a request may set it to one of {expected}; only the "
+                "server's configuration may set other values"
             )
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
+def _suggest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    near = get_close_matches(name, names, 1)
-    return f"the nearest is {near[0]!r}" if near else f"it has {', '.join(names) or 'none'}"
+    similar = get_close_matches(name, names, 1)
+    if similar:
+        return f"did you mean {similar[0]!r}?"
+    return f"expected one of {', '.join(names)}" if names else "it has no options"
 
 
 def check_options(recipe: HasOptions) -> None:

@@ -37,7 +37,8 @@ log = logging.getLogger("everthread")
 
 KIND = "summary"
 RECALLED = (KIND, GENERAL_KIND)
-# Nearest to messages to which no summary is relevant. They are stored in no bank, since units there derive from lines.
+# Texts that are nearer than any summary to messages to which no summary is relevant. No bank stores them, since units
+# derive from lines.
 DECOYS = (
     "They said hello and asked how the other one was.",
     "They talked about the weather and what they did today.",
@@ -56,42 +57,43 @@ KNOWLEDGE_HEADING = "[General knowledge, from no conversation]"
 
 
 class _ScoredSummary(NamedTuple):
-    """A summary, and the one signal by which it was found: its cosine to the question, or its share of the words."""
+    """A summary with its score. The signal is "cosine", or "share" of the question's words if there are no vectors."""
 
     unit: Unit
     score: float
     signal: str
 
     def sort_key(self) -> tuple[float, int]:
-        """Return a key that puts the best first, and the later of equals."""
+        """Return the key that sorts the best summary first; of equals, the later one."""
         return -self.score, -self.unit.id
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packabby(Recipe):
-    """Packabby's robots: dated key points of what the person said, within 300 tokens a conversation, if they agree.
+    """Summarises what the person said in a conversation, if they agree, and recalls the nearest summary.
 
-    The best summary (`max_hits`: more, as far as there is room) by cosine to the newest message follows that message,
-    with a note that it may be irrelevant. As in the source, something is always recalled once there is a summary; the
-    three options that it names against that are off, and may be combined:
+    The recipe follows Packabby Robotics' robots. A summary is dated key points within 300 tokens. The summary with the
+    greatest cosine to the newest message (with `max_hits`, several, as far as there is room) follows that message, with
+    a note that it may be irrelevant. As in the source, something is always recalled once there is a summary. Three
+    options prevent that; they are off, and can be combined:
 
-    - threshold: the least cosine, on the scale of the shipped model (`embedders.calibration`), for any model.
+    - threshold: the minimum cosine, on the scale of the shipped model (`embedders.calibration`), for any model.
     - decoys: texts about nothing in particular, such as `DECOYS`. A summary is recalled only if it is nearer than all
       of them. The source puts them into the index; here no bank contains them, so no other recipe finds them.
     - judge: the configured scribe, or the one given as `scribe`, judges each summary, and irrelevant ones are dropped.
       If judging fails, nothing is dropped.
 
-    Two more affect what is written about a conversation:
+    Two more options affect what is written about a conversation:
 
-    - target: the only subject that a summary covers; a summary without it is not stored. The scribe's model copies what
-      is about the target; without a model, a row counts that shares a word with it, contains a word of a category that
-      it names, or is near to it in meaning. If the model fails, nothing is stored for now.
+    - target: the only subject that a summary covers; a summary without it is not stored. The scribe's model copies the
+      sentences about the target; without a model, a row is included if it shares a word with the target, contains a
+      word of a category that the target names, or is near to it in meaning. If the model fails, nothing is stored yet.
     - categories: each summary gets one of these, or "other".
 
     Texts of general knowledge that were added to a bank (`recipes.general_knowledge`) are recalled like summaries.
 
     Deviations: lines are stored as they are said, and forgotten if the person refuses, so that a conversation that
-    breaks off is not lost; without vectors, the summary is found that shares most words with the message.
+    breaks off is not lost; without vectors, the summary that shares most words with the message is found.
     """
 
     name = "packabby"
@@ -127,45 +129,45 @@ class Packabby(Recipe):
         """
         text = query.text[:MAX_QUERY_CHARS]
         vector = reader.encoder.try_embed_query(text)
-        found = _find_by_words(reader, query) if vector is None else self._find_nearest(reader, query, vector)
-        best = islice(_filter_allowed(reader, query, found), k)
+        summaries = _find_by_words(reader, query) if vector is None else self._find_nearest(reader, query, vector)
+        best = islice(_filter_allowed(reader, query, summaries), k)
         hits = reader.build_unit_hits(
-            [each for each in map(_to_scored_unit, best) if self._is_relevant(text, each.unit.text)]
+            [scored for scored in map(_to_scored_unit, best) if self._is_relevant(text, scored.unit.text)]
         )
         relevance = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance, bool(hits), tuple(dict.fromkeys(terms(text))))
 
     def narrow_summary(self, reader: BankReader, scribe: Scribe, summary: str) -> str | None:
-        """Return the part of a summary that is about the target; all of it without a target."""
+        """Return the part of a summary that is about the target; without a target, the whole summary."""
         if not self.target.strip():
             return summary
         return scribe.narrow(summary, self.target, lambda rows: _compute_cosines(reader, self.target, rows))
 
     def choose_category(self, scribe: Scribe, summary: str) -> str:
         """Return the category of a summary, one of `categories` or "other"."""
-        own = tuple(self.categories)
-        return scribe.categorize(summary) if own == CATEGORIES else scribe.categorize(summary, own)
+        names = tuple(self.categories)
+        return scribe.categorize(summary) if names == CATEGORIES else scribe.categorize(summary, names)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
         """Render a note that memories may be irrelevant, the dated summaries, oldest first, and general knowledge."""
-        texts = ["\n  ".join([_format_heading(each, now), *each.text.splitlines()]) for each in context.units]
+        texts = ["\n  ".join([_format_heading(unit, now), *unit.text.splitlines()]) for unit in context.units]
         return "\n".join([MEMORIES_HEADING, *texts])
 
     def _find_nearest(self, reader: BankReader, query: Query, vector: Vector) -> list[_ScoredSummary]:
-        """Return the summaries that are near enough, the nearest first, and the later of equals."""
+        """Return the summaries that reach the minimum cosine, the nearest first; of equals, the later one."""
         if not (units := _read_units(reader, query)):
             return []
-        cosines, least = reader.unit_cosines(vector, RECALLED), self._min_cosine(reader, vector)
-        found = [_ScoredSummary(unit, cosines.get((unit.kind, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
-        return sorted((each for each in found if each.score >= least), key=_ScoredSummary.sort_key)
+        cosines, min_cosine = reader.unit_cosines(vector, RECALLED), self._min_cosine(reader, vector)
+        scored = [_ScoredSummary(unit, cosines.get((unit.kind, unit.id), UNKNOWN_COSINE), "cosine") for unit in units]
+        return sorted((summary for summary in scored if summary.score >= min_cosine), key=_ScoredSummary.sort_key)
 
     def _min_cosine(self, reader: BankReader, vector: Vector) -> float:
-        """Return the least cosine of a recalled summary: the threshold, or that of the nearest decoy if greater."""
-        least = -1.0 if self.threshold is None else self.threshold
-        general = self._embed_decoys(reader, vector.shape[-1])
-        if general is None:
-            return least
-        return max(least, float(reader.encoder.calibrate(shapes.max_cosines(general, vector)).max()))
+        """Return the minimum cosine of a recalled summary: the threshold, or the cosine of the nearest decoy."""
+        threshold = -1.0 if self.threshold is None else self.threshold
+        decoys = self._embed_decoys(reader, vector.shape[-1])
+        if decoys is None:
+            return threshold
+        return max(threshold, float(reader.encoder.calibrate(shapes.max_cosines(decoys, vector)).max()))
 
     def _embed_decoys(self, reader: BankReader, dim: int) -> Vectors | None:
         """Return the (G, E, D) vectors of the decoys, embedded once per model; None without decoys or embedder."""
@@ -174,7 +176,7 @@ class Packabby(Recipe):
             try:
                 self._vectors[key] = shapes.embed_texts(reader.encoder.embedder, self.decoys)
             except (ModelError, RuntimeError, OSError) as error:
-                log.warning("a summary is recalled without comparing it with the generic texts: %s", error)
+                log.warning("a summary is recalled without comparing it with the decoys: %s", error)
         return self._vectors.get(key)
 
     def _get_judge(self) -> Scribe | None:
@@ -189,17 +191,17 @@ class Packabby(Recipe):
         try:
             return scribe.is_relevant(query, text)
         except ModelError as error:
-            log.info("a summary is recalled without a verdict: %s", error)
+            log.info("a summary is recalled because judging it failed: %s", error)
             return True
 
 
 def _compute_cosines(reader: BankReader, target: str, rows: Sequence[str]) -> list[float]:
     """Return the cosines of rows to a target, on the shipped model's scale; zeros without an embedder."""
     vector = reader.encoder.try_embed_query(target)
-    made = None if vector is None else reader.encoder.try_embed(rows)
-    if vector is None or made is None:
+    row_vectors = None if vector is None else reader.encoder.try_embed(rows)
+    if vector is None or row_vectors is None:
         return [0.0] * len(rows)
-    return [float(reader.encoder.calibrate(shapes.max_cosines(each[:, None], vector)).max()) for each in made]
+    return [float(reader.encoder.calibrate(shapes.max_cosines(row[:, None], vector)).max()) for row in row_vectors]
 
 
 def _read_units(reader: BankReader, query: Query) -> list[Unit]:
@@ -210,28 +212,26 @@ def _read_units(reader: BankReader, query: Query) -> list[Unit]:
 
 def _find_by_words(reader: BankReader, query: Query) -> list[_ScoredSummary]:
     """Return the summaries that share words with the question, those that share most first."""
-    wanted = set(terms(query.text[:MAX_QUERY_CHARS]))
-    shares = [(unit, len(wanted.intersection(terms(unit.text)))) for unit in _read_units(reader, query)]
-    return sorted(
-        (_ScoredSummary(unit, many / len(wanted), "share") for unit, many in shares if many),
-        key=_ScoredSummary.sort_key,
-    )
+    query_terms = set(terms(query.text[:MAX_QUERY_CHARS]))
+    counts = [(unit, len(query_terms.intersection(terms(unit.text)))) for unit in _read_units(reader, query)]
+    scored = (_ScoredSummary(unit, count / len(query_terms), "share") for unit, count in counts if count)
+    return sorted(scored, key=_ScoredSummary.sort_key)
 
 
-def _filter_allowed(reader: BankReader, query: Query, found: Sequence[_ScoredSummary]) -> Iterator[_ScoredSummary]:
+def _filter_allowed(reader: BankReader, query: Query, summaries: Sequence[_ScoredSummary]) -> Iterator[_ScoredSummary]:
     """Yield the summaries that the filter allows and that derive from no line in the prompt."""
     where = replace(query.where or Filter(), category=None)
     allowed = reader.allowed_seqs(replace(query, where=where))
-    for each in found:
-        if each.unit.kind == GENERAL_KIND and where != Filter():
+    for summary in summaries:
+        if summary.unit.kind == GENERAL_KIND and where != Filter():
             continue  # it derives from no line, so a filter of lines excludes it
-        first, last = each.unit.first_seq, each.unit.last_seq
+        first, last = summary.unit.first_seq, summary.unit.last_seq
         if allowed is None and not any(first <= seq <= last for seq in query.exclude):
-            yield each  # the usual case: no line has to be read
+            yield summary  # the usual case: no line has to be read
             continue
-        seqs = _source_seqs(reader, each.unit)
+        seqs = _source_seqs(reader, summary.unit)
         if seqs.isdisjoint(query.exclude) and (allowed is None or np.isin(list(seqs), allowed).all()):
-            yield each
+            yield summary
 
 
 def _source_seqs(reader: BankReader, unit: Unit) -> set[int]:
@@ -241,10 +241,10 @@ def _source_seqs(reader: BankReader, unit: Unit) -> set[int]:
     return {line.seq for line in [line for line in lines if line.role == "user"] or lines}
 
 
-def _format_heading(found: FoundUnit, now: datetime) -> str:
-    return KNOWLEDGE_HEADING if found.unit.kind == GENERAL_KIND else format_heading(found, now)
+def _format_heading(source: FoundUnit, now: datetime) -> str:
+    return KNOWLEDGE_HEADING if source.unit.kind == GENERAL_KIND else format_heading(source, now)
 
 
-def _to_scored_unit(found: _ScoredSummary) -> ScoredUnit:
-    relevance = min(max(found.score, 0.0), 1.0)
-    return ScoredUnit(found.unit, found.score, relevance, {found.signal: found.score})
+def _to_scored_unit(summary: _ScoredSummary) -> ScoredUnit:
+    relevance = min(max(summary.score, 0.0), 1.0)
+    return ScoredUnit(summary.unit, summary.score, relevance, {summary.signal: summary.score})

@@ -33,13 +33,13 @@ def count_evicted_lines(costs: Sequence[int], limit: int) -> int:
     Returns:
         0 while the lines fit; else the number that leaves `WINDOW_KEEP_RATIO` of the limit.
     """
-    total, gone = sum(costs), 0
+    total, evicted = sum(costs), 0
     if total <= limit:
         return 0
-    while gone < len(costs) - 1 and total > WINDOW_KEEP_RATIO * limit:
-        total -= costs[gone]
-        gone += 1
-    return gone
+    while evicted < len(costs) - 1 and total > WINDOW_KEEP_RATIO * limit:
+        total -= costs[evicted]
+        evicted += 1
+    return evicted
 
 
 def render_lines(context: Context, name: str, now: datetime) -> str:

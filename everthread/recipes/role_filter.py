@@ -1,4 +1,4 @@
-"""Restricting a search to the lines of some roles, such as a bot's replies."""
+"""Restricts searches to the lines of some roles, such as a bot's replies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def restrict_to_roles(where: Filter | None, roles: tuple[Role, ...], corpus: Cor
     In a bank without a bot (people among themselves) every line counts as a reply, and the filter is unchanged.
 
     Args:
-        where: the caller's filter, whose own choice of roles holds as well.
+        where: the caller's filter; its roles restrict the lines as well.
         roles: the roles that are searched.
         corpus: the bank's statistics.
     """
     where = where or Filter()
     if not corpus.has_assistant:
         return where
-    asked = where.role
-    return replace(where, role=tuple(role for role in roles if asked is None or role in allowed_names(asked, "role")))
+    allowed = roles if where.role is None else allowed_names(where.role, "role")
+    return replace(where, role=tuple(role for role in roles if role in allowed))

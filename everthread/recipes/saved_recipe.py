@@ -51,33 +51,35 @@ class SavedRecipe:
             return recipe
 
 
-def to_setting(recipe: Recipe, usual: Recipe | None) -> JSONValue:
+def to_setting(recipe: Recipe, configured: Recipe | None) -> JSONValue:
     """Convert a recipe to the value of a bank's setting.
 
     Args:
         recipe: the recipe.
-        usual: the configured recipe of that name; None for one of the user's own.
+        configured: the configured recipe of that name; None for one of the user's own.
 
     Returns:
-        Its name and the options that differ.
+        The name, and the options that differ from the configured ones.
     """
-    before = {name: each.default for name, each in options(recipe).items()} | (read_values(usual) if usual else {})
-    own = {name: as_json(value) for name, value in read_values(recipe).items() if value != before[name]}
-    return {"name": recipe.name, "options": own}
+    defaults = {name: option.default for name, option in options(recipe).items()} | (
+        read_values(configured) if configured else {}
+    )
+    changed = {name: as_json(value) for name, value in read_values(recipe).items() if value != defaults[name]}
+    return {"name": recipe.name, "options": changed}
 
 
-def save_recipe(store: Store, bank: str, recipe: Recipe | None, usual: Recipe | None) -> None:
+def save_recipe(store: Store, bank: str, recipe: Recipe | None, configured: Recipe | None) -> None:
     """Save the recipe with which a bank is opened by default.
 
     Args:
         store: the store of the bank.
         bank: its id.
         recipe: the recipe; None removes the one that was saved.
-        usual: the configured recipe of that name; None for one of the user's own.
+        configured: the configured recipe of that name; None for one of the user's own.
 
     Raises:
         StoreError: as `Store.set_setting`.
     """
-    value = None if recipe is None else to_setting(recipe, usual)
+    value = None if recipe is None else to_setting(recipe, configured)
     if store.settings(bank).get(SETTING_RECIPE) != value:
         store.set_setting(bank, SETTING_RECIPE, value)

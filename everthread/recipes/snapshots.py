@@ -30,28 +30,31 @@ END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotResult(SearchResult):
-    """The hits, and the current notes, unless they are in the prompt already."""
+    """The hits, and the current notes."""
 
-    notes: Hit | None = None
+    notes: Hit | None = None  # None if they are in the prompt already
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshots(Recipe):
-    """long-memory-character-chat, a page on which a person talks with characters: three tiers of memory.
+    """Keeps notes of a conversation, and recalls earlier states of them.
+
+    The recipe follows long-memory-character-chat, a page on which a person talks with characters, and has its three
+    tiers of memory:
 
     - The window: when it has 16 lines, the oldest 8 are noted and leave it, except for the last 2 of these, which stay
       for one more round and are noted again with the lines after them.
-    - The notes (at most 125 words), which the scribe updates from the old ones, the recalled memories and those lines.
+    - The notes (at most 125 words), which the scribe updates from the old notes, the recalled memories and those lines.
     - The earlier states of the notes: each message searches them for 3 by maximal marginal relevance. They are shown by
       date, and where two differ the newer one counts.
 
-    There is no gate, and no summary of a session except the notes. The source's next step, a character that refers to
-    the past unasked, is an option (`offers=True`): at the beginning of a conversation it may bring up an event that the
-    person announced and that has happened since.
+    There is no relevance gate, and no summary of a session except the notes. The next step that the source plans, a
+    character that refers to the past unasked, is an option (`offers=True`): at the beginning of a conversation it may
+    bring up an event that the person announced and that has happened since.
 
     Deviations: lines also leave the window when its tokens outgrow the model's context; lines that could not be noted
-    stay in it. The similarity of notes is computed from their words, not from vectors: states of one scratchpad are
-    alike by the rows that they share, and words need no embedder. Only the latest state with a given text is found.
+    stay in it. The similarity of notes is computed from their words, not from vectors: successive states of notes share
+    rows, and words need no embedder. Only the latest state with a given text is found.
 
     A note is found only if all the lines that it derives from may be recalled. It derives from both sides and from all
     earlier lines, so a filter for one speaker, or for lines since some day, finds none.
@@ -80,13 +83,14 @@ class Snapshots(Recipe):
                 "expected 0 <= overlap < evict < window_max"
             )
 
-    def count_evicted_lines(self, costs: Sequence[int], room: int) -> int:
-        """Count lines such that at least one leaves that was not noted yet; the newest line stays."""
-        gone = super().count_evicted_lines(costs, room)
+    def count_evicted_lines(self, costs: Sequence[int], limit: int) -> int:
+        """Count the oldest lines that leave the window: 0, or so that at least one of them was not noted before."""
+        evicted = super().count_evicted_lines(costs, limit)
         if len(costs) >= self.window_max:
-            gone = max(gone, self.evict)
-        wanted = max(gone, self.overlap + 1) if gone else 0
-        return wanted if wanted < len(costs) else 0
+            evicted = max(evicted, self.evict)
+        if evicted:
+            evicted = max(evicted, self.overlap + 1)
+        return evicted if evicted < len(costs) else 0  # the newest line always stays
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SnapshotResult:
         excluded = _excluded_seqs(reader, query)
@@ -101,43 +105,44 @@ class Snapshots(Recipe):
         notes = current[0] if current else None
         return SnapshotResult(hits, relevance, True, tuple(dict.fromkeys(terms(text))), notes=notes)
 
-    def _select_diverse(self, found: Sequence[ScoredUnit]) -> list[ScoredUnit]:
+    def _select_diverse(self, notes: Sequence[ScoredUnit]) -> list[ScoredUnit]:
         """Order notes by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998)."""
-        similarity = tfidf_cosines([terms(each.unit.text) for each in found])
-        order = select_by_mmr(np.array([each.score for each in found]), similarity, lambda _: True, self.balance)
-        return [found[place] for place in order]
+        similarity = tfidf_cosines([terms(note.unit.text) for note in notes])
+        order = select_by_mmr(np.array([note.score for note in notes]), similarity, lambda _: True, self.balance)
+        return [notes[index] for index in order]
 
-    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
         """Lay out the current notes, then the earlier states by date."""
-        notes = found.notes if isinstance(found, SnapshotResult) else None
-        hits = found.hits if notes is None else [notes, *(hit for hit in found.hits if hit.unit.id != notes.unit.id)]
-        for most in range(len(hits), 0, -1):
-            context = fill_context(hits[:most], (), room.budget, room.count, found.relevance, found.terms)
+        notes = result.notes if isinstance(result, SnapshotResult) else None
+        hits = result.hits if notes is None else [notes, *(hit for hit in result.hits if hit.unit.id != notes.unit.id)]
+        for count in range(len(hits), 0, -1):
+            context = fill_context(hits[:count], (), limits.budget, limits.count, result.relevance, result.terms)
             text = _render_notes(context.units, None if notes is None else notes.unit.id)
-            if (tokens := room.count(text)) <= room.budget:
-                return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[most:]))
-        return Context("", 0, (), (), tuple(hits), found.relevance)
+            if (tokens := limits.count(text)) <= limits.budget:
+                return replace(context, text=text, tokens=tokens, cut=(*context.cut, *hits[count:]))
+        return Context("", 0, (), (), tuple(hits), result.relevance)
 
     def render(self, context: Context, name: str, now: datetime) -> str:
-        """Render the earlier notes, each with how long ago that was."""
+        """Render the earlier notes, each with its age."""
         title = f"[Older notes of {name}'s, the oldest first; what a newer one says otherwise is so no more]"
-        return "\n\n".join([title, *(_render_note(each, now) for each in context.units)])
+        return "\n\n".join([title, *(_render_note(note, now) for note in context.units)])
 
 
 def _rank_notes(reader: BankReader, query: str, units: Sequence[Unit]) -> Iterator[ScoredUnit]:
-    """Yield the notes, the most relevant first, and the later of equals.
+    """Yield the notes, the most relevant first; of equals, the later one.
 
-    They are scored by cosine, or, without a vector of the question, by the share of its words that they contain.
+    Notes are scored by their cosine to the question, or, if it has no vector, by the share of its words that they
+    contain.
     """
     vector = reader.encoder.try_embed_query(query)
     if vector is None:
-        wanted = set(terms(query))
-        scores = [len(wanted.intersection(terms(unit.text))) / max(len(wanted), 1) for unit in units]
+        query_terms = set(terms(query))
+        scores = [len(query_terms.intersection(terms(unit.text))) / max(len(query_terms), 1) for unit in units]
     else:
-        known = reader.unit_cosines(vector, (NOTE,))
-        scores = [round(known.get((NOTE, unit.id), UNKNOWN_COSINE), SCORE_DIGITS) for unit in units]
+        cosines = reader.unit_cosines(vector, (NOTE,))
+        scores = [round(cosines.get((NOTE, unit.id), UNKNOWN_COSINE), SCORE_DIGITS) for unit in units]
     signal = "share" if vector is None else "cosine"
-    for score, unit in sorted(zip(scores, units, strict=True), key=lambda each: (-each[0], -each[1].id)):
+    for score, unit in sorted(zip(scores, units, strict=True), key=lambda pair: (-pair[0], -pair[1].id)):
         yield _to_scored_unit(unit, score, signal)
 
 
@@ -145,17 +150,17 @@ def _to_scored_unit(unit: Unit, score: float, signal: str) -> ScoredUnit:
     return ScoredUnit(unit, score, min(max(score, 0.0), 1.0), {signal: score})
 
 
-def _drop_repeated_texts(found: Iterable[ScoredUnit], notes: Unit | None) -> Iterator[ScoredUnit]:
-    """Yield the first note of each text, which is the latest, and none with the text of the notes in the prompt."""
+def _drop_repeated_texts(ranked: Iterable[ScoredUnit], notes: Unit | None) -> Iterator[ScoredUnit]:
+    """Yield the first note with each text, and no note with the text of the notes in the prompt."""
     seen = set() if notes is None else {notes.text}
-    for each in found:
-        if each.unit.text not in seen:
-            seen.add(each.unit.text)
-            yield each
+    for note in ranked:
+        if note.unit.text not in seen:
+            seen.add(note.unit.text)
+            yield note
 
 
 def _excluded_seqs(reader: BankReader, query: Query) -> Seqs:
-    """Return the numbers of lines that may not be shown or are in the prompt already, ascending."""
+    """Return the numbers of lines that may not be shown or that the prompt contains, ascending."""
     shown = np.array(sorted(query.exclude), np.int64)
     if (allowed := reader.allowed_seqs(query)) is None:
         return shown
@@ -170,8 +175,8 @@ def _derives_from(unit: Unit, seqs: Seqs) -> bool:
 
 
 def _render_notes(notes: Sequence[FoundUnit], first: int | None) -> str:
-    """Render the note of this id first, then the others in their order, each under its date."""
-    return "\n\n".join(_render_note(each) for each in sorted(notes, key=lambda each: each.unit.id != first))
+    """Render the note with this id first, then the others in their order, each under its date."""
+    return "\n\n".join(_render_note(note) for note in sorted(notes, key=lambda note: note.unit.id != first))
 
 
 def _render_note(note: FoundUnit, now: datetime | None = None) -> str:

@@ -1174,7 +1174,7 @@ def test_options_apply_to_one_command_and_are_saved_with_a_new_bank(cli: Cli) ->
         (["--set", "=3", "observe", "Hi"], "'=3' is not of the form NAME=VALUE"),
         (
             ["--set", "neigbours=3", "observe", "Hi"],
-            "recipe 'default' has no option 'neigbours'; the nearest is 'neighbours'",
+            "unknown option 'neigbours' of recipe 'default'; did you mean 'neighbours'?",
         ),
         (["--set", "neighbours=-1", "observe", "Hi"], "neighbours must be a whole number from 0 to 1000, got '-1'"),
         (["chat", "--set", "neighbours=x"], "neighbours must be a whole number from 0 to 1000, got 'x'"),
@@ -1204,7 +1204,7 @@ def test_invalid_options_in_the_configuration_are_named_with_file_and_table(
             "[recipes.packabby]\nthreshold = 5",
             "sets [recipes.packabby]: threshold must be a number from -1 to 1",
         ),
-        ("[recipes.packabby]\ntreshold = 0", "sets [recipes.packabby]: recipe 'packabby' has no option 'treshold'"),
+        ("[recipes.packabby]\ntreshold = 0", "sets [recipes.packabby]: unknown option 'treshold' of recipe 'packabby'"),
         ("recipes = 3", "sets recipes to 3; it must be a table for each recipe, such as [recipes.packabby]"),
         ("[recipe.packabby]\nthreshold = 5", "sets [recipes.packabby]: threshold must be a number from -1 to 1"),
     ):

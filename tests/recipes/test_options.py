@@ -60,8 +60,8 @@ def test_values_are_read_from_text_and_from_json_alike() -> None:
         (Packabby(), {"decoys": [1]}, "decoys must be texts separated by commas, got [1]"),
         (Emi(), {"include_user": "yes"}, "include_user must be true or false, got 'yes'"),
         (Own(), {"mood": "sad"}, "mood must be one of calm, loud, got 'sad'"),
-        (Packabby(), {"treshold": 1}, "recipe 'packabby' has no option 'treshold'; the nearest is 'threshold'"),
-        (Packabby(), {"scribe": 1}, "recipe 'packabby' has no option 'scribe'; it has max_hits, "),
+        (Packabby(), {"treshold": 1}, "unknown option 'treshold' of recipe 'packabby'; did you mean 'threshold'?"),
+        (Packabby(), {"scribe": 1}, "unknown option 'scribe' of recipe 'packabby'; expected one of max_hits, "),
     ],
 )
 def test_invalid_values_are_rejected_with_name_and_limits(recipe: Recipe, given: dict[str, Any], said: str) -> None:

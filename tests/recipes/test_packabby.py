@@ -480,7 +480,7 @@ def test_decoys_that_can_not_be_embedded_drop_nothing(tmp_path: Path, caplog: py
         model.fails = True
         talk(memory, "spring", remember=True).close()
         assert found(memory, DECOYS[0]) == [SPRING]
-        assert "without comparing it with the generic texts" in caplog.text
+        assert "without comparing it with the decoys" in caplog.text
         model.fails = False
         assert found(memory, DECOYS[0]) == []
 

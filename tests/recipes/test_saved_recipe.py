@@ -110,7 +110,7 @@ def test_options_of_one_recipe_do_not_apply_to_another(tmp_path: Path) -> None:
     talked(tmp_path, recipe="emi", options={"top": 5})
     with opened(tmp_path, recipe="packabby") as memory:
         assert memory.recipe == Packabby()
-    with pytest.raises(BadInput, match="recipe 'emi' has no option 'threshold'"):
+    with pytest.raises(BadInput, match="unknown option 'threshold' of recipe 'emi'"):
         opened(tmp_path, options={"threshold": 0.3})
 
 
@@ -130,7 +130,7 @@ def test_an_invalid_saved_option_is_ignored_and_logged(tmp_path: Path, caplog: p
     with caplog.at_level(logging.WARNING), opened(tmp_path) as memory:
         assert memory.recipe == Emi(include_user=True)
     assert "top must be a whole number from 1, got 0" in caplog.text
-    assert "no option 'depth'" in caplog.text
+    assert "unknown option 'depth'" in caplog.text
 
 
 @pytest.mark.parametrize("setting", ["emi", {"options": {}}, {"name": "emi", "options": []}, {"name": 3}], ids=str)

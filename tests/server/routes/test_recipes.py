@@ -51,7 +51,11 @@ def test_an_option_is_changed_for_the_next_recall(api_with_lines: TestClient) ->
     ("body", "name", "said"),
     [
         ({"name": "packabby", "options": {"threshold": 5}}, "bad-input", "threshold must be a number from -1 to 1"),
-        ({"name": "packabby", "options": {"treshold": 0}}, "bad-input", "no option 'treshold'; the nearest is 'thresh"),
+        (
+            {"name": "packabby", "options": {"treshold": 0}},
+            "bad-input",
+            "unknown option 'treshold' of recipe 'packabby'; did you mean 'thresh",
+        ),
         ({"name": "elephant"}, "config-error", "unknown recipe 'elephant'; expected one of default, membot"),
         (
             {"options": {"neighbours": 1_000_000_000}},
