@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -13,17 +11,8 @@ from everthread.common.timestamps import to_micros
 from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
 from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
 from everthread.stores.json_text import canonical_json
-from everthread.types import AllOf, AnyOf, Comparison, Condition, Filter, Not, Seqs
-
-SQLCondition = tuple[str, list[object]]
-
-COLUMNS = {
-    "session": "session.session_id",
-    "speaker": "speaker.name",
-    "role": "speaker.role",
-    "key": "line.key",
-    TIME_FIELD: "line.said_at",
-}
+from everthread.stores.sql_conditions import COLUMNS, SQLCondition, join_any, to_sql, translate
+from everthread.types import Comparison, Filter, Seqs
 
 
 def build_condition(where: Filter | None, as_of: datetime | None = None, retracted: bool = False) -> SQLCondition:
@@ -53,7 +42,7 @@ def build_condition(where: Filter | None, as_of: datetime | None = None, retract
         parts.append("(line.metadata::json -> %s)::text = %s")  # stored as written by canonical_json
         values += [key, canonical_json(value)]
     if where.condition is not None:
-        part, compared = translate(where.condition)
+        part, compared = translate(where.condition, _translate_comparison)
         parts.append(f"({part})")
         values += compared
     if where.key_prefix is not None:
@@ -63,32 +52,8 @@ def build_condition(where: Filter | None, as_of: datetime | None = None, retract
     return " AND ".join(parts), values
 
 
-def translate(condition: Condition) -> SQLCondition:
-    """Translate a valid condition, whose result is never NULL."""
-    match condition:
-        case Comparison():
-            return _translate_comparison(condition)
-        case Not(inner):
-            part, values = translate(inner)
-            return f"NOT ({part})", values
-        case AllOf(inner):
-            return _join(" AND ", "true", map(translate, inner))
-        case AnyOf(inner):
-            return _join(" OR ", "false", map(translate, inner))
-
-
-def _join(operator: str, empty: str, parts: Iterable[SQLCondition]) -> SQLCondition:
-    parts = list(parts)
-    text = operator.join(f"({part})" for part, _ in parts)
-    return text or empty, [value for _, values in parts for value in values]
-
-
 def _translate_comparison(comparison: Comparison) -> SQLCondition:
-    path, op, value = metadata_path(comparison), comparison.op, comparison.value
-    if op == "exists" and not value:
-        return translate(Not(replace(comparison, value=True)))
-    if op in ("!=", "not in"):
-        return translate(Not(replace(comparison, op="==" if op == "!=" else "in")))
+    path = metadata_path(comparison)
     if not path:
         return _translate_column(COLUMNS[comparison.field], comparison)
     test, values = _test_value("field.json", comparison)
@@ -127,7 +92,7 @@ def _test_value(field: str, comparison: Comparison) -> SQLCondition:
         tests: list[SQLCondition] = [(f"EXISTS (SELECT 1 FROM {elements} WHERE {test})", values)]
         if isinstance(value, str):
             tests.append((f"json_typeof({field}) = 'string' AND strpos({field} #>> '{{}}', %s::text) > 0", [value]))
-        return _join(" OR ", "false", tests)
+        return join_any(tests)
     if isinstance(value, str):
         return f"json_typeof({field}) = 'string' AND ({field} #>> '{{}}') COLLATE \"C\" {op} %s", [value]
     return _if_number(field, f"{op} %s::numeric"), [value]
@@ -143,17 +108,12 @@ def _test_equality(field: str, groups: ValueGroups) -> SQLCondition:
     for kinds, wanted in (("'null', 'boolean'", groups.constants), ("'array', 'object'", groups.documents)):
         if wanted:
             tests.append((f"json_typeof({field}) IN ({kinds}) AND {field}::text = ANY(%s::text[])", [wanted]))
-    return _join(" OR ", "false", tests)
+    return join_any(tests)
 
 
 def _if_number(field: str, comparison: str) -> str:
     """Build a comparison that only numbers are converted for; CASE fixes the order of evaluation."""
     return f"CASE json_typeof({field}) WHEN 'number' THEN ({field} #>> '{{}}')::numeric {comparison} ELSE false END"
-
-
-def to_sql(value: object) -> Any:
-    """Return a time as it is stored, and any other value unchanged."""
-    return to_micros(value) if isinstance(value, datetime) else value
 
 
 def array_literal(numbers: Seqs) -> str:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
 from everthread.common.timestamps import to_micros
-from everthread.stores.conditions import TIME_FIELD, ValueGroups, group_values, metadata_path
+from everthread.stores.conditions import ValueGroups, group_values, metadata_path
 from everthread.stores.filters import allowed_names, allows_only_units, check_filter, key_range
 from everthread.stores.json_text import canonical_json
+from everthread.stores.sql_conditions import COLUMNS, SQLCondition, join_any, to_sql, translate
 from everthread.stores.sqlite.line_columns import ColumnFilter
-from everthread.types import AllOf, AnyOf, Comparison, Condition, Filter, Not
-
-SQLCondition = tuple[str, list[object]]
-
-COLUMNS = {
-    "session": "session.session_id",
-    "speaker": "speaker.name",
-    "role": "speaker.role",
-    "key": "line.key",
-    TIME_FIELD: "line.said_at",
-}
+from everthread.types import Comparison, Filter
 
 
 def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLCondition:
@@ -64,7 +53,7 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLC
             canonical_json(value),
         )
     if where.condition is not None:
-        part, compared = translate(where.condition)
+        part, compared = translate(where.condition, _translate_comparison)
         add(f"({part})", *compared)
     if where.key_prefix is not None:
         first, end = key_range(where.key_prefix)
@@ -72,32 +61,8 @@ def build_condition(where: Filter | None, as_of: datetime | None = None) -> SQLC
     return " AND ".join(parts), values
 
 
-def translate(condition: Condition) -> SQLCondition:
-    """Translate a valid condition, whose result is never NULL."""
-    match condition:
-        case Comparison():
-            return _translate_comparison(condition)
-        case Not(inner):
-            part, values = translate(inner)
-            return f"NOT ({part})", values
-        case AllOf(inner):
-            return _join(" AND ", "1", map(translate, inner))
-        case AnyOf(inner):
-            return _join(" OR ", "0", map(translate, inner))
-
-
-def _join(operator: str, empty: str, parts: Iterable[SQLCondition]) -> SQLCondition:
-    parts = list(parts)
-    text = operator.join(f"({part})" for part, _ in parts)
-    return text or empty, [value for _, values in parts for value in values]
-
-
 def _translate_comparison(comparison: Comparison) -> SQLCondition:
-    path, op, value = metadata_path(comparison), comparison.op, comparison.value
-    if op == "exists" and not value:
-        return translate(Not(replace(comparison, value=True)))
-    if op in ("!=", "not in"):
-        return translate(Not(replace(comparison, op="==" if op == "!=" else "in")))
+    path = metadata_path(comparison)
     if not path:
         return _translate_column(COLUMNS[comparison.field], comparison)
     tables = ["json_each(line.metadata) AS field0"]
@@ -134,7 +99,7 @@ def _test_value(field: str, comparison: Comparison) -> SQLCondition:
         tests: list[SQLCondition] = [(f"EXISTS (SELECT 1 FROM {elements} WHERE {test})", values)]
         if isinstance(value, str):
             tests.append((f"{field}.type = 'text' AND instr({field}.value, ?) > 0", [value]))
-        return _join(" OR ", "0", tests)
+        return join_any(tests)
     kinds = "('text')" if isinstance(value, str) else "('integer', 'real')"
     return f"{field}.type IN {kinds} AND {field}.value {op} ?", [value]
 
@@ -151,12 +116,7 @@ def _test_equality(field: str, groups: ValueGroups) -> SQLCondition:
             tests.append((test, [canonical_json(wanted)]))
     if groups.constants:
         tests.append((f"{field}.type IN (SELECT value FROM json_each(?))", [canonical_json(groups.constants)]))
-    return _join(" OR ", "0", tests)
-
-
-def to_sql(value: object) -> Any:
-    """Return a time as it is stored, and any other value unchanged."""
-    return to_micros(value) if isinstance(value, datetime) else value
+    return join_any(tests)
 
 
 def needs_rows(where: Filter) -> bool:
