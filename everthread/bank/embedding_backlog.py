@@ -1,8 +1,8 @@
 """Deferred embedding: pending lines, and reindexing with another model.
 
 Deferred lines are stored and found by keyword at once; they are embedded a moment later, so that no reply waits for it.
-Only their numbers are held in memory. If the process ends before they are embedded, the bank still knows which lines
-have no vector, and the next process that embeds deferred lines embeds these as well.
+Only their numbers are held in memory. If the process ends before they are embedded, the bank still records which
+lines have no vector, and the next process that embeds deferred lines embeds these as well.
 """
 
 from __future__ import annotations

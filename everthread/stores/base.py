@@ -480,7 +480,7 @@ class UnitStore(Protocol):
         """
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
-        """Return (U, 3) id, first and last seq of the units of a kind, by id: live ones, or the retracted ones."""
+        """Return (U, 3) id, first and last seq of the units of a kind, by id: the retracted ones, or all others."""
 
     def unit_cosines(
         self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None

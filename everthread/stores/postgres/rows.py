@@ -273,17 +273,10 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
             live, total, records = live + 1, total + terms.length, records + len(terms.terms)
         else:
             retracted += 1
-    blocks = db.execute(
-        """SELECT coalesce(sum(records), 0), coalesce(sum(bytes), 0), count(*) FILTER (WHERE records <> recorded)
-           FROM (SELECT sum(count) AS records, sum(length(data)) AS bytes,
-                 (array_agg(before + count ORDER BY first DESC))[1] AS recorded
-                 FROM everthread.posting WHERE bank_id = %s GROUP BY term) AS word""",
-        (bank,),
-    ).fetchone()
+    blocks = _count_records(db, bank)
     sessions = db.execute(
         "SELECT coalesce(sum(lines), 0) FROM everthread.session WHERE bank_id = %s", (bank,)
     ).fetchone()
-    assert blocks is not None
     assert sessions is not None
     problems = [
         f"{name}: {recorded} recorded, {expected} found; export the lines into a new bank"
@@ -291,9 +284,9 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
             ("lines", counted[0], live),
             ("retracted lines", counted[1], retracted),
             ("terms", counted[2], total),
-            ("word records", int(blocks[0]), records),
-            ("bytes of word records", int(blocks[1]), records * POSTING_DTYPE.itemsize),
-            ("words counted wrongly", int(blocks[2]), 0),
+            ("word records", blocks[0], records),
+            ("bytes of word records", blocks[1], records * POSTING_DTYPE.itemsize),
+            ("words counted wrongly", blocks[2], 0),
             ("lines in sessions", int(sessions[0]), live),
         )
         if recorded != expected
@@ -307,6 +300,19 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
         problems.append(f"vectors without a line: {orphans[0]}")
     last = int(counted[3])
     return problems + ([f"the last seq is {last}, but line {highest} exists"] if highest > last else [])
+
+
+def _count_records(db: Connection, bank: str) -> tuple[int, int, int]:
+    """Count the records of all terms, their bytes, and the terms whose last block has another count."""
+    row = db.execute(
+        """SELECT coalesce(sum(records), 0), coalesce(sum(bytes), 0), count(*) FILTER (WHERE records <> recorded)
+           FROM (SELECT sum(count) AS records, sum(length(data)) AS bytes,
+                 (array_agg(before + count ORDER BY first DESC))[1] AS recorded
+                 FROM everthread.posting WHERE bank_id = %s GROUP BY term) AS word""",
+        (bank,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1]), int(row[2])
 
 
 def _read_texts(db: Connection, bank: str) -> Iterator[tuple[int, str, str, bool]]:

@@ -255,17 +255,21 @@ def migrate(database: Database) -> int:
         if 0 < applied < VERSION:  # waits for current writers; later transactions see the new version
             db.execute("LOCK TABLE everthread.migration")
         for number, steps in enumerate(MIGRATIONS[applied:], applied + 1):
-            for statements in steps:
-                # One at a time: Citus sends the whole text to the workers for each statement in it.
-                for statement in statements.split(";\n"):
-                    if statement.strip():
-                        db.execute(statement)
-                if distributed_tables(db):
-                    _distribute_tables(db)
+            for step in steps:
+                _run_step(db, step)
             db.execute("INSERT INTO everthread.migration VALUES (%s, now())", (number,))
         if applied < VERSION:
             _renew_grants(db)
     return VERSION - applied
+
+
+def _run_step(db: Connection, step: str) -> None:
+    """Run the statements of one step of a migration, and distribute its tables if the others are distributed."""
+    for statement in step.split(";\n"):  # Citus sends the whole text to the workers for each statement in it
+        if statement.strip():
+            db.execute(statement)
+    if distributed_tables(db):
+        _distribute_tables(db)
 
 
 def _create_extension(database: Database, db: Connection) -> None:

@@ -369,8 +369,11 @@ class PostgresStore(Store):
         return self._write(bank, write, was_committed)
 
     def forget_unit(self, bank: str, kind: str, number: int) -> list[int]:
-        forget, gone = units.forget_chain, units.is_gone
-        ids = self._write(bank, lambda db: forget(db, bank, kind, number), lambda db, ids: gone(db, bank, kind, ids))
+        ids = self._write(
+            bank,
+            lambda db: units.forget_chain(db, bank, kind, number),
+            lambda db, ids: units.is_gone(db, bank, kind, ids),
+        )
         self._vacuum.schedule(["unit", "unit_vector"], whole_bank=False)
         return ids
 

@@ -209,7 +209,7 @@ def read(db: Connection, bank: str, condition: str, values: Sequence[object] = (
 
 
 def spans(db: Connection, bank: str, kind: str, retracted: bool) -> list[tuple[int, int, int]]:
-    """Return id, first and last seq of the units of a kind, by id: live ones, or the retracted ones."""
+    """Return id, first and last seq of the units of a kind, by id: the retracted ones, or all others."""
     rows = db.execute(
         """SELECT unit_id, first_seq, last_seq FROM everthread.unit
            WHERE (retracted_at IS NOT NULL) = %s AND bank_id = %s AND kind = %s ORDER BY unit_id""",

@@ -42,7 +42,7 @@ def file_name(bank: str) -> str:
     """Return the name of a bank's file.
 
     Raises:
-        BadBankId: the id is impossible, or too long for a file name.
+        BadBankId: the id is invalid, or too long for a file name.
     """
     check_bank_id(bank)
     name = (
@@ -496,17 +496,20 @@ class BankFile:
             with self._writing:
                 try:
                     result = self._read_last(read_last)
-                    with folder_lock(self.path.parent, exclusive=True):
-                        for path in self._files():
-                            path.unlink(missing_ok=True)
-                        for path in find_orphan_logs(self.path.parent):
-                            with suppress(OSError):  # a log of another bank; the doctor reports it
-                                path.unlink()
-                        sync_folder(self.path.parent)
+                    self._unlink_files()
                 finally:
                     self._drop_writer()
             self._drop_readers()
         return result
+
+    def _unlink_files(self) -> None:
+        with folder_lock(self.path.parent, exclusive=True):
+            for path in self._files():
+                path.unlink(missing_ok=True)
+            for path in find_orphan_logs(self.path.parent):
+                with suppress(OSError):  # a log of another bank; the doctor reports it
+                    path.unlink()
+            sync_folder(self.path.parent)
 
     def _read_last(self, read_last: Callable[[sqlite3.Connection], Result]) -> Result | None:
         try:

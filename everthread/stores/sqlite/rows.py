@@ -40,7 +40,7 @@ def choose_session(db: sqlite3.Connection, at: int) -> str:
 
     def find_names(name: str) -> set[str]:
         rows = db.execute("SELECT session_id FROM session WHERE session_id GLOB ?", (f"{name}*",))
-        return {str(found) for (found,) in rows}
+        return {str(session) for (session,) in rows}
 
     return new_session_name(at, find_names)
 
@@ -200,16 +200,16 @@ def get_or_create_model(db: sqlite3.Connection, name: str, dim: int) -> int:
     Raises:
         StoreUnavailable: the numbers are used up.
     """
-    found = find_model(db, name, dim)
-    if found is None:
+    number = find_model(db, name, dim)
+    if number is None:
         row = db.execute("INSERT INTO model (name, dim) VALUES (?, ?) RETURNING number", (name, dim)).fetchone()
-        found = int(row[0])
-    if found > MAX_MODEL_NUMBER:
+        number = int(row[0])
+    if number > MAX_MODEL_NUMBER:
         raise StoreUnavailable(
-            f"the bank has had too many models ({name} would be number {found:,}, at most {MAX_MODEL_NUMBER:,} are "
+            f"the bank has had too many models ({name} would be number {number:,}, at most {MAX_MODEL_NUMBER:,} are "
             "allowed); export its lines and import them into a new bank"
         )
-    return found
+    return number
 
 
 def vector_ids(model: int, seqs: Seqs) -> Seqs:
