@@ -27,6 +27,7 @@ log = logging.getLogger("everthread")
 ENV_PREFIX = "EVERTHREAD_"
 TEST_ENV_PREFIX = "EVERTHREAD_TEST_"
 TABLE_SETTING = "recipes"  # the one setting that consists of tables, such as [recipes.packabby]
+MISNAMED_TABLE = re.compile(r"^[ \t]*\[recipe\.(\w+)\]", re.MULTILINE)  # no TOML in a file that also sets `recipe`
 MIN_NAME_SIMILARITY = 0.75  # ratio of Ratcliff and Obershelp from which an unknown name counts as a misspelling
 
 
@@ -129,12 +130,16 @@ def _with_suggestion(name: str, known: tuple[str, ...]) -> str:
 
 
 def _read(file: Path) -> dict[str, object] | None:
+    text = ""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        return tomllib.loads(text)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{file} can't be read as TOML: {error}") from error
+        table = MISNAMED_TABLE.search(text)
+        hint = f"; write [recipes.{table[1]}] instead of [recipe.{table[1]}]" if table else ""
+        raise ConfigError(f"{file} can't be read as TOML: {error}{hint}") from error
 
 
 def _set(config: Config, values: Mapping[str, object], file: str | None = None) -> Config:

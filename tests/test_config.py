@@ -117,6 +117,17 @@ def test_a_file_that_is_not_toml_is_rejected(tmp_path: Path, data: bytes) -> Non
         load(path, {})
 
 
+def test_a_table_of_options_that_clashes_with_the_recipe_names_the_right_table(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('recipe = "membot"\n[recipe.packabby]\nthreshold = 0.3\n', encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"can't be read as TOML: .*; write \[recipes\.packabby\] instead of \[recipe"
+    ):
+        load(path, {})
+    path.write_text("[recipe.packabby]\nthreshold = 0.3\n", encoding="utf-8")
+    assert load(path, {}).recipes == {"packabby": {"threshold": 0.3}}
+
+
 def test_a_path_below_a_file_is_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_config(tmp_path, "")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config.toml"))
