@@ -115,23 +115,25 @@ class RemoteReply(Iterator[str]):
         return self._append_text(full_text or self.text)
 
     def _read_events(self) -> Iterator[Event]:
-        """Yield the events. If the connection breaks, read them again from the start, without the text shown before."""
+        """Yield the events. If the connection breaks, read them again from the start."""
         for attempt in range(MAX_ATTEMPTS):
-            streamed = ""
             try:
-                with self._connection.stream(
-                    "POST", self._path, self._body, idempotency_key=self._idempotency_key
-                ) as response:
-                    for kind, data in _parse_events(iter_rows(response)):
-                        if kind == "piece":
-                            streamed += data["text"]
-                            data = {"text": streamed[len(self.text) :]}
-                        if kind != "piece" or data["text"]:
-                            yield kind, data
+                yield from self._stream_events()
                 return
             except StoreUnavailable:
                 if attempt == MAX_ATTEMPTS - 1:
                     raise
+
+    def _stream_events(self) -> Iterator[Event]:
+        """Yield the events of one connection, without the text shown before."""
+        streamed = ""
+        with self._connection.stream("POST", self._path, self._body, idempotency_key=self._idempotency_key) as response:
+            for kind, data in _parse_events(iter_rows(response)):
+                if kind == "piece":
+                    streamed += data["text"]
+                    data = {"text": streamed[len(self.text) :]}
+                if kind != "piece" or data["text"]:
+                    yield kind, data
 
 
 def _parse_events(rows: Iterator[str]) -> Iterator[Event]:

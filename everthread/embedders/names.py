@@ -23,23 +23,23 @@ GOODAI_MODELS = {  # by name of a goodai-ltm model: the public model from which 
 }
 
 
-def open_embedder(given: Embedder | str | None = None, *, device: object = None) -> Embedder:
-    """Open an embedder by name, or return an open one; without an argument, open the configured one.
+def open_embedder(spec: Embedder | str | None = None, *, device: object = None) -> Embedder:
+    """Open an embedder by name, or return an open one. None opens the configured one.
 
     Args:
-        given: an object, or `minilm` (ships with the package), `st:NAME` or `sentence-transformers:NAME`,
+        spec: an embedder, or `minilm` (ships with the package), `st:NAME` or `sentence-transformers:NAME`,
             `openai:NAME`, `http://…/v1#MODEL`, the folder of a model made by `everthread.embedders.export`, or `hash`
             (no meaning, for tests).
         device: where torch runs a sentence-transformers model: `cuda`, `cuda:1`, `mps`, `cpu` or a torch.device.
             None selects the configured device, else torch's own choice.
 
     Raises:
-        ConfigError: the name is unknown, a key is missing, or torch doesn't run the model that a device is given for.
+        ConfigError: the name is unknown, a key is missing, or a device is given for a model that doesn't run on torch.
     """
     settings = config.load()
     if device is not None:
         settings = replace(settings, device=str(device))
-    name = settings.embedder if given is None else given
+    name = settings.embedder if spec is None else spec
     embedder = _open_named(name, settings) if isinstance(name, str) else name
     if device is not None and not isinstance(embedder, SentenceTransformerEmbedder):
         raise ConfigError(
@@ -49,9 +49,9 @@ def open_embedder(given: Embedder | str | None = None, *, device: object = None)
     return embedder
 
 
-def is_on_torch(given: object) -> bool:
-    """Return whether torch runs the model of this name, so that it takes a device; None is the configured model."""
-    name = config.load().embedder if given is None else given
+def is_on_torch(spec: object) -> bool:
+    """Return whether this name selects a model on torch, which takes a device. None is the configured model."""
+    name = config.load().embedder if spec is None else spec
     return isinstance(name, str) and strip_prefix(ST_PREFIXES, name) is not None
 
 

@@ -25,7 +25,7 @@ from everthread.types import Message, Usage
 if TYPE_CHECKING:
     import httpx
 
-MAX_REPLY_BYTES = 4_000_000  # of a whole reply, and of one line of a stream; many times longer than any reply
+MAX_REPLY_BYTES = 4_000_000  # of a whole reply, and of one line of a stream; far above any real reply
 MAX_PEEK_BYTES = 65_536  # of an error's body; real ones have a few hundred
 MAX_PEEK_S = 2.0
 MESSAGE_OVERHEAD_TOKENS = 4  # about as many as common chat templates put around a message
@@ -33,7 +33,7 @@ FINISH_REASONS = {"stop", "length", "content_filter"}
 
 
 class ReplyReader:
-    """The Stream and PushStream of OpenAICompatible.
+    """Reads a streamed reply of OpenAICompatible, as a Stream and PushStream.
 
     `record_usage` is called once, at the end of the reply, and returns the usage with its cost.
     """

@@ -33,10 +33,10 @@ _SCHEMA = """
 
 
 class SmsStore:
-    """The rows of one file. Several threads and processes of one machine can use it at once."""
+    """Stores answers and opt-outs in one file, which several threads and processes of one machine can use at once."""
 
     def __init__(self, file: Path) -> None:
-        """Open the rows in a file, and the key next to it, which is created if it is missing.
+        """Open the file and the key next to it, which is created if it is missing.
 
         Raises:
             ConfigError: if the key can't be created.
