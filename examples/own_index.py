@@ -76,7 +76,8 @@ class IndexedStore(SQLiteStore):
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         super().put_vectors(bank, model, vectors, expected)
-        for line in self.get(bank, sorted(vectors)):  # one may have been forgotten meanwhile
+        # Lines may have been forgotten meanwhile, or the bank, which `get` would create again.
+        for line in self.get(bank, sorted(vectors)) if self.exists(bank) else ():
             self._add_to_index(bank, model, line.seq, vectors[line.seq])
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:

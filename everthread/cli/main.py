@@ -36,6 +36,7 @@ from everthread.cli.sanitize import escape_control_chars
 from everthread.embedders.base import Embedder
 from everthread.errors import BadFile, BadInput, NotFound
 from everthread.memory import Memory
+from everthread.recall.rerank.names import RERANKER_NAMES
 from everthread.recipes import general_knowledge
 from everthread.recipes.saved_recipe import SavedRecipe
 from everthread.stores.base import Store
@@ -196,11 +197,11 @@ banks_option = click.option(
 )
 
 
+*_RERANKERS, _LAST_RERANKER = [name for name in RERANKER_NAMES if name != "none"]
 rerank_option = click.option(
     "--rerank",
     metavar="NAME",
-    help="Rerank the hits: keywords, mmr, recency_importance, verdict, em:EMBEDDER or st:NAME; none for no "
-    "reranking. Default: the recipe's.",
+    help=f"Rerank the hits: {', '.join(_RERANKERS)} or {_LAST_RERANKER}; none for no reranking. Default: the recipe's.",
 )
 
 

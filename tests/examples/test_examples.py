@@ -142,6 +142,16 @@ def shown(hits: list[Hit]) -> list[tuple[int, str, object]]:
     return [(hit.line.seq, hit.line.text, pytest.approx(hit.score, abs=1e-4)) for hit in hits]
 
 
+def test_vectors_of_a_forgotten_bank_do_not_create_it_again(tmp_path: Path, own: Any) -> None:
+    store = own.IndexedStore(tmp_path, own.RemoteIndex())
+    with Memory.open("bank", store=store, embedder=HashEmbedder(64)) as memory:
+        line = memory.observe("The kite is red.")
+        memory.forget(everything=True)
+        store.put_vectors("bank", "hash-64", {line.seq: HashEmbedder(64).embed([line.text])}, [line])
+        assert not store.exists("bank")
+    store.close()
+
+
 def test_reindex_fills_the_index_for_another_model(tmp_path: Path, own: Any) -> None:
     index = own.RemoteIndex()
     store = own.IndexedStore(tmp_path, index)
