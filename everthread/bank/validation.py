@@ -114,9 +114,9 @@ def check_unit(new: NewUnit) -> NewUnit:
         raise BadInput(f"a unit's text has {len(new.text):,} characters; at most {MAX_TEXT_CHARS:,} are allowed")
     if (new.first_seq, new.last_seq) != NO_LINES:
         check_span(new.first_seq, new.last_seq, "a unit")
-    if stray := [seq for seq in new.sources if type(seq) is not int or not new.first_seq <= seq <= new.last_seq]:
+    if outside := [seq for seq in new.sources if type(seq) is not int or not new.first_seq <= seq <= new.last_seq]:
         raise BadInput(
-            f"source {stray[0]!r} of a unit is outside its span from {new.first_seq} to {new.last_seq}; extend the "
+            f"source {outside[0]!r} of a unit is outside its span from {new.first_seq} to {new.last_seq}; extend the "
             "span to contain all sources, because the unit is removed with any line of its span"
         )
     to_micros(new.said_at, "a unit's said_at", BadInput)

@@ -1,4 +1,4 @@
-"""The interface that every storage backend implements. It knows nothing of models, scores or prompts.
+"""The interface that every storage backend implements, independent of models, scores and prompts.
 
 A store saves text, numbers the lines, and answers four questions about a bank: which lines are nearest to a vector,
 which lines contain these terms, what are these lines, and which lines does a filter allow. `everthread.recall` turns

@@ -66,15 +66,15 @@ def check_condition(condition: object) -> None:
     Raises:
         BadQuery: a part is invalid; the message names it.
     """
-    waiting, values = [(condition, 1)], 0
-    while waiting:
-        part, depth = waiting.pop()
+    pending, values = [(condition, 1)], 0
+    while pending:
+        part, depth = pending.pop()
         if depth > MAX_DEPTH:
             raise BadQuery(f"invalid condition: nested more than {MAX_DEPTH} deep; simplify it")
         if isinstance(part, Comparison):
             values += _check_comparison(part)
         else:
-            waiting += [(inner, depth + 1) for inner in _inner_conditions(part)]
+            pending += [(inner, depth + 1) for inner in _inner_conditions(part)]
             values += 1
         if values > MAX_VALUES:
             raise BadQuery(f"invalid condition: more than {MAX_VALUES} values; filter by fewer, in several queries")
@@ -106,35 +106,35 @@ def _check_comparison(comparison: Comparison) -> int:
     check_storable(name, "the field of a condition")
     if op not in get_args(Operator):
         raise BadQuery(f"invalid op of a condition: got {op!r}, expected one of {', '.join(get_args(Operator))}")
-    where = f"the value of {name} {op}"
+    label = f"the value of {name} {op}"
     if op == "exists":
         if not isinstance(value, bool):
-            raise BadQuery(f"{where} must be True or False, got {shortly(value)}")
+            raise BadQuery(f"{label} must be True or False, got {shortly(value)}")
         return 1
     if op in ("in", "not in") and not isinstance(value, list | tuple):
-        raise BadQuery(f"{where} must be a tuple or list of values, got {shortly(value)}")
+        raise BadQuery(f"{label} must be a tuple or list of values, got {shortly(value)}")
     values = list(cast("Sequence[Any]", value)) if op in ("in", "not in") else [value]
     for each in values:
-        _check_value(name, op, each, where)
+        _check_value(name, op, each, label)
     return 1 + len(values)
 
 
-def _check_value(name: str, op: str, value: Any, where: str) -> None:
+def _check_value(name: str, op: str, value: Any, label: str) -> None:
     if name == TIME_FIELD:
         if op == "contains":
             raise BadQuery("said_at contains nothing; compare it by == != < <= > >= or in")
-        to_micros(value, where, BadQuery)
+        to_micros(value, label, BadQuery)
         return
     if name in TEXT_FIELDS:
         if not isinstance(value, str):
-            raise BadQuery(f"{where} must be a str, got {shortly(value)}")
+            raise BadQuery(f"{label} must be a str, got {shortly(value)}")
         if name == "role" and op != "contains" and value not in ROLES:
-            raise BadQuery(f"{where} must be one of {', '.join(ROLES)}, got {value!r}")
+            raise BadQuery(f"{label} must be one of {', '.join(ROLES)}, got {value!r}")
     elif op in ORDERINGS and (isinstance(value, bool) or not isinstance(value, int | float | str)):
-        raise BadQuery(f"{where} must be a number or a str, which have an order, got {shortly(value)}")
+        raise BadQuery(f"{label} must be a number or a str, which have an order, got {shortly(value)}")
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
-        raise BadQuery(f"{where} must be within 64 bits, got a number of {len(str(value))} digits")
-    storable_json(value, where)
+        raise BadQuery(f"{label} must be within 64 bits, got a number of {len(str(value))} digits")
+    storable_json(value, label)
 
 
 def find_comparisons(condition: Condition) -> Iterator[Comparison]:

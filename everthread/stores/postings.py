@@ -128,16 +128,18 @@ def select_records(records: Records | None, df: int, within: Seqs | None) -> Pos
 
 
 def order_by_rarity(
-    terms: Sequence[str], counts: Mapping[str, int], found: Mapping[str, Postings], max_terms: int
+    terms: Sequence[str], counts: Mapping[str, int], postings: Mapping[str, Postings], max_terms: int
 ) -> dict[str, Postings]:
     """Order postings as `TermIndex.postings` returns them: terms without lines, then the others by document frequency.
 
     Args:
         terms: the terms of the query.
         counts: the document frequencies of the terms that the bank contains.
-        found: the postings of the chosen terms.
+        postings: the postings of the chosen terms.
         max_terms: the largest number of terms without lines.
     """
-    absent = [term for term in dict.fromkeys(terms) if not counts.get(term) or (term in found and not found[term].df)]
+    absent = [
+        term for term in dict.fromkeys(terms) if not counts.get(term) or (term in postings and not postings[term].df)
+    ]
     empty = Postings(0, np.empty(0, POSTING_DTYPE))
-    return {**dict.fromkeys(absent[:max_terms], empty), **dict(sorted(found.items(), key=lambda item: item[1].df))}
+    return {**dict.fromkeys(absent[:max_terms], empty), **dict(sorted(postings.items(), key=lambda item: item[1].df))}

@@ -24,7 +24,7 @@ def redact_password(url: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """Check a URL before a driver takes half a password for a host and shows it.
+    """Check a URL; otherwise a driver may take half a password for a host, and show it.
 
     Raises:
         ConfigError: the URL is malformed; the message hides its password.

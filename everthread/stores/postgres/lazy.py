@@ -1,4 +1,4 @@
-"""A value that one thread creates and many use, such as a connection pool. Knows nothing of databases.
+"""A value that one thread creates and many use, such as a connection pool.
 
 Other threads wait for the result, or the error, of the creating thread, instead of queueing at a dead server.
 """

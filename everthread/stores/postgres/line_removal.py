@@ -165,9 +165,9 @@ def has_receipt(db: Connection, bank: str, receipt: Receipt, number: UUID) -> bo
     """Return whether the receipt with this number is stored."""
     _set_bank(db, receipt.bank)
     query = "SELECT 1 FROM everthread.receipt WHERE bank_id = %s AND id = %s"
-    found = db.execute(query, (receipt.bank, number)).fetchone()
+    row = db.execute(query, (receipt.bank, number)).fetchone()
     _set_bank(db, bank)
-    return found is not None
+    return row is not None
 
 
 def _set_bank(db: Connection, bank: str) -> None:

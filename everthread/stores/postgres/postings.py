@@ -132,8 +132,8 @@ def read(
     records = _read_records(db, bank, readable)
     if within is not None:
         counts |= _estimate_dfs(db, bank, [term for term in chosen if term not in records], within)
-    found = {term: select_records(records.get(term), counts[term], within) for term in chosen}
-    return order_by_rarity(terms, counts, found, max_terms)
+    selected = {term: select_records(records.get(term), counts[term], within) for term in chosen}
+    return order_by_rarity(terms, counts, selected, max_terms)
 
 
 def _read_records(db: Connection, bank: str, terms: Sequence[str]) -> dict[str, Records]:

@@ -496,32 +496,32 @@ class PostgresStore(Store):
 
         def read(db: Connection) -> ScoringRows:
             db.execute("SET LOCAL enable_sort = off")  # forces the ordered primary key; see rows.LINES_BY_SEQ
-            row = db.execute(
+            packed = db.execute(
                 """SELECT string_agg(gist, ''::bytea) FROM (SELECT gist FROM everthread.line WHERE bank_id = %s
                    AND seq = ANY(%s::bigint[]) AND retracted_at IS NULL ORDER BY seq) AS found""",
                 (bank, array_literal(wanted)),
                 binary=True,
             ).fetchone()
-            lines = np.frombuffer((row and row[0]) or b"", LINE_DTYPE)
+            lines = np.frombuffer((packed and packed[0]) or b"", LINE_DTYPE)
             numbers = np.unique(lines["session"]).tolist()
             if within is None:
                 query = "SELECT number, first_seq, last_seq, terms FROM everthread.session WHERE bank_id = %s"
-                found = db.execute(f"{query} AND number = ANY(%s) ORDER BY number", (bank, numbers)).fetchall()
+                sessions = db.execute(f"{query} AND number = ANY(%s) ORDER BY number", (bank, numbers)).fetchall()
             else:
                 condition, mask = seq_bitmap(within)
-                found = db.execute(
+                sessions = db.execute(
                     f"""SELECT session, min(seq), max(seq), sum(length)::bigint FROM everthread.line
                         WHERE bank_id = %s AND session = ANY(%s) AND retracted_at IS NULL {condition}
                         GROUP BY session ORDER BY session""",
                     (bank, numbers, *mask),
                 ).fetchall()
-            return ScoringRows(lines, np.array(found, np.int64).reshape(-1, 4))
+            return ScoringRows(lines, np.array(sessions, np.int64).reshape(-1, 4))
 
         return self._read(bank, read)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
-        found = self._read(bank, lambda db: records.corpus_stats(db, bank, *seq_bitmap(within)))
-        return found or CorpusStats(0, 0, 0, 0, 0, ())
+        stats = self._read(bank, lambda db: records.corpus_stats(db, bank, *seq_bitmap(within)))
+        return stats or CorpusStats(0, 0, 0, 0, 0, ())
 
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
@@ -559,8 +559,8 @@ class PostgresStore(Store):
         return self._read(bank, lambda db: units.read(db, bank, condition, values))
 
     def unit_spans(self, bank: str, kind: str, *, retracted: bool = False) -> npt.NDArray[np.int64]:
-        found = self._read(bank, lambda db: units.spans(db, bank, kind, retracted))
-        return np.array(found, np.int64).reshape(-1, 3)
+        spans = self._read(bank, lambda db: units.spans(db, bank, kind, retracted))
+        return np.array(spans, np.int64).reshape(-1, 3)
 
     def unit_cosines(
         self, bank: str, model: str, query: Vector, kinds: Sequence[str], k: int | None = None

@@ -1,9 +1,8 @@
 """Makes SQLite safe to use with fork: while the process forks, no call is inside SQLite, and no file is open.
 
-SQLite records in process memory which locks it holds. A child inherits the records and not the locks, so that other
-processes can't see its locks: one that takes itself for the last user of the bank deletes the log, and the child's
-writes are lost (https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files again at the next
-use.
+SQLite records in process memory which locks it holds. A child inherits the records without the locks. Another process
+may then close the bank as its last user and delete the log, which loses the child's writes
+(https://sqlite.org/howtocorrupt.html, section 2.6). Parent and child open their files again at the next use.
 """
 
 from __future__ import annotations

@@ -91,11 +91,11 @@ def read(
     data = _read_blocks(db, readable)
     if within is not None:
         counts |= {term: _estimate_df(db, term, within) for term in chosen if term not in data}
-    found: dict[str, Postings] = {}
+    selected: dict[str, Postings] = {}
     for term in chosen:
         records = np.frombuffer(b"".join(data[term]), POSTING_DTYPE) if term in data else None
-        found[term] = select_records(records, counts[term], within)
-    return order_by_rarity(terms, counts, found, max_terms)
+        selected[term] = select_records(records, counts[term], within)
+    return order_by_rarity(terms, counts, selected, max_terms)
 
 
 def _read_blocks(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, list[bytes]]:

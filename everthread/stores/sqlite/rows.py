@@ -245,24 +245,26 @@ def read_vectors(db: sqlite3.Connection, model: int, dim: int, seqs: Seqs) -> tu
     """Read (V,) the seqs and (V, dim) the vectors of lines (ascending, one seq per piece) that have vectors."""
     if not len(seqs):
         return seqs, np.empty((0, dim), np.float16)
-    wanted = vector_ids(model, seqs)
-    if 2 * len(wanted) > int(wanted[-1] - wanted[0] >> 12):  # most of a range
-        rows = db.execute("SELECT id, data FROM vector WHERE id BETWEEN ? AND ?", (int(wanted[0]), int(wanted[-1])))
+    wanted_ids = vector_ids(model, seqs)
+    if 2 * len(wanted_ids) > int(wanted_ids[-1] - wanted_ids[0] >> 12):  # most of a range
+        rows = db.execute(
+            "SELECT id, data FROM vector WHERE id BETWEEN ? AND ?", (int(wanted_ids[0]), int(wanted_ids[-1]))
+        )
     else:
         rows = db.execute(
             "SELECT id, data FROM vector WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (json.dumps(wanted.tolist()),),
+            (json.dumps(wanted_ids.tolist()),),
         )
     numbers: list[int] = []
     halves = bytearray()
     for number, row in rows:
         numbers.append(number)
         halves += row
-    found, data = np.array(numbers, np.int64), np.frombuffer(halves, np.float16).reshape(-1, dim)
-    if len(found) > len(wanted):
-        is_wanted = np.isin(found, wanted)
-        found, data = found[is_wanted], data[is_wanted]
-    return (found >> 12) - (model << 32), data
+    stored_ids, data = np.array(numbers, np.int64), np.frombuffer(halves, np.float16).reshape(-1, dim)
+    if len(stored_ids) > len(wanted_ids):
+        is_wanted = np.isin(stored_ids, wanted_ids)
+        stored_ids, data = stored_ids[is_wanted], data[is_wanted]
+    return (stored_ids >> 12) - (model << 32), data
 
 
 def reanalyze(db: sqlite3.Connection) -> None:

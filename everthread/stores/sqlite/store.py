@@ -454,8 +454,8 @@ class SQLiteStore(Store):
                 return np.full(len(seqs), np.nan, np.float32)
             if index.data is not None:
                 return index.cosines(query, seqs)
-            found, data = records.read_vectors(db, number, dim, index.ids[find_positions(index.ids, seqs)])
-        return max_by_id(seqs, found, vectors.cosines(data, query))
+            piece_seqs, data = records.read_vectors(db, number, dim, index.ids[find_positions(index.ids, seqs)])
+        return max_by_id(seqs, piece_seqs, vectors.cosines(data, query))
 
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
