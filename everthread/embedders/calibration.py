@@ -73,7 +73,7 @@ SHIPPED_CALIBRATION = CosineCalibration(mean=0.0863, spread=0.0744)  # measured
 class EmbedderState:
     """The state of an embedder in use, shared by all its users."""
 
-    retry_at: float = 0.0  # the time.monotonic() of the next call, after a failure
+    retry_at: float = 0.0  # after a failure, the earliest time.monotonic() of the next call
     scale: CosineCalibration | None = None  # measured at the first query
     warned: set[str] = field(default_factory=set)  # banks whose lack of vectors of this model was logged
 

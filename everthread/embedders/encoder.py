@@ -21,7 +21,7 @@ log = logging.getLogger("everthread")
 
 COOLDOWN_S = 30.0  # an embedder that failed is not called for this long, so that lines are stored without a delay
 BLANK = "…"  # embedded in place of a line without text; its vector is close to no other
-FAILURES = (ModelError, RuntimeError, OSError)  # RuntimeError is raised by torch, OSError by sockets
+FAILURES = (ModelError, RuntimeError, OSError)  # of an embedder: torch raises RuntimeError, sockets raise OSError
 
 
 class Encoder:
@@ -56,9 +56,8 @@ class Encoder:
                 OSError (`FAILURES`).
         """
         pieces_by_text = [split_for_embedding(text) or [BLANK] for text in texts]
-        vectors = shapes.embed_texts(
-            self.embedder, [piece for pieces in pieces_by_text for piece in pieces]
-        )  # (N, E, D)
+        all_pieces = [piece for pieces in pieces_by_text for piece in pieces]
+        vectors = shapes.embed_texts(self.embedder, all_pieces)  # (N, E, D)
         ends = np.cumsum([len(pieces) for pieces in pieces_by_text])[:-1]
         return [part.reshape(-1, part.shape[-1]) for part in np.split(vectors, ends)]
 

@@ -65,9 +65,7 @@ class OnnxEmbedder:
         self._lock = Lock()
         self._loaded: tuple[tokenizers.Tokenizer, onnxruntime.InferenceSession] | None = None
         self._latest = threading.local()  # a line is often stored right after its query, by the same thread
-        self._query_vectors: OrderedDict[bytes, Vector] = (
-            OrderedDict()
-        )  # by digest; for a later line, or another thread
+        self._query_vectors = OrderedDict[bytes, Vector]()  # by digest; for a later line, or another thread
 
     @property
     def name(self) -> str:
@@ -199,7 +197,7 @@ def _open_tokenizer(folder: Path, config: EmbedderConfig) -> tokenizers.Tokenize
 def _check_size(path: Path, expected: int) -> None:
     """Raise ModelNotFound for a truncated download or a Git LFS pointer.
 
-    Hashing 24 MB would cost a tenth of a short command's time.
+    Only the size is compared, because hashing 24 MB would take a tenth of a short command's time.
     """
     try:
         size = path.stat().st_size

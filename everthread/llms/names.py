@@ -26,8 +26,8 @@ def open_llm(spec: LLM | str | None = None) -> LLM | None:
     Args:
         spec: an open model, a name (`llama3.2`, `gpt-4o-mini`), or `https://host/v1#model`; `none` for no model; None
             for the configured one. A name without a URL is searched first in a running Ollama (without a name: its
-            first model), then at OpenAI, if OPENAI_API_KEY is set and the model is one of OpenAI's. A server with only
-            one model needs no name.
+            first model), then at OpenAI, if OPENAI_API_KEY is set and the name is that of an OpenAI model. A server
+            with only one model needs no name.
 
     Returns:
         The model; None for `none`, or if no model is configured and none is found.

@@ -13,7 +13,10 @@ MAX_SAVED = 256  # ended conversations whose last reply can be repeated under it
 
 
 class EndingReplies:
-    """Emits the events of ending replies, and saves their keys: an answer that ends a conversation is not a line."""
+    """Emits the events of ending replies, and saves their keys.
+
+    The answer that ends a conversation is not a line, so its key is not stored in the bank.
+    """
 
     def __init__(self) -> None:
         self._by_key = OrderedDict[str, ReplyStream]()

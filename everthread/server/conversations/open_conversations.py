@@ -44,14 +44,14 @@ class OpenConversation:
 class OpenConversations:
     """Opens conversations by bank and session, and closes the least recently used. Thread-safe.
 
-    An incognito conversation is closed only when there are too many of them, because its lines exist nowhere else.
+    Incognito conversations are closed only when there are too many, because their lines exist nowhere else.
     """
 
     def __init__(self, services: Services, leases: BankLeases, workers: ScribeWorkers, lock: threading.Lock) -> None:
         self._services, self._leases, self._workers = services, leases, workers
         self._open: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
         self._current: dict[str, str] = {}  # by bank: the current session, which may not have a line yet
-        self._detached: list[OpenConversation] = []  # those that SMS opened, while they reply
+        self._detached: list[OpenConversation] = []  # opened by SMS, while they reply
         self._lock = lock
 
     def open(self, memory: Memory, session: str) -> OpenConversation:

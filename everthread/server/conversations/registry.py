@@ -103,8 +103,8 @@ class ConversationRegistry:
         if (stream := self._endings.find(key, text)) is not None:
             return stream
         with self._use(memory, session, while_replying=True) as conversation:
-            if key is not None and (outcome := self._find_outcome(memory, conversation, text, key, options)):
-                return outcome
+            if key is not None and (earlier := self._find_earlier_reply(memory, conversation, text, key, options)):
+                return earlier
             self._require_idle(conversation)
             self._require_one_process(conversation)
 
@@ -367,10 +367,10 @@ class ConversationRegistry:
             )
         return llm
 
-    def _find_outcome(
+    def _find_earlier_reply(
         self, memory: Memory, conversation: OpenConversation, text: str, key: str, options: OptionsBody
     ) -> ReplyStream | None:
-        """Return the outcome of an earlier request with this key, or None: the reply in progress or the saved one."""
+        """Return the reply to an earlier request with this key, in progress or saved; None if the key is new."""
         if (stream := conversation.stream) is not None and stream.key == key:
             if stream.user_text != text:
                 raise key_conflict()
@@ -425,7 +425,7 @@ class ConversationRegistry:
 
     @contextmanager
     def _lease(self, conversation: OpenConversation) -> Iterator[None]:
-        """Lease the conversation's bank for the block, and longer if the conversation is in incognito."""
+        """Lease the conversation's bank for the block, and afterwards while the conversation is in incognito."""
         bank = conversation.chat.memory.bank
         with self.leases.hold(bank):
             try:

@@ -44,7 +44,7 @@ LINE_PART, TEXT_PART = "line", "said"  # kinds of parts: a line of the bank, and
 
 @dataclass(frozen=True, slots=True)
 class SmsMessage:
-    """A text message."""
+    """A text message from a person."""
 
     sid: str  # Twilio's id
     person: str  # a hash of the telephone number
@@ -62,7 +62,7 @@ class SmsMessage:
 class PersonState:
     """The pending question and answers of a person, stored in their bank under these names."""
 
-    ask: str = ""  # the pending question: "forget", "remember" or none
+    ask: str = ""  # the pending question: "forget", "remember" or ""
     session: str = ""  # the session that the question is about
     times: int = 0  # how often the question was asked
     settled: int = 0  # no question is asked about sessions up to this line
