@@ -2,16 +2,20 @@
 
 import pytest
 from fastapi.testclient import TestClient
+from hardship.llm import llm_server
 
 from everthread.common.keys import SETTING_RECIPE
 from everthread.factory import RECIPES
+from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.recipes.default import Default
 from everthread.recipes.options import options, with_options
+from everthread.server.app import create_app
 from everthread.server.services import Services
 from server.problem import kind
 
 BANK = "banks/alice%2Fnemo"
 RECIPE = f"{BANK}/recipe"
+SAMPLED = {"temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens"}  # of a request to the model
 
 
 def values(recipe: dict[str, object]) -> dict[str, object]:
@@ -131,3 +135,18 @@ def test_a_request_can_set_a_shipped_model_or_the_configured_one(
 
 def test_the_servers_recipes_are_not_shown_without_a_key(api: TestClient) -> None:
     assert kind(api.get("recipes", headers={"X-Forwarded-For": "203.0.113.7"}), 401) == "unauthorized"
+
+
+def test_replies_are_sampled_as_the_recipe_says_unless_the_request_says_otherwise(services: Services) -> None:
+    with llm_server("Aye.") as server:
+        services = Services(services.store, services.embedder, OpenAICompatible(server.url, "m"), Default())
+        app = create_app(services)
+        with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
+            for options in ({"recipe": "packabby"}, {"recipe": "packabby", "top_p": 0.5}, {"recipe": "default"}):
+                body = {"text": "Hello.", "options": options}
+                assert client.post("banks/sampled/chat/current/reply", json=body).status_code == 200
+        app.state.idempotency.close()
+        usual, own, none = ({key: body[key] for key in SAMPLED & body.keys()} for body in server.bodies)
+    assert usual == {"temperature": 0.5, "top_p": 0.9, "presence_penalty": 0.0, "max_tokens": 300}
+    assert own == {**usual, "top_p": 0.5}
+    assert none == {}
