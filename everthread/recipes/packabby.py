@@ -162,7 +162,7 @@ class Packabby(Recipe):
         return sorted((summary for summary in scored if summary.score >= min_cosine), key=_ScoredSummary.sort_key)
 
     def _min_cosine(self, reader: BankReader, vector: Vector) -> float:
-        """Return the minimum cosine of a recalled summary: the threshold, or the cosine of the nearest decoy."""
+        """Return the minimum cosine of a recalled summary: the threshold or the greatest of a decoy."""
         threshold = -1.0 if self.threshold is None else self.threshold
         decoys = self._embed_decoys(reader, vector.shape[-1])
         if decoys is None:

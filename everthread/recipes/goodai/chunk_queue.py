@@ -1,13 +1,13 @@
-"""A queue of overlapping chunks over texts that follow one another: goodai-ltm's layout. Pure.
+"""Cuts a queue of texts into overlapping chunks, as goodai-ltm does. Pure.
 
-Texts are concatenated in a *run*; a separator ends the run. If a run was only added to, chunk i begins at token
-i · step and holds `capacity` tokens; the last ones, at the run's end, are shorter. A chunk may thus hold the end of one
-text and the beginning of the next. When a text is replaced or deleted, the chunks that held some of it are cut again
-from the remaining tokens, up to the first chunk that begins after it; that one and all others stay. So neighbours don't
-change, the cost is proportional to the text, and two chunks share at least as many tokens as before.
+Texts are concatenated in a *run*; a separator ends the run. If texts were only added to a run, chunk i begins at token
+i · step and contains `capacity` tokens; the last chunks, at the run's end, are shorter. A chunk may thus contain the
+end of one text and the beginning of the next. When a text is replaced or deleted, the chunks that contained some of it
+are cut again from the remaining tokens, up to the first chunk that begins after it; all other chunks stay. So
+neighbours don't change, the cost is proportional to the text, and two chunks share at least as many tokens as before.
 
 The queue uses no tokenizer, vectors, store or clock: callers pass the positions at which tokens begin, and each
-operation returns the chunks that appeared, changed and disappeared. A token extends to the beginning of the next one,
+operation returns the chunks that it created, changed and removed. A token extends to the beginning of the next one,
 so the tokens are the whole text, including blanks and line breaks.
 """
 
@@ -27,35 +27,35 @@ from everthread.types import Metadata
 
 CHUNK_TOKENS = 24
 OVERLAP = 0.5  # share of a chunk that the next one repeats
-MAX_CHUNKS = 50_000  # beyond it the oldest is evicted
-VERSION = 1  # of the state as JSON
+MAX_CHUNKS = 50_000  # more chunks evict the oldest
+VERSION = 1  # of the saved state
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The tokens of a run from start to end (excluded)."""
+    """A chunk: the tokens of a run from start to end (excluded)."""
 
     id: int
     run: int
     start: int
     end: int
     text: str
-    keys: tuple[int, ...]  # of the texts that it contains tokens of, in order
-    main: int  # the key of the text with most tokens in it, the first of equals
+    keys: tuple[int, ...]  # the keys of the texts with tokens in the chunk, in order
+    main: int  # the key of the text with most tokens in the chunk; the first of equals
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The ids of the chunks that an operation changed. No id is in two of the three."""
+    """The ids of the chunks that an operation created, changed or removed. No id is in two of these."""
 
     appeared: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
-    gone: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
 class _Mark:
-    """The start of a chunk in its run; the chunk ends after `capacity` tokens, or with the run."""
+    """The start of a chunk in its run. The chunk ends after `capacity` tokens, or at the end of the run."""
 
     id: int
     run: _Run
@@ -77,44 +77,45 @@ class _Run:
         self.begins.append(self.end)
         self.end += len(text.starts)
 
-    def put(self, place: int, texts: list[Text]) -> None:
-        """Replace a text by others, or by none."""
-        at = self.begins[place]
-        self.texts[place : place + 1] = texts
-        del self.begins[place:]
-        for text in self.texts[place:]:
-            self.begins.append(at)
-            at += len(text.starts)
-        self.end = at
+    def put(self, index: int, texts: list[Text]) -> None:
+        """Replace the text at an index by others, or remove it."""
+        begin = self.begins[index]
+        self.texts[index : index + 1] = texts
+        del self.begins[index:]
+        for text in self.texts[index:]:
+            self.begins.append(begin)
+            begin += len(text.starts)
+        self.end = begin
 
     def trim(self, first: int) -> list[int]:
-        """Drop all tokens before a position, and return the keys of the texts that are gone."""
-        place = bisect_right(self.begins, first) - 1
-        gone = [text.key for text in self.texts[:place]]
-        self.texts[: place + 1] = [self.texts[place].drop_tokens(first - self.begins[place])]
-        self.begins[: place + 1] = [first]
+        """Drop all tokens before a position, and return the keys of the texts that are dropped whole."""
+        index = bisect_right(self.begins, first) - 1
+        dropped_keys = [text.key for text in self.texts[:index]]
+        self.texts[: index + 1] = [self.texts[index].drop_tokens(first - self.begins[index])]
+        self.begins[: index + 1] = [first]
         self.first = first
-        return gone
+        return dropped_keys
 
-    def place(self, key: int) -> int:
+    def index(self, key: int) -> int:
+        """Return the index of a text."""
         return bisect_left(self.texts, key, key=lambda text: text.key)
 
     def parts(self, start: int, end: int) -> list[tuple[Text, int, int]]:
         """Return the texts between two positions, each with the range of its tokens."""
-        found = []
-        place = bisect_right(self.begins, start) - 1
+        parts = []
+        index = bisect_right(self.begins, start) - 1
         while start < end:
-            text, begin = self.texts[place], self.begins[place]
-            upto = min(end, begin + len(text.starts))
-            found.append((text, start - begin, upto - begin))
-            start, place = upto, place + 1
-        return found
+            text, begin = self.texts[index], self.begins[index]
+            part_end = min(end, begin + len(text.starts))
+            parts.append((text, start - begin, part_end - begin))
+            start, index = part_end, index + 1
+        return parts
 
 
 class ChunkQueue:
-    """Texts under permanent keys, and the chunks cut from them. Keys and ids count from 1 and are never reused.
+    """Stores texts under permanent keys, and the chunks cut from them.
 
-    Methods raise NotFound for a key or an id that doesn't exist.
+    Keys and ids count from 1 and are never reused. Methods raise NotFound for a key or an id that doesn't exist.
     """
 
     def __init__(self, capacity: int = CHUNK_TOKENS, overlap: float = OVERLAP, limit: int = MAX_CHUNKS) -> None:
@@ -123,8 +124,8 @@ class ChunkQueue:
         Args:
             capacity: tokens of a chunk.
             overlap: share of a chunk, up to a half, that the next one repeats.
-            limit: maximum number of chunks. Beyond it the oldest is evicted, with the tokens that only it holds: a text
-                loses its beginning that way, and its key with its last token.
+            limit: maximum number of chunks. More chunks evict the oldest, with the tokens that no other chunk contains:
+                a text loses its beginning that way, and its key with its last token.
 
         Raises:
             BadInput: a value is invalid.
@@ -138,8 +139,8 @@ class ChunkQueue:
         self.capacity, self.overlap, self.limit = capacity, overlap, limit
         self.step = capacity - int(capacity * overlap)
         self._runs: OrderedDict[int, _Run] = OrderedDict()
-        self._open: int | None = None  # the run that the next text goes to
-        self._runs_by_key: dict[int, _Run] = {}  # of a text, by its key
+        self._open: int | None = None  # the run to which the next text is added
+        self._runs_by_key: dict[int, _Run] = {}  # the run of each text, by the text's key
         self._marks: dict[int, _Mark] = {}
         self._keys = self._ids = self._run_ids = 0  # the last ones assigned
 
@@ -156,12 +157,12 @@ class ChunkQueue:
         Args:
             text: the text.
             starts: the ascending positions at which its tokens begin.
-            metadata: any JSON-serializable value.
+            metadata: any JSON-serializable mapping.
             timestamp: when the text was said.
             importance: from 1 to 10.
 
         Returns:
-            Its key, and the changes of chunks.
+            The text's key, and the changes of chunks.
         """
         new = make_text(self._keys + 1, text, starts, {} if metadata is None else metadata, timestamp, importance)
         self._keys = new.key
@@ -183,12 +184,12 @@ class ChunkQueue:
         """Replace a text; its key and position stay. Arguments are those of `add`."""
         run = self._get_run(key)
         new = make_text(key, text, starts, metadata, timestamp, importance)
-        return self._replace(run, run.place(key), [new])
+        return self._replace(run, run.index(key), [new])
 
     def delete(self, key: int) -> Changes:
         """Remove a text, so that its neighbours become adjacent."""
         run = self._get_run(key)
-        changes = self._replace(run, run.place(key), [])
+        changes = self._replace(run, run.index(key), [])
         del self._runs_by_key[key]
         if not run.texts:
             self._drop_run(run)
@@ -200,16 +201,16 @@ class ChunkQueue:
 
     def clear(self) -> Changes:
         """Remove all texts. Keys and ids are not reused."""
-        gone = tuple(self._marks)
+        removed = tuple(self._marks)
         self._runs.clear()
         self._runs_by_key.clear()
         self._marks.clear()
         self._open = None
-        return Changes(gone=gone)
+        return Changes(removed=removed)
 
     def get(self, key: int) -> Text:
         run = self._get_run(key)
-        return run.texts[run.place(key)]
+        return run.texts[run.index(key)]
 
     def texts(self) -> list[Text]:
         """Return all texts, in order."""
@@ -242,11 +243,8 @@ class ChunkQueue:
 
     def pieces(self, run: int, start: int, end: int) -> list[str]:
         """Return the tokens of a run from start to end (excluded), both within its bounds."""
-        return [
-            piece
-            for text, first, last in self._runs[run].parts(start, end)
-            for piece in text.pieces(first, last)
-        ]  # fmt: skip
+        parts = self._runs[run].parts(start, end)
+        return [piece for text, first, last in parts for piece in text.pieces(first, last)]
 
     def _new_run(self) -> _Run:
         self._run_ids += 1
@@ -259,31 +257,31 @@ class ChunkQueue:
             raise NotFound(f"text with key {key!r} not found; it was deleted or evicted, or never existed")
         return run
 
-    def _replace(self, run: _Run, place: int, texts: list[Text]) -> Changes:
-        begin, old = run.begins[place], len(run.texts[place].starts)
-        run.put(place, texts)
+    def _replace(self, run: _Run, index: int, texts: list[Text]) -> Changes:
+        begin, old = run.begins[index], len(run.texts[index].starts)
+        run.put(index, texts)
         return self._cut_again(run, begin, begin + old, sum(len(text.starts) for text in texts))
 
     def _cut_again(self, run: _Run, start: int, end: int, tokens: int) -> Changes:
-        """Cut the chunks of a run again whose tokens from start to end were replaced by a number of others."""
-        moved = tokens - (end - start)
+        """Cut a run again around the tokens from start to end, which were replaced by `tokens` others."""
+        shift = tokens - (end - start)
         first = bisect_right(run.marks, start - self.capacity, key=lambda mark: mark.start)
         next_mark = bisect_left(run.marks, end, key=lambda mark: mark.start)
         old = run.marks[first:next_mark]
         for mark in run.marks[next_mark:]:
-            mark.start += moved
+            mark.start += shift
         begin = old[0].start if old else start
-        upto = run.marks[next_mark].start if next_mark < len(run.marks) else run.end
-        starts = range(begin, upto, self.step)
-        for mark, at in zip(old, starts, strict=False):
-            mark.start = at
-        kept = old[: len(starts)]
-        new = [self._new_mark(run, at) for at in starts[len(old) :]]
-        run.marks[first:next_mark] = kept + new
-        gone = [mark.id for mark in old[len(starts) :]]
-        for id in gone:
+        stop = run.marks[next_mark].start if next_mark < len(run.marks) else run.end
+        starts = range(begin, stop, self.step)
+        for mark, start in zip(old, starts, strict=False):
+            mark.start = start
+        reused = old[: len(starts)]
+        new = [self._new_mark(run, start) for start in starts[len(old) :]]
+        run.marks[first:next_mark] = reused + new
+        removed = [mark.id for mark in old[len(starts) :]]
+        for id in removed:
             del self._marks[id]
-        return _changes((mark.id for mark in new), (mark.id for mark in kept), gone, self._evict())
+        return _changes((mark.id for mark in new), (mark.id for mark in reused), removed, self._evict())
 
     def _new_mark(self, run: _Run, start: int) -> _Mark:
         self._ids += 1
@@ -292,22 +290,22 @@ class ChunkQueue:
 
     def _evict(self) -> list[int]:
         """Evict the oldest chunks beyond the limit, and return their ids."""
-        gone: list[int] = []
+        evicted: list[int] = []
         while (surplus := len(self._marks) - self.limit) > 0:
             run = next(iter(self._runs.values()))
-            dropped = [mark.id for mark in run.marks[:surplus]]
+            ids = [mark.id for mark in run.marks[:surplus]]
             del run.marks[:surplus]
             if run.marks:
-                lost = run.trim(run.marks[0].start)
+                keys = run.trim(run.marks[0].start)
             else:
-                lost = [text.key for text in run.texts]
+                keys = [text.key for text in run.texts]
                 self._drop_run(run)
-            for id in dropped:
+            for id in ids:
                 del self._marks[id]
-            for key in lost:
+            for key in keys:
                 del self._runs_by_key[key]
-            gone += dropped
-        return gone
+            evicted += ids
+        return evicted
 
     def _drop_run(self, run: _Run) -> None:
         """Drop an empty run. The next text begins another run, since a separator came before."""
@@ -347,18 +345,18 @@ class ChunkQueue:
             queue = cls(state["capacity"], state["overlap"], state["limit"])
             queue._keys, queue._ids, queue._run_ids = state["last"]
             queue._open = state["open"]
-            for each in state["runs"]:
-                queue._read(each)
+            for run in state["runs"]:
+                queue._read_run(run)
             if queue._open not in (None, *queue._runs):
                 raise ValueError(f"its open run {queue._open!r} is missing")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise BadInput(f"this state of a chunk queue is damaged ({error}); restore it from a copy") from error
         return queue
 
-    def _read(self, state: Mapping[str, Any]) -> None:
+    def _read_run(self, state: Mapping[str, Any]) -> None:
         run = self._runs[state["id"]] = _Run(state["id"], state["first"])
-        for each in state["texts"]:
-            text = from_state(each)
+        for text_state in state["texts"]:
+            text = from_state(text_state)
             run.append(text)
             self._runs_by_key[text.key] = run
         for id, start in state["chunks"]:
@@ -372,9 +370,9 @@ class ChunkQueue:
             raise ValueError(f"the chunks of run {run.id} overlap incorrectly")
 
 
-def _changes(new: Iterable[int], kept: Iterable[int], gone: Sequence[int], evicted: Sequence[int]) -> Changes:
-    """Combine changes, without chunks that appeared and were evicted at once."""
-    lost, came = dict.fromkeys(evicted), dict.fromkeys(new)
-    appeared = tuple(id for id in came if id not in lost)
-    changed = tuple(id for id in kept if id not in lost)
-    return Changes(appeared, changed, (*gone, *(id for id in lost if id not in came)))
+def _changes(new: Iterable[int], reused: Iterable[int], removed: Sequence[int], evicted: Sequence[int]) -> Changes:
+    """Combine changes, without chunks that were created and evicted at once."""
+    new_ids, evicted_ids = dict.fromkeys(new), dict.fromkeys(evicted)
+    appeared = tuple(id for id in new_ids if id not in evicted_ids)
+    changed = tuple(id for id in reused if id not in evicted_ids)
+    return Changes(appeared, changed, (*removed, *(id for id in evicted_ids if id not in new_ids)))

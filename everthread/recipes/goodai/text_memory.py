@@ -49,29 +49,25 @@ from everthread.types import Line, Metadata, Vectors, now
 
 log = logging.getLogger("everthread")
 
-NONE = "none"  # in place of an embedder's name: chunks are found by their words
-EMBEDDER_FAILURES = (
-    EmbedderUnavailable,
-    RuntimeError,
-    OSError,
-)  # how embedders fail; the last two are how torch and sockets do
-RERANKING_K_FACTOR = 10.0  # candidates for each wanted passage, if they are scored again
-VERSION = 1  # of the state as text
+NONE = "none"  # in place of an embedder's name, for a memory that finds chunks by their words
+EMBEDDER_FAILURES = (EmbedderUnavailable, RuntimeError, OSError)  # torch raises RuntimeError, sockets raise OSError
+RERANKING_K_FACTOR = 10.0  # candidates per requested passage, if candidates are scored again
+VERSION = 1  # of the saved state
 BATCH_CHUNKS = 256  # embedded at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """A passage that was found.
+    """A passage that was found for a query.
 
     Attributes:
-        passage: its text.
-        distance: of its chunk, 2 − 2 cos, from 0 to 4; None if the chunk was found by its words.
+        passage: the text of the passage.
+        distance: the distance of its chunk, 2 − 2 cos, from 0 to 4; None if the chunk was found by its words.
         relevance: the confidence, else 1 − distance / 4, else the share of the query's words in the chunk.
         confidence: the matcher's probability that the chunk answers the query; None without a matcher.
-        metadata: of the text with most tokens in the chunk.
-        timestamp: of the same text.
-        keys: of the texts with tokens in the chunk.
+        metadata: the metadata of the text with most tokens in the chunk.
+        timestamp: the time of the same text.
+        keys: the keys of the texts with tokens in the chunk.
     """
 
     passage: str
@@ -84,7 +80,7 @@ class Retrieved:
 
     @property
     def by_words(self) -> bool:
-        """True if it was found by its words, because no embedder answered."""
+        """True if the passage was found by its words, because no embedder answered."""
         return self.distance is None
 
 
@@ -102,7 +98,7 @@ class _Candidate:
 
 
 class TextMemory:
-    """Stores texts and finds them by meaning. `create` builds one with the shipped models."""
+    """Stores texts in this process and finds passages by meaning. `create` builds one with the shipped models."""
 
     def __init__(
         self,
@@ -124,9 +120,9 @@ class TextMemory:
             embedder: may return several vectors per text, (N, E, D), and per query, (Q, D): the nearest pair counts.
             tokenizer: anything that `tokenizers.open_tokenizer` accepts.
             expansion: how chunks grow to passages.
-            redundancy: share of a passage that better ones contain, from which it is left out.
-            matcher: scores candidates again, by their chunks.
-            reranking_k_factor: candidates for each wanted passage, if they are scored again.
+            redundancy: a passage is left out if better ones contain at least this share of it.
+            matcher: scores candidates again by the texts of their chunks.
+            reranking_k_factor: candidates per requested passage, if candidates are scored again.
             weighing: orders passages by relevance, recency and importance.
             scribe: rewrites queries and texts, and rates importance if `weighing` uses it.
             clock: returns the time.
@@ -149,7 +145,7 @@ class TextMemory:
         self._scribe = scribe
         self._clock = clock
         self._vectors = VectorIndex()
-        self._words = WordIndex()  # of the chunks, as far as they were searched by their words
+        self._words = WordIndex()  # of the chunks; a chunk is added when it is first searched by its words
         self._waiting = dict.fromkeys(queue.ids())  # chunks without a vector of their current text
 
     @classmethod
@@ -180,16 +176,16 @@ class TextMemory:
         Raises:
             BadInput, ConfigError: a number or name is invalid, or a device is given but torch runs neither model.
         """
-        if "embedder" in options:  # the parameter's name in 0.1.0
+        if "embedder" in options:  # the name of `emb_model` in 0.1.0
             if emb_model is not None:
                 raise BadInput("emb_model and embedder are the same argument; give only one of them")
             emb_model = options.pop("embedder")
         if matching_model is not None:
-            where = device if matching.runs_on_torch(matching_model) else None
-            options["matcher"] = matching.resolve_matcher(matching_model, device=where)
-        elsewhere = matching.runs_on_torch(matching_model) and not names.is_on_torch(emb_model)
-        model = _embedder(emb_model, None if elsewhere else device)
-        return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity), model, **options)
+            matcher_device = device if matching.runs_on_torch(matching_model) else None
+            options["matcher"] = matching.resolve_matcher(matching_model, device=matcher_device)
+        only_matcher = matching.runs_on_torch(matching_model) and not names.is_on_torch(emb_model)
+        embedder = _embedder(emb_model, None if only_matcher else device)
+        return cls(ChunkQueue(chunk_capacity, overlap, queue_capacity), embedder, **options)
 
     def add_text(
         self,
@@ -206,11 +202,11 @@ class TextMemory:
         Args:
             text: the text. Nothing separates two texts by default: end one with a line break, call `add_separator`, or
                 set `separate`.
-            metadata: any JSON-serializable value.
+            metadata: any JSON-serializable mapping.
             timestamp: a datetime, or seconds since 1970, as time.time() returns. Default: now.
             importance: from 1 to 10. Default: rated by the scribe, if `weighing` uses it.
-            context: what was said before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the
-                text so that it can be understood alone.
+            context: the lines before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the text
+                so that it can be understood alone.
             separate: keep this text out of chunks and passages with others.
 
         Returns:
@@ -270,7 +266,7 @@ class TextMemory:
         return self._queue.get(key).text
 
     def add_separator(self) -> None:
-        """Keep the last text and the next one in different chunks and passages."""
+        """Separate the last text from the next one: no chunk or passage contains both."""
         self._queue.separate()
 
     @property
@@ -303,13 +299,13 @@ class TextMemory:
     ) -> list[Retrieved]:
         """Find the passages that fit a query best.
 
-        If no embedder answers, they are found by their words, and their distance is None.
+        If no embedder answers, passages are found by their words, and their distance is None.
 
         Args:
             query: the query.
             k: maximum number of passages, at least 1.
-            context: what was said before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the
-                query so that it can be understood alone.
+            context: the lines before, as lines or as a text ("Ida: Hello. Ben: …"): the scribe then rewrites the query
+                so that it can be understood alone.
             rewrite: the query is a dialogue as one text; its last turn or sentence is rewritten as the query, and the
                 text before it is the context.
 
@@ -323,22 +319,22 @@ class TextMemory:
     def retrieve_multiple(
         self, queries: Sequence[str], k: int = 1, context: Sequence[Line] | str | None = None, *, rewrite: bool = False
     ) -> list[list[Retrieved]]:
-        """Find passages for each query, as `retrieve`."""
+        """Find passages for each query, with the arguments and errors of `retrieve`."""
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise BadQuery(f"invalid number of passages {k!r}; expected a whole number from 1")
         if isinstance(queries, str):
             raise BadQuery(f"queries must be a list, got the text {queries!r}; call retrieve for one query")
-        asked = [make_encodable(_check_text(query)) for query in queries]
+        texts = [make_encodable(_check_text(query)) for query in queries]
         if context is not None or rewrite:
-            asked = [self._rewrite_query(query, context) for query in asked]
+            texts = [self._rewrite_query(text, context) for text in texts]
         if self.is_empty():
-            return [[] for _ in asked]
-        return [self._retrieve(query, k) for query in asked]
+            return [[] for _ in texts]
+        return [self._retrieve(text, k) for text in texts]
 
     def to_text(self) -> str:
         """Return texts, chunks and vectors as JSON, without the constructor's options."""
         ids, vectors = self._vectors.all()
-        kept = {
+        vector_state = {
             "embedder": self.embedder_name,
             "ids": ids.tolist(),
             "waiting": list(self._waiting),
@@ -346,7 +342,7 @@ class TextMemory:
             "data": base64.b64encode(np.ascontiguousarray(vectors, "<f4").tobytes()).decode(),
         }
         return json.dumps(
-            {"everthread": "TextMemory", "version": VERSION, "queue": self._queue.state(), "vectors": kept}
+            {"everthread": "TextMemory", "version": VERSION, "queue": self._queue.state(), "vectors": vector_state}
         )
 
     @classmethod
@@ -355,8 +351,8 @@ class TextMemory:
 
         Args:
             text: the JSON.
-            embedder: an embedder or its name. If it is another than before, chunks are embedded again when they are
-                first searched.
+            embedder: an embedder or its name. If it is not the one that embedded the chunks, they are embedded again
+                when they are first searched.
             options: arguments of the constructor.
 
         Raises:
@@ -376,32 +372,32 @@ class TextMemory:
             raise BadInput(f"the vectors of this memory are damaged ({error}); restore it from a copy") from error
         return memory
 
-    def _restore_vectors(self, kept: dict[str, Any]) -> None:
-        """Restore the vectors of a state whose chunks exist, if they are from this embedder."""
-        if kept["embedder"] != self.embedder_name:
+    def _restore_vectors(self, state: dict[str, Any]) -> None:
+        """Restore the vectors of the chunks that exist, if this embedder computed them."""
+        if state["embedder"] != self.embedder_name:
             return
-        data = np.frombuffer(base64.b64decode(kept["data"], validate=True), "<f4").astype(np.float32)
-        vectors = data.reshape(kept["shape"])  # (N, E, D)
-        if len(vectors) != len(kept["ids"]):
-            raise ValueError(f"{len(vectors)} for {len(kept['ids'])} chunks")
-        stale = set(kept["waiting"])
-        known = [place for place, id in enumerate(kept["ids"]) if id in self._queue]
-        ids = [kept["ids"][place] for place in known]
-        self._vectors.put(ids, vectors[known])
+        data = np.frombuffer(base64.b64decode(state["data"], validate=True), "<f4").astype(np.float32)
+        vectors = data.reshape(state["shape"])  # (N, E, D)
+        if len(vectors) != len(state["ids"]):
+            raise ValueError(f"{len(vectors)} for {len(state['ids'])} chunks")
+        stale = set(state["waiting"])
+        indexes = [index for index, id in enumerate(state["ids"]) if id in self._queue]
+        ids = [state["ids"][index] for index in indexes]
+        self._vectors.put(ids, vectors[indexes])
         for id in ids:
             if id not in stale:
                 del self._waiting[id]
 
     def _track(self, changes: Changes) -> None:
-        """Drop the vectors of chunks that are gone, and mark changed chunks for embedding."""
-        self._vectors.drop(changes.gone)
-        self._words.drop((*changes.gone, *changes.changed))
-        for id in changes.gone:
+        """Drop the vectors of removed chunks, and mark created and changed chunks for embedding."""
+        self._vectors.drop(changes.removed)
+        self._words.drop((*changes.removed, *changes.changed))
+        for id in changes.removed:
             self._waiting.pop(id, None)
         self._waiting.update(dict.fromkeys((*changes.appeared, *changes.changed)))
 
     def _embed(self, embedder: Embedder) -> None:
-        """Embed the waiting chunks in batches; finished batches stay if the embedder fails."""
+        """Embed the waiting chunks in batches; if the embedder fails, the finished batches stay."""
         while ids := list(islice(self._waiting, BATCH_CHUNKS)):
             texts = [self._queue.chunk(id).text for id in ids]
             vectors = np.asarray(embedder.embed(texts), np.float32)
@@ -417,21 +413,20 @@ class TextMemory:
     def _retrieve(self, query: str, k: int) -> list[Retrieved]:
         candidates = self._candidates(query)
         if self._matcher is None and self._weighing is None:
-            return [self._to_retrieved(each) for _, each in islice(drop_redundant(candidates, self._redundancy), k)]
-        wanted = math.ceil(k * self._factor)
-        pool = [each for _, each in collect_candidates(candidates, wanted, self._redundancy)]
+            best = [candidate for _, candidate in islice(drop_redundant(candidates, self._redundancy), k)]
+            return [self._to_retrieved(candidate) for candidate in best]
+        count = math.ceil(k * self._factor)
+        pool = [candidate for _, candidate in collect_candidates(candidates, count, self._redundancy)]
         if self._matcher is not None:
             pool = self._rerank(query, pool, self._matcher)
-        best = [
-            each
-            for _, each in islice(drop_redundant(((each.passage, each) for each in pool), self._redundancy), wanted)
-        ]
+        with_passages = ((candidate.passage, candidate) for candidate in pool)
+        best = [candidate for _, candidate in islice(drop_redundant(with_passages, self._redundancy), count)]
         if self._weighing is not None:
             best = self._weigh(best, self._weighing)
-        return [self._to_retrieved(each) for each in best[:k]]
+        return [self._to_retrieved(candidate) for candidate in best[:k]]
 
     def _candidates(self, query: str) -> Iterator[tuple[Passage, _Candidate]]:
-        """Yield passages with their chunks, the nearest first; by their words if no embedder answers."""
+        """Yield passages with their chunks, the nearest first; if no embedder answers, by their words."""
         nearest = self._search_vectors(query)
         for id, distance, share in self._search_words(query) if nearest is None else nearest:
             chunk = self._queue.chunk(id)
@@ -457,43 +452,43 @@ class TextMemory:
         return ((id, None, share) for id, share in self._words.search(query))
 
     def _rerank(self, query: str, pool: list[_Candidate], matcher: Matcher) -> list[_Candidate]:
-        scores = predict_confidences(matcher, query, [each.chunk.text for each in pool])
-        rated = [replace(each, confidence=score) for each, score in zip(pool, scores, strict=True)]
-        return sorted(rated, key=lambda each: -each.relevance)
+        scores = predict_confidences(matcher, query, [candidate.chunk.text for candidate in pool])
+        rated = [replace(candidate, confidence=score) for candidate, score in zip(pool, scores, strict=True)]
+        return sorted(rated, key=lambda candidate: -candidate.relevance)
 
-    def _weigh(self, found: list[_Candidate], weighing: ScoreWeights) -> list[_Candidate]:
+    def _weigh(self, candidates: list[_Candidate], weighing: ScoreWeights) -> list[_Candidate]:
         present = self._clock()
 
-        def score(each: _Candidate) -> float:
-            text = self._queue.get(each.chunk.main)
+        def score(candidate: _Candidate) -> float:
+            text = self._queue.get(candidate.chunk.main)
             age = None if text.timestamp is None else present - text.timestamp
-            return weighing.score(each.relevance, age, text.importance)
+            return weighing.score(candidate.relevance, age, text.importance)
 
-        return sorted(found, key=lambda each: -score(each))
+        return sorted(candidates, key=lambda candidate: -score(candidate))
 
-    def _to_retrieved(self, found: _Candidate) -> Retrieved:
-        text: Text = self._queue.get(found.chunk.main)
+    def _to_retrieved(self, candidate: _Candidate) -> Retrieved:
+        text: Text = self._queue.get(candidate.chunk.main)
         return Retrieved(
-            found.passage.text,
-            found.distance,
-            found.relevance,
-            found.confidence,
+            candidate.passage.text,
+            candidate.distance,
+            candidate.relevance,
+            candidate.confidence,
             text.metadata,
             text.timestamp,
-            found.chunk.keys,
+            candidate.chunk.keys,
         )
 
     def _rate_importance(self, text: str, importance: int | None) -> int | None:
-        counts = self._weighing is not None and self._weighing.importance != 0
-        if importance is None and counts and self._scribe is not None:
+        is_weighed = self._weighing is not None and self._weighing.importance != 0
+        if importance is None and is_weighed and self._scribe is not None:
             return self._scribe.rate_importance(text)
         return importance
 
     def _rewrite_query(self, query: str, context: Sequence[Line] | str | None) -> str:
-        """Rewrite the query to be understood alone; the default context is the text before its last turn."""
+        """Rewrite a query so that it can be understood alone; the default context is the text before its last turn."""
         writer = self._require_scribe("rewrite" if context is None else "context")
-        before, asked = split_last_turn(query) if context is None else (context, query)
-        return writer.rewrite_query(asked, parse_lines(before, self._clock()))
+        before, question = split_last_turn(query) if context is None else (context, query)
+        return writer.rewrite_query(question, parse_lines(before, self._clock()))
 
     def _require_scribe(self, argument: str) -> Scribe:
         if self._scribe is None:
@@ -516,9 +511,9 @@ def _to_datetime(given: datetime | float) -> datetime:
 
 
 def _as_matrix(vectors: Vectors) -> Vectors:
-    """Return one vector or several as (Q, D)."""
-    found = np.asarray(vectors, np.float32)
-    return found.reshape(-1, found.shape[-1])
+    """Return one vector or several as a (Q, D) matrix."""
+    matrix = np.asarray(vectors, np.float32)
+    return matrix.reshape(-1, matrix.shape[-1])
 
 
 def _check_text(text: object) -> str:

@@ -106,7 +106,7 @@ def test_replacing_a_text_leaves_earlier_and_later_chunks() -> None:
     changes = exchange(queue, middle, numbered(9, "d"))
     after = {id: queue.chunk(id).text for id in queue.ids()}
     assert changes.appeared
-    assert changes.gone == ()
+    assert changes.removed == ()
     told = {*changes.appeared, *changes.changed}
     assert all(after[id] == text for id, text in before.items() if id not in told)
     assert not any("b" in text for text in after.values())
@@ -139,7 +139,7 @@ def test_evicting_the_oldest_chunk_drops_its_own_tokens() -> None:
     first, second = put(queue, "a b c "), put(queue, "d e f ")
     assert len(queue) == 3
     _, changes = queue.add("g ", [0])
-    assert changes == Changes(appeared=(4,), changed=(3,), gone=(1,))
+    assert changes == Changes(appeared=(4,), changed=(3,), removed=(1,))
     assert (queue.get(first).text, queue.get(second).text) == ("c ", "d e f ")
     put(queue, "h i ")
     with pytest.raises(NotFound, match=f"key {first}"):
@@ -150,7 +150,7 @@ def test_evicting_the_oldest_chunk_drops_its_own_tokens() -> None:
 def test_a_text_longer_than_the_queue_keeps_its_end() -> None:
     queue = ChunkQueue(capacity=4, limit=2)
     key, changes = queue.add(numbered(9), words(numbered(9)))
-    assert changes.gone == ()
+    assert changes.removed == ()
     assert len(changes.appeared) == 2
     assert queue.get(key).text == "w6 w7 w8 "
 
@@ -158,7 +158,7 @@ def test_a_text_longer_than_the_queue_keeps_its_end() -> None:
 def test_keys_and_ids_are_not_reused_after_clearing() -> None:
     queue = ChunkQueue()
     put(queue, "a ")
-    assert queue.clear() == Changes(gone=(1,))
+    assert queue.clear() == Changes(removed=(1,))
     assert (queue.ids(), queue.texts()) == ([], [])
     assert (put(queue, "b "), queue.ids()) == (2, [2])
 
@@ -360,7 +360,7 @@ def told(queue: ChunkQueue, changes: Changes, before: dict[int, str]) -> dict[in
     """Return the text of the chunks, and check that each difference was reported."""
     now = {id: queue.chunk(id).text for id in queue.ids()}
     assert set(changes.appeared) == now.keys() - before.keys()
-    assert set(changes.gone) == before.keys() - now.keys()
+    assert set(changes.removed) == before.keys() - now.keys()
     assert {id for id in now.keys() & before.keys() if now[id] != before[id]} <= set(changes.changed)
     assert set(changes.changed) <= now.keys() & before.keys()
     return now
