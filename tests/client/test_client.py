@@ -203,7 +203,7 @@ def test_client_and_memory_reject_the_same_arguments(client: Client, local: Memo
     assert [line.text for line in client.lines()] == ["Hello."]
 
 
-def test_units_are_those_of_the_bank(client: Client, store: SQLiteStore) -> None:
+def test_client_and_memory_return_the_same_units(client: Client, store: SQLiteStore) -> None:
     client.observe_many(LINES)
     memory = Memory(BANK, store, HashEmbedder(64), Default())
     memory.add_unit(NewUnit("fact", "Mia lives in Lisbon.", 1, 1, DAY, 5.0, "family", {"by": "hand"}))
@@ -571,7 +571,7 @@ def test_the_error_without_a_server_names_the_remedy() -> None:
         client.stats()
 
 
-def test_a_server_of_another_kind_is_reported() -> None:
+def test_a_server_that_is_not_everthread_is_reported() -> None:
     message = "is not an Everthread server"
     with llm.llm_server() as server, Client(server.host) as client, pytest.raises(ConfigError, match=message):
         client.stats()

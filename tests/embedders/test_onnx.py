@@ -37,7 +37,7 @@ def test_the_shipped_model_agrees_with_the_original_on_torch(minilm: OnnxEmbedde
     assert cosines.min() > 0.97  # a one-word text has the smallest cosine
 
 
-def test_the_shipped_model_is_an_embedder_with_a_name_of_its_own(minilm: OnnxEmbedder) -> None:
+def test_the_shipped_model_has_its_own_name_and_is_not_multilingual(minilm: OnnxEmbedder) -> None:
     embedder: Embedder = minilm
     assert embedder.name == "all-minilm-l6-v2-int8"
     assert not embedder.multilingual
@@ -69,7 +69,7 @@ def test_the_empty_text_has_a_vector(minilm: OnnxEmbedder) -> None:
     assert np.linalg.norm(minilm.embed_query("")) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_no_texts_yield_no_rows(minilm: OnnxEmbedder) -> None:
+def test_an_empty_list_of_texts_yields_no_rows(minilm: OnnxEmbedder) -> None:
     assert minilm.embed([]).shape == (0, minilm.dim)
 
 

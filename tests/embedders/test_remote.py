@@ -126,7 +126,7 @@ def test_empty_and_invalid_texts_are_made_acceptable_to_a_server() -> None:
     assert server.requests[0]["input"] == [".", "\ufffd"]
 
 
-def test_no_texts_are_not_sent() -> None:
+def test_an_empty_list_of_texts_sends_no_request() -> None:
     with serving(send_lengths) as server:
         embedder = remote(server)
         assert len(embedder.embed([])) == 0
@@ -191,11 +191,11 @@ def test_no_message_contains_the_key_or_a_password() -> None:
     key = "sk-very-secret"
     with serving(failing(401, f"Incorrect API key: {key}".encode())) as server:
         url = server.url.replace("//", "//user:hush@")
-        with pytest.raises(EmbedderUnavailable) as caught:
+        with pytest.raises(EmbedderUnavailable) as raised:
             RemoteEmbedder(url, "m", api_key=key).embed_query("abc")
-    assert "Incorrect API key: [key]" in str(caught.value)
-    assert key not in str(caught.value)
-    assert "hush" not in str(caught.value)
+    assert "Incorrect API key: [key]" in str(raised.value)
+    assert key not in str(raised.value)
+    assert "hush" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_a_hanging_server_times_out(fault: str) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_delay_longer_than_the_timeout_is_not_begun() -> None:
+def test_a_delay_longer_than_the_timeout_is_not_started() -> None:
     waits: list[float] = []
     with serving(failing(429, Retry_After="60")) as server, pytest.raises(EmbedderUnavailable, match="answered 429"):
         remote(server, sleep=waits.append).embed_query("a")
@@ -278,7 +278,7 @@ def test_a_delay_longer_than_the_timeout_is_not_begun() -> None:
     assert len(server.requests) == 1
 
 
-def test_the_connection_is_kept_and_closed_with_the_embedder() -> None:
+def test_the_connection_is_reused_and_closed_with_the_embedder() -> None:
     with serving(send_lengths, protocol="HTTP/1.1") as server:
         embedder = remote(server)
         for text in ("a", "b"):

@@ -97,7 +97,7 @@ def test_the_request_contains_the_messages_and_the_sampling_options() -> None:
     assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_requests_contain_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_contain_no_values_of_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
         monkeypatch.setenv(name, CANARY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
@@ -265,7 +265,7 @@ def test_a_newer_model_gets_max_completion_tokens() -> None:
     assert ["temperature" in body for body in server.bodies] == [True, True, False, False]
 
 
-def test_a_parameter_is_left_out_only_if_it_was_the_reason() -> None:
+def test_a_parameter_is_left_out_only_if_it_caused_the_rejection() -> None:
     with llm_server(Status(400), Status(400), "Aye.") as server:
         llm = open_model(server.url)
         with pytest.raises(LLMRejected):
@@ -529,16 +529,16 @@ def check_message(error: BaseException) -> None:
 @pytest.mark.parametrize(
     "request_reply", [read_reply, lambda llm: llm.complete(MESSAGES, SCHEMA)], ids=["streamed", "whole"]
 )
-def test_an_error_has_our_own_message(
+def test_an_error_names_model_and_server_but_neither_prompt_nor_key(
     behaviour: Behaviour, kind: type[ModelError], text: str, request_reply: Callable[[LLM], str]
 ) -> None:
     with llm_server(behaviour) as server:
-        with pytest.raises(kind, match=text) as caught:
+        with pytest.raises(kind, match=text) as raised:
             request_reply(
                 open_model(server.url, timeout=choose_timeout(behaviour, 0.5 if request_reply is read_reply else 0.06))
             )
-        check_message(caught.value)
-        assert type(caught.value) is kind
+        check_message(raised.value)
+        assert type(raised.value) is kind
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "text"), BEFORE_REPLY)
@@ -571,10 +571,10 @@ def test_a_server_error_inside_a_stream_breaks_it_off() -> None:
 
 
 def test_an_unreachable_server_is_named_without_the_password_in_its_url() -> None:
-    with closed_port() as port, pytest.raises(LLMUnavailable, match=r"can't be reached .*refused\); start") as caught:
+    with closed_port() as port, pytest.raises(LLMUnavailable, match=r"can't be reached .*refused\); start") as raised:
         open_model(f"http://nemo:{KEY}@127.0.0.1:{port}/v1/?key={KEY}").stream(MESSAGES)
-    check_message(caught.value)
-    assert f"at http://127.0.0.1:{port}/v1 can't" in str(caught.value)
+    check_message(raised.value)
+    assert f"at http://127.0.0.1:{port}/v1 can't" in str(raised.value)
 
 
 # ---------------------------------------------------------------------------------------------- retries
@@ -607,7 +607,7 @@ def test_retry_after_is_respected() -> None:
     assert waits[2] <= 2
 
 
-def test_a_retry_after_of_minutes_is_not_awaited() -> None:
+def test_a_retry_after_header_of_minutes_is_not_awaited() -> None:
     waits: list[float] = []
     with llm_server(Status(429, retry_after=120)) as server:
         with pytest.raises(LLMUnavailable, match="try again in 120 seconds"):
@@ -659,9 +659,9 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 
 @pytest.mark.parametrize("key", ["sk-…", "sk-\nX-Evil: 1"])
 def test_an_invalid_key_is_rejected_without_being_shown(key: str) -> None:
-    with pytest.raises(ConfigError, match="copy it again") as caught:
+    with pytest.raises(ConfigError, match="copy it again") as raised:
         OpenAICompatible("http://localhost/v1", "m", key)
-    assert "sk-" not in str(caught.value)
+    assert "sk-" not in str(raised.value)
 
 
 def test_importing_loads_no_http_client() -> None:
@@ -679,9 +679,9 @@ def test_importing_loads_no_http_client() -> None:
 def test_an_error_with_an_unreadable_body_keeps_its_class(status: int, stream: bool, damage: dict[str, bool]) -> None:
     with llm_server(Status(status, **damage)) as server:  # type: ignore[arg-type]
         llm = open_model(server.url, retries=1)
-        with pytest.raises(ModelError, match=rf"\({status}\)") as caught:
+        with pytest.raises(ModelError, match=rf"\({status}\)") as raised:
             read_reply(llm) if stream else llm.complete(MESSAGES)
-    assert CANARY not in str(caught.value)
+    assert CANARY not in str(raised.value)
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -705,13 +705,13 @@ def test_a_slow_endless_error_body_times_out(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_public_text_of_an_error_names_the_model_without_its_address() -> None:
     with closed_port() as port:
         llm = OpenAICompatible(f"http://127.0.0.1:{port}/v1", "m", retries=0)
-        with pytest.raises(LLMUnavailable, match=f"127.0.0.1:{port}") as failed:
+        with pytest.raises(LLMUnavailable, match=f"127.0.0.1:{port}") as raised:
             llm.complete([Message("user", "Hello.")])
-    assert failed.value.public.startswith("language model 'm' can't be reached; ")
-    assert "127.0.0.1" not in failed.value.public
-    assert str(port) not in failed.value.public
-    assert pickle.loads(pickle.dumps(failed.value)).public == failed.value.public
+    assert raised.value.public.startswith("language model 'm' can't be reached; ")
+    assert "127.0.0.1" not in raised.value.public
+    assert str(port) not in raised.value.public
+    assert pickle.loads(pickle.dumps(raised.value)).public == raised.value.public
 
 
-def test_an_error_without_an_address_is_public_unchanged() -> None:
+def test_the_public_text_of_an_error_without_an_address_is_its_message() -> None:
     assert ModelError("the matcher gave no scores").public == "the matcher gave no scores"

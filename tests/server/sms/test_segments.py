@@ -102,6 +102,6 @@ def test_messages_are_stripped_and_a_blank_reply_sends_none() -> None:
     assert all(part == part.strip() for part in split_reply("one two  three   " * 200))
 
 
-def test_combining_marks_stay_with_their_letter() -> None:
+def test_combining_marks_stay_with_their_letters() -> None:
     text = unicodedata.normalize("NFD", "ệ") * 700
     assert all(unicodedata.category(part[0]) != "Mn" for part in split(text))

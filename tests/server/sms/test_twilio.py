@@ -92,7 +92,7 @@ def test_an_opted_out_recipient_raises_an_error() -> None:
             TwilioSender("AC1", "secret", api.url).send(["One."], to="+1", sender="+2")
 
 
-def test_an_unreachable_twilio_has_sent_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_to_an_unreachable_twilio_counts_as_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sms_twilio, "RETRY_DELAYS_S", (0.01, 0.01))
     with closed_port() as port:
         assert not TwilioSender("AC1", "secret", f"http://127.0.0.1:{port}").send(["One."], to="+1", sender="+2")

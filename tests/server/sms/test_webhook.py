@@ -228,7 +228,7 @@ def test_each_person_has_a_bank_and_telephone_numbers_are_not_stored(
     assert "bees" not in caplog.text
 
 
-def test_the_key_of_the_number_hash_is_readable_only_by_its_owner(tmp_path: Path) -> None:
+def test_the_key_for_hashing_numbers_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     one, two = sms_store.SmsStore(tmp_path / "one" / "r"), sms_store.SmsStore(tmp_path / "two" / "r")
     assert one.hash_number(ALICE) != two.hash_number(ALICE)
     assert one.hash_number(ALICE) == sms_store.SmsStore(tmp_path / "one" / "r").hash_number(ALICE)
