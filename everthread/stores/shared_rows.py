@@ -133,6 +133,28 @@ def parse_session(row: tuple[Any, ...]) -> Session:
     )
 
 
+def describe_miscounts(counts: Iterable[tuple[str, int, int]]) -> list[str]:
+    """Describe the counters of a bank that differ from a recount.
+
+    Args:
+        counts: name, recorded value and counted value of each.
+    """
+    return [
+        f"{name}: {recorded} recorded, {counted} found; export the lines into a new bank"
+        for name, recorded, counted in counts
+        if recorded != counted
+    ]
+
+
+def sum_by_name(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Add up the counts of each name, without names that have none."""
+    totals: dict[str, int] = {}
+    for name, number in counts:
+        if number:
+            totals[name] = totals.get(name, 0) + number
+    return totals
+
+
 def pack_line(
     seq: int, at: int, offset_s: int, session: int, speaker: int, terms: TermCounts, flags: int
 ) -> tuple[int, ...]:

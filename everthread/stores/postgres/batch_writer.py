@@ -16,7 +16,7 @@ from everthread.stores.base import LINE_DTYPE, PreparedLine
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.json_text import canonical_json
 from everthread.stores.postgres import line_removal, postings
-from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.bulk_insert import insert, size_of
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
@@ -36,12 +36,13 @@ class BatchWriter:
 
     def __init__(self, db: Connection, bank: str, entries: Sequence[PreparedLine], at: int, number: int) -> None:
         self.db, self.bank, self.number = db, bank, number
-        self.last, self.session_count, self.speaker_count, self.models = records.lock_bank(db, bank, at)
+        self.last, self.session_count, self.speaker_count, self.models = bank_rows.lock_bank(db, bank, at)
         parent_keys = {entry.line.parent for entry in entries if isinstance(entry.line.parent, str)}
         keys = parent_keys | {entry.line.key for entry in entries}
         with db.pipeline():
             known = db.execute(
-                f"SELECT {records.LINE_COLUMNS} {records.LINE_FROM} WHERE line.bank_id = %s AND {records.HAS_KEY}",
+                f"""SELECT {bank_rows.LINE_COLUMNS} {bank_rows.LINE_FROM}
+                    WHERE line.bank_id = %s AND {bank_rows.HAS_KEY}""",
                 (bank, bank, sorted(key for key in keys if key is not None)),
             )
             sessions = db.execute(
@@ -169,7 +170,7 @@ class BatchWriter:
         last = postings.last_blocks(self.db, self.bank, list(terms))
         embedded = {line.seq: entry.vectors for line, entry, _ in self.written if entry.vectors is not None}
         stored_model = (
-            records.get_or_create_model(self.db, self.bank, model, embedded, self.models) if embedded else None
+            bank_rows.get_or_create_model(self.db, self.bank, model, embedded, self.models) if embedded else None
         )
         with nullcontext() if self._is_large() else self.db.pipeline():
             self._send_sessions()
@@ -178,7 +179,7 @@ class BatchWriter:
             self._send_lines()
             postings.add(self.db, self.bank, terms, last)
             if stored_model is not None:
-                stored_model = records.put_vectors(self.db, self.bank, stored_model, embedded)
+                stored_model = bank_rows.put_vectors(self.db, self.bank, stored_model, embedded)
             self._send_counts()
         for line, _, _ in self.written:
             if line.retracted_at is not None:

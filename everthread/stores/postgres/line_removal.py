@@ -20,7 +20,7 @@ from everthread.errors import NotFound
 from everthread.stores import pin_setting
 from everthread.stores.base import Scope
 from everthread.stores.postgres import postings, units, vector_index
-from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.postgres.filters import array_literal
 from everthread.stores.postgres.schema import TABLES
@@ -62,8 +62,8 @@ def replace_lines(
     """
     retracted: list[int] = []
     if seqs:
-        records.lock_bank(db, bank, at)
-        retracted = [line.seq for line in records.get_lines(db, bank, array_literal(np.array(seqs, np.int64)))]
+        bank_rows.lock_bank(db, bank, at)
+        retracted = [line.seq for line in bank_rows.get_lines(db, bank, array_literal(np.array(seqs, np.int64)))]
     with update_summaries_and_pins(db, bank, retracted) as corrections:
         for seq in retracted:
             retract(db, bank, seq, at)
@@ -90,7 +90,7 @@ def forget(db: Connection, bank: str, scope: Scope, name: str | int | None) -> t
     Raises:
         NotFound: no line is in scope.
     """
-    records.lock_existing(db, bank)
+    bank_rows.lock_existing(db, bank)
     rows = db.execute(
         f"SELECT seq, session, speaker FROM everthread.line WHERE bank_id = %s AND {_IN_SCOPE[scope]} ORDER BY seq",
         (bank, name),

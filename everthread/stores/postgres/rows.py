@@ -16,7 +16,7 @@ from everthread.stores.postgres import postings, vector_index
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import group_by_term
-from everthread.stores.shared_rows import parse_line
+from everthread.stores.shared_rows import describe_miscounts, parse_line, sum_by_name
 from everthread.text.analyzer import ANALYZER_VERSION, TermCounts, count_terms, remove_quotes_json
 from everthread.types import ROLES, Line, Role, Stats, Vectors
 
@@ -203,7 +203,6 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
     ).fetchall()
     embedded = {name: count for name, count, _ in models}.get(model, 0)
     pending = lines - embedded if {*ROLES} <= {*roles} else _count_pending(db, bank, model, roles)
-    by_model = {name: sum(n for other, n, _ in models if other == name) for name, n, _ in models if n}
     units = db.execute(
         """SELECT kind, count(*) FROM everthread.unit WHERE bank_id = %s AND retracted_at IS NULL
            GROUP BY kind ORDER BY kind""",
@@ -219,7 +218,7 @@ def stats(db: Connection, bank: str, model: str, roles: Collection[Role] = ROLES
         speakers=speakers,
         first_said_at=first,
         last_said_at=last,
-        vectors=by_model,
+        vectors=sum_by_name((name, n) for name, n, _ in models),
         pending=pending,
         bytes=round(
             _average_line_bytes(db, bank) * (lines + retracted)
@@ -278,9 +277,8 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
         "SELECT coalesce(sum(lines), 0) FROM everthread.session WHERE bank_id = %s", (bank,)
     ).fetchone()
     assert sessions is not None
-    problems = [
-        f"{name}: {recorded} recorded, {expected} found; export the lines into a new bank"
-        for name, recorded, expected in (
+    problems = describe_miscounts(
+        (
             ("lines", counted[0], live),
             ("retracted lines", counted[1], retracted),
             ("terms", counted[2], total),
@@ -289,8 +287,7 @@ def find_contradictions(db: Connection, bank: str) -> list[str]:
             ("words counted wrongly", blocks[2], 0),
             ("lines in sessions", int(sessions[0]), live),
         )
-        if recorded != expected
-    ]
+    )
     orphans = db.execute(
         """SELECT count(*) FROM everthread.vector WHERE bank_id = %s AND NOT EXISTS (SELECT 1 FROM everthread.line
            WHERE line.bank_id = vector.bank_id AND line.seq = vector.seq AND retracted_at IS NULL)""",

@@ -35,7 +35,7 @@ from everthread.stores.base import (
 )
 from everthread.stores.limits import UNSTORABLE_CHARACTERS, check_bank_id
 from everthread.stores.postgres import line_removal, postings, schema, units, vector_index
-from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.batch_writer import BatchWriter, was_written
 from everthread.stores.postgres.connections import MAX_CONNECTIONS, TIMEOUT_S, Connection, Database
 from everthread.stores.postgres.filters import array_literal, build_condition, seq_bitmap
@@ -107,7 +107,7 @@ class PostgresStore(Store):
                     if self._is_analyzed(db, bank):
                         return call(db)
                 with self.database.write_transaction(bank) as db:
-                    records.ensure_analyzed(db, bank)
+                    bank_rows.ensure_analyzed(db, bank)
 
         return self._retry(attempt)
 
@@ -153,7 +153,7 @@ class PostgresStore(Store):
         """
         if bank in self._analyzed_banks:
             return True
-        analyser = records.analyser_version(db, bank)
+        analyser = bank_rows.analyser_version(db, bank)
         if analyser == ANALYZER_VERSION:
             if len(self._analyzed_banks) >= MAX_KNOWN_BANKS:
                 self._analyzed_banks.clear()
@@ -172,13 +172,13 @@ class PostgresStore(Store):
 
         def attempt() -> bool:
             with self.database.read_transaction(bank) as db:
-                return records.analyser_version(db, bank) is not None
+                return bank_rows.analyser_version(db, bank) is not None
 
         return self._retry(attempt)
 
     def create(self, bank: str) -> None:
-        if self._read(bank, lambda db: records.analyser_version(db, bank)) is None:
-            self._write(bank, lambda db: records.create_bank(db, bank, to_micros(now())))
+        if self._read(bank, lambda db: bank_rows.analyser_version(db, bank)) is None:
+            self._write(bank, lambda db: bank_rows.create_bank(db, bank, to_micros(now())))
 
     # ------------------------------------------------------------------ writing
 
@@ -202,7 +202,7 @@ class PostgresStore(Store):
             return lines, grown, batch.first
 
         def was_committed(db: Connection, result: tuple[list[Line], Model | None, Line | None]) -> bool:
-            records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
+            bank_rows.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return result[2] is not None and was_written(db, bank, result[2], number)
 
         lines, grown, _ = self._write(bank, write, was_committed)
@@ -211,17 +211,17 @@ class PostgresStore(Store):
 
     def put_vectors(self, bank: str, model: str, vectors: Mapping[int, Vectors], expected: Sequence[Line]) -> None:
         def write(db: Connection) -> Model | None:
-            if records.lock_existing(db, bank) is None:
+            if bank_rows.lock_existing(db, bank) is None:
                 return None
-            *_, models = records.lock_bank(db, bank, to_micros(now()))
+            *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             condition = "line.seq = ANY(%s) AND line.retracted_at IS NULL"
-            unchanged_numbers = unchanged_seqs(records.read_lines(db, bank, condition, (sorted(vectors),)), expected)
+            unchanged_numbers = unchanged_seqs(bank_rows.read_lines(db, bank, condition, (sorted(vectors),)), expected)
             unchanged = {seq: data for seq, data in vectors.items() if seq in unchanged_numbers}
             if not unchanged:
                 return None
             line_removal.remove_vectors(db, bank, sorted(unchanged), model)
-            stored_model = records.get_or_create_model(db, bank, model, unchanged, models)
-            return records.put_vectors(db, bank, stored_model, unchanged)
+            stored_model = bank_rows.get_or_create_model(db, bank, model, unchanged, models)
+            return bank_rows.put_vectors(db, bank, stored_model, unchanged)
 
         self._index_if_large(bank, self._write(bank, write))
 
@@ -233,7 +233,7 @@ class PostgresStore(Store):
         """Build the missing indexes of a large bank; return their number. Blocks writers of the bank."""
 
         def write(db: Connection) -> int:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             tables = [
                 vector_index.build_index(db, bank, number, dim)
                 for number, dim in vector_index.models_needing_index(db, bank)
@@ -246,7 +246,7 @@ class PostgresStore(Store):
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         def write(db: Connection) -> int:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             indexed = "SELECT number FROM everthread.model WHERE bank_id = %s AND name <> %s AND large"
             vector_index.drop(db, bank, [int(number) for (number,) in db.execute(indexed, (bank, keep))])
             deleted = db.execute(
@@ -261,14 +261,14 @@ class PostgresStore(Store):
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         def write(db: Connection) -> Line:
-            records.lock_bank(db, bank, to_micros(at))
-            lines = records.read_lines(db, bank, "line.seq = %s", (seq,))
+            bank_rows.lock_bank(db, bank, to_micros(at))
+            lines = bank_rows.read_lines(db, bank, "line.seq = %s", (seq,))
             if not lines:
                 raise NotFound(f"bank {bank!r} has no line {seq}")
             if lines[0].retracted_at is None:
                 with line_removal.update_summaries_and_pins(db, bank, [seq]):
                     line_removal.retract(db, bank, seq, to_micros(at))
-            return records.read_lines(db, bank, "line.seq = %s", (seq,))[0]
+            return bank_rows.read_lines(db, bank, "line.seq = %s", (seq,))[0]
 
         return self._write(bank, write)
 
@@ -278,14 +278,14 @@ class PostgresStore(Store):
         def write(db: Connection) -> tuple[Receipt, Collection[str]]:
             if scope != "bank":
                 # Otherwise postings could remain. A whole bank is deleted even if another version wrote it.
-                records.ensure_analyzed(db, bank)
+                bank_rows.ensure_analyzed(db, bank)
             seqs, tables = line_removal.forget(db, bank, scope, name)
             receipt = Receipt(sha256(bank.encode()).hexdigest(), scope, to_ranges(seqs), len(seqs), at)
             line_removal.put_receipt(db, receipt, number)
             return receipt, tables
 
         def was_committed(db: Connection, result: tuple[Receipt, Collection[str]]) -> bool:
-            records.lock_existing(db, bank)  # waits for the end of the previous attempt
+            bank_rows.lock_existing(db, bank)  # waits for the end of the previous attempt
             return line_removal.has_receipt(db, bank, result[0], number)
 
         receipt, tables = self._write(bank, write, was_committed)
@@ -295,7 +295,7 @@ class PostgresStore(Store):
 
     def reserve_seqs(self, bank: str, last: int) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             db.execute(
                 "UPDATE everthread.bank SET last_seq = %s WHERE bank_id = %s AND last_seq < %s", (last, bank, last)
             )
@@ -304,7 +304,7 @@ class PostgresStore(Store):
 
     def set_buffer(self, bank: str, session: str, spans: Sequence[tuple[int, int]]) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             db.execute(
                 """INSERT INTO everthread.buffer (bank_id, session_id, spans) VALUES (%s, %s, %s)
                    ON CONFLICT (bank_id, session_id) DO UPDATE SET spans = excluded.spans""",
@@ -315,7 +315,7 @@ class PostgresStore(Store):
 
     def end_session(self, bank: str, session: str, at: datetime) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             if not db.execute(
                 "UPDATE everthread.session SET ended_at = %s WHERE bank_id = %s AND session_id = %s",
                 (to_micros(at, "at"), bank, session),
@@ -326,7 +326,7 @@ class PostgresStore(Store):
 
     def set_setting(self, bank: str, name: str, value: JSONValue | None) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             units.put_setting(db, bank, name, value)
 
         self._write(bank, write)
@@ -335,7 +335,7 @@ class PostgresStore(Store):
         self, bank: str, name: str, change: Callable[[JSONValue | None], JSONValue | None]
     ) -> JSONValue | None:
         def write(db: Connection) -> JSONValue | None:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             value = change(units.get_setting(db, bank, name))
             units.put_setting(db, bank, name, value)
             return value
@@ -354,7 +354,7 @@ class PostgresStore(Store):
         finished_job: ScribeJob | None = None,
     ) -> Unit:
         def write(db: Connection) -> Unit:
-            last, _, _, models = records.lock_bank(db, bank, to_micros(now()))
+            last, _, _, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             stored = units.put(db, bank, unit, to_micros(at), supersedes, last)
             by_unit = {} if vectors is None else {(stored.kind, stored.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -363,7 +363,7 @@ class PostgresStore(Store):
             return stored
 
         def was_committed(db: Connection, stored: Unit) -> bool:
-            records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
+            bank_rows.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return units.exists(db, bank, stored)
 
         return self._write(bank, write, was_committed)
@@ -379,18 +379,18 @@ class PostgresStore(Store):
 
     def replace_units(self, bank: str, replacement: UnitReplacement, model: str, at: datetime) -> bool:
         def write(db: Connection) -> JSONValue | None:
-            *_, models = records.lock_bank(db, bank, to_micros(now()))
+            *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             return units.replace(db, bank, replacement, model, to_micros(at), models)
 
         def was_committed(db: Connection, value: JSONValue | None) -> bool:
-            records.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
+            bank_rows.lock_bank(db, bank, to_micros(now()))  # waits for the end of the previous attempt
             return value is not None and units.get_setting(db, bank, replacement.setting) == value
 
         return self._write(bank, write, was_committed) is not None
 
     def restore_unit(self, bank: str, unit: Unit, vectors: Vectors | None, model: str) -> None:
         def write(db: Connection) -> None:
-            *_, models = records.lock_bank(db, bank, to_micros(now()))
+            *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             units.restore(db, bank, unit)
             by_unit = {} if vectors is None else {(unit.kind, unit.id): vectors}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -399,7 +399,7 @@ class PostgresStore(Store):
 
     def put_unit_vectors(self, bank: str, model: str, vectors: Mapping[tuple[str, int], Vectors]) -> None:
         def write(db: Connection) -> None:
-            *_, models = records.lock_bank(db, bank, to_micros(now()))
+            *_, models = bank_rows.lock_bank(db, bank, to_micros(now()))
             live_keys = {ref.key for ref in units.read_refs(db, bank) if ref.is_live}
             by_unit = {key: data for key, data in vectors.items() if key in live_keys}
             units.put_vectors(db, bank, model, by_unit, models)
@@ -408,7 +408,7 @@ class PostgresStore(Store):
 
     def enqueue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             query = "SELECT 1 FROM everthread.session WHERE bank_id = %s AND session_id = %s"
             if not db.execute(query, (bank, job.session)).fetchone():
                 raise NotFound(f"bank {bank!r} has no session {job.session!r} for a {job.kind} job")
@@ -418,7 +418,7 @@ class PostgresStore(Store):
 
     def dequeue(self, bank: str, job: ScribeJob) -> None:
         def write(db: Connection) -> None:
-            records.lock_bank(db, bank, to_micros(now()))
+            bank_rows.lock_bank(db, bank, to_micros(now()))
             units.dequeue(db, bank, job)
 
         self._write(bank, write)
@@ -438,20 +438,20 @@ class PostgresStore(Store):
         condition += " AND line.seq > %s"
 
         def read_page(after: int, size: int) -> list[Line]:
-            read, end = records.read_lines, f"LIMIT {size:d}"
+            read, end = bank_rows.read_lines, f"LIMIT {size:d}"
             return self._read(bank, lambda db: read(db, bank, condition, (*values, after), end))
 
         yield from read_pages(read_page, after, limit)
 
     def get(self, bank: str, seqs: Sequence[int]) -> list[Line]:
         wanted = array_literal(np.asarray(seqs, np.int64))
-        return self._read(bank, lambda db: records.get_lines(db, bank, wanted))
+        return self._read(bank, lambda db: bank_rows.get_lines(db, bank, wanted))
 
     def get_by_key(self, bank: str, keys: Sequence[str]) -> dict[str, Line]:
         keys = [key for key in keys if not UNSTORABLE_CHARACTERS.search(key)]
         if not keys:
             return {}
-        lines = self._read(bank, lambda db: records.read_lines(db, bank, records.HAS_KEY, (bank, list(keys))))
+        lines = self._read(bank, lambda db: bank_rows.read_lines(db, bank, bank_rows.HAS_KEY, (bank, list(keys))))
         return {line.key: line for line in lines if line.key is not None}
 
     def sessions(self, bank: str) -> list[Session]:
@@ -472,7 +472,7 @@ class PostgresStore(Store):
         row = self._read(
             bank,
             lambda db: db.execute(
-                f"SELECT array_agg(line.seq ORDER BY line.seq) {records.LINE_FROM} WHERE line.bank_id = %s AND "
+                f"SELECT array_agg(line.seq ORDER BY line.seq) {bank_rows.LINE_FROM} WHERE line.bank_id = %s AND "
                 f"{condition}",
                 (bank, *values),
                 binary=True,
@@ -520,13 +520,13 @@ class PostgresStore(Store):
         return self._read(bank, read)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
-        stats = self._read(bank, lambda db: records.corpus_stats(db, bank, *seq_bitmap(within)))
+        stats = self._read(bank, lambda db: bank_rows.corpus_stats(db, bank, *seq_bitmap(within)))
         return stats or CorpusStats(0, 0, 0, 0, 0, ())
 
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
     ) -> list[Line]:
-        return self._read(bank, lambda db: records.lines_without_vectors(db, bank, model, dim, limit, after, roles))
+        return self._read(bank, lambda db: bank_rows.lines_without_vectors(db, bank, model, dim, limit, after, roles))
 
     def buffer(self, bank: str, session: str) -> list[tuple[int, int]]:
         row = self._read(
@@ -580,10 +580,10 @@ class PostgresStore(Store):
         return self._read(bank, lambda db: [parse_job(row) for row in db.execute(query, (bank,))])
 
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
-        return self._read(bank, lambda db: records.stats(db, bank, model, roles))
+        return self._read(bank, lambda db: bank_rows.stats(db, bank, model, roles))
 
     def check(self, bank: str) -> list[str]:
-        return self._read(bank, lambda db: records.find_contradictions(db, bank))
+        return self._read(bank, lambda db: bank_rows.find_contradictions(db, bank))
 
     def close(self) -> None:
         self._vacuum.run()

@@ -12,7 +12,7 @@ from pgvector import HalfVector
 from everthread.common.timestamps import to_micros
 from everthread.stores.base import UnitCosines, UnitKey, UnitReplacement
 from everthread.stores.json_text import canonical_json
-from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection, Cursor
 from everthread.stores.units import (
@@ -259,7 +259,7 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]
     Raises:
         NotFound: there is no such unit, or it is retracted.
     """
-    records.lock_existing(db, bank)
+    bank_rows.lock_existing(db, bank)
     refs = [ref for ref in read_refs(db, bank) if ref.kind == kind]
     chain = find_chain(refs, kind, number)
     _unlink(db, bank, refs, chain)
@@ -270,7 +270,7 @@ def forget_chain(db: Connection, bank: str, kind: str, number: int) -> list[int]
 
 def is_gone(db: Connection, bank: str, kind: str, ids: Sequence[int]) -> bool:
     """Return whether none of these units exists, after the bank's current writer has finished."""
-    records.lock_existing(db, bank)
+    bank_rows.lock_existing(db, bank)
     row = db.execute(f"SELECT 1 FROM everthread.unit WHERE {_IS_IN_UNITS}", (bank, kind, list(ids))).fetchone()
     return row is None
 
@@ -288,7 +288,7 @@ def put_vectors(db: Connection, bank: str, name: str, by_unit: Mapping[UnitKey, 
     """Store the vectors of units, replacing those of the same model; `models` are numbered so far."""
     if not by_unit:
         return
-    model_number = records.get_or_create_model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
+    model_number = bank_rows.get_or_create_model(db, bank, name, {0: next(iter(by_unit.values()))}, models).number
     db.execute(
         """DELETE FROM everthread.unit_vector WHERE bank_id = %s AND model = %s
            AND (kind, unit_id) IN (SELECT * FROM unnest(%s::text[], %s::bigint[]))""",

@@ -22,7 +22,7 @@ from everthread.stores import pin_setting
 from everthread.stores.base import LINE_DTYPE, Scope
 from everthread.stores.postings import count_lines
 from everthread.stores.sqlite import column_blocks, postings, units
-from everthread.stores.sqlite import rows as records
+from everthread.stores.sqlite import rows as bank_rows
 from everthread.types import now
 
 _IN_SCOPE = {
@@ -137,4 +137,4 @@ def remove_from_indexes(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     )
     postings.remove(db, counts.by_term)
     column_blocks.remove(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE, np.array(seqs, np.int64))
-    records.remove_vectors(db, seqs)
+    bank_rows.remove_vectors(db, seqs)

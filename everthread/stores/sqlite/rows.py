@@ -16,7 +16,7 @@ from everthread.stores.arrays import distinct_small, is_member, repeat_indexes
 from everthread.stores.base import LINE_DTYPE, POSTING_DTYPE, CorpusStats, ScoringRows, Speaker
 from everthread.stores.errors import unknown_parent_error
 from everthread.stores.postings import group_by_term
-from everthread.stores.shared_rows import SESSION_GAP, new_session_name, pack_line
+from everthread.stores.shared_rows import SESSION_GAP, describe_miscounts, new_session_name, pack_line, sum_by_name
 from everthread.stores.sqlite import column_blocks, dense_index, postings
 from everthread.stores.sqlite.line_columns import LineColumns
 from everthread.text.analyzer import count_terms, remove_quotes_json
@@ -120,7 +120,6 @@ def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role]
     # In this order dict() retains the newest model of a name.
     models = db.execute("SELECT name, lines FROM model ORDER BY number").fetchall()
     pending = lines - dict(models).get(model, 0) if {*ROLES} <= {*roles} else _count_pending(db, model, roles)
-    by_model = {name: sum(n for other, n in models if other == name) for name, n in models if n}
     units = dict(
         db.execute("SELECT kind, count(*) FROM unit WHERE retracted_at IS NULL GROUP BY kind ORDER BY kind").fetchall()
     )
@@ -133,7 +132,7 @@ def stats(db: sqlite3.Connection, bank: str, model: str, roles: Collection[Role]
         speakers=speakers,
         first_said_at=first,
         last_said_at=last,
-        vectors=by_model,
+        vectors=sum_by_name(models),
         pending=pending,
         bytes=0,
         recipe="",
@@ -307,18 +306,17 @@ def find_contradictions(db: sqlite3.Connection) -> list[str]:
             retracted_count += 1
     live = [seq for seq, *_ in live_columns]
     recorded = db.execute("SELECT total(count), total(length(data)) FROM posting").fetchone()
-    problems = [
-        f"{name}: {counted:.0f} recorded, {expected} found; export the lines into a new bank"
-        for name, counted, expected in (
+    in_sessions = db.execute("SELECT total(lines) FROM session").fetchone()[0]
+    problems = describe_miscounts(
+        (
             ("lines", lines, len(live)),
             ("retracted lines", retracted, retracted_count),
             ("terms", terms, total),
             ("word records", int(recorded[0]), records),
-            ("bytes of word records", int(recorded[1]), records * 8),
-            ("lines in sessions", db.execute("SELECT total(lines) FROM session").fetchone()[0], len(live)),
+            ("bytes of word records", int(recorded[1]), records * POSTING_DTYPE.itemsize),
+            ("lines in sessions", int(in_sessions), len(live)),
         )
-        if counted != expected
-    ]
+    )
     packed = column_blocks.read_all(db, column_blocks.LINE_COLUMNS_ID, LINE_DTYPE)
     if [row[:-1] for row in packed.tolist()] != live_columns:
         problems.append(f"packed lines: {len(packed)} do not match the {len(live)} lines of the bank")

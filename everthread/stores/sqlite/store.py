@@ -46,9 +46,8 @@ from everthread.stores.shared_rows import (
     releases_key,
     unchanged_seqs,
 )
-from everthread.stores.sqlite import column_blocks, line_removal, postings, schema, unit_vectors, units
-from everthread.stores.sqlite import dense_index as vectors
-from everthread.stores.sqlite import rows as records
+from everthread.stores.sqlite import column_blocks, dense_index, line_removal, postings, schema, unit_vectors, units
+from everthread.stores.sqlite import rows as bank_rows
 from everthread.stores.sqlite.bank_file import (
     BANK_SUFFIX,
     ERASE_PENDING,
@@ -84,7 +83,7 @@ from everthread.types import (
 Cached = TypeVar("Cached")
 MAX_OPEN_BANKS = 32  # files open at a time; the least recently used is closed
 
-_LINE, _FROM = records.LINE_COLUMNS, records.LINE_FROM
+_LINE, _FROM = bank_rows.LINE_COLUMNS, bank_rows.LINE_FROM
 
 
 class _Bank:
@@ -212,8 +211,8 @@ class SQLiteStore(Store):
         """Write the rows of one line; return its packed columns."""
         new = entry.line
         at = to_micros(entry.said_at)
-        parent = records.resolve_parent(db, new.parent, is_copy=entry.seq is not None)
-        session_name = new.session if new.session is not None else records.choose_session(db, at)
+        parent = bank_rows.resolve_parent(db, new.parent, is_copy=entry.seq is not None)
+        session_name = new.session if new.session is not None else bank_rows.choose_session(db, at)
         terms = entry.terms
         session_number = db.execute(
             """INSERT INTO session (session_id, started_at, last_at, first_seq, last_seq, lines, terms)
@@ -222,7 +221,7 @@ class SQLiteStore(Store):
                last_seq = excluded.last_seq, lines = lines + 1, terms = terms + excluded.terms RETURNING number""",
             (session_name, at, at, seq, seq, terms.length),
         ).fetchone()[0]
-        speaker = records.get_or_create_speaker(db, new.speaker, new.role)
+        speaker = bank_rows.get_or_create_speaker(db, new.speaker, new.role)
         offset_s = utc_offset_s(entry.said_at)
         db.execute(
             "INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)",
@@ -233,7 +232,7 @@ class SQLiteStore(Store):
     def _index(self, db: sqlite3.Connection, written: Sequence[tuple[int, PreparedLine]], model: str) -> None:
         postings.add(db, group_by_term((seq, entry.terms) for seq, entry in written))
         vectors = {seq: entry.vectors for seq, entry in written if entry.vectors is not None}
-        records.put_vectors(db, model, vectors, are_new=True)
+        bank_rows.put_vectors(db, model, vectors, are_new=True)
         counts = [entry.terms for _, entry in written]
         db.execute(
             """UPDATE bank SET last_seq = max(last_seq, ?), lines = lines + ?, terms = terms + ?,
@@ -255,12 +254,12 @@ class SQLiteStore(Store):
             return
         with self._bank(bank).file.write_transaction() as db:
             unchanged = unchanged_seqs(self._get(db, list(vectors)), expected)
-            records.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
+            bank_rows.put_vectors(db, model, {seq: data for seq, data in vectors.items() if seq in unchanged})
 
     def drop_vectors(self, bank: str, keep: str) -> int:
         with self._bank(bank).file.write_transaction() as db:
             others = db.execute("SELECT number FROM model WHERE name <> ?", (keep,)).fetchall()
-            return sum(records.drop_model(db, number) for (number,) in others)
+            return sum(bank_rows.drop_model(db, number) for (number,) in others)
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         with self._bank(bank).file.write_transaction() as db:
@@ -274,7 +273,7 @@ class SQLiteStore(Store):
     def forget(self, bank: str, scope: Scope, name: str | int | None, at: datetime) -> Receipt:
         opened = self._bank(bank)
         if scope == "bank":
-            seqs = opened.file.unlink(records.all_seqs) or []
+            seqs = opened.file.unlink(bank_rows.all_seqs) or []
         else:
             with opened.file.write_transaction() as db:
                 seqs = line_removal.forget(db, bank, scope, name)
@@ -449,13 +448,13 @@ class SQLiteStore(Store):
             db,
             index,
         ):
-            number = records.find_model(db, model, dim)
+            number = bank_rows.find_model(db, model, dim)
             if number is None:
                 return np.full(len(seqs), np.nan, np.float32)
             if index.data is not None:
                 return index.cosines(query, seqs)
-            piece_seqs, data = records.read_vectors(db, number, dim, index.ids[find_positions(index.ids, seqs)])
-        return max_by_id(seqs, piece_seqs, vectors.cosines(data, query))
+            piece_seqs, data = bank_rows.read_vectors(db, number, dim, index.ids[find_positions(index.ids, seqs)])
+        return max_by_id(seqs, piece_seqs, dense_index.cosines(data, query))
 
     def postings(
         self, bank: str, terms: Sequence[str], max_terms: int, limit: int, within: Seqs | None = None
@@ -465,14 +464,14 @@ class SQLiteStore(Store):
 
     def scoring_rows(self, bank: str, seqs: Seqs, within: Seqs | None = None) -> ScoringRows:
         with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
-            return records.scoring_rows(db, columns, seqs, within)
+            return bank_rows.scoring_rows(db, columns, seqs, within)
 
     def corpus_stats(self, bank: str, within: Seqs | None = None) -> CorpusStats:
         if within is None:
             with self._bank(bank).file.read_transaction() as db:
-                return records.corpus_stats(db)
+                return bank_rows.corpus_stats(db)
         with self._bank(bank).snapshot(BankCache.line_columns) as (db, columns):
-            return records.corpus_within(db, columns, within)
+            return bank_rows.corpus_within(db, columns, within)
 
     def lines_without_vectors(
         self, bank: str, model: str, dim: int, limit: int, after: int = 0, roles: Collection[Role] = ROLES
@@ -528,14 +527,14 @@ class SQLiteStore(Store):
         dim = query.shape[-1]
         with self._bank(bank).snapshot(lambda cache, db: cache.unit_vectors(db, model, dim)) as (db, cached):
             if cached is None:
-                cached = UnitVectors.read(db, records.find_model(db, model, dim), dim, kinds)
+                cached = UnitVectors.read(db, bank_rows.find_model(db, model, dim), dim, kinds)
         return cached.nearest(query, kinds, k)
 
     def units_without_vectors(self, bank: str, model: str, dim: int) -> list[Unit]:
         with self._bank(bank).file.read_transaction() as db:
             condition = """retracted_at IS NULL AND NOT EXISTS (SELECT 1 FROM unit_vector AS has
                 WHERE has.model = ? AND has.kind = unit.kind AND has.unit_id = unit.unit_id)"""
-            return units.read(db, condition, (records.find_model(db, model, dim),))
+            return units.read(db, condition, (bank_rows.find_model(db, model, dim),))
 
     def jobs(self, bank: str) -> list[ScribeJob]:
         with self._bank(bank).file.read_once() as db:
@@ -547,7 +546,7 @@ class SQLiteStore(Store):
     def stats(self, bank: str, model: str, roles: Collection[Role] = ROLES) -> Stats:
         opened = self._bank(bank)
         with opened.file.read_transaction() as db:
-            return replace(records.stats(db, bank, model, roles), bytes=opened.file.size())
+            return replace(bank_rows.stats(db, bank, model, roles), bytes=opened.file.size())
 
     def check(self, bank: str) -> list[str]:
         if self._bank(bank).file.is_empty:
@@ -558,7 +557,7 @@ class SQLiteStore(Store):
             if db.execute("PRAGMA user_version").fetchone()[0] == ERASE_PENDING:
                 problems.append(ERASURE_UNFINISHED)
             try:
-                return problems or records.find_contradictions(db)
+                return problems or bank_rows.find_contradictions(db)
             except (TypeError, AttributeError, LookupError, ValueError, ArithmeticError) as error:
                 return [f"its rows can't be read ({error}); export the lines into a new bank"]
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from everthread.stores.arrays import append_rows
 from everthread.stores.base import UnitCosines, UnitKey
 from everthread.stores.sqlite import column_blocks, dense_index
-from everthread.stores.sqlite import rows as records
+from everthread.stores.sqlite import rows as bank_rows
 from everthread.types import Vector, Vectors
 
 REMOVED_KIND = -1
@@ -130,7 +130,7 @@ def put(db: sqlite3.Connection, model: str, by_unit: Mapping[UnitKey, Vectors]) 
         return
     stamp = column_blocks.next_stamp(db)
     for (kind, number), data in by_unit.items():
-        model_number = records.get_or_create_model(db, model, data.shape[1])
+        model_number = bank_rows.get_or_create_model(db, model, data.shape[1])
         db.execute("DELETE FROM unit_vector WHERE model = ? AND kind = ? AND unit_id = ?", (model_number, kind, number))
         db.executemany(
             "INSERT INTO unit_vector (model, kind, unit_id, ordinal, data, stamp) VALUES (?, ?, ?, ?, ?, ?)",

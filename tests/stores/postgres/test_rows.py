@@ -11,7 +11,7 @@ from hardship import postgres
 
 from everthread import Memory, NewLine
 from everthread.bench.speed import BulkEmbedder
-from everthread.stores.postgres import rows as records
+from everthread.stores.postgres import rows as bank_rows
 from everthread.stores.postgres.store import PostgresStore
 from everthread.testing import HashEmbedder
 
@@ -81,7 +81,7 @@ class RecordingCursor(psycopg.Cursor[tuple[Any, ...]]):
 
 def test_a_check_reads_a_thousand_lines_at_a_time(memory: Memory, database: str) -> None:
     with psycopg.connect(database, cursor_factory=RecordingCursor) as db:
-        assert records.find_contradictions(db, "alice") == []
+        assert bank_rows.find_contradictions(db, "alice") == []
         assert RecordingCursor.row_counts == [1000, 1000, 1000, 200, 0]
         db.execute("UPDATE everthread.line SET text = 'Spoiled' WHERE seq = %s", (LINES,))
-        assert records.find_contradictions(db, "alice")[0].startswith("terms: ")
+        assert bank_rows.find_contradictions(db, "alice")[0].startswith("terms: ")
