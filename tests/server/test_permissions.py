@@ -54,9 +54,9 @@ class KeyServer:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[KeyServer]:
-    made = KeyServer(tmp_path)
-    yield made
-    made.close()
+    server = KeyServer(tmp_path)
+    yield server
+    server.close()
 
 
 def visible_parts(answer: Any) -> tuple[int, bytes, dict[str, str]]:
@@ -65,8 +65,8 @@ def visible_parts(answer: Any) -> tuple[int, bytes, dict[str, str]]:
 
 
 def test_a_missing_or_wrong_key_is_rejected(server: KeyServer) -> None:
-    for shown in (None, "et_wrong", "et_" + "A" * 43):
-        answer = server.client(shown).get(LINES.format("mine") + "/1")
+    for secret in (None, "et_wrong", "et_" + "A" * 43):
+        answer = server.client(secret).get(LINES.format("mine") + "/1")
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
         assert answer.json()["type"] == "urn:everthread:unauthorized"
@@ -111,9 +111,9 @@ def test_a_key_is_valid_only_for_its_banks_and_verbs(server: KeyServer) -> None:
 @pytest.fixture(scope="module")
 def restricted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KeyServer, TestClient]]:
     """Return the server, with a client whose key is for `mine` alone."""
-    made = KeyServer(tmp_path_factory.mktemp("closed"))
-    yield made, made.client(made.keys.create("narrow", ["mine", "mine/*"]))
-    made.close()
+    server = KeyServer(tmp_path_factory.mktemp("closed"))
+    yield server, server.client(server.keys.create("narrow", ["mine", "mine/*"]))
+    server.close()
 
 
 REQUESTS: list[tuple[str, str, Any]] = [
@@ -144,9 +144,9 @@ def test_a_key_for_one_bank_does_not_reveal_whether_another_exists(
     def request_bank(bank: str) -> tuple[int, bytes, dict[str, str]]:
         return visible_parts(narrow.request(method, LINES.format(bank) + rest, json=body))
 
-    there = request_bank("secret")
-    assert there == request_bank(segment)
-    assert there[0] == 403
+    existing = request_bank("secret")
+    assert existing == request_bank(segment)
+    assert existing[0] == 403
     assert not server.store.exists(other) or other == "secret"
 
 
@@ -163,31 +163,22 @@ def test_routes_shared_by_all_banks_need_a_key_for_all(server: KeyServer) -> Non
     def chats(services: ChatAnyServices) -> str:
         return "chat"
 
-    narrow = server.client(server.keys.create("narrow", ["mine"], ["read", "write", "chat"]))
-    reader = server.client(server.keys.create("reader", ["*"], ["read"]))
-    status = {
-        (who, method, path): client.request(method, f"/try/{path}").status_code
-        for who, client in (
-            ("narrow", narrow),
-            ("reader", reader),
-            ("owner", server.owner),
-            ("nobody", server.client()),
-        )
-        for method, path in (("GET", "all"), ("PUT", "all"), ("GET", "chat"))
+    clients = {
+        "narrow": server.client(server.keys.create("narrow", ["mine"], ["read", "write", "chat"])),
+        "reader": server.client(server.keys.create("reader", ["*"], ["read"])),
+        "owner": server.owner,
+        "keyless": server.client(),
     }
-    assert status == {
-        ("narrow", "GET", "all"): 403,
-        ("narrow", "PUT", "all"): 403,
-        ("narrow", "GET", "chat"): 200,
-        ("reader", "GET", "all"): 200,
-        ("reader", "PUT", "all"): 403,
-        ("reader", "GET", "chat"): 403,
-        ("owner", "GET", "all"): 200,
-        ("owner", "PUT", "all"): 200,
-        ("owner", "GET", "chat"): 200,
-        ("nobody", "GET", "all"): 401,
-        ("nobody", "PUT", "all"): 401,
-        ("nobody", "GET", "chat"): 401,
+    requests = (("GET", "all"), ("PUT", "all"), ("GET", "chat"))
+    statuses = {
+        name: [client.request(method, f"/try/{path}").status_code for method, path in requests]
+        for name, client in clients.items()
+    }
+    assert statuses == {
+        "narrow": [403, 403, 200],
+        "reader": [200, 403, 403],
+        "owner": [200, 200, 200],
+        "keyless": [401, 401, 401],
     }
 
 
@@ -210,6 +201,6 @@ def test_banks_named_in_a_body_are_checked_and_lists_show_only_readable_banks(se
 
 
 def test_the_openapi_document_declares_keys(server: KeyServer) -> None:
-    described = server.client().get("/api/v1/openapi.json").json()
-    assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
-    assert described["paths"]["/api/v1/banks/{bank}/lines"]["post"]["security"] == [{"HTTPBearer": []}]
+    document = server.client().get("/api/v1/openapi.json").json()
+    assert document["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    assert document["paths"]["/api/v1/banks/{bank}/lines"]["post"]["security"] == [{"HTTPBearer": []}]
