@@ -1,4 +1,4 @@
-"""The app over a real store in a temporary folder, with an embedder that compares spelling only.
+"""Fixtures with the app over a real store in a temporary folder, and an embedder that compares only spelling.
 
 The fixtures that drive a browser import Playwright themselves, so that the other tests run without it.
 """
@@ -84,10 +84,10 @@ def browser() -> Iterator[Browser]:
     from server.page_helpers import CHROMIUM
 
     with sync_playwright() as playwright:
-        there = next(filter(None, map(shutil.which, CHROMIUM)), None)
-        opened = playwright.chromium.launch(executable_path=there, args=["--no-sandbox"])
-        yield opened
-        opened.close()
+        path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
@@ -100,9 +100,9 @@ def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport=DESKTOP, color_scheme="light", locale="en-GB")  # type: ignore[arg-type]
     context.set_default_timeout(TIMEOUT_MS)
     expect.set_options(timeout=TIMEOUT_MS)
-    opened, wrong = context.new_page(), list[str]()
-    opened.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    yield opened
+    page, errors = context.new_page(), list[str]()
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
     context.close()
-    assert not wrong
+    assert not errors

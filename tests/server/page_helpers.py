@@ -1,4 +1,4 @@
-"""Helpers of the page's tests: a scripted model, and what a visitor often does."""
+"""Helpers of the page's tests: a scripted model, and common actions of a visitor."""
 
 import json
 from pathlib import Path
@@ -20,30 +20,30 @@ CARD = {"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Ines",
 
 
 class Model:
-    """Answers with a count and the person's last message; slowly or incompletely if that asks for it."""
+    """Replies with a count and the person's last message; slowly or incompletely if the message asks for that."""
 
     def __init__(self) -> None:
-        self.given = 0
+        self.replies = 0
 
     def __call__(self, request: llm.Request) -> llm.Behaviour:
-        said = str((request.body or {})["messages"][-1]["content"]).strip().splitlines()[-1]
-        self.given += 1
-        if "slowly" in said:
+        message = str((request.body or {})["messages"][-1]["content"]).strip().splitlines()[-1]
+        self.replies += 1
+        if "slowly" in message:
             return llm.Reply([f"piece{number} " for number in range(60)], delay=0.05)
-        if "broken off" in said:
+        if "broken off" in message:
             return llm.Cut("The beginning of it")
-        if "at length" in said:
+        if "at length" in message:
             return llm.Reply("The beginning of it", finish="length")
-        if "fail" in said and self.given % 2:
+        if "fail" in message and self.replies % 2:
             return llm.Status(400, "the model is unwell")
-        return llm.Reply(f"Answer {self.given} to: {said}")
+        return llm.Reply(f"Answer {self.replies} to: {message}")
 
 
 def visit(page: Page, url: str, bank: str) -> None:
     """Open a bank whose character has no greeting."""
-    of = f"{url}/api/v1/banks/{bank}"
-    web.put(of).raise_for_status()
-    web.patch(f"{of}/character", json={"greeting": ""}).raise_for_status()
+    bank_url = f"{url}/api/v1/banks/{bank}"
+    web.put(bank_url).raise_for_status()
+    web.patch(f"{bank_url}/character", json={"greeting": ""}).raise_for_status()
     page.goto(f"{url}/#/{bank}")
     page.wait_for_selector("html[data-ready]")
 
@@ -82,5 +82,5 @@ def fail_reply(route: Route) -> None:
 def check_accessibility(page: Page) -> None:
     """Assert that the page violates no rule of WCAG 2.2 A and AA."""
     rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
-    found = Axe().run(page, options=rules)["violations"]
-    assert not [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+    violations = Axe().run(page, options=rules)["violations"]
+    assert not [(violation["id"], [node["html"] for node in violation["nodes"]]) for violation in violations]

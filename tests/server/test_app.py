@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-WATCHED = """
+TRACED = """
 import sys
 from pathlib import Path
 from fastapi.testclient import TestClient
@@ -15,25 +15,25 @@ from everthread.server.app import create_app
 from everthread.server.services import Services
 from everthread.stores.sqlite.store import SQLiteStore
 
-asked = []
+tracers = []
 
-class Watching(trace.TracerProvider):
+class CountingProvider(trace.TracerProvider):
     def get_tracer(self, *args, **kwargs):
-        asked.append(args)
+        tracers.append(args)
         return trace.NoOpTracer()
 
-trace.set_tracer_provider(Watching())
+trace.set_tracer_provider(CountingProvider())
 store = SQLiteStore(Path(sys.argv[1]))
 with TestClient(create_app(Services(store, HashEmbedder(64), None, Default())), base_url="http://127.0.0.1") as client:
     assert client.post("/api/v1/banks/alice/lines", json={"text": "a secret"}).status_code == 201
 store.close()
-sys.exit(len(asked))
+sys.exit(len(tracers))
 """
 
 
 def test_the_app_reports_nothing_to_the_opentelemetry_of_its_process(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WATCHED, str(tmp_path)], capture_output=True, text=True, env={"HOME": str(tmp_path)}
+        [sys.executable, "-c", TRACED, str(tmp_path)], capture_output=True, text=True, env={"HOME": str(tmp_path)}
     )
     assert done.returncode == 0, done.stderr
 

@@ -16,13 +16,13 @@ from hardship.served import Served, serve_folder, wait_until
 
 LINE = "/api/v1/banks/alice/lines"
 HALF_OPEN = 1000
-HANGS = 10 * PATIENCE  # seconds that a half-open connection may hold on, where none may keep others out
+LONG_TIMEOUT_S = 10 * PATIENCE  # no connection is closed within a test that checks that others are still served
 
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Served]:
-    with serve_folder(tmp_path, {"head_timeout_s": 1.0, "write_timeout_s": 1.0}, body_timeout_s=1.0) as made:
-        yield made
+    with serve_folder(tmp_path, {"head_timeout_s": 1.0, "write_timeout_s": 1.0}, body_timeout_s=1.0) as server:
+        yield server
 
 
 def send_and_receive(server: Served, *parts: bytes, pause: float = 0.0, quiet: float = 0.3) -> bytes:
@@ -73,17 +73,17 @@ def test_wrong_hosts_forged_origins_and_broken_heads_are_refused(running: Served
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n", 400),
     ):
         assert status(send_and_receive(running, head + b"\r\n")) == expected, head[:100]
-    with contextlib.suppress(OSError):  # it may hang up before all is sent
+    with contextlib.suppress(OSError):  # the server may disconnect before everything is sent
         endless = b"GET /healthz HTTP/1.1\r\n" + local + b"X: " + b"x" * 5_000_000 + b"\r\n\r\n"
         assert status(send_and_receive(running, endless)) in (0, 400)
     check_still_serving(running)
 
 
 def test_a_body_with_two_lengths_closes_the_connection(running: Served) -> None:
-    both = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+    lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"
     head = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n%s\r\n"
     smuggled = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    received = send_and_receive(running, head % (LINE.encode(), running.port, both) + smuggled)
+    received = send_and_receive(running, head % (LINE.encode(), running.port, lengths) + smuggled)
     assert status(received) == 400
     assert b"Content-Length and Transfer-Encoding exclude each other" in received
     assert received.count(b"HTTP/1.1") == 1, "the rest is not a request"
@@ -116,8 +116,7 @@ def test_no_request_path_reaches_the_file_system(running: Served, tmp_path: Path
         assert status(received) in (400, 404, 414), (path, received[:300])
         assert b"root:" not in received
         assert b"secret" not in received
-    made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"secret.js"}, "who asks for a bank makes none"
+    assert {path.name for path in tmp_path.iterdir()} == {"secret.js"}, "reading a bank does not create it"
     check_still_serving(running)
 
 
@@ -140,7 +139,7 @@ def test_an_endless_or_trickling_body_times_out(running: Served) -> None:
     assert status(received) == 408
     assert b"too-slow" in received
     assert b"connection: close" in received.lower()
-    with pytest.raises(OSError, match=r"reset|[Bb]roken|timed out|abort"):  # its end, at the latest at the third try
+    with pytest.raises(OSError, match=r"reset|[Bb]roken|timed out|abort"):
         send_and_receive(running, head, *(b"x" for _ in range(900)), pause=0.1)
     check_still_serving(running)
 
@@ -154,25 +153,23 @@ def test_an_endless_or_trickling_head_closes_the_connection(running: Served) -> 
     check_still_serving(running)
 
 
-def count_accepted_bytes(server: Served, head: bytes, most: int) -> int:
+def count_accepted_bytes(server: Served, head: bytes, limit: int) -> int:
     """Return how many bytes of an endless head are accepted after `head`."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=1) as raw:
         raw.sendall(head)
-        time.sleep(0.3)  # what was asked is being answered
-        took = 0
-        with contextlib.suppress(OSError):  # it hangs up, or takes no more
-            while took < most:
-                took += raw.send(b"GET / HTTP/1.1\r\nX: " if not took else b"x" * 65_536)
-        return took
+        time.sleep(0.3)  # until the request in `head` is being answered
+        accepted = 0
+        with contextlib.suppress(OSError):  # the server disconnects, or stops reading
+            while accepted < limit:
+                accepted += raw.send(b"GET / HTTP/1.1\r\nX: " if not accepted else b"x" * 65_536)
+        return accepted
 
 
 def test_an_endless_head_is_not_buffered(running: Served) -> None:
     host = f"Host: 127.0.0.1:{running.port}\r\n\r\n".encode()
-    most = 100_000_000
-    assert count_accepted_bytes(running, b"", most) < most / 2
-    assert count_accepted_bytes(running, b"GET /quiet HTTP/1.1\r\n" + host, most) < most / 2, (
-        "after a request that is answered"
-    )
+    limit = 100_000_000
+    assert count_accepted_bytes(running, b"", limit) < limit / 2
+    assert count_accepted_bytes(running, b"GET /quiet HTTP/1.1\r\n" + host, limit) < limit / 2, "after a request"
     check_still_serving(running)
 
 
@@ -211,11 +208,11 @@ def test_a_client_that_stops_reading_is_disconnected(running: Served) -> None:
 
 @pytest.fixture
 def many_files() -> Iterator[int]:
-    """Raise the limit of open files. Return how many sockets can be opened, a thousand at most."""
+    """Raise the limit of open files. Return the number of sockets that can be opened, at most a thousand."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = hard if hard != resource.RLIM_INFINITY else 4096
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(most, 4096)), hard))
-    yield min(HALF_OPEN, most - 200)
+    limit = hard if hard != resource.RLIM_INFINITY else 4096
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(limit, 4096)), hard))
+    yield min(HALF_OPEN, limit - 200)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -230,7 +227,7 @@ def test_a_thousand_half_open_streams_do_not_block_others(tmp_path: Path, many_f
         "a stream that is not read": b"GET /quiet HTTP/1.1\r\n" + host + b"\r\n",
     }[sent]
     with (
-        serve_folder(tmp_path, {"head_timeout_s": HANGS}, body_timeout_s=HANGS) as running,
+        serve_folder(tmp_path, {"head_timeout_s": LONG_TIMEOUT_S}, body_timeout_s=LONG_TIMEOUT_S) as running,
         contextlib.ExitStack() as stack,
     ):
         for _ in range(many_files):
@@ -251,7 +248,7 @@ def test_idle_connections_are_closed_when_there_are_too_many(tmp_path: Path) -> 
         ]
         with web.stream("GET", f"{running.url}/slow") as answer:
             more = [stack.enter_context(socket.create_connection(("127.0.0.1", running.port))) for _ in range(100)]
-            assert len([piece for piece in answer.iter_lines() if piece]) == 10, "who asks something stays"
+            assert len([piece for piece in answer.iter_lines() if piece]) == 10, "a client that is being answered stays"
         check_still_serving(running)
         wait_until(lambda: is_closed(idle[0]))
         assert not is_closed(more[-1])

@@ -86,14 +86,14 @@ def test_every_write_has_one_outcome_per_key(api_with_lines: TestClient, method:
 
 
 def test_an_import_has_one_outcome_per_key_and_file(api_with_lines: TestClient) -> None:
-    path, named = "banks/bob/import", {"name": "a.jsonl"}
+    path, params = "banks/bob/import", {"name": "a.jsonl"}
     answers = [
-        api_with_lines.post(path, params=named, content=b'{"text": "a"}', headers={**KEY, **RAW}).json()
+        api_with_lines.post(path, params=params, content=b'{"text": "a"}', headers={**KEY, **RAW}).json()
         for _ in range(2)
     ]
     assert answers[0] == answers[1]
     assert answers[1]["added"] == 1
-    answer = api_with_lines.post(path, params=named, content=b'{"text": "b"}', headers={**KEY, **RAW})
+    answer = api_with_lines.post(path, params=params, content=b'{"text": "b"}', headers={**KEY, **RAW})
     assert kind(answer, 422) == "idempotency-conflict"
 
 
@@ -120,30 +120,30 @@ def test_no_record_contains_text(api_with_lines: TestClient, services: Services,
 
 
 def test_a_copy_of_a_request_in_progress_is_rejected(tmp_path: Path) -> None:
-    at = [1000.0]
-    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
+    now = [1000.0]
+    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: now[0])
     assert records.begin("a", "r", safe=False) is None
     with pytest.raises(Problem) as running:
         records.begin("a", "r", safe=False)
     assert (running.value.status, running.value.name) == (409, "in-progress")
     assert records.begin("a", "r", safe=True) is None
-    at[0] += MAX_REQUEST_S
+    now[0] += MAX_REQUEST_S
     assert records.begin("a", "r", safe=False) is None  # the process that began it has ended
     records.complete("a", [1])
     assert records.begin("a", "r", safe=False) == ([1],)
-    at[0] += RECORD_LIFETIME_S + 1
+    now[0] += RECORD_LIFETIME_S + 1
     assert records.begin("a", "other", safe=False) is None
     records.close()
 
 
 def test_a_crashed_request_can_be_repeated_after_the_clock_was_set_back(tmp_path: Path) -> None:
-    at = [100_000.0]
-    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: at[0])
+    now = [100_000.0]
+    records = IdempotencyStore(ServerDatabase(tmp_path / "server.sqlite", SCHEMA), lambda: now[0])
     assert records.begin("a", "r", safe=False) is None
-    at[0] -= 1.0  # as clocks are while they are set right: the request may still be running
+    now[0] -= 1.0  # a small correction of the clock: the request may still be running
     with pytest.raises(Problem, match="is in progress"):
         records.begin("a", "r", safe=False)
-    at[0] -= MAX_REQUEST_S
+    now[0] -= MAX_REQUEST_S
     assert records.begin("a", "r", safe=False) is None
     records.close()
 
@@ -159,13 +159,15 @@ def test_another_process_knows_the_outcome(tmp_path: Path) -> None:
 
 def test_many_concurrent_requests_under_one_key_write_once(api_with_lines: TestClient) -> None:
     with ThreadPoolExecutor(8) as pool:
-        kept = list(
+        lines = list(
             pool.map(lambda _: api_with_lines.post(LINES, json={"text": "Once."}, headers=KEY).json(), range(8))
         )
-        gone = list(pool.map(lambda _: api_with_lines.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8)))
-    assert all(line == kept[0] for line in kept)
-    assert {answer.status_code for answer in gone} <= {200, 409}
-    assert len({answer.text for answer in gone if answer.status_code == 200}) == 1
+        deletions = list(
+            pool.map(lambda _: api_with_lines.delete(f"{LINES}/1", headers={"Idempotency-Key": "d"}), range(8))
+        )
+    assert all(line == lines[0] for line in lines)
+    assert {answer.status_code for answer in deletions} <= {200, 409}
+    assert len({answer.text for answer in deletions if answer.status_code == 200}) == 1
     assert [line["seq"] for line in api_with_lines.get(LINES).json()["items"]] == [2, 3, 4, 5]
 
 

@@ -20,9 +20,9 @@ def file(tmp_path: Path) -> Path:
 def test_a_key_is_found_by_its_secret_and_by_nothing_else(file: Path) -> None:
     keys = KeyStore(file)
     secret = keys.create("phone", ["alice/*", "bob"], ["read", "chat"])
-    found = keys.find(secret)
-    assert found is not None
-    assert (found.name, found.banks, found.verbs) == ("phone", ("alice/*", "bob"), ("read", "chat"))
+    key = keys.find(secret)
+    assert key is not None
+    assert (key.name, key.banks, key.verbs) == ("phone", ("alice/*", "bob"), ("read", "chat"))
     for wrong in ("", "et_", secret[:-1], secret + "A", secret.upper(), "phone"):
         assert keys.find(wrong) is None
 
@@ -64,7 +64,7 @@ def test_the_day_of_a_keys_last_use_is_recorded(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "banks", "verbs", "named"),
+    ("name", "banks", "verbs", "message"),
     [
         ("", ["*"], ["read"], "''"),
         ("a\nb", ["*"], ["read"], "printable"),
@@ -79,9 +79,9 @@ def test_the_day_of_a_keys_last_use_is_recorded(file: Path) -> None:
     ],
 )
 def test_an_invalid_key_definition_is_rejected(
-    file: Path, name: str, banks: list[str], verbs: list[str], named: str
+    file: Path, name: str, banks: list[str], verbs: list[str], message: str
 ) -> None:
-    with pytest.raises(BadInput, match=named):
+    with pytest.raises(BadInput, match=message):
         KeyStore(file).create(name, banks, verbs)
     assert KeyStore(file).list_keys() == []
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and that every response matches it."""
+"""The OpenAPI document, which every response matches."""
 
 from collections import Counter
 from pathlib import Path
@@ -24,15 +24,15 @@ from everthread.server.services import Services
 
 def test_every_operation_is_described_completely(api: TestClient) -> None:
     document = api.get("openapi.json").json()
-    operations = [each for path in document["paths"].values() for each in path.values()]
-    names = Counter(each["operationId"] for each in operations)
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    names = Counter(operation["operationId"] for operation in operations)
     assert {name for name, count in names.items() if count > 1} == set()
     assert {"observe", "observe_many", "recall", "context", "correct", "retract", "forget", "stats"} <= names.keys()
-    for each in operations:
-        assert each["description"]
-        assert each["tags"]
+    for operation in operations:
+        assert operation["description"]
+        assert operation["tags"]
         assert all(
-            list(each["responses"][status]["content"]) == ["application/problem+json"]
+            list(operation["responses"][status]["content"]) == ["application/problem+json"]
             for status in ("401", "403", "404", "422", "503")
         )
     assert "HTTPValidationError" not in str(document)
@@ -47,11 +47,11 @@ def test_the_document_is_rendered_once_and_not_resent_to_a_client_that_has_it(
 ) -> None:
     plain = api.get("openapi.json", headers={"Accept-Encoding": "identity"})
     monkeypatch.setattr(api.app, "openapi", lambda: pytest.fail("it is rendered again"))
-    packed = api.get("openapi.json", headers={"Accept-Encoding": "gzip"})
-    assert packed.headers["content-type"] == plain.headers["content-type"] == "application/json"
-    assert packed.json() == plain.json()
-    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 5
-    again = api.get("openapi.json", headers={"If-None-Match": packed.headers["etag"], "Accept-Encoding": "gzip"})
+    gzipped = api.get("openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert gzipped.headers["content-type"] == plain.headers["content-type"] == "application/json"
+    assert gzipped.json() == plain.json()
+    assert int(gzipped.headers["content-length"]) < int(plain.headers["content-length"]) / 5
+    again = api.get("openapi.json", headers={"If-None-Match": gzipped.headers["etag"], "Accept-Encoding": "gzip"})
     assert (again.status_code, again.content) == (304, b"")
 
 
@@ -84,20 +84,20 @@ def test_every_response_matches_the_document(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     app = create_app(services)
     schema = schemathesis.openapi.from_asgi(f"{API_PREFIX}/openapi.json", app)
-    asked = 0
-    for found in schema.get_all_operations():
-        assert isinstance(found, Ok)
-        operation = found.ok()
+    checked = 0
+    for result in schema.get_all_operations():
+        assert isinstance(result, Ok)
+        operation = result.ok()
 
         @FEW
         @given(case=operation.as_strategy(), known=st.booleans())
-        def ask(case: schemathesis.Case[Any], known: bool) -> None:
+        def check(case: schemathesis.Case[Any], known: bool) -> None:
             if known and "bank" in case.path_parameters and services.store.exists("a"):
-                case.path_parameters["bank"] = "a"  # else hardly any bank would be there
+                case.path_parameters["bank"] = "a"  # otherwise hardly any request would name an existing bank
             case.call_and_validate(checks=CHECKS)
 
         services.get_memory("a", create=True).observe("My sister Mia moved to Lisbon.", session="0", key="k")
-        ask()
-        asked += 1
+        check()
+        checked += 1
     app.state.idempotency.close()
-    assert asked == sum(map(len, app.openapi()["paths"].values()))
+    assert checked == sum(map(len, app.openapi()["paths"].values()))

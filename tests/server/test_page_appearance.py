@@ -28,9 +28,9 @@ def test_reply_settings_are_sent_with_each_request(page: Page, url: str) -> None
     page.get_by_label("Memory budget:").fill("300")
     page.get_by_label("Reply length:").fill("200")
     page.keyboard.press("Escape")
-    with page.expect_request("**/reply") as found:
+    with page.expect_request("**/reply") as request:
         say(page, "Hello.")
-    options = (found.value.post_data_json or {})["options"]
+    options = (request.value.post_data_json or {})["options"]
     assert options == {"temperature": 0.4, "max_tokens": 200, "budget": 300}
     expect(page.locator("#usage")).to_contain_text("tokens")
 
@@ -120,11 +120,11 @@ def test_a_phone_shows_one_column_at_a_time_and_never_scrolls_sideways(page: Pag
 
 def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: str) -> None:
     page = browser.new_context().new_page()
-    sent = list[str]()
+    sent_keys = list[str]()
 
     def guarded(route: Route) -> None:
         key = route.request.headers.get("authorization", "")
-        sent.append(key)
+        sent_keys.append(key)
         if key == "Bearer et_right":
             route.continue_(headers={k: v for k, v in route.request.headers.items() if k != "authorization"})
         else:
@@ -137,7 +137,7 @@ def test_a_key_is_requested_if_the_server_requires_one(browser: Browser, url: st
     page.keyboard.press("Enter")
     page.wait_for_selector("html[data-ready]")
     expect(page.locator(".welcome")).to_be_visible()
-    assert sent[-1] == "Bearer et_right"
+    assert sent_keys[-1] == "Bearer et_right"
     page.context.close()
 
 
@@ -168,13 +168,12 @@ def test_a_key_for_another_bank_leads_to_that_bank(browser: Browser, url: str) -
 
 
 def test_the_page_is_small(page: Page, url: str) -> None:
-    names = [each.name for each in FOLDER.iterdir()]
+    compressed_bytes = 0
     with httpx.Client(headers={"Accept-Encoding": "gzip"}) as client:
-        packed = 0
-        for name in names:
-            with client.stream("GET", f"{url}/static/{name}") as answer:
-                packed += sum(len(part) for part in answer.iter_raw())
-    assert packed <= MAX_COMPRESSED_BYTES
+        for path in FOLDER.iterdir():
+            with client.stream("GET", f"{url}/static/{path.name}") as answer:
+                compressed_bytes += sum(len(part) for part in answer.iter_raw())
+    assert compressed_bytes <= MAX_COMPRESSED_BYTES
     sizes = list[int]()
     page.on(
         "requestfinished",

@@ -151,11 +151,11 @@ def test_a_reader_who_has_scrolled_up_is_left_there(page: Page, url: str) -> Non
         "() => { const box = document.getElementById('lines'); "
         "return box.scrollHeight - box.scrollTop - box.clientHeight > 300 }"
     )
-    at = box.evaluate("box => box.scrollTop")
+    position = box.evaluate("box => box.scrollTop")
     add_past_lines(url, "above", "Said elsewhere.")
     page.evaluate("window.dispatchEvent(new Event('resize'))")
     page.wait_for_timeout(200)
-    assert box.evaluate("box => box.scrollTop") == at
+    assert box.evaluate("box => box.scrollTop") == position
 
 
 def test_a_tab_that_gets_the_focus_shows_what_was_said_in_another(page: Page, url: str) -> None:
@@ -170,8 +170,8 @@ def test_a_tab_that_gets_the_focus_shows_what_was_said_in_another(page: Page, ur
 
 
 def test_messages_are_shown_as_text_whatever_they_contain(page: Page, url: str) -> None:
-    asked = list[str]()
-    page.on("request", lambda request: asked.append(request.url))
+    requested_urls = list[str]()
+    page.on("request", lambda request: requested_urls.append(request.url))
     add_past_lines(url, "hostile", HOSTILE)
     visit(page, url, "hostile")
     say_and_wait(page, f"What was it with the script and the image? {HOSTILE}")
@@ -181,7 +181,7 @@ def test_messages_are_shown_as_text_whatever_they_contain(page: Page, url: str) 
     expect(page.locator("#session-list .preview").first).to_contain_text("<img src=x")
     assert page.locator("main img, aside img, nav img, body script").count() == 0
     assert page.title() != "owned"
-    assert all(each.startswith((url, "blob:")) for each in asked)
+    assert all(requested.startswith((url, "blob:")) for requested in requested_urls)
 
 
 def test_a_reply_is_formatted_without_changing_its_height(page: Page, url: str) -> None:
@@ -191,18 +191,18 @@ def test_a_reply_is_formatted_without_changing_its_height(page: Page, url: str) 
     web.post(f"{url}/api/v1/banks/marked/lines", json={"text": "?", "session": "now"}).raise_for_status()
     web.post(f"{url}/api/v1/banks/marked/lines", json=line).raise_for_status()
     page.reload()
-    said = page.locator(".from-character .line-text")
+    reply = page.locator(".from-character .line-text")
     for name, text in {
         "strong": "Well.",
         "em >> nth=0": "He nods.",
         "code": "open()",
         "li >> nth=1": "two [a](b)",
     }.items():
-        expect(said.locator(name)).to_have_text(text)
-    expect(said.locator("p").first).to_contain_text("2 * 3 * 4")
-    formatted = said.evaluate("box => box.clientHeight")
+        expect(reply.locator(name)).to_have_text(text)
+    expect(reply.locator("p").first).to_contain_text("2 * 3 * 4")
+    formatted = reply.evaluate("box => box.clientHeight")
     assert (
-        said.evaluate("(box, text) => { box.textContent = text; return box.clientHeight }", line["text"]) == formatted
+        reply.evaluate("(box, text) => { box.textContent = text; return box.clientHeight }", line["text"]) == formatted
     )
 
 
@@ -230,7 +230,7 @@ def test_a_very_long_line_is_folded_until_all_of_it_is_requested(page: Page, url
         shown = (line.text_content() or "").strip()
         assert shown == str(said[number]["text"]).replace("*", "").strip()
     first = page.locator(".line").first
-    first.get_by_label("Pin message").evaluate("each => each.click()")  # which draws it again
+    first.get_by_label("Pin message").evaluate("each => each.click()")  # the line is drawn again
     expect(first.get_by_label("Unpin message")).to_have_count(1)
     assert len(first.locator(".line-text").inner_text()) > 40_000
     assert len(page.locator(".line .line-text").nth(2).inner_text()) == 8_000
@@ -256,14 +256,14 @@ def test_a_very_long_line_has_the_right_direction_and_is_laid_out_as_one_text(pa
 
 
 def test_of_two_people_in_an_imported_chat_the_person_is_on_the_right(page: Page, url: str) -> None:
-    of = f"{url}/api/v1/banks/imported"
+    bank = f"{url}/api/v1/banks/imported"
     said = [
         {"text": "Hi.", "speaker": name, "said_at": f"2024-03-0{day}T18:20:00+00:00", "session": "two"}
         for day, name in enumerate(["Alex", "Bo", "Alex"], 1)
     ]
     visit(page, url, "imported")
-    web.post(f"{of}/lines/batch", json={"lines": said}).raise_for_status()
-    web.patch(f"{of}/character", json={"person": "Bo"}).raise_for_status()
+    web.post(f"{bank}/lines/batch", json={"lines": said}).raise_for_status()
+    web.patch(f"{bank}/character", json={"person": "Bo"}).raise_for_status()
     page.goto(f"{url}/#/imported/read/two")
     page.reload()
     expect(page.locator(".from-person .speaker")).to_have_text("Bo")

@@ -170,7 +170,7 @@ def test_ending_a_chat_forgets_it_only_after_a_second_question(page: Page, url: 
 # ---------------------------------------------------------------------------- goodbyes
 
 
-def part(page: Page, url: str, bank: str) -> None:
+def say_goodbye(page: Page, url: str, bank: str) -> None:
     """Say goodbye in a bank that asks whether to remember the chat."""
     visit(page, url, bank)
     web.patch(f"{url}/api/v1/banks/{bank}/settings", json={"remember": "ask"}).raise_for_status()
@@ -181,7 +181,7 @@ def part(page: Page, url: str, bank: str) -> None:
 
 
 def test_a_goodbye_leads_to_the_question_which_a_button_answers(page: Page, url: str) -> None:
-    part(page, url, "parting")
+    say_goodbye(page, url, "parting")
     page.reload()
     page.get_by_role("button", name="Remember it").click()
     expect(page.locator("#notices")).to_contain_text("Remembered.")
@@ -194,7 +194,7 @@ def test_a_goodbye_leads_to_the_question_which_a_button_answers(page: Page, url:
 
 def test_the_question_can_be_answered_by_typing_and_is_repeated_after_an_unclear_answer(page: Page, url: str) -> None:
     page.set_viewport_size({"width": 375, "height": 667})
-    part(page, url, "typing")
+    say_goodbye(page, url, "typing")
     say(page, "Not now")
     expect(page.get_by_label("A question to you")).to_contain_text("Please answer yes or no")
     page.get_by_role("button", name="Forget all of it").click(trial=True)  # nothing covers it
@@ -206,7 +206,7 @@ def test_the_question_can_be_answered_by_typing_and_is_repeated_after_an_unclear
 
 
 def test_another_subject_instead_of_an_answer_continues_the_chat(page: Page, url: str) -> None:
-    part(page, url, "going on")
+    say_goodbye(page, url, "going on")
     say_and_wait(page, "One more thing: I bought a spade.")
     expect(page.get_by_label("A question to you")).to_have_count(0)
     assert "ok bye then!" in stored_texts(url, "going on")

@@ -26,8 +26,8 @@ def lines(url: str, bank: str) -> list[str]:
 
 def end_elsewhere(url: str, bank: str) -> None:
     """End incognito as a restart or another tab does."""
-    of = f"{url}/api/v1/banks/{bank}/chat/current/incognito"
-    web.post(of, json={"on": False}).raise_for_status()
+    path = f"{url}/api/v1/banks/{bank}/chat/current/incognito"
+    web.post(path, json={"on": False}).raise_for_status()
 
 
 def enter_incognito(page: Page, url: str, bank: str) -> None:
@@ -64,7 +64,7 @@ def test_text_typed_in_incognito_is_not_sent_after_its_end_until_the_person_choo
     expect(tab.locator("#notices")).to_contain_text("no longer in incognito")
     expect(tab.locator("#message")).to_have_value(SECRET)
     tab.locator("#notices").get_by_label("Dismiss").click()
-    tab.reload()  # which changes nothing about it
+    tab.reload()  # without effect on incognito
     tab.wait_for_selector("html[data-ready]")
     expect(tab.locator("#incognito")).to_contain_text("Incognito has ended")
     tab.locator("#message").press("Enter")
@@ -85,16 +85,16 @@ def test_a_restarted_server_accepts_nothing_that_was_typed_in_incognito(
     store = SQLiteStore(tmp_path_factory.mktemp("banks"))
     with llm.llm_server(Model()) as model:
 
-        def started() -> Services:
+        def build_services() -> Services:
             return Services(store, HashEmbedder(64), OpenAICompatible(model.url, "m"), Default())
 
-        with serve_app(create_app(started())) as first, serve_app(create_app(started())) as second:
+        with serve_app(create_app(build_services())) as first, serve_app(create_app(build_services())) as second:
             enter_incognito(tab, first, "restarted")
             tab.fill("#message", SECRET)
 
             def redirect(route: Route) -> None:
                 headers = {
-                    name: each for name, each in route.request.headers.items() if name not in ("origin", "referer")
+                    name: value for name, value in route.request.headers.items() if name not in ("origin", "referer")
                 }
                 route.fulfill(response=route.fetch(url=route.request.url.replace(first, second), headers=headers))
 
@@ -145,7 +145,7 @@ def test_the_chat_stays_visible_while_a_reply_arrives_in_incognito(page: Page, u
     expect(page.locator(".streaming")).to_contain_text("piece3")
     expect(page.locator(".from-person .line-text")).to_have_text(said)
     expect(page.locator(".line")).to_have_count(4)
-    page.click("#send")  # which stops it
+    page.click("#send")  # stops the reply
     expect(page.locator("#send")).to_have_text("Send")
     expect(page.locator(".line")).to_have_count(4)
     assert page.evaluate("fewest") == 2
@@ -196,13 +196,12 @@ def test_a_lost_incognito_is_reported_before_anything_is_saved(browser: Browser,
     visit(page, url, "unmasked")
     page.get_by_label("Incognito").click()
     expect(page.locator("#incognito")).to_be_visible()
-    of = f"{url}/api/v1/banks/unmasked"
-    web.post(f"{of}/chat/current/incognito", json={"on": False}).raise_for_status()  # as a restart would
+    end_elsewhere(url, "unmasked")
     say(page, "My word is periwinkle.")
     expect(page.locator("#notices")).to_contain_text("no longer in incognito")
     expect(page.locator("#incognito")).to_contain_text("Incognito has ended")
     expect(page.locator("#message")).to_have_value("My word is periwinkle.")
-    assert web.get(f"{of}/lines").json()["items"] == []
+    assert lines(url, "unmasked") == []
     page.close()
 
 

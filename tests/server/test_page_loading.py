@@ -1,4 +1,4 @@
-"""The page while it is loading: what is typed is sent and preserved, however late the rest arrives."""
+"""The page while it is loading: typed text is sent or preserved, however late the rest arrives."""
 
 import pytest
 from hardship import web
@@ -14,20 +14,20 @@ MIA = "My sister Mia moved to Lisbon."
 class HeldRoute:
     """Holds the requests of a page until they are released."""
 
-    def __init__(self, page: Page, which: str) -> None:
-        self.routes, self.free = list[Route](), False
-        page.route(which, self.take)
+    def __init__(self, page: Page, pattern: str) -> None:
+        self.routes, self.released = list[Route](), False
+        page.route(pattern, self.handle)
 
-    def take(self, route: Route) -> None:
-        if self.free:
+    def handle(self, route: Route) -> None:
+        if self.released:
             route.continue_()
         else:
             self.routes.append(route)
 
     def release(self) -> None:
-        self.free = True
-        for each in self.routes:
-            each.continue_()
+        self.released = True
+        for route in self.routes:
+            route.continue_()
 
 
 def stored_texts(url: str, bank: str) -> list[str]:
@@ -44,7 +44,7 @@ def test_a_message_sent_at_once_is_answered_however_slow_the_server(page: Page, 
     page.keyboard.press("Enter")
     expect(page.locator(".line.sending .line-text")).to_have_text(MIA)
     page.keyboard.type("And one thing more.")
-    page.keyboard.press("Enter")  # one line waits already
+    page.keyboard.press("Enter")  # without effect, because a message is waiting
     expect(page.locator("#message")).to_have_value("And one thing more.")
     assert page.evaluate("document.documentElement.dataset.ready") is None
     held.release()
@@ -78,7 +78,7 @@ def test_a_message_that_could_not_be_sent_returns_to_its_box(browser: Browser, u
     expect(page.locator("#message")).to_have_value(MIA)
     expect(page.locator(".line")).to_have_count(0)
     page.unroute(API)
-    page.wait_for_selector("html[data-ready]")  # it comes back by itself
+    page.wait_for_selector("html[data-ready]")  # the page checks by itself whether the server is back
     page.keyboard.press("Enter")
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     assert stored_texts(url, "refused") == [MIA]
@@ -110,7 +110,7 @@ def test_a_message_sent_before_the_scripts_are_loaded_is_sent_once_they_are(page
     page.keyboard.type("And one thing")
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("more.")
-    page.keyboard.press("Enter")  # one line waits already
+    page.keyboard.press("Enter")  # without effect, because a message is waiting
     held.release()
     expect(page.locator(".from-character .line-text").last).to_contain_text(MIA)
     expect(page.locator(".from-person .line-text")).to_have_text([MIA])
@@ -129,4 +129,4 @@ def test_nothing_jumps_while_the_page_is_loading(page: Page, url: str) -> None:
     expect(page.locator(".welcome")).to_be_visible()
     expect(page.locator("#avatar")).to_have_text("E")
     page.wait_for_timeout(200)
-    assert page.evaluate("moved") < 0.01  # of the window, times how far: the least that is seen is 0.1
+    assert page.evaluate("moved") < 0.01  # the layout shift score; shifts below 0.1 are hardly visible

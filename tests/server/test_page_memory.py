@@ -98,10 +98,10 @@ def test_reasons_agree_with_the_weights_of_the_default_recipe(page: Page, url: s
     for signal in ("cosine", "bm25_window", "day", "month", "asks", "empty", "person"):
         reasons = {change: page.evaluate(script, neutral | {signal: neutral[signal] + change}) for change in (-1, 1)}
         assert any(each["raised"] + each["lowered"] for each in reasons.values()), signal
-        for change, each in reasons.items():
+        for change, reason in reasons.items():
             effects = [change * profile.weights.get(signal, 0) for profile in profiles]
-            assert all(effect >= 0 for effect in effects) or not each["raised"], signal
-            assert all(effect <= 0 for effect in effects) or not each["lowered"], signal
+            assert all(effect >= 0 for effect in effects) or not reason["raised"], signal
+            assert all(effect <= 0 for effect in effects) or not reason["lowered"], signal
 
 
 def test_a_forgotten_memory_is_gone_and_a_receipt_is_shown(page: Page, url: str) -> None:
@@ -194,14 +194,14 @@ def test_the_selected_line_is_the_one_that_is_pinned_and_forgotten(page: Page, u
     expect(hit.locator(".pinned")).to_contain_text(text)
     expect(hit.locator("label", has_text=text).locator("input")).to_be_checked()
     hit.get_by_role("button", name="Forget").click()
-    asked = page.get_by_role("dialog")
-    expect(asked.locator("blockquote")).to_have_text(text)
-    expect(asked.locator("figcaption")).to_contain_text("March 2024")
-    asked.get_by_role("button", name="Forget it").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("blockquote")).to_have_text(text)
+    expect(dialog.locator("figcaption")).to_contain_text("March 2024")
+    dialog.get_by_role("button", name="Forget it").click()
     page.get_by_role("button", name="Done").click()
-    left = [line["text"] for line in web.get(f"{url}/api/v1/banks/chosen/lines").json()["items"]]
-    assert text not in left
-    assert len([line for line in left if line.startswith("The blue")]) == 1
+    remaining = [line["text"] for line in web.get(f"{url}/api/v1/banks/chosen/lines").json()["items"]]
+    assert text not in remaining
+    assert len([line for line in remaining if line.startswith("The blue")]) == 1
 
 
 def test_pinned_lines_and_notes_are_shown_and_changed(page: Page, url: str) -> None:
@@ -255,7 +255,7 @@ def test_a_file_of_an_unknown_kind_is_refused_by_name_with_the_kinds_that_are_ac
     ):
         expect(alert).to_contain_text(words)
     expect(alert).not_to_contain_text("format=")
-    expect(page.locator("#notices")).to_be_empty()  # it is not being read any more
+    expect(page.locator("#notices")).to_be_empty()  # the notice that the file is being read was removed
     page.close()
 
 
@@ -270,9 +270,9 @@ def test_everything_is_exported_imported_and_deleted_with_a_receipt(page: Page, 
     expect(page.locator("svg.timeline title")).to_have_text("March 2024: 2 messages in 1 chat")
     expect(page.locator("#panel table")).to_contain_text("March 2024")
     page.click("#open-settings")
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("button", name="Export all").click()
-    found.value.save_as(tmp_path / "whole.jsonl")
+    download.value.save_as(tmp_path / "whole.jsonl")
     page.get_by_role("button", name="Delete everything").click()
     page.get_by_label("The bank's name").fill("whole")
     page.get_by_role("dialog").last.get_by_role("button", name="Delete everything").click()

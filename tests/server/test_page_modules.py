@@ -1,4 +1,4 @@
-"""The page's modules: how they import each other, which are loaded first, and what no file may contain."""
+"""The page's modules: their imports, the order in which they load, and text that no file may contain."""
 
 import re
 from collections.abc import Iterator
@@ -36,19 +36,19 @@ def test_no_module_imports_itself_through_others() -> None:
     assert find_cycle({"a": ["b"], "b": ["c"], "c": ["b"]}) == ["b", "c", "b"]
 
 
-def test_what_the_chat_needs_is_preloaded_and_nothing_else(page: Page, url: str) -> None:
-    found, waiting = set[str](), ["app.js"]
-    while waiting:
-        name = waiting.pop()
-        waiting += [each for each in STATIC_IMPORT.findall(MODULES[name]) if each not in found]
-        found.add(name)
+def test_only_modules_that_the_chat_needs_are_preloaded(page: Page, url: str) -> None:
+    needed, pending = set[str](), ["app.js"]
+    while pending:
+        name = pending.pop()
+        pending += [imported for imported in STATIC_IMPORT.findall(MODULES[name]) if imported not in needed]
+        needed.add(name)
     preloaded = re.findall(r'"modulepreload" href="/static/([a-z]+\.js)"', SOURCES["index.html"])
-    assert set(preloaded) == found - {"app.js"}
+    assert set(preloaded) == needed - {"app.js"}
     visit(page, url, "asked")
     page.wait_for_selector("link[href$='overlays.css']", state="attached")  # loaded after the rest of the page
     page.wait_for_load_state("networkidle")
     loaded = "performance.getEntriesByType('resource').map(each => each.name.split('/').pop())"
-    assert {each for each in page.evaluate(loaded) if each.endswith(".js")} == set(MODULES)
+    assert {name for name in page.evaluate(loaded) if name.endswith(".js")} == set(MODULES)
 
 
 def test_no_file_parses_text_as_markup_or_names_another_host() -> None:

@@ -10,7 +10,8 @@ from server.page_helpers import check_accessibility, say, visit
 
 def stored_recipe(url: str, bank: str) -> dict[str, Any]:
     recipe = httpx.get(f"{url}/api/v1/banks/{bank}/recipe").json()
-    changed = {each["name"]: each["value"] for each in recipe["options"] if each["value"] != each["usual"]}
+    options = recipe["options"]
+    changed = {option["name"]: option["value"] for option in options if option["value"] != option["usual"]}
     return {"name": recipe["name"], "kept": recipe["kept"], "changed": changed}
 
 

@@ -10,15 +10,15 @@ from everthread.server.pagination import build_page, decode_cursor, encode_curso
 
 @given(st.lists(st.integers(0, 99), unique=True), st.integers(1, 10))
 def test_pages_together_are_the_list(items: list[int], limit: int) -> None:
-    items, found, after = sorted(items), [], None
+    items, listed, after = sorted(items), [], None
     while True:
         previous = decode_cursor(after, (int,))
-        page = build_page((each for each in items if not previous or each > previous[0]), limit, lambda each: [each])
-        found += page["items"]
+        page = build_page((item for item in items if not previous or item > previous[0]), limit, lambda item: [item])
+        listed += page["items"]
         assert len(page["items"]) <= limit
         if (after := page["next"]) is None:
             break
-    assert found == items
+    assert listed == items
 
 
 @given(st.text(max_size=50), st.integers())

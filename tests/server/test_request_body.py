@@ -44,8 +44,8 @@ def restricted(api: TestClient, services: Services) -> Iterator[tuple[TestClient
 
 def operations(api: TestClient) -> Iterator[tuple[str, str, str]]:
     """Yield method, path and Content-Type of every operation with a body."""
-    for path, each in api.get("openapi.json").json()["paths"].items():
-        for method, operation in each.items():
+    for path, methods in api.get("openapi.json").json()["paths"].items():
+        for method, operation in methods.items():
             if "requestBody" in operation:
                 rest = re.sub(r"\{(seq|id)\}", "1", path.removeprefix("/api/v1/")).replace("{kind}", "note")
                 yield method, re.sub(r"\{\w+\}", "one", rest), next(iter(operation["requestBody"]["content"]))
@@ -54,10 +54,10 @@ def operations(api: TestClient) -> Iterator[tuple[str, str, str]]:
 def test_the_key_is_checked_before_the_body(restricted: tuple[TestClient, KeyStore]) -> None:
     api, keys = restricted
     other = {"Authorization": f"Bearer {keys.create('other', ['other'], ['read'])}"}
-    asked = list(operations(api))
-    assert len(asked) > 15
-    for method, path, kind_of_body in asked:
-        headers = {"Content-Type": kind_of_body}
+    with_body = list(operations(api))
+    assert len(with_body) > 15
+    for method, path, media_type in with_body:
+        headers = {"Content-Type": media_type}
         answer = api.request(method, path, content=BROKEN, headers=headers)
         assert kind(answer, 401) == "unauthorized", (method, path)
         answer = api.request(method, path, content=BROKEN, headers={**headers, **other})
@@ -81,16 +81,16 @@ def test_without_a_key_a_body_is_rejected_before_it_is_sent(tmp_path: Path, expe
 
 
 def test_the_event_loop_is_not_blocked_while_a_large_body_is_parsed() -> None:
-    async def turns() -> int:
+    async def count_turns() -> int:
         """Return how often the event loop ran while a body was parsed."""
-        parsing, found = asyncio.create_task(_request(LISTS).json()), 0
+        parsing, turns = asyncio.create_task(_request(LISTS).json()), 0
         while not parsing.done():
             await asyncio.sleep(0.001)
-            found += 1
+            turns += 1
         assert len(parsing.result()) == 200_000
-        return found
+        return turns
 
-    assert asyncio.run(turns()) >= 3
+    assert asyncio.run(count_turns()) >= 3
 
 
 def _request(body: bytes) -> BodyRequest:
@@ -163,9 +163,9 @@ def test_metadata_with_too_many_values_is_rejected(api: TestClient) -> None:
 
 
 @given(ANY, st.integers(1, 100))
-def test_nested_json_values_are_counted(value: Any, most: int) -> None:
+def test_nested_json_values_are_counted(value: Any, limit: int) -> None:
     def count(value: Any) -> int:
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         return 1 + sum(map(count, inner))
 
-    assert has_at_most(most, value) == (count(value) <= most)
+    assert has_at_most(limit, value) == (count(value) <= limit)

@@ -30,17 +30,17 @@ LINE = "/api/v1/banks/alice/lines"
 SAID = {"text": "My sister Mia moved to Lisbon."}
 
 
-def app(folder: Path, **given: Any) -> FastAPI:
+def app(folder: Path, **settings: Any) -> FastAPI:
     services = Services(SQLiteStore(folder), HashEmbedder(64), None, Default())
-    return create_app(services, Settings(**given), closes=True)
+    return create_app(services, Settings(**settings), closes=True)
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     with TestClient(
         app(tmp_path, allowed_hosts=("memory.example.org",), max_body_bytes=2000), base_url="http://127.0.0.1:7391"
-    ) as made:
-        yield made
+    ) as client:
+        yield client
 
 
 def kind(answer: Any) -> str:
@@ -135,12 +135,12 @@ def test_content_types_that_a_form_can_send_are_rejected(client: TestClient, typ
 
 def test_uploads_and_text_messages_have_their_own_types_and_limits(client: TestClient) -> None:
     card, line = b"x" * 3000, {"Content-Type": "application/x-ndjson"}
-    taken = {  # the routes are not this test's business: whatever the guard lets through is fine
+    statuses = {  # the guard alone is tested here: the routes may reject these bodies
         client.post("/api/v1/characters", content=card, headers={"Content-Type": "image/png"}).status_code,
         client.post("/api/v1/banks/a/import", content=card, headers=line).status_code,
         client.post("/sms", content=card, headers={"Content-Type": "application/x-www-form-urlencoded"}).status_code,
     }
-    assert not taken & {413, 415}
+    assert not statuses & {413, 415}
     refused = client.post("/sms", content=b"x" * 64_001, headers={"Content-Type": "application/x-www-form-urlencoded"})
     assert refused.status_code == 413
 
@@ -165,10 +165,10 @@ def test_a_body_of_unknown_length_is_read_up_to_the_limit(client: TestClient) ->
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "many", "٣"])
 def test_an_invalid_content_length_is_rejected(length: str) -> None:
-    made = request_guard.RequestGuard(None, Settings(), None)  # type: ignore[arg-type]
+    guard = request_guard.RequestGuard(None, Settings(), None)  # type: ignore[arg-type]
     scope = {"method": "POST", "path": "/", "headers": [(b"content-length", length.encode("utf-8"))]}
     with pytest.raises(Problem, match="Content-Length"):
-        made._check_body(Headers(scope=scope), scope)
+        guard._check_body(Headers(scope=scope), scope)
 
 
 # --------------------------------------------------------------------------- paths
@@ -233,35 +233,35 @@ def test_too_many_requests_are_rejected_with_a_retry_time(tmp_path: Path) -> Non
         keys = KeyStore(server_db.get_path(SQLiteStore(tmp_path)))
         key = {"Authorization": f"Bearer {keys.create('phone')}"}
         assert [client.get("/healthz", headers=key).status_code for _ in range(6)] == [200] * 5 + [429]
-        assert client.get("/healthz", headers={"Authorization": "Bearer et_x"}).status_code == 429, "no key of ours"
+        assert client.get("/healthz", headers={"Authorization": "Bearer et_x"}).status_code == 429, "the key is unknown"
         keys.close()
 
 
 @given(st.lists(st.floats(0, 30), max_size=200), st.integers(1, 120))
-def test_at_most_two_minutes_quota_is_accepted_in_any_minute(pauses: list[float], a_minute: int) -> None:
-    rates, at, passed = RateLimiter(a_minute), 0.0, []
+def test_at_most_two_minutes_quota_is_accepted_in_any_minute(pauses: list[float], per_minute: int) -> None:
+    limiter, now, accepted = RateLimiter(per_minute), 0.0, []
     for pause in pauses:
-        at += pause
-        wait = rates.acquire("a", at)
+        now += pause
+        wait = limiter.acquire("a", now)
         assert 0 <= wait <= 61
         if not wait:
-            passed.append(at)
-    for begin in passed:
-        assert sum(begin <= each < begin + 60 for each in passed) <= 2 * a_minute
+            accepted.append(now)
+    for start in accepted:
+        assert sum(start <= time < start + 60 for time in accepted) <= 2 * per_minute
 
 
 def test_a_request_is_accepted_after_the_retry_time() -> None:
-    rates = RateLimiter(2)
-    assert [rates.acquire("a", 0.0) for _ in range(3)] == [0, 0, 30]
-    assert rates.acquire("a", 30.0) == 0
-    assert rates.acquire("a", 30.0) == 30
+    limiter = RateLimiter(2)
+    assert [limiter.acquire("a", 0.0) for _ in range(3)] == [0, 0, 30]
+    assert limiter.acquire("a", 30.0) == 0
+    assert limiter.acquire("a", 30.0) == 30
 
 
 def test_the_number_of_remembered_callers_is_limited() -> None:
-    rates = RateLimiter(1)
+    limiter = RateLimiter(1)
     for number in range(MAX_CALLERS + 100):
-        rates.acquire(str(number), 0.0)
-    assert len(rates._buckets) == MAX_CALLERS
+        limiter.acquire(str(number), 0.0)
+    assert len(limiter._buckets) == MAX_CALLERS
 
 
 def test_all_addresses_of_an_ipv6_subscriber_count_as_one_caller() -> None:

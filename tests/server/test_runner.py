@@ -93,18 +93,18 @@ def test_shutdown_waits_only_for_its_timeout(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        said = run_refused(*COMMAND, str(tmp_path), "serve", "--port", port)
-    assert port in said
-    assert "--port" in said
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        message = run_refused(*COMMAND, str(tmp_path), "serve", "--port", port)
+    assert port in message
+    assert "--port" in message
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_a_public_address_without_a_key_is_refused(tmp_path: Path, host: str) -> None:
-    said = run_refused(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", host)
-    assert "everthread keys new" in said
-    assert host in said
+    message = run_refused(*COMMAND, str(tmp_path), "serve", "--port", "0", "--host", host)
+    assert "everthread keys new" in message
+    assert host in message
 
 
 def test_a_public_address_with_a_key_rejects_requests_without_one(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_several_workers_answer_and_see_each_others_lines(tmp_path: Path) -> Non
     with start_command(*COMMAND, str(tmp_path), "serve", "--port", "0", "--workers", "2") as running:
         line = f"{running.url}/api/v1/banks/alice/lines"
         for number in range(1, 21):
-            with httpx.Client(timeout=PATIENCE) as client:  # a connection of its own, which either may take up
+            with httpx.Client(timeout=PATIENCE) as client:  # a new connection, which either worker may accept
                 assert client.post(line, json={"text": f"line {number}"}).json()["seq"] == number
             with httpx.Client(timeout=PATIENCE) as client:
                 assert client.get(f"{line}/{number}").json()["text"] == f"line {number}"
@@ -150,27 +150,27 @@ def test_several_workers_answer_and_see_each_others_lines(tmp_path: Path) -> Non
 def test_connections_are_balanced_among_workers_and_the_port_stays_reserved() -> None:
     """Only Linux balances connections; elsewhere the first worker to wake gets most of them."""
 
-    async def taken_up(held: socket.socket, ready: threading.Barrier, ended: threading.Event) -> int:
+    async def count_accepted(reserved: socket.socket, ready: threading.Barrier, ended: threading.Event) -> int:
         connections: list[asyncio.StreamWriter] = []
-        server = await asyncio.start_server(lambda _, writer: connections.append(writer), sock=held)
+        server = await asyncio.start_server(lambda _, writer: connections.append(writer), sock=reserved)
         await asyncio.to_thread(ready.wait, PATIENCE)
         await asyncio.to_thread(ended.wait, PATIENCE)
-        for each in connections:
-            each.close()
+        for connection in connections:
+            connection.close()
         server.close()
         await server.wait_closed()
         return len(connections)
 
     def worker() -> int:
         with asyncio.Runner(loop_factory=serving.WorkerEventLoop) as runner:
-            return runner.run(taken_up(held, ready, ended))
+            return runner.run(count_accepted(reserved, ready, ended))
 
     ready, ended = threading.Barrier(3), threading.Event()
-    with serving.open_socket("127.0.0.1", 0, workers=2) as held, ThreadPoolExecutor(2) as pool:
-        found = [pool.submit(worker) for _ in range(2)]
+    with serving.open_socket("127.0.0.1", 0, workers=2) as reserved, ThreadPoolExecutor(2) as pool:
+        counts = [pool.submit(worker) for _ in range(2)]
         ready.wait(PATIENCE)
-        assert serving.wait_until_listening(held)
-        port = held.getsockname()[1]
+        assert serving.wait_until_listening(reserved)
+        port = reserved.getsockname()[1]
         for workers in (1, 2):
             with pytest.raises(ConfigError, match="another program uses it"):
                 serving.open_socket("127.0.0.1", port, workers)
@@ -180,15 +180,15 @@ def test_connections_are_balanced_among_workers_and_the_port_stays_reserved() ->
                 with suppress(TimeoutError):
                     client.recv(1)
         ended.set()
-        shares = [each.result(PATIENCE) for each in found]
+        shares = [count.result(PATIENCE) for count in counts]
     assert sum(shares) == 101
     assert min(shares) >= 20
 
 
 def test_waiting_for_a_port_that_never_listens_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "START_TIMEOUT_S", 0.2)
-    with serving.open_socket("127.0.0.1", 0, workers=2) as held:
-        assert not serving.wait_until_listening(held)
+    with serving.open_socket("127.0.0.1", 0, workers=2) as reserved:
+        assert not serving.wait_until_listening(reserved)
 
 
 def test_an_address_of_another_machine_is_rejected(tmp_path: Path) -> None:
@@ -234,25 +234,25 @@ def test_the_number_of_threads_follows_the_setting(tmp_path: Path) -> None:
 
 
 def test_a_response_body_does_not_wait_for_the_acknowledgement_of_its_head() -> None:
-    async def connected() -> int:
-        config, made = uvicorn.Config(FastAPI(), lifespan="off", log_config=None), list[TimeoutProtocol]()
+    async def read_no_delay() -> int:
+        config, protocols = uvicorn.Config(FastAPI(), lifespan="off", log_config=None), list[TimeoutProtocol]()
         config.load()
 
-        def make() -> TimeoutProtocol:
-            made.append(TimeoutProtocol(ConnectionLimits(), {}, config, ServerState(), {}))
-            return made[-1]
+        def build_protocol() -> TimeoutProtocol:
+            protocols.append(TimeoutProtocol(ConnectionLimits(), {}, config, ServerState(), {}))
+            return protocols[-1]
 
-        with serving.open_socket("127.0.0.1", 0) as taken:
-            async with await asyncio.get_running_loop().create_server(make, sock=taken):
-                reader, writer = await asyncio.open_connection(*taken.getsockname())
-                while not made or made[0].transport is None:
+        with serving.open_socket("127.0.0.1", 0) as listener:
+            async with await asyncio.get_running_loop().create_server(build_protocol, sock=listener):
+                reader, writer = await asyncio.open_connection(*listener.getsockname())
+                while not protocols or protocols[0].transport is None:
                     await asyncio.sleep(0.001)
-                of = made[0].transport.get_extra_info("socket")
-                found = of.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-                made[0].transport.close()
-                await reader.read()  # to its end: it is closed on both sides
+                connection = protocols[0].transport.get_extra_info("socket")
+                no_delay = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                protocols[0].transport.close()
+                await reader.read()  # until both sides have closed the connection
                 writer.close()
                 await writer.wait_closed()
-        return int(found)
+        return int(no_delay)
 
-    assert asyncio.run(connected())
+    assert asyncio.run(read_no_delay())

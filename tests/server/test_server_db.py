@@ -17,10 +17,10 @@ PUT = """
 import sys
 from pathlib import Path
 from everthread.server.server_db import ServerDatabase
-beside = ServerDatabase(Path(sys.argv[1]), sys.argv[2])
-with beside.write() as db:
+database = ServerDatabase(Path(sys.argv[1]), sys.argv[2])
+with database.write() as db:
     db.execute("INSERT INTO one VALUES (?)", (int(sys.argv[3]),))
-beside.close()
+database.close()
 """
 
 

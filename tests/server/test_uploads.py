@@ -20,22 +20,22 @@ from everthread.server.uploads import FOLDER_PREFIX, safe_filename
 @example("a\0b.json")
 @example("文" * 100 + ".jsonl")
 def test_a_safe_file_name_has_no_path_and_a_limited_length(name: str) -> None:
-    made = safe_filename(name)
-    assert PurePosixPath(made).name == made
-    assert made not in (".", "..")
-    assert "\0" not in made
-    assert len(made.encode()) < 255
+    safe = safe_filename(name)
+    assert PurePosixPath(safe).name == safe
+    assert safe not in (".", "..")
+    assert "\0" not in safe
+    assert len(safe.encode()) < 255
 
 
 @pytest.mark.parametrize(
-    ("name", "made"),
+    ("name", "safe"),
     [("talk.jsonl", "talk.jsonl"), ("My talk.TXT", "My_talk.txt"), ("talk", "talk.txt"), ("../x/y.json", "y.json")],
 )
-def test_a_plain_file_name_is_hardly_changed(name: str, made: str) -> None:
-    assert safe_filename(name) == made
+def test_a_plain_file_name_is_hardly_changed(name: str, safe: str) -> None:
+    assert safe_filename(name) == safe
 
 
-# ---------------------------------------------------------------------- what is left
+# ---------------------------------------------------------------------- temporary files
 
 IMPORT = "/api/v1/banks/alice/import?name=talk.txt"
 
@@ -73,7 +73,7 @@ def test_an_upload_of_a_killed_server_is_removed_by_the_next_server(tmp_path: Pa
 def test_an_upload_in_progress_is_not_removed_by_another_server(tmp_path: Path, temporary_folder: Path) -> None:
     with serve_folder(tmp_path / "banks") as running, begin_upload(running, temporary_folder) as raw:
         with serve_folder(tmp_path / "other") as other:
-            assert other.stop() == 0  # which it does once it has begun, and swept
+            assert other.stop() == 0  # by then it has started and removed stale uploads
         raw.sendall(b"Bob: Hi, Ann.\n")
         answer = b"".join(iter(lambda: raw.recv(65_536), b""))
         assert answer.startswith(b"HTTP/1.1 200 ")

@@ -14,9 +14,9 @@ from server.problem import RAW, kind
 
 @pytest.fixture
 def keys(services: Services) -> Iterator[KeyStore]:
-    made = KeyStore(server_db.get_path(services.store))
-    yield made
-    made.close()
+    keys = KeyStore(server_db.get_path(services.store))
+    yield keys
+    keys.close()
 
 
 def test_a_key_for_one_bank_is_rejected_for_others_whether_they_exist_or_not(
@@ -31,13 +31,13 @@ def test_a_key_for_one_bank_is_rejected_for_others_whether_they_exist_or_not(
         rest = re.sub(r"\{(?!bank)\w+\}", "one", rest)
         for method, operation in operations.items():
             types = operation.get("requestBody", {}).get("content", {"application/json": {}})
-            kinds = {"Content-Type": next(iter(types))}
-            there, none = (
-                api_with_lines.request(method, rest.replace("{bank}", bank), headers={**key, **kinds})
+            headers = {**key, "Content-Type": next(iter(types))}
+            existing, missing = (
+                api_with_lines.request(method, rest.replace("{bank}", bank), headers=headers)
                 for bank in ("alice%2Fnemo", "carol")
             )
-            assert kind(there, 403) == "forbidden", (method, path)
-            assert there.content == none.content, (method, path)
+            assert kind(existing, 403) == "forbidden", (method, path)
+            assert existing.content == missing.content, (method, path)
     assert api_with_lines.get("banks/alice%2Fnemo").json()["lines"] == 4
 
 
@@ -46,14 +46,13 @@ def test_a_key_for_one_bank_sees_no_other(api_with_lines: TestClient, keys: KeyS
     key = {"Authorization": f"Bearer {keys.create('bob', ['bob'])}"}
     assert [item["id"] for item in api_with_lines.get("banks", headers=key).json()["items"]] == ["bob"]
     for other in ("alice/nemo", "carol"):
-        asked = {"query": "Lisbon", "banks": ["bob", other]}
-        for what in ("recall", "context"):
-            assert kind(api_with_lines.post(f"banks/bob/{what}", json=asked, headers=key), 403) == "forbidden"
-        for what, body in (("reply", {"text": "Lisbon?"}), ("answer", {}), ("regenerate", {})):
-            drawing = {**body, "options": {"banks": [other]}}
-            assert (
-                kind(api_with_lines.post(f"banks/bob/chat/one/{what}", json=drawing, headers=key), 403) == "forbidden"
-            )
+        query = {"query": "Lisbon", "banks": ["bob", other]}
+        for route in ("recall", "context"):
+            assert kind(api_with_lines.post(f"banks/bob/{route}", json=query, headers=key), 403) == "forbidden"
+        for route, body in (("reply", {"text": "Lisbon?"}), ("answer", {}), ("regenerate", {})):
+            with_bank = {**body, "options": {"banks": [other]}}
+            answer = api_with_lines.post(f"banks/bob/chat/one/{route}", json=with_bank, headers=key)
+            assert kind(answer, 403) == "forbidden"
     assert api_with_lines.get("banks/bob").json()["lines"] == 1
 
 
@@ -76,15 +75,13 @@ def test_a_key_without_forget_can_forget_only_the_current_conversation(
     api_with_lines: TestClient, keys: KeyStore
 ) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
-    no = {"remember": False}
-    assert kind(api_with_lines.post("banks/alice%2Fnemo/chat/one/end", json=no, headers=chats), 403) == "forbidden"
+    forget = {"remember": False}
+    assert kind(api_with_lines.post("banks/alice%2Fnemo/chat/one/end", json=forget, headers=chats), 403) == "forbidden"
     assert api_with_lines.get("banks/alice%2Fnemo").json()["lines"] == 4
     api_with_lines.post("banks/alice%2Fnemo/chat/current/reply", json={"text": "Not this."}, headers=chats)
-    assert (
-        api_with_lines.post("banks/alice%2Fnemo/chat/current/end", json=no, headers=chats).json()["receipt"]["lines"]
-        == 1
-    )
-    assert api_with_lines.post("banks/alice%2Fnemo/chat/one/end", json=no).json()["receipt"]["lines"] == 3
+    ending = api_with_lines.post("banks/alice%2Fnemo/chat/current/end", json=forget, headers=chats).json()
+    assert ending["receipt"]["lines"] == 1
+    assert api_with_lines.post("banks/alice%2Fnemo/chat/one/end", json=forget).json()["receipt"]["lines"] == 3
 
 
 def test_a_key_without_forget_can_write_notes_but_not_remove_them(api_with_lines: TestClient, keys: KeyStore) -> None:
@@ -97,13 +94,13 @@ def test_a_key_without_forget_can_write_notes_but_not_remove_them(api_with_lines
 
 def test_a_key_with_only_chat_can_not_change_the_recipe(api_with_lines: TestClient, keys: KeyStore) -> None:
     chats = {"Authorization": f"Bearer {keys.create('chats', ['alice/*'], ['chat'])}"}
-    naming = {"options": {"recipe": "emi"}}
-    for what, body in (
+    with_recipe = {"options": {"recipe": "emi"}}
+    for route, body in (
         ("reply", {"text": "Hello."}),
         ("answer", {}),
         ("regenerate", {}),
         ("edit", {"seq": 1, "text": "x"}),
     ):
-        answer = api_with_lines.post(f"banks/alice%2Fnemo/chat/one/{what}", json={**body, **naming}, headers=chats)
+        answer = api_with_lines.post(f"banks/alice%2Fnemo/chat/one/{route}", json=body | with_recipe, headers=chats)
         assert kind(answer, 403) == "forbidden"
     assert api_with_lines.get("banks/alice%2Fnemo/recipe").json()["name"] == "default"

@@ -39,9 +39,9 @@ def test_a_card_is_imported_once_and_exported(api: TestClient) -> None:
     assert api.post("characters", content=raw, headers=RAW).json() == NORA
     assert kind(api.post("characters", content=raw, headers=RAW), 422) == "bad-input"
     assert api.post("characters", params={"replace": True}, content=raw, headers=RAW).status_code == 201
-    given = api.get("characters/Nora/card")
-    assert given.headers["content-disposition"] == "attachment; filename*=UTF-8''Nora.json"
-    assert card.from_card(given.json()) == Character(**NORA)
+    exported = api.get("characters/Nora/card")
+    assert exported.headers["content-disposition"] == "attachment; filename*=UTF-8''Nora.json"
+    assert card.from_card(exported.json()) == Character(**NORA)
     assert kind(api.get("characters/Nora/picture"), 404) == "not-found"
 
 
@@ -50,10 +50,10 @@ def test_a_picture_is_served_without_its_card(api: TestClient) -> None:
     raw = api.get("characters/Nora/card", params={"format": "png"}).content
     assert api.post("characters", params={"replace": True}, content=raw, headers=RAW).status_code == 201
     assert api.get("characters").json()["items"][1]["has_picture"] is True
-    shown = api.get("characters/Nora/picture")
-    assert shown.headers["content-type"] == "image/png"
-    assert png_text.is_png(shown.content)
-    assert b"chara" not in shown.content
+    picture = api.get("characters/Nora/picture")
+    assert picture.headers["content-type"] == "image/png"
+    assert png_text.is_png(picture.content)
+    assert b"chara" not in picture.content
     assert b"chara" in api.get("characters/Nora/card", params={"format": "png"}).content
     assert api.get("characters/Ever/card", params={"format": "png"}).status_code == 200
 

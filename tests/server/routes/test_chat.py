@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +56,20 @@ class Site:
     def post(self, path: str, body: object = None) -> dict[str, Any]:
         answer = self.client.post(f"{CHAT}/{path}", json=body)
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        document: dict[str, Any] = answer.json()
+        return document
 
-    def state(self, at: str = CHAT) -> dict[str, Any]:
-        answer = self.client.get(at)
+    def state(self, path: str = CHAT) -> dict[str, Any]:
+        answer = self.client.get(path)
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        state: dict[str, Any] = answer.json()
+        return state
 
     def stored_texts(self, retracted: bool = False) -> list[str]:
         return [line.text for line in self.store.lines("alice", Filter(), include_retracted=retracted)]
 
     def start_saying(self, text: str) -> threading.Thread:
-        """Say it in another thread. Return the thread once the reply is in progress."""
+        """Send a message in another thread. Return the thread once the reply is in progress."""
         thread = threading.Thread(target=self.say, args=(text,))
         thread.start()
         wait_until(lambda: bool(self.stored_texts()) and self.state()["replying"])
@@ -78,31 +79,30 @@ class Site:
 def running_texts(site: Site) -> list[str]:
     """Return the text that has arrived of each reply in progress."""
     registry: ConversationRegistry = site.client.app.state.conversations  # type: ignore[attr-defined]
-    streams = [each.stream for each in registry.open_conversations.list_all()]
+    streams = [conversation.stream for conversation in registry.open_conversations.list_all()]
     return [stream.reply.text for stream in streams if stream and stream.reply]
 
 
-def wait_until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it never came true"
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition was not met in time"
         time.sleep(0.01)
 
 
 def events(text: str) -> list[Event]:
-    found = []
+    parsed = []
     for block in text.split("\n\n"):
         rows = [row for row in block.split("\n") if row and not row.startswith(":")]
         if rows:
             assert [row.partition(": ")[0] for row in rows] == ["event", "data"]
-            found.append((rows[0][7:], json.loads(rows[1][6:])))
-    return found
+            parsed.append((rows[0][7:], json.loads(rows[1][6:])))
+    return parsed
 
 
 def names(received: list[Event]) -> list[str]:
     """Return the names of the events, with consecutive pieces as one."""
-    found = [name for name, _ in received]
-    return [name for at, name in enumerate(found) if at == 0 or name != found[at - 1]]
+    return [name for name, _ in groupby(name for name, _ in received)]
 
 
 def text(received: list[Event]) -> str:
@@ -116,19 +116,19 @@ Begin = Callable[..., Site]
 def begin(tmp_path: Path) -> Iterator[Begin]:
     with ExitStack() as stack:
 
-        def opened(
-            *behaviours: llm.ServerBehaviour, several: bool = False, max_replies: int = 8, retries: int = 0
+        def open_site(
+            *behaviours: llm.ServerBehaviour, multi_process: bool = False, max_replies: int = 8, retries: int = 0
         ) -> Site:
             store = SQLiteStore(tmp_path)
             stack.callback(store.close)
             server = stack.enter_context(llm.llm_server(*behaviours)) if behaviours else None
             model = OpenAICompatible(server.url, "m", timeout=PATIENCE, retries=retries) if server else None
-            services = Services(store, HashEmbedder(64), model, Default(), multi_process=several)
+            services = Services(store, HashEmbedder(64), model, Default(), multi_process=multi_process)
             client = stack.enter_context(TestClient(create_app(services, Settings(max_replies=max_replies)), HERE))
             store.create("alice")
             return Site(client, store, server)
 
-        yield opened
+        yield open_site
 
 
 def test_a_reply_emits_its_line_context_pieces_and_end(begin: Begin) -> None:
@@ -213,15 +213,14 @@ def test_a_reply_continues_without_a_reader_and_can_be_read_again_from_its_begin
     readers = [
         threading.Thread(target=lambda: read.append(events(site.client.get(f"{CHAT}/stream").text))) for _ in range(2)
     ]
-    for each in (*readers, thread):
-        if each is not thread:
-            each.start()
-    for each in (*readers, thread):
-        each.join()
+    for reader in readers:
+        reader.start()
+    for running in (*readers, thread):
+        running.join()
     assert [names(received) for received in read] == [["line", "context", "piece", "done"]] * 2
     assert [text(received) for received in read] == ["One two three four five six."] * 2
-    gone = site.client.get(f"{CHAT}/stream")
-    assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
+    missing = site.client.get(f"{CHAT}/stream")
+    assert (missing.status_code, missing.json()["type"]) == (404, "urn:everthread:no-reply")
 
 
 def test_following_a_reply_that_uses_another_bank_needs_a_key_for_that_bank(begin: Begin) -> None:
@@ -235,15 +234,13 @@ def test_following_a_reply_that_uses_another_bank_needs_a_key_for_that_bank(begi
     )
     keys.close()
     received: list[Event] = []
-    start_saying = threading.Thread(
-        target=lambda: received.extend(site.say("Who moved to Lisbon in May?", banks=["bob"]))
-    )
-    start_saying.start()
+    thread = threading.Thread(target=lambda: received.extend(site.say("Who moved to Lisbon in May?", banks=["bob"])))
+    thread.start()
     wait_until(lambda: bool(site.state()["replying"]))
     refused = site.client.get(f"{CHAT}/stream", headers=narrow)
     assert (refused.status_code, refused.json()["type"]) == (403, "urn:everthread:forbidden")
     assert events(site.client.get(f"{CHAT}/stream", headers=wide).text)[1][0] == "context"
-    start_saying.join()
+    thread.join()
     assert [other["bank"] for other in received[1][1]["others"]] == ["bob"]
 
 
@@ -353,7 +350,7 @@ def test_incognito_writes_no_byte(begin: Begin, tmp_path: Path) -> None:
 
 
 def test_incognito_is_rejected_if_several_processes_serve_a_store(begin: Begin) -> None:
-    site = begin("Hello.", several=True)
+    site = begin("Hello.", multi_process=True)
     assert site.client.get("/api/v1/about").json()["incognito"] is False
     refused = site.client.post(f"{CHAT}/incognito", json={"on": True})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:everthread:one-process")
@@ -406,16 +403,16 @@ def test_a_request_without_a_free_slot_stores_nothing(begin: Begin) -> None:
 def test_replies_that_wait_for_their_conversation_do_not_block_others(begin: Begin) -> None:
     site = begin("Yes.", "Yes.")
     conversations = site.client.app.state.conversations  # type: ignore[attr-defined]
-    said = {"text": "Hello"}
-    many = [threading.Thread(target=lambda: site.client.post(f"{CHAT}/reply", json=said)) for _ in range(80)]
+    body = {"text": "Hello"}
+    threads = [threading.Thread(target=lambda: site.client.post(f"{CHAT}/reply", json=body)) for _ in range(80)]
     with conversations.use(conversations.services.get_memory("alice"), "current"):
-        for each in many:
-            each.start()
+        for thread in threads:
+            thread.start()
         wait_until(lambda: conversations.start_limiter.threads.borrowed_tokens == 1)
         assert site.client.get("/api/v1/banks/alice").status_code == 200
-        assert site.client.post(f"{CHAT.replace('alice', 'bob')}/reply", json=said).status_code == 200
-    for each in many:
-        each.join(PATIENCE)
+        assert site.client.post(f"{CHAT.replace('alice', 'bob')}/reply", json=body).status_code == 200
+    for thread in threads:
+        thread.join(PATIENCE)
 
 
 def test_the_model_the_recipe_and_the_budget_are_chosen_for_a_reply(begin: Begin) -> None:
@@ -519,8 +516,10 @@ def test_a_conversation_is_changed_once_per_key(begin: Begin, tmp_path: Path) ->
     def twice(path: str, body: object = None) -> Any:
         answers = [site.client.post(f"{CHAT}/{path}", json=body, headers={"Idempotency-Key": path}) for _ in range(2)]
         assert [answer.status_code for answer in answers] == [200, 200]
-        gone = {"session"} if path == "end" else set()  # the name of what is forgotten is kept nowhere
-        received = [{name: value for name, value in answer.json().items() if name not in gone} for answer in answers]
+        excluded = {"session"} if path == "end" else set()  # no record contains the name of a forgotten session
+        received = [
+            {name: value for name, value in answer.json().items() if name not in excluded} for answer in answers
+        ]
         assert received[0] == received[1]
         other = site.client.post(f"{CHAT}/{path}", json={"other": 1}, headers={"Idempotency-Key": path})
         assert other.status_code == 422
@@ -650,12 +649,12 @@ def test_the_end_route_also_answers_the_question(begin: Begin) -> None:
 def test_a_no_with_a_key_without_forget_forgets_no_named_conversation(begin: Begin) -> None:
     site = begin("Aye.")
     keys = KeyStore(server_db.get_path(site.store))
-    named = {"Authorization": f"Bearer {keys.create('guest', ['alice'], ['chat', 'write'])}"}
+    guest = {"Authorization": f"Bearer {keys.create('guest', ['alice'], ['chat', 'write'])}"}
     keys.close()
-    at = "/api/v1/banks/alice/chat/one/reply"
+    path = "/api/v1/banks/alice/chat/one/reply"
     for text in (MOVED, "bye"):
-        site.client.post(at, json={"text": text, "options": {"recipe": "packabby"}}, headers=named)
-    answer = site.client.post(at, json={"text": "no", "options": {"recipe": "packabby"}}, headers=named)
+        site.client.post(path, json={"text": text, "options": {"recipe": "packabby"}}, headers=guest)
+    answer = site.client.post(path, json={"text": "no", "options": {"recipe": "packabby"}}, headers=guest)
     assert answer.status_code == 403
     assert site.stored_texts()[1:] == [MOVED, "Aye.", "bye"]
 

@@ -17,9 +17,9 @@ from everthread.testing import HashEmbedder
 
 BANK = "banks/alice%2Fnemo"
 AT = "2024-05-06T20:0{}:00+02:00"
-TIMES = ("retracted_at", "forgotten_at", "valid_from", "valid_to", "bytes")  # which differ of themselves
+VOLATILE = ("retracted_at", "forgotten_at", "valid_from", "valid_to", "bytes")  # differ between runs
 
-ASKED: list[tuple[str, str, Any]] = [
+REQUESTS: list[tuple[str, str, Any]] = [
     ("PUT", BANK, None),
     (
         "POST",
@@ -68,25 +68,25 @@ ASKED: list[tuple[str, str, Any]] = [
 
 @pytest.fixture
 def stores(database: str, tmp_path: Path) -> Iterator[list[Store]]:
-    made: list[Store] = [SQLiteStore(tmp_path), PostgresStore(database)]
-    yield made
-    for store in made:
+    stores: list[Store] = [SQLiteStore(tmp_path), PostgresStore(database)]
+    yield stores
+    for store in stores:
         store.close()
 
 
-def without_times(value: Any) -> Any:
-    """Return a response without values that differ between runs."""
+def without_volatile(value: Any) -> Any:
+    """Return a response without values that differ between runs, except whether they are null."""
     if isinstance(value, dict):
-        return {name: each is None if name in TIMES else without_times(each) for name, each in value.items()}
-    return [without_times(each) for each in value] if isinstance(value, list) else value
+        return {name: part is None if name in VOLATILE else without_volatile(part) for name, part in value.items()}
+    return [without_volatile(part) for part in value] if isinstance(value, list) else value
 
 
-def rounded(value: Any) -> Any:
-    """Return the value with rounded numbers."""
+def approximate(value: Any) -> Any:
+    """Return a response whose numbers equal those that differ by a rounding error."""
     if isinstance(value, dict):
-        return {name: each is None if name in TIMES else rounded(each) for name, each in value.items()}
+        return {name: approximate(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [rounded(each) for each in value]
+        return [approximate(part) for part in value]
     return pytest.approx(value, abs=2e-3) if isinstance(value, float) else value
 
 
@@ -98,12 +98,12 @@ def test_both_stores_give_the_same_responses(
     for store in stores:
         app = create_app(Services(store, HashEmbedder(64), None, Default()))
         with TestClient(app, base_url="http://127.0.0.1:7391/api/v1/") as client:
-            said = [client.request(method, path, json=body) for method, path, body in ASKED]
+            responses = [client.request(method, path, json=body) for method, path, body in REQUESTS]
         app.state.idempotency.close()
-        answers.append([(each.status_code, comparable(each)) for each in said])
-    for asked, one, other in zip(ASKED, *answers, strict=True):
-        assert one[0] == other[0], asked
-        assert rounded(one[1]) == without_times(other[1]), asked
+        answers.append([(response.status_code, without_volatile(comparable(response))) for response in responses])
+    for request, one, other in zip(REQUESTS, *answers, strict=True):
+        assert one[0] == other[0], request
+        assert approximate(one[1]) == other[1], request
 
 
 def comparable(answer: Any) -> Any:

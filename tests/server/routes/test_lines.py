@@ -16,9 +16,9 @@ def texts(page: dict[str, Any]) -> list[str]:
 
 
 def test_a_line_is_stored_and_read(api: TestClient) -> None:
-    kept = api.post(LINES, json={"text": "My sister Mia moved to Lisbon."})
-    assert kept.status_code == 201, kept.text
-    assert api.get(f"{LINES}/1").json() == kept.json()
+    stored = api.post(LINES, json={"text": "My sister Mia moved to Lisbon."})
+    assert stored.status_code == 201, stored.text
+    assert api.get(f"{LINES}/1").json() == stored.json()
     assert kind(api.get("banks/bob/lines/1"), 404) == "not-found"
     assert kind(api.get("banks/alice/nemo/lines/1"), 404) == "http"
 
@@ -51,8 +51,8 @@ def test_a_first_line_with_an_unknown_parent_creates_no_bank(api: TestClient, pa
 
 def test_the_first_lines_of_a_bank_can_have_each_other_as_parents(api: TestClient) -> None:
     batch = [{"text": "a", "key": "k"}, {"text": "b", "parent": "k"}, {"text": "c", "parent": 2}]
-    kept = api.post(f"{LINES}/batch", json={"lines": batch}).json()["items"]
-    assert [line["parent"] for line in kept] == [None, 1, 2]
+    stored = api.post(f"{LINES}/batch", json={"lines": batch}).json()["items"]
+    assert [line["parent"] for line in stored] == [None, 1, 2]
 
 
 def test_a_body_that_is_not_json_is_rejected(api: TestClient) -> None:
@@ -155,11 +155,11 @@ def test_a_path_with_an_extra_slash_is_not_found(api_with_lines: TestClient) -> 
 
 
 def test_a_corrected_line_keeps_its_key_and_a_retracted_one_releases_it(api: TestClient) -> None:
-    said = {"text": "Mia lives in Porto.", "key": "k"}
-    api.post(LINES, json=said)
-    fixed = api.patch(f"{LINES}/1", json={"text": "Mia lives in Lisbon."}).json()
-    assert fixed["key"] == "k"
-    assert api.post(LINES, json=said).json() == fixed
+    line = {"text": "Mia lives in Porto.", "key": "k"}
+    api.post(LINES, json=line)
+    corrected = api.patch(f"{LINES}/1", json={"text": "Mia lives in Lisbon."}).json()
+    assert corrected["key"] == "k"
+    assert api.post(LINES, json=line).json() == corrected
     api.post(f"{LINES}/2/retract")
-    again = api.post(LINES, json=said).json()
+    again = api.post(LINES, json=line).json()
     assert (again["seq"], again["key"], again["text"]) == (3, "k", "Mia lives in Porto.")

@@ -15,10 +15,10 @@ BANK = "banks/alice%2Fnemo"
 def test_hits_equal_those_of_the_library(api_with_lines: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "k": 2, "where": {"session": ["one"]}}
     hits = api_with_lines.post(f"{BANK}/recall", json=body).json()["items"]
-    found = services.get_memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
-    assert [hit["line"]["seq"] for hit in hits] == [hit.line.seq for hit in found]
-    assert [hit["signals"] for hit in hits] == [hit.signals for hit in found]
-    assert [len(hit["passage"]) for hit in hits] == [len(hit.passage) for hit in found]
+    expected = services.get_memory("alice/nemo").recall("Where does Mia live?", 2, where=Filter(session=("one",)))
+    assert [hit["line"]["seq"] for hit in hits] == [hit.line.seq for hit in expected]
+    assert [hit["signals"] for hit in hits] == [hit.signals for hit in expected]
+    assert [len(hit["passage"]) for hit in hits] == [len(hit.passage) for hit in expected]
 
 
 def test_hits_of_several_banks_name_them(api_with_lines: TestClient) -> None:
@@ -33,12 +33,13 @@ def test_hits_of_several_banks_name_them(api_with_lines: TestClient) -> None:
 
 def test_a_context_equals_that_of_the_library(api_with_lines: TestClient, services: Services) -> None:
     body = {"query": "Where does Mia live?", "gate": False, "min_relevance": 0, "session": "two", "budget": 200}
-    told_ = api_with_lines.post(f"{BANK}/context", json=body).json()
-    found = services.get_memory("alice/nemo").context(
+    context = api_with_lines.post(f"{BANK}/context", json=body).json()
+    expected = services.get_memory("alice/nemo").context(
         "Where does Mia live?", 200, gate=False, min_relevance=0, session="two"
     )
-    assert (told_["text"], told_["tokens"], told_["relevance"]) == (found.text, found.tokens, found.relevance)
-    assert told_["text"]
+    assert context["text"] == expected.text
+    assert (context["tokens"], context["relevance"]) == (expected.tokens, expected.relevance)
+    assert context["text"]
 
 
 def test_a_context_names_the_position_of_each_corrected_line(api_with_lines: TestClient) -> None:
@@ -52,11 +53,11 @@ def test_a_context_names_the_position_of_each_corrected_line(api_with_lines: Tes
 def test_a_context_of_several_banks_has_a_part_for_each(api_with_lines: TestClient, services: Services) -> None:
     api_with_lines.post("banks/bob/lines", json={"text": "My sister lives in Lisbon, too."})
     body = {"query": "Who lives in Lisbon?", "banks": ["bob", "alice/nemo"], "gate": False, "min_relevance": 0}
-    found = api_with_lines.post(f"{BANK}/context", json=body).json()
+    context = api_with_lines.post(f"{BANK}/context", json=body).json()
     memory = services.get_memory("alice/nemo")
-    ours = memory.context("Who lives in Lisbon?", gate=False, min_relevance=0, banks=["bob", "alice/nemo"])
-    assert found["text"] == ours.text
-    assert [(other["bank"], len(other["hits"])) for other in found["others"]] == [("bob", 1)]
+    expected = memory.context("Who lives in Lisbon?", gate=False, min_relevance=0, banks=["bob", "alice/nemo"])
+    assert context["text"] == expected.text
+    assert [(other["bank"], len(other["hits"])) for other in context["others"]] == [("bob", 1)]
     assert (
         kind(api_with_lines.post(f"{BANK}/context", json={"query": "Lisbon", "banks": ["carol"]}), 404) == "not-found"
     )

@@ -19,14 +19,14 @@ SAMPLED = {"temperature", "top_p", "frequency_penalty", "presence_penalty", "max
 
 
 def values(recipe: dict[str, object]) -> dict[str, object]:
-    return {each["name"]: each["value"] for each in recipe["options"]}  # type: ignore[attr-defined]
+    return {option["name"]: option["value"] for option in recipe["options"]}  # type: ignore[attr-defined]
 
 
 def test_all_recipes_are_listed_with_their_options(api: TestClient) -> None:
-    items = {each["name"]: each for each in api.get("recipes").json()["items"]}
+    items = {recipe["name"]: recipe for recipe in api.get("recipes").json()["items"]}
     assert items.keys() == RECIPES.keys()
     assert all(list(values(items[name])) == list(options(recipe)) for name, recipe in RECIPES.items())
-    threshold = next(each for each in items["packabby"]["options"] if each["name"] == "threshold")
+    threshold = next(option for option in items["packabby"]["options"] if option["name"] == "threshold")
     assert (threshold["type"], threshold["optional"], threshold["low"], threshold["high"]) == ("float", True, -1, 1)
     assert threshold["meaning"] == "Minimum cosine of a recalled summary."
 
@@ -44,15 +44,15 @@ def test_a_banks_recipe_and_options_take_effect_at_once(api_with_lines: TestClie
 
 
 def test_an_option_is_changed_for_the_next_recall(api_with_lines: TestClient) -> None:
-    ask = {"query": "Who has a dog called Rex?", "k": 1}
+    query = {"query": "Who has a dog called Rex?", "k": 1}
     api_with_lines.put(RECIPE, json={"name": "default", "options": {"neighbours": 0}})
-    assert len(api_with_lines.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) == 1
+    assert len(api_with_lines.post(f"{BANK}/recall", json=query).json()["items"][0]["passage"]) == 1
     api_with_lines.patch(RECIPE, json={"options": {"neighbours": 2}})
-    assert len(api_with_lines.post(f"{BANK}/recall", json=ask).json()["items"][0]["passage"]) > 1
+    assert len(api_with_lines.post(f"{BANK}/recall", json=query).json()["items"][0]["passage"]) > 1
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "said"),
+    ("body", "problem", "message"),
     [
         ({"name": "packabby", "options": {"threshold": 5}}, "bad-input", "threshold must be a number from -1 to 1"),
         (
@@ -79,12 +79,12 @@ def test_an_option_is_changed_for_the_next_recall(api_with_lines: TestClient) ->
 )
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_an_invalid_option_is_rejected_with_its_limits_and_changes_nothing(
-    api_with_lines: TestClient, body: dict[str, object], name: str, said: str, method: str
+    api_with_lines: TestClient, body: dict[str, object], problem: str, message: str, method: str
 ) -> None:
     content = str(body).replace("'", '"').replace("inf", "1e400")
     answer = api_with_lines.request(method, RECIPE, content=content, headers={"Content-Type": "application/json"})
-    assert kind(answer, 422) == name
-    assert said in answer.json()["detail"]
+    assert kind(answer, 422) == problem
+    assert message in answer.json()["detail"]
     assert not api_with_lines.get(RECIPE).json()["kept"]
 
 

@@ -24,11 +24,11 @@ def api_with_units(api_with_lines: TestClient, services: Services) -> TestClient
 def test_units_are_listed_and_edited_by_hand(api_with_units: TestClient) -> None:
     edited = api_with_units.patch(f"{BANK}/units/fact/1", json={"text": "Mia lives in Lisbon."}).json()
     assert (edited["id"], edited["supersedes"]) == (2, 1)
-    every = api_with_units.get(f"{BANK}/units").json()["items"]
-    assert [(unit["kind"], unit["id"]) for unit in every] == [("fact", 1), ("fact", 2), ("note", 1)]
+    units = api_with_units.get(f"{BANK}/units").json()["items"]
+    assert [(unit["kind"], unit["id"]) for unit in units] == [("fact", 1), ("fact", 2), ("note", 1)]
     assert api_with_units.get(f"{BANK}/units", params={"kind": "fact", "current": True}).json()["items"] == [edited]
     first = api_with_units.get(f"{BANK}/units", params={"limit": 2}).json()
-    assert api_with_units.get(f"{BANK}/units", params={"after": first["next"]}).json()["items"] == every[2:]
+    assert api_with_units.get(f"{BANK}/units", params={"after": first["next"]}).json()["items"] == units[2:]
     assert kind(api_with_units.patch(f"{BANK}/units/fact/1", json={"text": "No."}), 404) == "not-found"
     assert kind(api_with_units.patch(f"{BANK}/units/fact/2", json={"text": " "}), 422) == "bad-input"
     assert kind(api_with_units.patch(f"{BANK}/units/fact/0", json={"text": "No."}), 422) == "invalid-request"

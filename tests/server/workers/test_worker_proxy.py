@@ -28,19 +28,19 @@ class Pair:
     def __init__(self, workers: Workers, one: httpx.Client, other: httpx.Client, model: llm.Server) -> None:
         self.workers, self.one, self.other, self.model = workers, one, other, model
 
-    def start_reply(self, join_pieces: str = SAID, **headers: str) -> Reading:
+    def start_reply(self, **headers: str) -> Reading:
         """Send a message to the first worker. Return once its reply has begun."""
-        reading = Reading(self.one, "POST", f"{CHAT}/reply", {"text": join_pieces}, **headers)
+        reading = Reading(self.one, "POST", f"{CHAT}/reply", {"text": SAID}, **headers)
         reading.shows("event: piece")
         return reading
 
 
 @contextmanager
-def pair(store: Path, *behaviours: llm.ServerBehaviour, more: tuple[str, ...] = ()) -> Iterator[Pair]:
+def pair(store: Path, *behaviours: llm.ServerBehaviour) -> Iterator[Pair]:
     with ExitStack() as stack:
         model = stack.enter_context(llm.llm_server(*behaviours))
-        workers = stack.enter_context(two_workers(store, model.url, *more))
-        one, other = (stack.enter_context(workers.at(each)) for each in workers.sockets())
+        workers = stack.enter_context(two_workers(store, model.url))
+        one, other = (stack.enter_context(workers.at(path)) for path in workers.sockets())
         one.put(BANK).raise_for_status()
         yield Pair(workers, one, other, model)
 
@@ -56,7 +56,7 @@ def stored_texts(client: httpx.Client) -> list[str]:
 
 
 def is_nowhere_on_disk(store: Path, word: bytes) -> bool:
-    return all(word not in each.read_bytes() for each in store.rglob("*") if each.is_file())
+    return all(word not in path.read_bytes() for path in store.rglob("*") if path.is_file())
 
 
 def test_a_reply_is_stopped_through_the_other_worker(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_reply_is_stopped_through_the_other_worker(tmp_path: Path) -> None:
         wait_until(lambda: not two.workers.claims())
         assert two.workers.served.stop() == 0
     routes = [row["route"] for row in two.workers.served.log if "route" in row]
-    assert routes.count("/api/v1/banks/{bank}/chat/{session}/stop") == 1, "only who answers logs it"
+    assert routes.count("/api/v1/banks/{bank}/chat/{session}/stop") == 1, "only the worker that answers logs it"
 
 
 def test_a_reply_is_streamed_from_its_beginning_through_the_other_worker(tmp_path: Path) -> None:
@@ -78,21 +78,21 @@ def test_a_reply_is_streamed_from_its_beginning_through_the_other_worker(tmp_pat
         first = two.start_reply()
         second = Reading(two.other, "GET", f"{CHAT}/stream")
         second.shows("One")
-        assert "eight." not in second.text, "it comes piece by piece"
+        assert "eight." not in second.text, "the reply is forwarded piece by piece"
         assert second.whole() == first.whole()
         assert join_pieces(second.text) == "One two three four five six seven eight."
-        gone = two.other.get(f"{CHAT}/stream")
-        assert (gone.status_code, gone.json()["type"]) == (404, "urn:everthread:no-reply")
+        missing = two.other.get(f"{CHAT}/stream")
+        assert (missing.status_code, missing.json()["type"]) == (404, "urn:everthread:no-reply")
 
 
 def test_one_of_two_concurrent_messages_is_answered(tmp_path: Path) -> None:
     with pair(tmp_path, Reply("One two three four five six seven.", delay=0.3)) as two:
         for number in range(3):
             path, body = f"{BANK}/chat/s{number}/reply", {"text": f"Number {number}."}
-            both = [Reading(client, "POST", path, body) for client in (two.one, two.other)]
-            answers = [each.whole() for each in both]
-            assert sorted(each.status or 0 for each in both) == [200, 409]
-            assert "urn:everthread:replying" in next(each.text for each in both if each.status == 409)
+            readings = [Reading(client, "POST", path, body) for client in (two.one, two.other)]
+            answers = [reading.whole() for reading in readings]
+            assert sorted(reading.status or 0 for reading in readings) == [200, 409]
+            assert "urn:everthread:replying" in next(reading.text for reading in readings if reading.status == 409)
             assert join_pieces(max(answers, key=len)) == "One two three four five six seven."
             assert stored_texts(two.other).count(f"Number {number}.") == 1
 
@@ -109,22 +109,22 @@ def test_a_repeated_request_at_the_other_worker_gets_the_same_or_the_stored_repl
         assert stored_texts(two.one).count(SAID) == 1
 
 
-@pytest.mark.parametrize("what", ["bank", "line", "session"])
-def test_forgetting_through_the_other_worker_stops_the_reply_and_removes_everything(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("scope", ["bank", "line", "session"])
+def test_forgetting_through_the_other_worker_stops_the_reply_and_removes_everything(tmp_path: Path, scope: str) -> None:
     with pair(tmp_path, Stall("The periwinkle submarine")) as two:
         key = {"Idempotency-Key": "k1"}
         reading = two.start_reply(**key)
         line = json.loads(re.findall(r"event: line\ndata: (.*)\n", reading.text)[0])["line"]
         path = {"bank": BANK, "line": f"{BANK}/lines/{line['seq']}", "session": f"{BANK}/sessions/{line['session']}"}
-        answer = two.other.delete(path[what])
+        answer = two.other.delete(path[scope])
         assert answer.status_code == 200, answer.text
         reading.whole()
-        if what == "line":  # the reply is a line of its own
+        if scope == "line":  # the reply is another line
             two.other.delete(f"{BANK}/lines/{line['seq'] + 1}").raise_for_status()
         wait_until(lambda: not two.workers.claims())
         assert is_nowhere_on_disk(tmp_path, b"periwinkle")
-        ids = [each["id"] for each in two.one.get("/banks").json()["items"]]
-        assert ids == ([] if what == "bank" else ["alice/nemo"])
+        ids = [bank["id"] for bank in two.one.get("/banks").json()["items"]]
+        assert ids == ([] if scope == "bank" else ["alice/nemo"])
         assert two.workers.served.stop() == 0
     assert is_nowhere_on_disk(tmp_path, b"periwinkle")
 
@@ -133,8 +133,8 @@ def test_incognito_writes_nothing_and_each_worker_shows_its_lines(tmp_path: Path
     with pair(tmp_path, "Nobody will know.", "Nor of this.") as two:
         assert two.one.get("/about").json()["incognito"] is True
         two.one.post(f"{CHAT}/incognito", json={"on": True}).raise_for_status()
-        for client, said in ((two.other, "A periwinkle submarine."), (two.one, "And a periwinkle whale.")):
-            answer = client.post(f"{CHAT}/reply", json={"text": said, "incognito": True})
+        for client, text in ((two.other, "A periwinkle submarine."), (two.one, "And a periwinkle whale.")):
+            answer = client.post(f"{CHAT}/reply", json={"text": text, "incognito": True})
             assert answer.status_code == 200, answer.text
         for client in (two.one, two.other, two.one):
             lines = [line["text"] for line in client.get(CHAT).json()["lines"]]
@@ -152,7 +152,7 @@ def test_a_bank_that_never_remembers_belongs_to_the_worker_with_its_lines(tmp_pa
     with pair(tmp_path, "Nobody will know.") as two:
         two.one.patch(f"{BANK}/settings", json={"remember": "never"}).raise_for_status()
         two.other.get(CHAT).raise_for_status()
-        assert not two.workers.claims(), "to look is nothing that another would have to know"
+        assert not two.workers.claims(), "reading a conversation takes no lease"
         two.one.post(f"{CHAT}/reply", json={"text": SAID}).raise_for_status()
         assert SAID in [line["text"] for line in two.other.get(CHAT).json()["lines"]]
         assert is_nowhere_on_disk(tmp_path, b"periwinkle")
@@ -165,16 +165,16 @@ def test_after_a_worker_is_killed_another_answers_the_next_request(tmp_path: Pat
         (owner,) = set(two.workers.claims())
         assert owner == two.workers.sockets()[0].name
         two.workers.kill(two.workers.sockets()[0])
-        for each in (first, second):
-            each.whole()
-            assert each.broken, "who reads hears that this was not all"
+        for reading in (first, second):
+            reading.whole()
+            assert reading.broken, "the client notices that the response is incomplete"
         state = two.other.get(CHAT)
         assert state.status_code == 200, state.text
         assert (state.json()["replying"], state.json()["unanswered"]) == (False, True)
         assert join_pieces(two.other.post(f"{CHAT}/answer").text) == "Here again."
         assert stored_texts(two.other)[-2:] == [SAID, "Here again."]
         wait_until(lambda: not two.workers.claims())
-        wait_until(lambda: len([each for each in two.workers.sockets() if alive(each)]) == 2, 60)
+        wait_until(lambda: sum(map(alive, two.workers.sockets())) == 2, 60)
 
 
 def test_a_reader_that_disconnects_from_one_worker_is_gone_for_both(tmp_path: Path) -> None:
@@ -182,26 +182,26 @@ def test_a_reader_that_disconnects_from_one_worker_is_gone_for_both(tmp_path: Pa
         two.start_reply()
 
         def streams() -> float:
-            numbers = web.get(f"{two.workers.served.url}/metrics").text
-            return sum(float(each) for each in re.findall(r"^everthread_streams\S* (\S+)$", numbers, re.MULTILINE))
+            metrics = web.get(f"{two.workers.served.url}/metrics").text
+            return sum(map(float, re.findall(r"^everthread_streams\S* (\S+)$", metrics, re.MULTILINE)))
 
         assert streams() == 1
         with two.other.stream("GET", f"{CHAT}/stream") as answer:
             pieces = answer.iter_text()
             next(pieces)
-            assert streams() == 2, "who passes it on does not count it"
+            assert streams() == 2, "the worker that forwards the request does not count it"
         wait_until(lambda: streams() == 1)
-        assert two.other.get(CHAT).json()["replying"] is True, "a reply belongs to nobody who reads it"
+        assert two.other.get(CHAT).json()["replying"] is True, "the reply continues without readers"
 
 
 def test_the_forwarding_header_is_trusted_only_from_another_worker(tmp_path: Path) -> None:
     forwarded: dict[str, Any] = {"client": ["192.0.2.7", 1], "server": ["192.0.2.1", 80], "scheme": "http"}
     spoofed = {"Host": "192.0.2.1", "everthread-for": json.dumps(forwarded)}
     with pair(tmp_path, Stall("Well, I")) as two:
-        assert two.one.get(CHAT, headers=spoofed).status_code == 200, "at its own socket it is"
+        assert two.one.get(CHAT, headers=spoofed).status_code == 200, "at the socket for workers it is trusted"
         two.start_reply()
         outside = f"{two.workers.served.url}/api/v1"
-        for _ in range(12):  # each a connection of its own, which the owner of the bank may take up or the other
+        for _ in range(12):  # each request is a new connection, which either worker may accept
             assert httpx.get(f"{outside}{CHAT}", headers=spoofed, timeout=PATIENCE).status_code == 421
             assert httpx.get(f"{outside}/about", headers=spoofed, timeout=PATIENCE).status_code == 421
             assert httpx.get(f"{outside}{CHAT}", timeout=PATIENCE).json()["replying"] is True
@@ -216,12 +216,11 @@ def test_a_client_behind_a_proxy_needs_a_key_at_every_worker(tmp_path: Path) -> 
 
 def test_a_slow_or_large_body_is_forwarded_as_it_arrives(tmp_path: Path) -> None:
     lines = "".join(json.dumps({"text": f"line {number} " + "x" * 1000}) + "\n" for number in range(2000)).encode()
-    pieces = [lines[at : at + 50_000] for at in range(0, len(lines), 50_000)]
+    chunks = [lines[start : start + 50_000] for start in range(0, len(lines), 50_000)]
     with pair(tmp_path, Stall("Well, I")) as two:
         two.start_reply()
-        kind = {"Content-Type": "application/octet-stream"}
-        path = f"{BANK}/import?format=jsonl"
-        answer = two.other.post(path, content=iter(pieces), headers=kind)
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = two.other.post(f"{BANK}/import?format=jsonl", content=iter(chunks), headers=headers)
         assert answer.status_code == 200, answer.text
         assert answer.json()["added"] == 2000
         assert two.one.get(BANK).json()["lines"] >= 2000
@@ -241,8 +240,8 @@ def test_a_body_with_two_lengths_is_not_forwarded(tmp_path: Path) -> None:
                 f"POST /api/v1{BANK}/lines HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
                 "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".encode()
             )
-            heard = b"".join(iter(lambda: raw.recv(65_536), b""))  # to its end: the connection is closed
-        assert heard.startswith(b"HTTP/1.1 400 ")
+            received = b"".join(iter(lambda: raw.recv(65_536), b""))  # until the connection is closed
+        assert received.startswith(b"HTTP/1.1 400 ")
 
 
 def test_a_dead_worker_is_logged_and_workers_end_with_their_supervisor(tmp_path: Path) -> None:
