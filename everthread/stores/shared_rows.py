@@ -18,6 +18,9 @@ from everthread.types import Line, NewLine, Session
 
 LINES_PER_PAGE = 1000  # lines read per statement
 SESSION_GAP = timedelta(hours=1)  # after a longer silence, a line without a session starts a new one
+LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
+    line.parent_seq, line.metadata, line.key, line.retracted_at"""
+SESSION_COLUMNS = "session_id, started_at, last_at, first_seq, last_seq, lines, ended_at"
 REQUEST_KEY_PREFIX = "idem:"  # of a key that identifies the request that added a line, not the line at its source
 
 
@@ -86,7 +89,7 @@ def new_session_name(at: int, find_names: Callable[[str], set[str]]) -> str:
 
 
 def parse_line(row: tuple[Any, ...]) -> Line:
-    """Build a line from a row: seq, session, role, speaker, text, time, offset, parent, metadata, key, retracted_at."""
+    """Build a line from a row of `LINE_COLUMNS`."""
     seq, session, role, speaker, text, said_at, said_offset, parent, metadata, key, retracted_at = row
     retraction = None if retracted_at is None else from_micros(retracted_at)
     parsed = {} if metadata == "{}" else json.loads(metadata)  # most lines have none, and parsing all takes long
@@ -126,7 +129,7 @@ def to_new_line(line: Line) -> NewLine:
 
 
 def parse_session(row: tuple[Any, ...]) -> Session:
-    """Build a session from a row: name, times of first and last line, their seqs, line count, time of its end."""
+    """Build a session from a row of `SESSION_COLUMNS`."""
     name, start, last, first, final, lines, ended = row
     return Session(
         name, from_micros(start), from_micros(last), first, final, lines, None if ended is None else from_micros(ended)

@@ -21,7 +21,15 @@ from everthread.stores.postgres.bulk_insert import insert, size_of
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postings import group_by_term
-from everthread.stores.shared_rows import SESSION_GAP, new_session_name, next_seq, pack_line, parse_line, releases_key
+from everthread.stores.shared_rows import (
+    LINE_COLUMNS,
+    SESSION_GAP,
+    new_session_name,
+    next_seq,
+    pack_line,
+    parse_line,
+    releases_key,
+)
 from everthread.types import Line
 
 MAX_PIPELINE_BYTES = 2**25  # bytes of lines and vectors; a typical batch has a tenth of that
@@ -41,8 +49,7 @@ class BatchWriter:
         keys = parent_keys | {entry.line.key for entry in entries}
         with db.pipeline():
             known = db.execute(
-                f"""SELECT {bank_rows.LINE_COLUMNS} {bank_rows.LINE_FROM}
-                    WHERE line.bank_id = %s AND {bank_rows.HAS_KEY}""",
+                f"SELECT {LINE_COLUMNS} {bank_rows.LINE_FROM} WHERE line.bank_id = %s AND {bank_rows.HAS_KEY}",
                 (bank, bank, sorted(key for key in keys if key is not None)),
             )
             sessions = db.execute(

@@ -16,14 +16,10 @@ from everthread.stores.postgres import postings, vector_index
 from everthread.stores.postgres.bulk_insert import insert
 from everthread.stores.postgres.connections import Connection
 from everthread.stores.postings import group_by_term
-from everthread.stores.shared_rows import describe_miscounts, parse_line, sum_by_name
+from everthread.stores.shared_rows import LINE_COLUMNS, LINES_PER_PAGE, describe_miscounts, parse_line, sum_by_name
 from everthread.text.analyzer import ANALYZER_VERSION, TermCounts, count_terms, remove_quotes_json
 from everthread.types import ROLES, Line, Role, Stats, Vectors
 
-LINES_PER_PAGE = 1000  # lines read per statement
-
-LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
-    line.parent_seq, line.metadata, line.key, line.retracted_at"""
 LINE_JOINS = """JOIN everthread.session ON session.bank_id = line.bank_id AND session.number = line.session
     JOIN everthread.speaker ON speaker.bank_id = line.bank_id AND speaker.number = line.speaker"""
 LINE_FROM = f"FROM everthread.line {LINE_JOINS}"

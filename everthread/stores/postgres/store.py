@@ -42,7 +42,7 @@ from everthread.stores.postgres.filters import array_literal, build_condition, s
 from everthread.stores.postgres.lazy import Lazy
 from everthread.stores.postgres.rows import Model
 from everthread.stores.postgres.vacuum import Vacuum
-from everthread.stores.shared_rows import map_correction, parse_session, read_pages, unchanged_seqs
+from everthread.stores.shared_rows import SESSION_COLUMNS, map_correction, parse_session, read_pages, unchanged_seqs
 from everthread.stores.units import JOB_COLUMNS, parse_job
 from everthread.text.analyzer import ANALYZER_VERSION
 from everthread.types import (
@@ -458,8 +458,7 @@ class PostgresStore(Store):
         rows = self._read(
             bank,
             lambda db: db.execute(
-                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM everthread.session
-                   WHERE bank_id = %s ORDER BY started_at, number""",
+                f"SELECT {SESSION_COLUMNS} FROM everthread.session WHERE bank_id = %s ORDER BY started_at, number",
                 (bank,),
             ).fetchall(),
         )

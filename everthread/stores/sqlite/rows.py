@@ -24,8 +24,6 @@ from everthread.types import ROLES, Role, Seqs, Stats, Vectors
 
 MAX_MODEL_NUMBER = (1 << 19) - 1  # above it the ids of vectors would not fit in 63 bits
 
-LINE_COLUMNS = """line.seq, session.session_id, speaker.role, speaker.name, line.text, line.said_at, line.said_offset,
-    line.parent_seq, line.metadata, line.key, line.retracted_at"""
 LINE_FROM = """FROM line JOIN session ON session.number = line.session JOIN speaker ON speaker.number = line.speaker"""
 
 

@@ -37,6 +37,8 @@ from everthread.stores.base import (
 from everthread.stores.json_text import canonical_json
 from everthread.stores.postings import group_by_term
 from everthread.stores.shared_rows import (
+    LINE_COLUMNS,
+    SESSION_COLUMNS,
     map_correction,
     next_seq,
     pack_line,
@@ -83,7 +85,7 @@ from everthread.types import (
 Cached = TypeVar("Cached")
 MAX_OPEN_BANKS = 32  # files open at a time; the least recently used is closed
 
-_LINE, _FROM = bank_rows.LINE_COLUMNS, bank_rows.LINE_FROM
+_LINE, _FROM = LINE_COLUMNS, bank_rows.LINE_FROM
 
 
 class _Bank:
@@ -418,10 +420,7 @@ class SQLiteStore(Store):
 
     def sessions(self, bank: str) -> list[Session]:
         with self._bank(bank).file.read_once() as db:
-            rows = db.execute(
-                """SELECT session_id, started_at, last_at, first_seq, last_seq, lines, ended_at FROM session
-                   ORDER BY started_at, number"""
-            ).fetchall()
+            rows = db.execute(f"SELECT {SESSION_COLUMNS} FROM session ORDER BY started_at, number").fetchall()
         return list(map(parse_session, rows))
 
     def filter_seqs(self, bank: str, where: Filter, as_of: datetime | None) -> Seqs | None:
