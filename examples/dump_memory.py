@@ -20,8 +20,8 @@ def main() -> None:
     note = memory.add_text("Bruno guards the mill from nine to noon.\n", {"kind": "note"}, separate=True)
     print(memory.dump())
 
-    (found,) = memory.retrieve("What does Jo propose?", k=1)
-    print(f"Found for “What does Jo propose?”, at a distance of {found.distance:.2f}:\n{found.passage}\n")
+    (match,) = memory.retrieve("What does Jo propose?", k=1)
+    print(f"Found for “What does Jo propose?”, at a distance of {match.distance:.2f}:\n{match.passage}\n")
 
     memory.replace_text(note, "Bruno guards the mill all day now.\n")
     memory.delete_text(talk)

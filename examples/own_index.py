@@ -1,11 +1,11 @@
-"""A store of your own: banks in SQLite files, and their vectors also in an index of your choice, which searches them.
+"""A store of your own: banks in SQLite files, with an additional index of your choice that searches their vectors.
 
 `RemoteIndex` below has the three calls of hosted indexes (Pinecone: upsert, delete, query by namespace) and stores
 everything in memory; replace it by a client, or by FAISS. Lines, words, filters and exact cosines stay in SQLite, so
 the results are those of the shipped store, as long as the index finds the same neighbours.
 
-Such an index has no transactions. Lines are written to the file first; vectors that the index misses are in the file
-nevertheless, and `memory.reindex()` adds them.
+Such an index has no transactions. Lines and vectors are written to the file first; `memory.reindex()` adds vectors that
+the index lacks.
 
     python examples/own_index.py
 """
@@ -26,7 +26,7 @@ from everthread.types import Seqs, Vector, Vectors
 
 
 class RemoteIndex:
-    """A vector index like that of a service: vectors by id, in namespaces; a query returns the ids of the nearest."""
+    """A vector index like a hosted one: vectors by id, in namespaces; a query returns the ids of the nearest."""
 
     def __init__(self) -> None:
         self.spaces: dict[str, dict[str, Vector]] = {}
@@ -46,7 +46,7 @@ class RemoteIndex:
         if not vectors:
             return []
         cosines = np.stack(list(vectors.values())) @ vector
-        return [list(vectors)[place] for place in np.argsort(-cosines, kind="stable")[:top_k]]
+        return [list(vectors)[index] for index in np.argsort(-cosines, kind="stable")[:top_k]]
 
 
 class IndexedStore(SQLiteStore):
@@ -102,16 +102,16 @@ class IndexedStore(SQLiteStore):
 
     def nearest_seqs(self, bank: str, model: str, query: Vector, k: int, within: Seqs | None) -> Seqs:
         """Ask the index for candidates; `cosines` then scores them exactly."""
-        wanted, found = k, set[int]()
+        limit, seqs = k, set[int]()
         allowed = None if within is None else set(within.tolist())
-        while len(found) < k:  # the index can't filter, so ask for more
-            ids = [id for row in np.atleast_2d(query) for id in self.index.query(bank, row, wanted)]
-            found = {int(id.split("/")[-2]) for id in ids if id.startswith(f"{model}/")}
-            found = found if allowed is None else found & allowed
-            if wanted >= len(self._list_indexed(bank)):
+        while len(seqs) < k:  # the index can't filter, so ask for more
+            ids = [id for row in np.atleast_2d(query) for id in self.index.query(bank, row, limit)]
+            seqs = {int(id.split("/")[-2]) for id in ids if id.startswith(f"{model}/")}
+            seqs = seqs if allowed is None else seqs & allowed
+            if limit >= len(self._list_indexed(bank)):
                 break
-            wanted *= 2
-        return np.array(sorted(found), np.int64)
+            limit *= 2
+        return np.array(sorted(seqs), np.int64)
 
     # --------------------------------------------------------------------- the index
 
@@ -120,8 +120,8 @@ class IndexedStore(SQLiteStore):
         self.index.upsert(bank, {f"{model}/{seq}/{piece}": row for piece, row in enumerate(rows)})
 
     def _remove_from_index(self, bank: str, seqs: Sequence[int]) -> None:
-        gone = set(seqs)
-        self.index.delete(bank, [id for id in self._list_indexed(bank) if int(id.split("/")[-2]) in gone])
+        removed = set(seqs)
+        self.index.delete(bank, [id for id in self._list_indexed(bank) if int(id.split("/")[-2]) in removed])
 
     def _list_indexed(self, bank: str) -> list[str]:
         return list(self.index.spaces.get(bank, ()))

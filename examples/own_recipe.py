@@ -1,7 +1,7 @@
 """A recipe of your own: the lines nearest in meaning, above a threshold, each with its neighbours.
 
-A recipe is a frozen dataclass. `recall` is all that it must define; whatever else it does not define is as in
-`everthread.recipes.base`. Lines are stored verbatim whatever the recipe, so any bank can be opened with it.
+A recipe is a frozen dataclass. It must define `recall`; `everthread.recipes.base` has the defaults of all else. Lines
+are stored verbatim with every recipe, so any bank can be opened with it.
 
     python examples/own_recipe.py
 """
@@ -25,7 +25,7 @@ class Nearest(Recipe):
     name = "nearest"
     description = "the lines nearest in meaning, above a threshold"
     threshold: float = option(0.25, "Cosine that a line must reach.", low=0, high=1)
-    neighbours: int = option(1, "Lines on either side by which a hit grows.", low=0, high=10)
+    neighbours: int = option(1, "Lines on either side that are added to a hit.", low=0, high=10)
 
     def recall(self, reader: BankReader, query: Query, k: int) -> SearchResult:
         """Find the k nearest lines.
@@ -35,10 +35,10 @@ class Nearest(Recipe):
             query: the query, with its filter and the lines that are in the prompt already.
             k: maximum number of hits.
         """
-        near = [(seq, cosine) for seq, cosine in reader.find_nearest(query, k) if cosine >= self.threshold]
-        found = [ScoredLine(seq, cosine, cosine, {"cosine": cosine}) for seq, cosine in near]
+        nearest = [(seq, cosine) for seq, cosine in reader.find_nearest(query, k) if cosine >= self.threshold]
+        scored = [ScoredLine(seq, cosine, cosine, {"cosine": cosine}) for seq, cosine in nearest]
         allowed = reader.allowed_seqs(query)
-        hits = reader.read_hits(found, self.neighbours, allowed, query.exclude)
+        hits = reader.read_hits(scored, self.neighbours, allowed, query.exclude)
         best = max((hit.relevance for hit in hits), default=0.0)
         return SearchResult(hits, relevance=best, passes=bool(hits), allowed=allowed)
 

@@ -1,7 +1,7 @@
 """Rewrites a text before it is stored and a query before it is searched, so that each can be understood alone.
 
-A language model does it, if one is configured (docs/models.md); without one, Everthread's own scribe does what it can:
-it adds who said a text and when, and adds the distinctive words of earlier lines to a query.
+A language model rewrites both if one is configured (docs/models.md). Without one, the extractive scribe adds speaker
+and day to a text, and the informative words of earlier lines to a query.
 
     EVERTHREAD_LLM_MODEL=llama3.2 python examples/rewriting.py
 """
@@ -27,8 +27,8 @@ def main() -> None:
     memory.add_text("John eats a bowl of vanilla ice cream every evening.", separate=True)
     memory.add_text("Do you like the new hedge? The gardener likes it.", separate=True)
     for rewrite in (False, True):
-        (found,) = memory.retrieve(DIALOGUE if rewrite else "Do you like it?", k=1, rewrite=rewrite)
-        print(f"Found {'with' if rewrite else 'without'} rewriting the query:  {found.passage}")
+        (match,) = memory.retrieve(DIALOGUE if rewrite else "Do you like it?", k=1, rewrite=rewrite)
+        print(f"Found {'with' if rewrite else 'without'} rewriting the query:  {match.passage}")
 
 
 if __name__ == "__main__":

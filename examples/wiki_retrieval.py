@@ -1,4 +1,4 @@
-"""Stores three short articles and finds passages in them: by meaning, rated by a matching model, and by words alone.
+"""Stores three short articles and finds passages: by meaning, by words with a matching model, and by words alone.
 
 python examples/wiki_retrieval.py
 """
@@ -42,22 +42,26 @@ QUESTIONS = (
 
 
 def main() -> None:
-    finders = {
+    memories = {
         "by meaning": TextMemory.create("minilm", expansion=PARAGRAPH),
         "by words, rated by the shipped model": TextMemory.create(
             "none", matching_model="em:minilm", reranking_k_factor=3, expansion=PARAGRAPH
         ),
         "by words alone": TextMemory.create("none", expansion=PARAGRAPH),
     }
-    for memory in finders.values():
+    for memory in memories.values():
         for title, text in ARTICLES.items():
             memory.add_text(text, {"title": title}, separate=True)
     for question in QUESTIONS:
         print(f"{question}\n")
-        for how, memory in finders.items():
+        for method, memory in memories.items():
             (best,) = memory.retrieve(question, k=1)
-            sure = "" if best.confidence is None else f", {best.confidence:.0%} sure"
-            print(f"  {how} ({best.metadata['title']}{sure}):\n    " + best.passage.replace("\n", "\n    ") + "\n")
+            confidence = "" if best.confidence is None else f", {best.confidence:.0%} sure"
+            print(
+                f"  {method} ({best.metadata['title']}{confidence}):\n    "
+                + best.passage.replace("\n", "\n    ")
+                + "\n"
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Scribes write about a conversation: summaries, notes, categories. One asks a language model, one needs none.
+"""Scribes write about a conversation: summaries, notes, categories. One asks a language model, the other needs none.
 
-The package may import `llms`, `text` and what lies below them; it knows nothing of banks.
+The package may import `llms`, `text` and every package below them. It uses no bank.
 """

@@ -11,7 +11,7 @@ CosinesToTarget = Callable[[Sequence[str]], Sequence[float]]
 
 SUMMARY_TOKENS = 300  # tokens of a session's summary, as in packabby
 NOTES_TOKENS = 170  # tokens of the notes: about 125 words
-# The subjects of texts; a text with several subjects has the first of them.
+# The subjects of texts; of several subjects of a text, the first in this list is its category.
 CATEGORIES = (
     "person",
     "family",
@@ -58,13 +58,13 @@ class Scribe(Protocol):
     def redact(self, text: str) -> str | None:
         """Return the text without secrets, card numbers and account numbers; None if nothing is left."""
 
-    def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
+    def narrow(self, text: str, target: str, compute_cosines: CosinesToTarget | None = None) -> str | None:
         """Return the parts of a text that are about the target, word for word; None without any.
 
         Args:
             text: a summary, one key point per row.
             target: the subject to keep, such as "food and health".
-            near: returns the cosines of rows to the target; for a scribe without a model.
+            compute_cosines: returns the cosines of rows to the target; for a scribe without a model.
         """
 
     def is_relevant(self, query: str, text: str) -> bool:

@@ -27,12 +27,12 @@ MAX_CANDIDATES = 400  # the most informative sentences, which are compared with 
 CENTRALITY_WEIGHT = 1.0  # weight of centrality relative to informativeness; set by hand
 MAX_INFORMATIVENESS = 4.0  # about the greatest `salience.informativeness`
 MIN_COMPARED_COSINE = 0.4  # cosine of two sentences from which they are checked for repetition
-MAX_NEW_SHARE = 0.5  # of the notes' limit that new rows may take from old ones
+MAX_NEW_SHARE = 0.5  # share of the notes' limit that new rows may take from old ones
 MAX_NOTE_TOKENS = 40  # tokens of a sentence in the notes; a longer one is shortened
-MIN_RELEVANT_SHARE = 0.4  # of the question's informative words: two of five, one of two; set by hand
-MIN_ABOUT_COSINE = 0.25  # cosine of a row to a target from which it is about it; set by hand for the shipped model
-STANDALONE_WORDS = 4  # informative words with which a question is clear by itself
-CONTEXT_LINES = 2  # whose words complete a dependent question
+MIN_RELEVANT_SHARE = 0.4  # share of the question's informative words in a relevant text; set by hand
+MIN_ABOUT_COSINE = 0.25  # cosine from which a row is about a target; set by hand for the shipped model
+STANDALONE_WORDS = 4  # a question with this many informative words is clear by itself
+CONTEXT_LINES = 2  # lines whose words complete a dependent question
 MAX_CONTEXT_WORDS = 12  # more would outweigh the question
 
 _LISTS = load_word_lists(__file__)
@@ -67,11 +67,8 @@ class ExtractiveScribe:
         Example: "- 6 May 2024: I moved to Lisbon." If the first row alone exceeds the limit, it is shortened.
         """
         sentences = _choose_sentences([line for line in lines if line.speaker == person])
-        return "\n".join(
-            _select_rows(
-                sentences, [format_dated(each.line.said_at.date(), "") for each in sentences], check_limit(limit)
-            )
-        )
+        prefixes = [format_dated(sentence.line.said_at.date(), "") for sentence in sentences]
+        return "\n".join(_select_rows(sentences, prefixes, check_limit(limit)))
 
     def update_notes(
         self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int = NOTES_TOKENS
@@ -83,17 +80,21 @@ class ExtractiveScribe:
         """
         limit = check_limit(limit)
         rows = [row.rstrip() for row in old.splitlines() if row.strip()]
-        known = [_term_set(sentence) for line in recalled for sentence in split_sentences(line.text)]
-        said = [each for each in _choose_sentences(leaving) if not _is_repeated(frozenset(each.terms), known)]
+        recalled_terms = [term_set(sentence) for line in recalled for sentence in split_sentences(line.text)]
+        sentences = [
+            sentence
+            for sentence in _choose_sentences(leaving)
+            if not is_repeated(frozenset(sentence.terms), recalled_terms)
+        ]
+        prefixes = [f"{' '.join(sentence.line.speaker.split())}: " for sentence in sentences]
         room = max(int(limit * MAX_NEW_SHARE), limit - estimate_tokens("\n".join(rows)) - 1) if rows else limit
-        new = _select_rows(said, [f"{' '.join(each.line.speaker.split())}: " for each in said], room, MAX_NOTE_TOKENS)
-        fresh = [_term_set(row) for row in new]
-        return "\n".join(
-            [*_select_newest([row for row in rows if not _is_repeated(_term_set(row), fresh)], new, limit), *new]
-        )
+        new = _select_rows(sentences, prefixes, room, MAX_NOTE_TOKENS)
+        new_terms = [term_set(row) for row in new]
+        old_rows = [row for row in rows if not is_repeated(term_set(row), new_terms)]
+        return "\n".join([*_select_newest(old_rows, new, limit), *new])
 
     def categorize(self, text: str, categories: Sequence[str] = CATEGORIES) -> str:
-        """Return the category of which the text holds the most words; "other" if it holds none.
+        """Return the category with the most words in the text; "other" if it has words of none.
 
         A category that is not among CATEGORIES is recognized by its name alone.
         """
@@ -106,20 +107,22 @@ class ExtractiveScribe:
         """
         return redaction.redact_rows(text)
 
-    def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
+    def narrow(self, text: str, target: str, compute_cosines: CosinesToTarget | None = None) -> str | None:
         """Return the rows that are about the target, or None.
 
-        Such a row shares an informative word with it, holds a word of a category that it names, or has a cosine of at
-        least MIN_ABOUT_COSINE to it.
+        Such a row shares an informative word with the target, has a word of a category that the target names, or has a
+        cosine of at least MIN_ABOUT_COSINE to the target.
         """
         rows = [row for row in text.splitlines() if row.strip()]
-        cosines = near([join_row(row) for row in rows]) if near is not None and rows else [0.0] * len(rows)
-        kept = [
+        cosines = [0.0] * len(rows)
+        if compute_cosines is not None and rows:
+            cosines = list(compute_cosines([join_row(row) for row in rows]))
+        selected = [
             row
             for row, cosine in zip(rows, cosines, strict=True)
             if salience.is_about(join_row(row), target) or cosine >= MIN_ABOUT_COSINE
         ]
-        return "\n".join(kept) or None
+        return "\n".join(selected) or None
 
     def is_relevant(self, query: str, text: str) -> bool:
         """Return whether the text has at least MIN_RELEVANT_SHARE of the query's informative words, by their stems."""
@@ -133,8 +136,8 @@ class ExtractiveScribe:
     def rewrite_query(self, query: str, lines: Sequence[Line]) -> str:
         """Return the query, followed by the informative words of the last two lines if it depends on them.
 
-        It does if it has fewer than STANDALONE_WORDS informative words and says "he", "it", "there" or "and …", or if
-        it has no informative word at all.
+        A query depends on them if it has fewer than STANDALONE_WORDS informative words and says "he", "it", "there" or
+        "and …", or if it has no informative word at all.
         """
         words = salience.count_words(salience.informative_words(query))
         if words >= STANDALONE_WORDS or (words and not _DEPENDENT.search(query)):
@@ -150,7 +153,7 @@ class ExtractiveScribe:
         return " ".join([query, *carried[-MAX_CONTEXT_WORDS:]])
 
     def rewrite_memory(self, text: str, lines: Sequence[Line]) -> str:
-        """Return the text with day and speaker of the line that holds it, else of the last line.
+        """Return the text with day and speaker of the line that contains it, or else of the last line.
 
         Example: "On 6 May 2024 Nora said: …". Without lines the text is unchanged.
         """
@@ -160,14 +163,14 @@ class ExtractiveScribe:
         return f"On {format_day(line.said_at.date())} {line.speaker} said: {text}"
 
 
-def format_day(at: date) -> str:
+def format_day(day: date) -> str:
     """Format a day: 6 May 2024."""
-    return f"{at.day} {at:%B} {at.year}"
+    return f"{day.day} {day:%B} {day.year}"
 
 
-def format_dated(at: date, text: str) -> str:
+def format_dated(day: date, text: str) -> str:
     """Format a row of a summary."""
-    return f"- {format_day(at)}: {text}"
+    return f"- {format_day(day)}: {text}"
 
 
 def join_row(text: str) -> str:
@@ -186,16 +189,18 @@ def check_limit(limit: int) -> int:
     return limit
 
 
-def _term_set(text: str) -> frozenset[str]:
+def term_set(text: str) -> frozenset[str]:
+    """Return the terms of a text without their order."""
     return frozenset(terms(text))
 
 
-def _is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+def is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
+    """Return whether a row repeats one of the others, by their terms."""
     return any(is_repetition(row, other) for other in others)
 
 
 def _choose_sentences(lines: Sequence[Line]) -> list[_Sentence]:
-    """Return at most MAX_CANDIDATES informative sentences in the order they were said, none repeated by a later."""
+    """Return at most MAX_CANDIDATES informative sentences in their order, only the last of those with equal terms."""
     latest: dict[tuple[str, ...], _Sentence] = {}
     for line in sorted(lines, key=lambda line: (line.said_at, line.seq)):
         for text in split_sentences(line.text):
@@ -215,29 +220,29 @@ def _select_rows(
 
     If no row fits, the best is shortened.
     """
-    similarity = tfidf_cosines([each.terms for each in candidates])  # (N, N)
+    similarity = tfidf_cosines([sentence.terms for sentence in candidates])  # (N, N)
     unrepeated = _find_unrepeated(candidates, similarity)
     if not unrepeated:
         return []
     similarity = similarity[np.ix_(unrepeated, unrepeated)]
     relevance = CENTRALITY_WEIGHT * degree_centrality(similarity) + np.array(
-        [candidates[place].informativeness for place in unrepeated]
+        [candidates[index].informativeness for index in unrepeated]
     )  # (N,)
     texts = [
-        candidates[place].text if max_row_tokens is None else shorten(candidates[place].text, max_row_tokens)
-        for place in unrepeated
+        candidates[index].text if max_row_tokens is None else shorten(candidates[index].text, max_row_tokens)
+        for index in unrepeated
     ]
-    rows = [prefixes[place] + text for place, text in zip(unrepeated, texts, strict=True)]
+    rows = [prefixes[index] + text for index, text in zip(unrepeated, texts, strict=True)]
     costs = [estimate_tokens(row) + 1 for row in rows]  # including the line break
-    left = room + 1
+    remaining = room + 1
 
-    def accepts(place: int) -> bool:
-        nonlocal left
-        left -= (cost := costs[place] if costs[place] <= left else 0)
+    def accepts(index: int) -> bool:
+        nonlocal remaining
+        remaining -= (cost := costs[index] if costs[index] <= remaining else 0)
         return cost > 0
 
     if selected := select_by_mmr(relevance / (CENTRALITY_WEIGHT + MAX_INFORMATIVENESS), similarity, accepts):
-        return [rows[place] for place in sorted(selected)]
+        return [rows[index] for index in sorted(selected)]
     best = int(relevance.argmax())
     prefix = prefixes[unrepeated[best]]
     cut = shorten(texts[best], room - estimate_tokens(prefix))
@@ -246,10 +251,10 @@ def _select_rows(
 
 def _find_unrepeated(candidates: Sequence[_Sentence], similarity: Floats) -> list[int]:
     """Return the indices of the sentences that no later one repeats; repetitions have at least MIN_COMPARED_COSINE."""
-    sets = [frozenset(each.terms) for each in candidates]
+    sets = [frozenset(sentence.terms) for sentence in candidates]
     pairs = np.argwhere(np.triu(similarity, 1) >= MIN_COMPARED_COSINE)
     repeated = {int(one) for one, later in pairs if is_repetition(sets[one], sets[later])}
-    return [place for place in range(len(candidates)) if place not in repeated]
+    return [index for index in range(len(candidates)) if index not in repeated]
 
 
 def _select_newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[str]:
@@ -257,13 +262,13 @@ def _select_newest(rows: Sequence[str], new: Sequence[str], limit: int) -> list[
 
     If none fits and there are no new rows, the newest is shortened.
     """
-    left = limit - sum(estimate_tokens(row) + 1 for row in new)
+    remaining = limit - sum(estimate_tokens(row) + 1 for row in new)
     selected: list[str] = []
     for row in reversed(rows):
         cost = estimate_tokens(row) + (1 if selected else 0)
-        if cost <= left:
+        if cost <= remaining:
             selected.append(row)
-            left -= cost
+            remaining -= cost
     if rows and not selected and not new:
         selected = [cut] if (cut := shorten(rows[-1], limit)) else []
     return selected[::-1]

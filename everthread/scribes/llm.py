@@ -14,7 +14,7 @@ from everthread.errors import ScribeFailed
 from everthread.llms.base import LLM
 from everthread.scribes import prompts
 from everthread.scribes.base import CATEGORIES, NOTES_TOKENS, SUMMARY_TOKENS, CosinesToTarget
-from everthread.scribes.extractive import check_limit, format_dated, format_day, join_row
+from everthread.scribes.extractive import check_limit, format_dated, format_day, is_repeated, join_row, term_set
 from everthread.scribes.prompts import (
     Span,
     find_name,
@@ -39,8 +39,6 @@ from everthread.scribes.responses import (
     parse_answer,
 )
 from everthread.text import redaction
-from everthread.text.analyzer import terms
-from everthread.text.centrality import is_repetition
 from everthread.text.formatting import format_lines
 from everthread.text.sentences import split_by_tokens, split_sentences, truncate
 from everthread.text.tokens import estimate_tokens
@@ -49,15 +47,15 @@ from everthread.types import FoundUnit, Line, Message, Sampling
 Result = TypeVar("Result")
 
 MAX_ATTEMPTS = 2  # an unusable answer is requested once more
-ANSWER_TOKENS = 2_000  # of an answer beyond the limit: room for reasoning, and a bound on a model that never ends
+ANSWER_TOKENS = 2_000  # tokens of an answer beyond its limit, for reasoning; they also bound an answer that never ends
 PROMPT_TOKENS = 500  # tokens of a prompt's instruction and marks
 MIN_MATERIAL_TOKENS = 200  # tokens of the conversation that are sent even to a model with a tiny context
-WORDS_PER_TOKEN = 0.6  # of a limit, for the instruction; models write more than requested
-MAX_ADDED_TOKENS = 60  # by which rewording may lengthen a text
-MAX_COPIED_TOKENS = 1_500  # that a model is asked to copy at once; small models lose some of more
+WORDS_PER_TOKEN = 0.6  # words requested for each token of a limit; models write more than requested
+MAX_ADDED_TOKENS = 60  # tokens by which rewording may lengthen a text
+MAX_COPIED_TOKENS = 1_500  # tokens that a model is asked to copy at once; small models omit parts of longer texts
 MAX_NAME_CHARS = 60  # characters of the person's name in a prompt
-MIN_COMPARED_TERMS = 10  # of notes; shorter notes may change entirely
-MIN_KEPT_SHARE = 0.1  # of the old notes' terms that new notes have; with fewer, the model has lost them
+MIN_COMPARED_TERMS = 10  # notes with fewer terms may change entirely
+MIN_KEPT_SHARE = 0.1  # share of the old notes' terms in new notes; with a smaller one, the old notes are lost
 
 
 class LLMScribe:
@@ -74,8 +72,8 @@ class LLMScribe:
     def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
         """Return the key points, one per row: "- 6 May 2024: Nora moved to Lisbon."
 
-        A day on which nothing was said is replaced by the session's first. A session longer than the model's context is
-        read in parts, which are then merged.
+        A day on which nothing was said is replaced by the session's first day. A session longer than the model's
+        context is summarized in parts, which are then merged.
         """
         check_limit(limit)
         if not any(line.speaker == person for line in lines):
@@ -98,7 +96,7 @@ class LLMScribe:
         """Return the notes, one per row. Rows that copy a recalled text are dropped.
 
         Raises:
-            ScribeFailed: also for an answer without notes, or without anything of the old ones, so that these stay.
+            ScribeFailed: also for an answer that lost the old notes, which then remain.
         """
         check_limit(limit)
         room = self._material_limit(limit)
@@ -119,15 +117,16 @@ class LLMScribe:
     def redact(self, text: str) -> str | None:
         """Return the text without secrets, removed by ExtractiveScribe's rules first, then by the model.
 
-        The model sees no secret that the rules know, and can only take away: whatever is not in the text, word for
-        word, is dropped.
+        The model sees no secret that the rules find. It can only remove: a sentence of its answer that is not in the
+        text, word for word, is dropped.
         """
         return self._copy_sentences(redaction.redact_rows(text) or "", "what may be kept", prompts.STRIP)
 
-    def narrow(self, text: str, target: str, near: CosinesToTarget | None = None) -> str | None:
+    def narrow(self, text: str, target: str, compute_cosines: CosinesToTarget | None = None) -> str | None:
         """Return the parts of a text that are about the target.
 
-        The model can only take away: whatever is not in the text, word for word, is dropped. Cosines are not needed.
+        The model can only remove: a sentence of its answer that is not in the text, word for word, is dropped. Cosines
+        are not needed.
         """
         return self._copy_sentences(text, "what is about the target", prompts.NARROW, SUBJECT=self._beginning(target))
 
@@ -173,12 +172,13 @@ class LLMScribe:
     def _ask_for_notes(
         self, old: str, recalled: Sequence[Line | FoundUnit], leaving: Sequence[Line], limit: int
     ) -> str:
-        new_rows = _sentence_terms([old, *(line.text for line in leaving)])
-        copied = [row for row in _sentence_terms([line.text for line in recalled]) if not _is_repeated(row, new_rows)]
+        new_terms = _sentence_terms([old, *(line.text for line in leaving)])
+        recalled_terms = _sentence_terms([line.text for line in recalled])
+        forbidden = [row for row in recalled_terms if not is_repeated(row, new_terms)]
 
         def usable(answer: Notes) -> str:
             rows = dict.fromkeys(text for row in answer.notes if (text := join_row(row)))
-            text = truncate("\n".join(row for row in rows if not _is_repeated(frozenset(terms(row)), copied)), limit)
+            text = truncate("\n".join(row for row in rows if not is_repeated(term_set(row), forbidden)), limit)
             if old.strip() and not text:
                 raise Unusable("it contained no notes; keep what is still true of the old ones")
             if not keeps_old_notes(text, old):
@@ -188,19 +188,20 @@ class LLMScribe:
         data = quote_parts(OLD_NOTES=old, BACKGROUND=format_lines(recalled), NEW_LINES=format_lines(leaving))
         return self._ask("notes", prompts.NOTE.format(words=_word_limit(limit)), data, Notes, usable, limit)
 
-    def _copy_sentences(self, text: str, what: str, instruction: str, **more: str) -> str | None:
+    def _copy_sentences(self, text: str, what: str, instruction: str, **materials: str) -> str | None:
         """Return the sentences of a text that the model copies, word for word; None if it copies none."""
         spans: list[Span] = []
         start = 0
         for piece in split_by_tokens(text, min(self._material_limit(0) // 2, MAX_COPIED_TOKENS)):
             if piece.strip():
                 spans += [
-                    (start + first, start + end) for first, end in self._ask_for_spans(piece, what, instruction, more)
+                    (start + first, start + end)
+                    for first, end in self._ask_for_spans(piece, what, instruction, materials)
                 ]
             start += len(piece)
         return join_spans(text, spans) or None
 
-    def _ask_for_spans(self, piece: str, what: str, instruction: str, more: Mapping[str, str]) -> list[Span]:
+    def _ask_for_spans(self, piece: str, what: str, instruction: str, materials: Mapping[str, str]) -> list[Span]:
         """Return the spans of the sentences in a piece of text that the model copies."""
 
         def usable(answer: CopiedSentences) -> list[Span]:
@@ -210,7 +211,7 @@ class LLMScribe:
             return spans
 
         return self._ask(
-            what, instruction, quote_parts(**more, TEXT=piece), CopiedSentences, usable, estimate_tokens(piece)
+            what, instruction, quote_parts(**materials, TEXT=piece), CopiedSentences, usable, estimate_tokens(piece)
         )
 
     def _reword(self, instruction: str, name: str, text: str, lines: Sequence[Line]) -> str:
@@ -269,7 +270,7 @@ def ask_for_json(
         data: the material, between marks.
         form: the form of the answer.
         use: converts the answer to the result, or raises Unusable.
-        tokens: the most that the answer may have.
+        tokens: maximum tokens of the answer.
 
     Raises:
         ScribeFailed: no answer could be used.
@@ -299,16 +300,11 @@ def _remove_duplicates(rows: Sequence[str]) -> list[str]:
 
 
 def _sentence_terms(texts: Sequence[str]) -> list[frozenset[str]]:
-    return [frozenset(terms(row)) for text in texts for row in split_sentences(text)]
-
-
-def _is_repeated(row: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
-    return any(is_repetition(row, other) for other in others)
+    return [term_set(sentence) for text in texts for sentence in split_sentences(text)]
 
 
 def keeps_old_notes(text: str, old: str) -> bool:
-    """Return whether notes have at least MIN_KEPT_SHARE of the old notes' words. Very short ones may change in full."""
-    old_terms = frozenset(terms(old))
-    return len(old_terms) < MIN_COMPARED_TERMS or len(old_terms.intersection(terms(text))) >= MIN_KEPT_SHARE * len(
-        old_terms
-    )
+    """Return whether notes have at least MIN_KEPT_SHARE of the old notes' terms. Very short old notes may be lost."""
+    old_terms = term_set(old)
+    kept_terms = old_terms & term_set(text)
+    return len(old_terms) < MIN_COMPARED_TERMS or len(kept_terms) >= MIN_KEPT_SHARE * len(old_terms)

@@ -14,18 +14,15 @@ from everthread.scribes.extractive import ExtractiveScribe
 
 
 def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
-    """Open the scribe, which writes notes and summaries.
+    """Open the scribe.
 
     Args:
         llm: the language model that replies; the scribe uses it if no other is named.
         spec: a scribe, or the name of its model as for `open_llm`; `none` is the extractive scribe, which needs no
             model. Default: the configured `scribe_model`.
 
-    Returns:
-        The scribe.
-
     Raises:
-        ConfigError: for a model that isn't found.
+        ConfigError: if the model isn't found.
     """
     if not isinstance(spec, str | None):
         return spec
@@ -35,13 +32,13 @@ def open_scribe(llm: LLM | None, spec: Scribe | str | None = None) -> Scribe:
         return make_scribe(llm)
     key = settings.llm_key
     if name.startswith(("http://", "https://")):
-        same = name.partition("#")[0].rstrip("/") == settings.llm_url.rstrip("/")
-        key = settings.scribe_key or (key if same else "")  # a key is never sent to another server
+        is_same_server = name.partition("#")[0].rstrip("/") == settings.llm_url.rstrip("/")
+        key = settings.scribe_key or (key if is_same_server else "")  # a key is never sent to another server
     return make_scribe(find_model(replace(settings, llm_key=key, llm_prices=""), name))
 
 
 def make_scribe(llm: LLM | None) -> Scribe:
-    """Make a scribe that writes with a language model; None: the extractive one, which needs none.
+    """Make a scribe that uses a language model; the extractive scribe for None.
 
     Raises:
         ConfigError: the packages that a language model needs are not installed.

@@ -1,6 +1,6 @@
 """The prompts of LLMScribe, and the functions that quote material, split it to the model's context and parse answers.
 
-The prompts are short and plain, for small models. Doubled braces are in texts that are formatted with `format`. Pure.
+The prompts are short and plain, for small models. Prompts with doubled braces are filled in with `format`. Pure.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ REWRITE_MEMORY = (
 
 
 def quote_parts(**parts: str) -> str:
-    """Quote texts as material: each under its name, between marks that no text can contain; empty ones are left out."""
+    """Quote texts as material: each under its name, between marks that no text can contain. Skips empty texts."""
     return "\n\n".join(
         f"{name.replace('_', ' ')}:\n<<<\n{_MARKS.sub(lambda mark: mark[0][:2], text)}\n>>>"
         for name, text in parts.items()
@@ -89,7 +89,7 @@ def quote_parts(**parts: str) -> str:
 
 
 def split_lines(lines: Sequence[Line], room: int) -> Iterator[list[Line]]:
-    """Yield the lines in their order, in parts of about `room` tokens when laid out; a longer line is split."""
+    """Yield the lines in their order, in parts of about `room` tokens when formatted; a longer line is split."""
     return _group(_split_long_lines(lines, room), room, _line_tokens)
 
 
@@ -125,24 +125,24 @@ def group_rows(rows: Sequence[str], room: int) -> Iterator[list[str]]:
 def _group(items: Iterable[Piece], room: int, cost: Callable[[Piece], int]) -> Iterator[list[Piece]]:
     """Yield the items in their order, in groups that cost at most `room`, or of one item."""
     group: list[Piece] = []
-    left = room
+    remaining = room
     for piece in items:
-        spent = cost(piece)
-        if group and spent > left:
+        piece_cost = cost(piece)
+        if group and piece_cost > remaining:
             yield group
-            group, left = [], room
+            group, remaining = [], room
         group.append(piece)
-        left -= spent
+        remaining -= piece_cost
     if group:
         yield group
 
 
 def parse_day(answer: str, days: Sequence[date]) -> date:
-    """Return the day that a model gave, if it is one of these; else the first of them."""
-    for each in days:
-        forms = (each.isoformat(), format_day(each), f"{each:%B} {each.day}, {each.year}")
+    """Return the day in a model's answer if it is one of these days; else the first of them."""
+    for day in days:
+        forms = (day.isoformat(), format_day(day), f"{day:%B} {day.day}, {day.year}")
         if any(re.search(rf"(?<!\d){form}(?!\d)", answer, re.IGNORECASE) for form in forms):
-            return each
+            return day
     return days[0]
 
 
@@ -151,14 +151,14 @@ def find_spans(text: str, rows: Sequence[str]) -> list[Span]:
 
     Rows that are not in the text have no span.
     """
-    places = [place for place, letter in enumerate(text) if not letter.isspace()]
-    dense = "".join(text[place] for place in places)
+    positions = [position for position, char in enumerate(text) if not char.isspace()]
+    dense = "".join(text[position] for position in positions)
     spans: list[Span] = []
     for row in rows:
         dense_row = "".join(row.split())
         index = dense.find(dense_row) if dense_row else -1
         if index >= 0:
-            spans.append((_row_head_start(text, places[index]), places[index + len(dense_row) - 1] + 1))
+            spans.append((_row_head_start(text, positions[index]), positions[index + len(dense_row) - 1] + 1))
     return spans
 
 
@@ -168,10 +168,10 @@ def _row_head_start(text: str, start: int) -> int:
 
 
 def find_name(answer: str, names: Sequence[str]) -> str:
-    """Return the name that occurs first in an answer, of several there the longest; "other" if none occurs."""
+    """Return the name that occurs first in an answer, the longest of several at that place; "other" if none occurs."""
     folded = answer.casefold()
-    found = [(match.start(), -len(name), name) for name in names if (match := _find_word(name, folded))]
-    return min(found)[2] if found else "other"
+    matches = [(match.start(), -len(name), name) for name in names if (match := _find_word(name, folded))]
+    return min(matches)[2] if matches else "other"
 
 
 def _find_word(name: str, folded: str) -> re.Match[str] | None:
@@ -184,11 +184,11 @@ def join_spans(text: str, spans: Sequence[Span]) -> str:
     """Return the text of the spans in their order, with a space or a line break for omitted text."""
     joined = ""
     end = 0
-    for start, until in sorted(spans):
-        if until > end:
+    for start, stop in sorted(spans):
+        if stop > end:
             between = text[end:start]
             if between.strip():
                 between = "\n" if "\n" in between else " "
-            joined += (between if joined else "") + text[max(start, end) : until]
-            end = until
+            joined += (between if joined else "") + text[max(start, end) : stop]
+            end = stop
     return joined.strip()

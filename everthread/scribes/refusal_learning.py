@@ -1,6 +1,6 @@
 """Learns refusing words from a language model: from real replies, or from its account of its own refusals.
 
-A model's intensities, from 1 to 10, are scaled to the dictionary's 0 to 2. (The method of the Emi chatbot.)
+A model's intensities, from 1 to 10, are scaled to the dictionary's 0 to 2. This is the method of the Emi chatbot.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from everthread.text.refusal_words import MAX_INTENSITY, add_phrases, extend_shi
 from everthread.text.tokens import estimate_tokens
 
 MAX_MODEL_INTENSITY = 10  # the highest intensity in a model's answer
-ANSWER_TOKENS = 1_000  # tokens
+ANSWER_TOKENS = 1_000
 MAX_WORD_CHARS = 60  # characters of a word or phrase
 MIN_WORD_CHARS, MIN_WORD_CHARS_UNSPACED = 4, 2  # shorter words, such as "no", are too common
 
@@ -63,8 +63,8 @@ def learn_from_replies(llm: LLM, replies: Sequence[str]) -> dict[str, float]:
             break
         sent.append(reply)
     text = normalize("\n".join(sent))
-    found = _ask_for_words(llm, FROM_REPLIES, quote_parts(REPLIES="\n\n".join(sent)))
-    return {word: intensity for word, intensity in found.items() if word in text}
+    words = _ask_for_words(llm, FROM_REPLIES, quote_parts(REPLIES="\n\n".join(sent)))
+    return {word: intensity for word, intensity in words.items() if word in text}
 
 
 def learn_from_model(llm: LLM, language: str) -> dict[str, float]:
@@ -120,12 +120,12 @@ def _ask_for_words(llm: LLM, instruction: str, data: str) -> dict[str, float]:
 
 
 def _is_usable(word: str) -> bool:
-    least = MIN_WORD_CHARS_UNSPACED if _UNSPACED.search(word) else MIN_WORD_CHARS
-    return least <= len(word) <= MAX_WORD_CHARS and not _SIGNS.search(word)
+    min_chars = MIN_WORD_CHARS_UNSPACED if _UNSPACED.search(word) else MIN_WORD_CHARS
+    return min_chars <= len(word) <= MAX_WORD_CHARS and not _SIGNS.search(word)
 
 
 def _format_toml(tables: Mapping[str, Mapping[str, object]]) -> str:
-    """Return the tables as TOML. Its basic strings, numbers and lists of texts are written as in JSON."""
+    """Return the tables as TOML, whose basic strings, numbers and lists of texts are written as in JSON."""
     rows = ["# Refusing words in addition to Everthread's: docs/recipes.md explains them.", ""]
     for name, table in tables.items():
         rows += [f"[{name}]", *(f"{_format_json(key)} = {_format_json(value)}" for key, value in table.items()), ""]

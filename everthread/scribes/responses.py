@@ -1,4 +1,4 @@
-"""The answers that a scribe expects of a model, as pydantic models, and a tolerant reader for them.
+"""Defines the answers that a scribe expects of a model, as pydantic models, and parses them tolerantly.
 
 Needs pydantic and json_repair; nothing that `import everthread` loads imports this module.
 """
@@ -41,7 +41,7 @@ class Answer(BaseModel):
 def _coerce_row(value: object) -> object:
     """Join the texts of a row that is an object."""
     if isinstance(value, dict):
-        return ": ".join(str(each) for each in value.values() if isinstance(each, str | int | float))
+        return ": ".join(str(part) for part in value.values() if isinstance(part, str | int | float))
     return value
 
 
@@ -61,10 +61,10 @@ def _coerce_point(value: object) -> object:
 
 def _coerce_rating(value: object) -> object:
     """Return the number in "8/10" or "about 8", between 1 and 10."""
-    if isinstance(value, str) and (found := _NUMBER.search(value)):
-        value = float(found[0].replace(",", "."))
+    if isinstance(value, str) and (match := _NUMBER.search(value)):
+        value = float(match[0].replace(",", "."))
     if isinstance(value, bool):
-        return None  # which pydantic rejects as a number
+        return None  # pydantic would accept a bool as a number
     if isinstance(value, int | float) and value == value:
         return int(max(1.0, min(10.0, float(value))) + 0.5)
     return value
@@ -166,7 +166,7 @@ def _candidate_values(text: str, form: type[Answer]) -> Iterator[object]:
         yield _repair(text[begins.start() :])
     value = _repair(text)
     yield value
-    yield from (each for each in (value.values() if isinstance(value, dict) else ()) if isinstance(each, dict))
+    yield from (item for item in (value.values() if isinstance(value, dict) else ()) if isinstance(item, dict))
     if isinstance(value, list) and get_origin(field.annotation) is list and _BARE_LIST.fullmatch(text):
         yield {name: value}
 

@@ -1,8 +1,8 @@
 """Copies a bank from one store to another: lines with their numbers, times and retractions, then the rest of the bank.
 
-The rest is units, settings, ended sessions and queued jobs. Forgotten lines are not copied, and are forgotten in the
-target. Vectors are computed again by the target's embedder. Chunks are not copied either: the target builds them from
-its lines at the first query.
+The rest is units, settings, ended sessions and queued jobs. Lines that the source has forgotten are forgotten in the
+target. Vectors and chunks are not copied: the target's embedder computes the vectors, and the target builds its chunks
+at the first query.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ def _find_forgotten(source: Memory, target: Memory, last: int, copied: int) -> l
 
 def _pair_by_seq(ours: Iterable[Line], theirs: Iterable[Line]) -> Iterator[tuple[Line | None, Line | None]]:
     """Pair the lines of two banks by number; None for a line that one bank lacks."""
-    one, other = iter(ours), iter(theirs)
-    line, its = next(one, None), next(other, None)
-    while line is not None or its is not None:
-        first = min(each.seq for each in (line, its) if each is not None)
-        left, right = (each if each is not None and each.seq == first else None for each in (line, its))
-        yield left, right
-        line = next(one, None) if left is not None else line
-        its = next(other, None) if right is not None else its
+    our_lines, their_lines = iter(ours), iter(theirs)
+    our, their = next(our_lines, None), next(their_lines, None)
+    while our is not None or their is not None:
+        seq = min(line.seq for line in (our, their) if line is not None)
+        our_match, their_match = (line if line is not None and line.seq == seq else None for line in (our, their))
+        yield our_match, their_match
+        our = next(our_lines, None) if our_match is not None else our
+        their = next(their_lines, None) if their_match is not None else their
 
 
 def _check_same(bank: str, line: Line | None, other: Line | None) -> None:
@@ -112,7 +112,7 @@ def _check_same(bank: str, line: Line | None, other: Line | None) -> None:
     if line is not None and other is not None and line.key is None and line.retracted_at is not None:
         other = replace(other, key=None)
     if repr(line) != repr(other):
-        seq = min(each.seq for each in (line, other) if each is not None)
+        seq = min(present.seq for present in (line, other) if present is not None)
         raise StoreError(_DIFFERS.format(bank, f"line {seq}"))
 
 
@@ -141,12 +141,12 @@ def _copy_bank_data(source: Memory, target: Memory) -> None:
         if ours.get(name) != theirs.get(name):
             target.store.set_setting(target.bank, name, ours.get(name))
     jobs = source.jobs()
-    for each in target.jobs():
-        if each not in jobs:
-            target.store.dequeue(target.bank, each)
-    for each in jobs:
-        if each.session in ended:
-            target.store.enqueue(target.bank, each)
+    for job in target.jobs():
+        if job not in jobs:
+            target.store.dequeue(target.bank, job)
+    for job in jobs:
+        if job.session in ended:
+            target.store.enqueue(target.bank, job)
 
 
 def _copy_units(source: Memory, target: Memory) -> None:
@@ -171,7 +171,7 @@ def _write_lines(target: Memory, lines: Sequence[Line]) -> None:
     """Write lines with their own numbers, which are greater than the bank's last; retractions follow separately."""
     new = [to_new_line(line) for line in lines]
     prepared = prepare_lines(new, target.recipe.embedded_roles, target.reader.encoder.try_embed)
-    numbered = [replace(each, seq=line.seq) for each, line in zip(prepared, lines, strict=True)]
+    numbered = [replace(entry, seq=line.seq) for entry, line in zip(prepared, lines, strict=True)]
     target.store.append(target.bank, numbered, target.embedder.name)
 
 
@@ -206,8 +206,8 @@ def _verify(source: Memory, target: Memory, last: int) -> tuple[int, str]:
         count += 1
         digest.update(repr(line).encode())
     ours, theirs = ({repr(unit): unit for unit in _list_units(memory)} for memory in (source, target))
-    for written in sorted(ours.keys() ^ theirs.keys()):
-        unit = ours.get(written) or theirs[written]
+    for text in sorted(ours.keys() ^ theirs.keys()):
+        unit = ours.get(text) or theirs[text]
         if unit.last_seq <= last:
             raise StoreError(_DIFFERS.format(source.bank, f"{unit.kind} {unit.id}"))
     if _last_seq(target) < last:

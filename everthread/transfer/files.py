@@ -1,6 +1,6 @@
 """Reads text and JSON files; every error names the place in the file (`BadFile`).
 
-The module knows bytes, UTF-8 and JSON, keys for lines without one, and the check that a bank can store a line.
+The module also generates keys for lines that have none, and checks that a bank can store a line.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def read_text(path: Path) -> str:
 
 @contextmanager
 def spool_input(path: Path) -> Iterator[Path]:
-    """Yield a path that can be read repeatedly: of a temporary copy if `path` is a pipe, a terminal or `-` (stdin).
+    """Yield a path that can be read repeatedly: a temporary copy if `path` is a pipe, a terminal or `-` (stdin).
 
-    Errors of the block that name the copy name the original instead.
+    An error of the block that names the copy is changed to name the original.
     """
     is_stdin = str(path) == "-"
     if not (is_stdin or path.is_fifo() or path.is_char_device()):
@@ -124,7 +124,7 @@ def parse_json(text: str, path: Path, line: int | None = None) -> object:
         where = f"line {line or error.lineno}, column {error.colno}"
         remedy = "correct or remove that line" if line else "correct it"
         raise file_error(path, where, f"not JSON ({error.msg})", remedy) from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, NaN, or endless nesting
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits, NaN, or deep nesting
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise file_error(path, f"line {line}" if line else "", f"unusable JSON ({reason})", "simplify it") from None
 
@@ -167,14 +167,14 @@ class KeyGenerator:
         """Make the following keys independent of the messages before, at the beginning of a dated session."""
         self._last = ""
 
-    def next_key(self, *said: object, timed: bool) -> str:
+    def next_key(self, *parts: object, timed: bool) -> str:
         """Return the key of the next message. A repeated message gets another key.
 
         Args:
-            said: the parts that identify the message.
+            parts: the parts that identify the message.
             timed: whether it has its own time.
         """
-        base = hash_parts("" if timed else self._last, *said)
+        base = hash_parts("" if timed else self._last, *parts)
         self._occurrences[base] += 1
         self._last = hash_parts(base, self._occurrences[base])
         return self._last

@@ -63,7 +63,7 @@ def open_reader(
     options = FORMATS[format]
     given = {name: value for name, value in (("only", only), ("assistant", assistant), ("tz", tz)) if value}
     for name in given.keys() - set(options):
-        others = ", ".join(each for each, known in FORMATS.items() if name in known)
+        others = ", ".join(other for other, known in FORMATS.items() if name in known)
         what = f"format {format} has no option {name!r} (only {others} have it)"
         raise ConfigError(what, path=path, remedy="leave out {option}", option=name)
     outputs = {name: value for name, value in (("skipped", skipped), ("places", places)) if name in options}

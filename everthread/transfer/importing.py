@@ -1,9 +1,9 @@
 """Imports a file into a bank, which may be the bank that exported it.
 
 Lines are identified by their keys. A line without a key is exported with one made from its number and a hash of its
-contents, and recognised by it, so that importing a bank's own export adds nothing. A line whose key is in the bank is
-skipped, even if the line in the bank was retracted or corrected. If the bank never had these words under this key, the
-file is rejected, because the line would be lost. Retractions and corrections in the file are applied to the bank.
+contents, by which it is recognised, so that importing a bank's own export adds nothing. A line whose key is in the bank
+is skipped, even if the line in the bank was retracted or corrected. If the bank never had these words under this key,
+the file is rejected, because the line would be lost. Retractions and corrections in the file are applied to the bank.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ def import_lines(memory: Memory, source: CheckedFile, progress: Callable[[int], 
     Returns:
         The counts of lines read and added, of the bank's lines, and of skipped entries.
     """
-    before, own_sessions, lines = memory.stats(), {each.id for each in memory.sessions()}, source.read()
+    before, own_sessions, lines = memory.stats(), {session.id for session in memory.sessions()}, source.read()
     while batch := list(islice(lines, BATCH_LINES)):
         store_lines(memory, batch)
         if progress is not None:
             progress(len(batch))
     if own_sessions:  # an imported session must not be continued by the bank's next line
-        for each in memory.sessions():
-            if each.id not in own_sessions:
-                memory.end(each.id, each.last_at)
+        for session in memory.sessions():
+            if session.id not in own_sessions:
+                memory.end(session.id, session.last_at)
     after = memory.stats()
     added = after.lines + after.retracted - before.lines - before.retracted
     totals = {"lines": after.lines, "retracted": after.retracted, "pending": after.pending}
@@ -106,14 +106,16 @@ def store_lines(memory: Memory, lines: Sequence[NewLine]) -> None:
     new = list(select_foreign_lines(memory, lines))
     stored = _find_by_key(memory, new)
     memory.observe_many([line for line in new if _stored_key(line) not in stored])
-    exported = [(line, there) for line in lines if line.retracted_at and (there := _find_exported(memory, line.key))]
-    for line, there in (*((line, stored[key]) for line in new if (key := _stored_key(line)) in stored), *exported):
-        if there.retracted_at is not None:
+    exported = [
+        (line, existing) for line in lines if line.retracted_at and (existing := _find_exported(memory, line.key))
+    ]
+    for line, existing in (*((line, stored[key]) for line in new if (key := _stored_key(line)) in stored), *exported):
+        if existing.retracted_at is not None:
             continue
-        if _is_correction(line, there):
-            memory.replace_lines([there.seq], [line])
-        elif line.retracted_at is not None and _stored_words(line) == (there.speaker, there.text):
-            memory.store.retract(memory.bank, there.seq, line.retracted_at)
+        if _is_correction(line, existing):
+            memory.replace_lines([existing.seq], [line])
+        elif line.retracted_at is not None and _stored_words(line) == (existing.speaker, existing.text):
+            memory.store.retract(memory.bank, existing.seq, line.retracted_at)
 
 
 def select_foreign_lines(memory: Memory, lines: Iterable[NewLine]) -> Iterator[NewLine]:
@@ -140,11 +142,14 @@ def check_keys(memory: Memory, lines: Iterable[NewLine], path: Path, places: Map
     while batch := list(islice(remaining, BATCH_LINES)):
         stored = _find_by_key(memory, batch)
         for line in batch:
-            there = stored.get(_stored_key(line))
-            if there is not None and not _is_correction(line, there) and not _had_same_words(memory, line, there):
-                what = (
-                    f"bank {memory.bank!r} has a different text under the key {shorten(line.key)}, its line {there.seq}"
-                )
+            existing = stored.get(_stored_key(line))
+            if (
+                existing is not None
+                and not _is_correction(line, existing)
+                and not _had_same_words(memory, line, existing)
+            ):
+                key = shorten(line.key)
+                what = f"bank {memory.bank!r} has a different text under the key {key}, its line {existing.seq}"
                 where = places.get(line.key or "", str(line.key))
                 raise file_error(path, where, what, "change or remove the line's key; nothing was imported")
 
@@ -159,16 +164,16 @@ def _find_by_key(memory: Memory, lines: Iterable[NewLine]) -> dict[str, Line]:
     return memory.store.get_by_key(memory.bank, [key for line in lines if (key := _stored_key(line))])
 
 
-def _had_same_words(memory: Memory, line: NewLine, there: Line) -> bool:
+def _had_same_words(memory: Memory, line: NewLine, existing: Line) -> bool:
     """Return whether the bank has, or had before a correction, the same words under the key."""
-    said = _stored_words(line)
-    return any((each.speaker, each.text) == said for each in key_history(memory.store, memory.bank, there))
+    words = _stored_words(line)
+    return any((version.speaker, version.text) == words for version in key_history(memory.store, memory.bank, existing))
 
 
-def _is_correction(line: NewLine, there: Line) -> bool:
+def _is_correction(line: NewLine, existing: Line) -> bool:
     """Return whether a line is another bank's correction of a line that this bank has not corrected."""
-    changed = META_KEY_FROM in line.metadata and META_KEY_FROM not in there.metadata
-    return changed and line.retracted_at is None and _stored_words(line) != (there.speaker, there.text)
+    changed = META_KEY_FROM in line.metadata and META_KEY_FROM not in existing.metadata
+    return changed and line.retracted_at is None and _stored_words(line) != (existing.speaker, existing.text)
 
 
 def _stored_words(line: NewLine) -> tuple[str, str]:

@@ -6,8 +6,8 @@
     {"text": "…"}                        optionally with speaker, role, said_at, session, metadata, key, retracted_at
     {"role": "user", "content": "…"}     a message of a chat API, optionally with a name; content may be a list of parts
 
-An unknown field, or a second field of the same meaning, becomes metadata of the line. So does an id, which identifies a
-line only together with its text, because many files number their lines from 1.
+An unknown field, or a second field of the same meaning, becomes metadata of the line. An id becomes metadata too: it
+identifies a line only together with its text, because many files number their lines from 1.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def format_line(line: Line, ascii_only: bool = False) -> str:
 
 def export_key(line: Line) -> str:
     """Return the line's key, or one made from its number and a hash of its contents."""
-    said = (line.seq, line.session, line.said_at.isoformat(), line.role, line.speaker, line.text)
-    return line.key or f"everthread:{line.seq}:{hash_parts(*said)}"
+    parts = (line.seq, line.session, line.said_at.isoformat(), line.role, line.speaker, line.text)
+    return line.key or f"everthread:{line.seq}:{hash_parts(*parts)}"
 
 
 def exported_seq(key: str) -> int | None:
@@ -152,22 +152,22 @@ def _is_wordless(value: Mapping[str, object]) -> bool:
 
 
 class _LineKeys:
-    """Returns the keys of the lines of one file: the given one, or a generated one."""
+    """Returns the key of each line of a file: the given one, or a generated one."""
 
-    def __init__(self, path: Path, own: dict[str, str]) -> None:
+    def __init__(self, path: Path, places: dict[str, str]) -> None:
         self._path = path
-        self._given = own  # key -> where it was used
-        self._made = KeyGenerator()
+        self._places = places  # key -> place of the line that has it
+        self._generator = KeyGenerator()
 
     def __call__(self, line: NewLine, number: object, where: str) -> str:
         if line.key is None:
-            at = line.said_at and line.said_at.isoformat()
-            said = (line.session, at, line.speaker, line.role, line.text, *([] if number is None else [number]))
-            return self._made.next_key(*said, timed=at is not None)
-        if line.key in self._given:
-            what = f"the key {shorten(line.key)} was already used on {self._given[line.key]}"
+            said_at = line.said_at and line.said_at.isoformat()
+            parts = (line.session, said_at, line.speaker, line.role, line.text, *([] if number is None else [number]))
+            return self._generator.next_key(*parts, timed=said_at is not None)
+        if line.key in self._places:
+            what = f"the key {shorten(line.key)} was already used on {self._places[line.key]}"
             raise file_error(self._path, where, what, "give each line a unique key, or none")
-        self._given[line.key] = where
+        self._places[line.key] = where
         return line.key
 
 
@@ -266,6 +266,6 @@ def _metadata(value: Mapping[str, object], used: set[str], path: Path, where: st
         raise file_error(path, where, f'"metadata" is {shorten(metadata)}', "it must be an object")
     unused = {name for name in (*ALTERNATIVE_FIELDS, "id") if value.get(name) is None}
     extra = {name: item for name, item in value.items() if name not in LINE_FIELDS | used | unused}
-    if twice := sorted(extra.keys() & metadata.keys()):
-        raise file_error(path, where, f'"{twice[0]}" is both in "metadata" and outside it', "remove one of them")
+    if duplicates := sorted(extra.keys() & metadata.keys()):
+        raise file_error(path, where, f'"{duplicates[0]}" is both in "metadata" and outside it', "remove one of them")
     return cast("dict[str, JSONValue]", {**extra, **metadata})

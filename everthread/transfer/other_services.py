@@ -61,11 +61,11 @@ def detect_service(value: object) -> str | None:
     """Return the name of the service that exported a JSON value; None if its fields are unknown."""
     if isinstance(value, list):
         first = _first_record(value)
-        return next((each.service for each in _LISTS if each.inner <= first.keys()), None)
+        return next((shape.service for shape in _LISTS if shape.inner <= first.keys()), None)
     if not isinstance(value, dict):
         return None
     first = _first_record(value.get("messages", value.get("turns")))
-    matches = (each.service for each in _OBJECTS if each.outer <= value.keys() and each.inner <= first.keys())
+    matches = (shape.service for shape in _OBJECTS if shape.outer <= value.keys() and shape.inner <= first.keys())
     return next(matches, None)
 
 

@@ -13,14 +13,14 @@ r"""Plain text transcripts:
   may be among them. So `https://…`, `12:30` and `the plan is this: …` are not names; `小明：…` is.
 - `[date and time] Name: text` has a time; `[10:22] Name: text` is on the day of the line before or of the header. If
   the clock goes back by more than twelve hours, midnight has passed.
-- A line that is only a date (`dates` lists the forms), optionally between `---`, `===`, `***`, `#` or brackets, begins
-  a session.
+- A line that is only a date (`dates` lists the forms), optionally between `---`, `===`, `***`, `#` or brackets, is a
+  header and begins a session.
 - Any other line continues the message before it. Blank lines are ignored. A line that looks like one of the above, but
   has an impossible or ambiguous date, is an error.
 
 A message without a time is one second after the message before it, or at the header's time; without any date in the
-file it has no time. `files.KeyGenerator` describes how a message is recognised in a later or another
-file. The caller names the speakers that are the bot, because the text does not.
+file it has no time. `files.KeyGenerator` describes how a message is recognised in another file. The caller names the
+speakers that are the bot, because the text does not.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from everthread.transfer.files import (
 from everthread.types import NewLine, Role
 
 MIDNIGHT_GAP = timedelta(hours=12)
-MAX_NAME_CHARS = 40  # characters; what is longer is a sentence with a colon in it
+MAX_NAME_CHARS = 40  # a longer text before a colon is part of a sentence
 MAX_NAME_WORDS = 4
 PARTICLES = frozenset(
     ("al", "bin", "da", "de", "del", "den", "der", "di", "dos", "du", "la", "le", "of", "van", "von", "y")
@@ -75,11 +75,11 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
         if not text:
             what = f"{message.name} says nothing"
             raise file_error(path, f"line {message.number}", what, "remove the line, or write what was said")
-        wall = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
+        local_time = message.said_at.replace(tzinfo=None).isoformat() if message.said_at else None
         is_first = message.session != session
         if is_first:
             keys.start_session()
-        key = keys.next_key(wall, message.name, text, timed=message.timed)
+        key = keys.next_key(local_time, message.name, text, timed=message.timed)
         if is_first:
             session, name = message.session, make_session_id(path, key)
         role: Role = "assistant" if message.name in assistant else "user"
@@ -90,6 +90,8 @@ def read(path: Path, *, assistant: Collection[str] = (), tz: tzinfo = UTC) -> It
 
 @dataclass(slots=True)
 class _Message:
+    """A message as read from the file, before it has a key."""
+
     number: int
     name: str
     session: int
@@ -130,8 +132,8 @@ class _Clock:
         day = self.last or self.header
         if day is None:
             raise ValueError(text)
-        at = parse_clock(text, day)
-        return at + timedelta(days=1) if day - at > MIDNIGHT_GAP else at
+        moment = parse_clock(text, day)
+        return moment + timedelta(days=1) if day - moment > MIDNIGHT_GAP else moment
 
     def advance(self, stamp: datetime | None) -> datetime | None:
         """Return the time of the next message.
@@ -147,7 +149,7 @@ class _Clock:
 
 
 def _read_messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
-    time = _Clock(tz)
+    clock = _Clock(tz)
     message: _Message | None = None
     for number, line in read_numbered_lines(path):
         text = line.strip()
@@ -155,8 +157,8 @@ def _read_messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
             continue
         header = _parse_header(text, tz)
         if header is not None:
-            time.start_session(header)
-        started = None if header else _start_message(path, number, text, time)
+            clock.start_session(header)
+        started = None if header else _start_message(path, number, text, clock)
         if started is None and header is None:
             if message is None:
                 raise file_error(
@@ -171,11 +173,11 @@ def _read_messages(path: Path, tz: tzinfo) -> Iterator[_Message]:
         yield message
 
 
-def _start_message(path: Path, number: int, text: str, time: _Clock) -> _Message | None:
+def _start_message(path: Path, number: int, text: str, clock: _Clock) -> _Message | None:
     """Return the message that begins on this line; None if the line continues another."""
     stamped = _WITH_STAMP.fullmatch(text)
     try:
-        stamp = time.parse_stamp(stamped["stamp"]) if stamped else None
+        stamp = clock.parse_stamp(stamped["stamp"]) if stamped else None
     except ValueError:
         what = f"the time {shorten(text[:20])} has no date"
         raise file_error(path, f"line {number}", what, "write the date above it, or in the brackets") from None
@@ -190,10 +192,10 @@ def _start_message(path: Path, number: int, text: str, time: _Clock) -> _Message
     if match is None or (stamped and stamp is None):
         return None
     try:
-        said_at = time.advance(stamp)
+        said_at = clock.advance(stamp)
     except OverflowError:
         raise _time_overflow_error(path, number) from None
-    return _Message(number, match["name"].strip(), time.session, said_at, stamp is not None, [match["text"].strip()])
+    return _Message(number, match["name"].strip(), clock.session, said_at, stamp is not None, [match["text"].strip()])
 
 
 def _time_overflow_error(path: Path, number: int) -> BadFile:

@@ -4,14 +4,15 @@ r"""WhatsApp's exported chats, from Android and iPhones, in any language that wr
     05/06/2024, 6:05 pm - Bob Miller: I did.
     All of them, even the fern.
 
-A line that does not begin with a date continues the message before it. The whole file decides if the day or the month
-comes first in dates: all dates must exist, then they should go back as rarely as possible, then they should span the
-least time. If both orders are equal, the day comes first. `_BEGIN` lists the accepted forms of dates and times.
+A line that does not begin with a date continues the message before it. The order of day and month is inferred from the
+whole file. All dates must exist in that order; of two possible orders, the one in which fewer dates go back is chosen,
+then the one with the shorter span, then the day first. `_BEGIN` matches the accepted forms of dates and times.
 
-Skipped and counted are messages "without words" (media left out of the export, deleted messages) and the "notices" of
-WhatsApp itself, which name no speaker. A group's title may contain a colon, so that a notice looks like a message. In
-exports from iPhones the group is the speaker of notices, which are marked, from the first line of the file on.
-`whatsapp_phrases` recognises both. Lines get no session: the bank starts a new one after an hour of silence.
+Two kinds of entries are skipped and counted: messages "without words", such as deleted messages and media left out of
+the export, and the "notices" of WhatsApp itself, which name no speaker. A notice looks like a message if it quotes a
+group's title that contains a colon. In exports from iPhones, notices have a mark and the group as their speaker, from
+the first line of the file on. `whatsapp_phrases` recognises messages without words. Lines get no session, because the
+bank starts a new one after an hour of silence.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from everthread.types import NewLine, Role
 
 MAX_NAME_CHARS = 200  # the limit of a bank
 QUOTES = '"“”„«»「」'
-MAX_EXTRA_WORDS = 2  # words that a name may have after another name: Ann, Ann from work
-MIN_MESSAGES_OF_NAME = 3  # a text before this many messages is a name, whatever its words
+MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann from work
+MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
 _BEGIN = re.compile(
     rf"{LTR_MARK}*\[?(?P<date>(\d{{1,4}})([./-])(\d{{1,2}})\3(\d{{4}}|\d{{1,2}})),?\s"
     r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?\s?m\.?)?)(?:\]|\s-)\s(?P<content>.*)",
@@ -46,9 +47,9 @@ def read(
 ) -> Iterator[NewLine]:
     """Yield the messages of a chat as lines.
 
-    A message is identified by its time, speaker and text. If the time has no seconds, the message before it counts too,
-    because two chats may have the same short answer in one minute. A later export of the chat, wherever it begins, thus
-    adds only new messages, and possibly its first message a second time.
+    The key of a message is made from its time, speaker and text. If the time has no seconds, the key also depends on
+    the message before it, because two chats may have the same short answer in one minute. Importing a later export of
+    the chat therefore adds only new messages. If it begins later, its first message may be added a second time.
 
     Args:
         path: the file.
@@ -63,22 +64,22 @@ def read(
     day_first, speakers, keys = _is_day_first(path), _Speakers(path), KeyGenerator()
     previous: tuple[str, ...] = ()
     for number, begin, content in _read_messages(path):
-        at = _parse_said_at(path, number, begin, day_first)
+        said_at = _parse_said_at(path, number, begin, day_first)
         name, text = _split_name(content)
         if name not in speakers.names:
             skipped["notices"] += 1
         elif is_system_message(text) or (name == speakers.group and text.startswith(LTR_MARK)):
             skipped["without words"] += 1
         else:
-            current = (at.isoformat(), name, text)
-            key = keys.next_key(*current, *(previous if at.second == 0 else ()), timed=True)
+            current = (said_at.isoformat(), name, text)
+            key = keys.next_key(*current, *(previous if said_at.second == 0 else ()), timed=True)
             previous = current
             role: Role = "assistant" if name in assistant else "user"
-            yield check_line(NewLine(text, name, role, at.replace(tzinfo=tz), key=key), path, f"line {number}")
+            yield check_line(NewLine(text, name, role, said_at.replace(tzinfo=tz), key=key), path, f"line {number}")
 
 
 def is_whatsapp_export(path: Path) -> bool:
-    """Return whether the file begins like an export. A transcript's `[2024-05-07 09:12]` has no comma."""
+    """Return whether the file begins like an export. Brackets need a comma, which those of a transcript don't have."""
     first = next((line for _, line in read_numbered_lines(path) if line.strip()), "")
     begin = _BEGIN.match(first)
     stamp = "" if begin is None else begin[0][: begin.start("content")]
@@ -86,13 +87,13 @@ def is_whatsapp_export(path: Path) -> bool:
 
 
 def _read_messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
-    """Yield the line number, the match of its beginning, and name and text of each message, with all its lines."""
-    begun: tuple[int, re.Match[str]] | None = None
+    """Yield for each message the number and the match of its first line, and its name and text with all lines."""
+    first_line: tuple[int, re.Match[str]] | None = None
     content: list[str] = []
     for number, line in read_numbered_lines(path):
         begin = _BEGIN.match(line)
         if begin is None:
-            if begun is None and line.strip():
+            if first_line is None and line.strip():
                 raise file_error(
                     path,
                     f"line {number}",
@@ -101,11 +102,11 @@ def _read_messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
                 )
             content.append(line)
             continue
-        if begun is not None:
-            yield *begun, "\n".join(content)
-        begun, content = (number, begin), [begin["content"]]
-    if begun is not None:
-        yield *begun, "\n".join(content)
+        if first_line is not None:
+            yield *first_line, "\n".join(content)
+        first_line, content = (number, begin), [begin["content"]]
+    if first_line is not None:
+        yield *first_line, "\n".join(content)
 
 
 def _split_name(content: str) -> tuple[str, str]:
@@ -157,15 +158,15 @@ def _is_day_first(path: Path) -> bool:
     """Return whether the day comes before the month in the dates of a file."""
     days = [day for day, _ in groupby(_date_numbers(begin) for _, begin, _ in _read_messages(path))]
 
-    def badness(day_first: bool) -> tuple[float, int]:
+    def implausibility(day_first: bool) -> tuple[float, int]:
         try:
             dates = [_make_date(day, day_first) for day in days]
         except ValueError:
             return inf, 0
-        back = sum(later < earlier for earlier, later in pairwise(dates))
-        return back, (max(dates) - min(dates)).days if dates else 0
+        backward_steps = sum(later < earlier for earlier, later in pairwise(dates))
+        return backward_steps, (max(dates) - min(dates)).days if dates else 0
 
-    return min((True, False), key=badness)
+    return min((True, False), key=implausibility)
 
 
 def _date_numbers(begin: re.Match[str]) -> tuple[int, int, int]:

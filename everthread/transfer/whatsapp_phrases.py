@@ -1,7 +1,7 @@
 """Recognises messages that WhatsApp writes in a person's name: media left out, deleted messages, calls.
 
-`whatsapp_phrases.toml` lists the phrases by language. Any other text counts as the person's own, even in angle brackets
-or after a left-to-right mark, which phones put before numbers too.
+`whatsapp_phrases.toml` lists the phrases by language. Any other text is the person's own, even in angle brackets or
+after a left-to-right mark, which phones also put before numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 
-LTR_MARK = "\u200e"  # left-to-right mark: iPhones put it before the messages of WhatsApp
+LTR_MARK = "\u200e"  # left-to-right mark, which iPhones put before the messages of WhatsApp
 EDIT_MARK = "<This message was edited>"
 
 _PHRASES = tomllib.loads(Path(__file__).with_name("whatsapp_phrases.toml").read_text(encoding="utf-8")).values()

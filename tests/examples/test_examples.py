@@ -30,15 +30,15 @@ WORDS = "fern kite pier lamp storm walnut ferry".split()
 
 
 def run(name: str, **environment: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLES / name],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    assert (process.returncode, process.stderr) == (0, "")
+    return process.stdout
 
 
 def test_the_dump_shows_the_chunks_before_and_after_a_deletion() -> None:
@@ -51,17 +51,17 @@ def test_the_dump_shows_the_chunks_before_and_after_a_deletion() -> None:
 
 
 def test_each_question_about_the_articles_is_answered_by_all_three_methods() -> None:
-    told = run("wiki_retrieval.py")
+    output = run("wiki_retrieval.py")
     answers = "more than thirty kilometres", "keep mould away for days", "the Earth crosses it, shooting stars"
-    assert [told.count(answer) for answer in answers] == [3, 3, 3]
-    assert told.count("% sure)") == 3
+    assert [output.count(answer) for answer in answers] == [3, 3, 3]
+    assert output.count("% sure)") == 3
 
 
 def test_rewriting_works_without_a_model_and_finds_more_with_the_query_rewritten() -> None:
-    told = run("rewriting.py")
-    assert "Rewritten by extractive." in told
-    assert "Ash said: That would be great." in told
-    without, rewritten = [row for row in told.splitlines() if row.startswith("Found with")]
+    output = run("rewriting.py")
+    assert "Rewritten by extractive." in output
+    assert "Ash said: That would be great." in output
+    without, rewritten = [row for row in output.splitlines() if row.startswith("Found with")]
     assert "ice cream" not in without
     assert "ice cream" in rewritten
 
@@ -69,23 +69,23 @@ def test_rewriting_works_without_a_model_and_finds_more_with_the_query_rewritten
 def test_rewriting_asks_the_model_that_is_configured() -> None:
     texts = "Ash thinks it would be great to team up with Jo Marsh.", "Does John like ice cream?"
     with llm_server(*(Reply(json.dumps({"text": text})) for text in texts)) as server:
-        told = run("rewriting.py", EVERTHREAD_LLM_URL=server.url, EVERTHREAD_LLM_MODEL="scripted")
-    assert f"Kept:  {texts[0]}" in told
-    assert "Found with rewriting the query:  John eats" in told
+        output = run("rewriting.py", EVERTHREAD_LLM_URL=server.url, EVERTHREAD_LLM_MODEL="scripted")
+    assert f"Kept:  {texts[0]}" in output
+    assert "Found with rewriting the query:  John eats" in output
 
 
 # ------------------------------------------------------------------------------------------------ own_index.py
 
 
 @pytest.fixture(scope="module")
-def own() -> Any:
+def example() -> Any:
     return SimpleNamespace(**runpy.run_path(str(EXAMPLES / "own_index.py")))
 
 
 def test_the_example_of_an_index_runs_and_is_short() -> None:
-    told = run("own_index.py")
-    assert "My sister Mia moved to Lisbon in May." in told
-    assert "2 vectors in the index" in told  # the third line was retracted
+    output = run("own_index.py")
+    assert "My sister Mia moved to Lisbon in May." in output
+    assert "2 vectors in the index" in output  # the third line was retracted
     assert len((EXAMPLES / "own_index.py").read_text().splitlines()) <= 150
 
 
@@ -110,22 +110,26 @@ STEPS = st.one_of(
     where=st.sampled_from([None, Filter(session="a"), Filter(until=NOON - timedelta(days=1))]),
 )
 def test_the_store_with_its_own_index_returns_the_same_results(
-    tmp_path_factory: pytest.TempPathFactory, own: Any, steps: list[tuple[str, Any]], query: str, where: Filter | None
+    tmp_path_factory: pytest.TempPathFactory,
+    example: Any,
+    steps: list[tuple[str, Any]],
+    query: str,
+    where: Filter | None,
 ) -> None:
-    index = own.RemoteIndex()
-    stores = SQLiteStore(tmp_path_factory.mktemp("plain")), own.IndexedStore(tmp_path_factory.mktemp("own"), index)
+    index = example.RemoteIndex()
+    stores = SQLiteStore(tmp_path_factory.mktemp("plain")), example.IndexedStore(tmp_path_factory.mktemp("own"), index)
     plain, indexed = (Memory.open("bank", store=store, embedder=HashEmbedder(64)) for store in stores)
     for name, value in steps:
         for memory in (plain, indexed):
-            done(memory, name, value)
-    assert shown(indexed.recall(query, 20, where=where)) == shown(plain.recall(query, 20, where=where))
+            apply_step(memory, name, value)
+    assert to_comparable(indexed.recall(query, 20, where=where)) == to_comparable(plain.recall(query, 20, where=where))
     lines = {line.seq for line in indexed.lines()}
     assert {int(id.split("/")[-2]) for id in index.spaces.get("bank", ())} == lines
     for store in stores:
         store.close()
 
 
-def done(memory: Memory, name: str, value: Any) -> None:
+def apply_step(memory: Memory, name: str, value: Any) -> None:
     steps: dict[str, Callable[[], object]] = {
         "observe": lambda: memory.observe_many(value),
         "retract": lambda: memory.retract(value),
@@ -138,12 +142,12 @@ def done(memory: Memory, name: str, value: Any) -> None:
         return
 
 
-def shown(hits: list[Hit]) -> list[tuple[int, str, object]]:
+def to_comparable(hits: list[Hit]) -> list[tuple[int, str, object]]:
     return [(hit.line.seq, hit.line.text, pytest.approx(hit.score, abs=1e-4)) for hit in hits]
 
 
-def test_vectors_of_a_forgotten_bank_do_not_create_it_again(tmp_path: Path, own: Any) -> None:
-    store = own.IndexedStore(tmp_path, own.RemoteIndex())
+def test_vectors_of_a_forgotten_bank_do_not_create_it_again(tmp_path: Path, example: Any) -> None:
+    store = example.IndexedStore(tmp_path, example.RemoteIndex())
     with Memory.open("bank", store=store, embedder=HashEmbedder(64)) as memory:
         line = memory.observe("The kite is red.")
         memory.forget(everything=True)
@@ -152,9 +156,9 @@ def test_vectors_of_a_forgotten_bank_do_not_create_it_again(tmp_path: Path, own:
     store.close()
 
 
-def test_reindex_fills_the_index_for_another_model(tmp_path: Path, own: Any) -> None:
-    index = own.RemoteIndex()
-    store = own.IndexedStore(tmp_path, index)
+def test_reindex_fills_the_index_for_another_model(tmp_path: Path, example: Any) -> None:
+    index = example.RemoteIndex()
+    store = example.IndexedStore(tmp_path, index)
     with Memory.open("bank", store=store, embedder=HashEmbedder(64)) as memory:
         memory.observe("The kite is red.")
     with Memory.open("bank", store=store, embedder=HashEmbedder(32)) as memory:

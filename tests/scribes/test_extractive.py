@@ -35,28 +35,22 @@ SESSION = [
 
 TALK = st.sampled_from(
     [
-        *(
-            "I moved to Lisbon.",
-            "I moved to Lisbon!",
-            "ok thanks",
-            "How are you?",
-            "My cat is 3 years old. I love her.",
-        ),
-        *(
-            "我昨天搬家了。你好吗？",
-            "我有一只猫",
-            "We married on 3 May 2019 and live in Rome with Dr. Smith",
-            "- one\n- two cats",
-            "",
-        ),
-        *(
-            "My " + "very " * 30 + "long story has no end",
-            "word_" * 9,
-            "I\u2028have 2 dogs",
-            "My PIN is 1234",
-            "... ?!",
-            "I a__b 7",
-        ),
+        "I moved to Lisbon.",
+        "I moved to Lisbon!",
+        "ok thanks",
+        "How are you?",
+        "My cat is 3 years old. I love her.",
+        "我昨天搬家了。你好吗？",
+        "我有一只猫",
+        "We married on 3 May 2019 and live in Rome with Dr. Smith",
+        "- one\n- two cats",
+        "",
+        "My " + "very " * 30 + "long story has no end",
+        "word_" * 9,
+        "I\u2028have 2 dogs",
+        "My PIN is 1234",
+        "... ?!",
+        "I a__b 7",
     ]
 )
 LINES = st.lists(
@@ -91,20 +85,20 @@ def test_a_session_without_informative_sentences_has_no_summary() -> None:
 
 
 def test_the_later_of_two_repetitions_is_summarised() -> None:
-    twice = [
+    lines = [
         line(1, "I moved to Lisbon with Ana."),
         line(2, "I love cats."),
         line(3, "I moved to Lisbon, with Ana!", days=1),
     ]
-    assert SCRIBE.summarize(twice, "Nora").splitlines() == [
+    assert SCRIBE.summarize(lines, "Nora").splitlines() == [
         "- 6 May 2024: I love cats.",
         "- 7 May 2024: I moved to Lisbon, with Ana!",
     ]
 
 
 def test_sentences_with_different_numbers_are_not_repetitions() -> None:
-    paid = [line(1, "I paid 20 euros for the old blue bike."), line(2, "I paid 30 euros for the old blue bike.")]
-    assert len(SCRIBE.summarize(paid, "Nora").splitlines()) == 2
+    lines = [line(1, "I paid 20 euros for the old blue bike."), line(2, "I paid 30 euros for the old blue bike.")]
+    assert len(SCRIBE.summarize(lines, "Nora").splitlines()) == 2
 
 
 def test_under_a_small_limit_the_most_informative_sentence_stays_whole() -> None:
@@ -138,14 +132,14 @@ def test_a_long_session_is_summarised_within_its_limit() -> None:
 def test_a_summary_copies_the_persons_lines_and_never_exceeds_its_limit(lines: list[Line], limit: int) -> None:
     summary = SCRIBE.summarize(lines, "Nora", limit)
     assert estimate_tokens(summary) <= limit
-    own = [each.text for each in lines if each.speaker == "Nora"]
+    texts = [line.text for line in lines if line.speaker == "Nora"]
     rows = summary.splitlines()
     for row in rows:
         head = DATED.match(row)
         assert head
-        said = row[head.end() :]
-        assert any(said.removesuffix(GAP_MARK) in text or said in text for text in own)
-        assert not said.endswith(GAP_MARK) or said in "".join(own) or len(rows) == 1
+        sentence = row[head.end() :]
+        assert any(sentence.removesuffix(GAP_MARK) in text or sentence in text for text in texts)
+        assert not sentence.endswith(GAP_MARK) or sentence in "".join(texts) or len(rows) == 1
     assert (
         SCRIBE.summarize(lines, "Nora", limit)
         == ExtractiveScribe().summarize(lines[::-1][::-1], "Nora", limit)
@@ -209,11 +203,12 @@ def test_notes_copy_old_rows_and_sentences_and_never_exceed_their_limit(
     assert estimate_tokens(notes) <= limit
     rows = [row.rstrip() for row in old.splitlines()]
     for row in notes.splitlines():
-        said = row.partition(": ")[2]
+        sentence = row.partition(": ")[2]
         cut = row.removesuffix(GAP_MARK)
-        assert any(row == each or each.startswith(cut) for each in rows) or any(
-            row.startswith(f"{each.speaker}: ") and (said in each.text or said.removesuffix(GAP_MARK) in each.text)
-            for each in leaving
+        assert any(row == old_row or old_row.startswith(cut) for old_row in rows) or any(
+            row.startswith(f"{line.speaker}: ")
+            and (sentence in line.text or sentence.removesuffix(GAP_MARK) in line.text)
+            for line in leaving
         )
     assert SCRIBE.update_notes(old, recalled, leaving, limit) == notes
 
@@ -226,10 +221,9 @@ def test_notes_are_unchanged_without_new_lines(old: str, recalled: list[Line], l
 
 
 def test_only_secrets_are_removed() -> None:
-    redact = SCRIBE.redact
-    assert redact("I love Lisbon. My PIN is 1234.") == "I love Lisbon. My PIN is [removed]."
-    assert redact("I love Lisbon since 12 May 2024.") == "I love Lisbon since 12 May 2024."
-    assert redact("My PIN is 1234.") is None
+    assert SCRIBE.redact("I love Lisbon. My PIN is 1234.") == "I love Lisbon. My PIN is [removed]."
+    assert SCRIBE.redact("I love Lisbon since 12 May 2024.") == "I love Lisbon since 12 May 2024."
+    assert SCRIBE.redact("My PIN is 1234.") is None
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ def test_the_scribe_uses_the_replying_model_by_default() -> None:
     model = ScriptedLLM([])
     assert open_scribe(model).name == LLMScribe(model).name
     assert isinstance(open_scribe(None), ExtractiveScribe)
-    own = ExtractiveScribe()
-    assert open_scribe(model, own) is own
+    scribe = ExtractiveScribe()
+    assert open_scribe(model, scribe) is scribe
 
 
 def test_a_configured_or_named_model_writes_instead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,11 +38,11 @@ def test_a_key_is_never_sent_to_another_server(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("EVERTHREAD_LLM_URL", ours.url)
         monkeypatch.setenv("EVERTHREAD_LLM_KEY", "ours")
         open_scribe(None, theirs.url)
-        assert [each.headers.get("authorization") for each in theirs.requests] == [None]
+        assert [request.headers.get("authorization") for request in theirs.requests] == [None]
         monkeypatch.setenv("EVERTHREAD_SCRIBE_KEY", "theirs")
         open_scribe(None, theirs.url)
         assert theirs.requests[-1].headers["authorization"] == "Bearer theirs"
-        with suppress(ModelError):  # its answer is no summary
+        with suppress(ModelError):  # its answer is not a summary
             open_scribe(None, "large").summarize([Line(1, "s", "user", "Ann", "I sail.", datetime.now(UTC))], "Ann")
         assert ours.requests[-1].headers["authorization"] == "Bearer ours"
 

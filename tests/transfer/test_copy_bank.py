@@ -28,15 +28,15 @@ EAST, WEST = timezone(timedelta(hours=9)), timezone(timedelta(hours=-3, minutes=
 
 @pytest.fixture
 def url(postgres_server: str) -> Iterator[str]:
-    with postgres.database(postgres_server) as made:
-        yield made
+    with postgres.database(postgres_server) as new:
+        yield new
 
 
-def opened(store: Path | str, bank: str = "alice") -> Memory:
+def open_bank(store: Path | str, bank: str = "alice") -> Memory:
     return Memory.open(bank, store=store, embedder=HashEmbedder(), recipe="default")
 
 
-def filled(memory: Memory, lines: int = 12) -> None:
+def fill(memory: Memory, lines: int = 12) -> None:
     """Fill a bank with lines with offsets, keys, parents and metadata, and with retracted and forgotten lines."""
     memory.observe_many(
         [
@@ -58,7 +58,7 @@ def filled(memory: Memory, lines: int = 12) -> None:
     memory.forget(seq=9)
 
 
-def known(memory: Memory) -> tuple[Any, ...]:
+def read_contents(memory: Memory) -> tuple[Any, ...]:
     """Return all contents of a bank, with the offsets of its times."""
     stats = memory.stats()
     return (
@@ -71,56 +71,56 @@ def known(memory: Memory) -> tuple[Any, ...]:
 
 
 def test_a_bank_moved_to_postgres_and_back_is_unchanged(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path / "old") as old, opened(url) as there, opened(tmp_path / "new") as new:
-        filled(old)
-        before = known(old)
+    with open_bank(tmp_path / "old") as source, open_bank(url) as target, open_bank(tmp_path / "new") as new:
+        fill(source)
+        before = read_contents(source)
         assert before[-1] == []
-        gone, came = copy_bank(old, there), copy_bank(there, new)
-        assert gone == came
-        assert gone[0] == 10
-        assert known(there) == known(new) == known(old) == before
-        lines = {line.seq: line for line in there.lines(include_retracted=True)}
+        first, second = copy_bank(source, target), copy_bank(target, new)
+        assert first == second
+        assert first[0] == 10
+        assert read_contents(target) == read_contents(new) == read_contents(source) == before
+        lines = {line.seq: line for line in target.lines(include_retracted=True)}
         assert list(lines) == [1, 2, 3, 4, 6, 7, 8, 10, 11, 12]
         assert lines[6].parent == 5
         assert lines[8].parent == 6
         assert lines[2].said_at.utcoffset() == timedelta(hours=-3, minutes=-30)
         assert lines[4].retracted_at is not None
         assert lines[8].metadata == {"n": 8, "deep": {"b": [1.0, None], "a": "ü"}}
-        assert there.observe("Next.", key="k8").seq == 8
-        assert there.observe("Next.", key="k13").seq == 13
+        assert target.observe("Next.", key="k8").seq == 8
+        assert target.observe("Next.", key="k13").seq == 13
 
 
 def test_an_interrupted_move_is_continued(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path) as old, opened(url) as there:
-        filled(old, BATCH_LINES + 100)
-        done: list[int] = []
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        fill(source, BATCH_LINES + 100)
+        counts: list[int] = []
 
         def stop(count: int) -> None:
-            done.append(count)
+            counts.append(count)
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            copy_bank(old, there, stop)
-        assert done == [BATCH_LINES]
-        assert there.stats().lines == BATCH_LINES
-        done.clear()
-        assert copy_bank(old, there, done.append)[0] == BATCH_LINES + 98
-        assert done == [98]
-        assert known(there) == known(old)
-        assert copy_bank(old, there, done.append)[0] == BATCH_LINES + 98
-        assert done == [98]
+            copy_bank(source, target, stop)
+        assert counts == [BATCH_LINES]
+        assert target.stats().lines == BATCH_LINES
+        counts.clear()
+        assert copy_bank(source, target, counts.append)[0] == BATCH_LINES + 98
+        assert counts == [98]
+        assert read_contents(target) == read_contents(source)
+        assert copy_bank(source, target, counts.append)[0] == BATCH_LINES + 98
+        assert counts == [98]
 
 
 def test_lines_added_since_the_last_move_are_copied(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path) as old, opened(url) as there:
-        filled(old)
-        copy_bank(old, there)
-        old.observe("One more.")
-        old.retract(7)
-        old.forget(seq=13)
-        old.observe("And one more.")
-        assert copy_bank(old, there)[0] == 11
-        assert known(there) == known(old)
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        fill(source)
+        copy_bank(source, target)
+        source.observe("One more.")
+        source.retract(7)
+        source.forget(seq=13)
+        source.observe("And one more.")
+        assert copy_bank(source, target)[0] == 11
+        assert read_contents(target) == read_contents(source)
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -128,81 +128,81 @@ def test_the_number_of_a_forgotten_line_is_not_assigned_again_in_the_target(
     tmp_path: Path, url: str, back: bool
 ) -> None:
     places = (url, tmp_path) if back else (tmp_path, url)
-    with opened(places[0]) as old, opened(places[1]) as there:
-        filled(old)
-        old.forget(seq=12)
-        copy_bank(old, there)
-        old.forget(seq=11)
-        copy_bank(old, there)
-        assert old.observe("Somebody else's.").seq == 13
-        copy_bank(old, there)
-        assert there.observe("Next.").seq == 14
-        assert there.store.check("alice") == []
+    with open_bank(places[0]) as source, open_bank(places[1]) as target:
+        fill(source)
+        source.forget(seq=12)
+        copy_bank(source, target)
+        source.forget(seq=11)
+        copy_bank(source, target)
+        assert source.observe("Somebody else's.").seq == 13
+        copy_bank(source, target)
+        assert target.observe("Next.").seq == 14
+        assert target.store.check("alice") == []
 
 
 @pytest.mark.parametrize("back", [False, True])
 def test_lines_forgotten_in_the_source_are_forgotten_in_the_target(tmp_path: Path, url: str, back: bool) -> None:
     places = (url, tmp_path) if back else (tmp_path, url)
-    with opened(places[0]) as old, opened(places[1]) as there:
-        filled(old, BATCH_LINES + 100)
+    with open_bank(places[0]) as source, open_bank(places[1]) as target:
+        fill(source, BATCH_LINES + 100)
 
         def stop(count: int) -> None:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            copy_bank(old, there, stop)
-        old.forget(session="session 3")
-        old.forget(seq=2)
-        old.forget(seq=BATCH_LINES + 50)
-        assert there.stats().lines > 0
-        copy_bank(old, there)
-        assert known(there) == known(old)
-        old.forget(seq=BATCH_LINES + 100)
-        old.forget(speaker="Bob")
-        copy_bank(old, there)
-        assert known(there) == known(old)
-        assert there.observe("Next.").seq == BATCH_LINES + 101
+            copy_bank(source, target, stop)
+        source.forget(session="session 3")
+        source.forget(seq=2)
+        source.forget(seq=BATCH_LINES + 50)
+        assert target.stats().lines > 0
+        copy_bank(source, target)
+        assert read_contents(target) == read_contents(source)
+        source.forget(seq=BATCH_LINES + 100)
+        source.forget(speaker="Bob")
+        copy_bank(source, target)
+        assert read_contents(target) == read_contents(source)
+        assert target.observe("Next.").seq == BATCH_LINES + 101
 
 
 def test_nothing_is_forgotten_in_a_target_that_shares_no_line_with_the_source(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path) as old, opened(url) as there:
-        old.observe_many([NewLine(f"Line {n}.", session="s") for n in range(9)])
-        there.observe_many([NewLine(f"Somebody else's line {n}.", session="s") for n in range(3)])
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        source.observe_many([NewLine(f"Line {n}.", session="s") for n in range(9)])
+        target.observe_many([NewLine(f"Somebody else's line {n}.", session="s") for n in range(3)])
         for seq in (1, 2, 3):
-            old.forget(seq=seq)
+            source.forget(seq=seq)
         with pytest.raises(StoreError, match="bank 'alice' differs at line 1 from the bank in the target"):
-            copy_bank(old, there)
-        assert there.stats().lines == 3
+            copy_bank(source, target)
+        assert target.stats().lines == 3
 
 
 @pytest.mark.parametrize("what", ["other words", "longer", "retracted", "forgotten"])
 def test_a_target_with_other_lines_is_not_changed(tmp_path: Path, url: str, what: str) -> None:
-    with opened(tmp_path) as old, opened(url) as there:
-        filled(old)
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        fill(source)
         line = 1 if what == "other words" else 13 if what == "longer" else 7
         if what == "other words":
-            there.observe_many([NewLine(f"Somebody else's line {n}.") for n in range(8)])
+            target.observe_many([NewLine(f"Somebody else's line {n}.") for n in range(8)])
         else:
-            copy_bank(old, there)
+            copy_bank(source, target)
         if what == "longer":
-            there.observe("Only there.")
+            target.observe("Only in the target.")
         if what == "retracted":
-            there.retract(7)
+            target.retract(7)
         if what == "forgotten":
-            there.forget(seq=7)
-            old.forget(seq=8)
-        before = known(there)
+            target.forget(seq=7)
+            source.forget(seq=8)
+        before = read_contents(target)
         with pytest.raises(StoreError, match=f"bank 'alice' differs at line {line} from the bank in the target. Move"):
-            copy_bank(old, there)
-        assert known(there) == before
+            copy_bank(source, target)
+        assert read_contents(target) == before
 
 
-# ---------------------------------------------------------------------- beside the lines
+# ------------------------------------------------------------------ units, settings, jobs
 
 
-def furnished(memory: Memory) -> None:
+def fill_with_units_and_jobs(memory: Memory) -> None:
     """Add units (one superseded, one retracted), settings, jobs and an ended session."""
-    filled(memory)
+    fill(memory)
     east = datetime(2024, 5, 1, 12, tzinfo=EAST)
     memory.add_unit(NewUnit("note", "The lighthouse.", 1, 6, east, 3.25, "place", {"n": [1]}))
     memory.add_unit(NewUnit("note", "The lighthouse and the sea.", 1, 8, east), supersedes=1)
@@ -214,7 +214,8 @@ def furnished(memory: Memory) -> None:
     memory.end("session 1")
 
 
-def beside(memory: Memory) -> list[str]:
+def read_units_and_jobs(memory: Memory) -> list[str]:
+    """Return units, settings, jobs and sessions of a bank, and the faults of its store."""
     return [
         *map(repr, memory.store.units(memory.bank, include_retracted=True)),
         *map(repr, (memory.settings(), memory.jobs(), memory.sessions(), memory.stats().units)),
@@ -225,44 +226,44 @@ def beside(memory: Memory) -> list[str]:
 @pytest.mark.parametrize("back", [False, True])
 def test_units_settings_and_jobs_are_copied_once(tmp_path: Path, url: str, back: bool) -> None:
     places = (url, tmp_path) if back else (tmp_path, url)
-    with opened(places[0]) as old, opened(places[1]) as there:
-        furnished(old)
-        before = beside(old)
+    with open_bank(places[0]) as source, open_bank(places[1]) as target:
+        fill_with_units_and_jobs(source)
+        before = read_units_and_jobs(source)
         for _ in range(2):
-            copy_bank(old, there)
-            assert beside(there) == beside(old) == before
-        asked = Filter(kind=("note", "summary"))
-        wanted, found = (memory.recall("the lighthouse", where=asked) for memory in (old, there))
-        assert [hit.source for hit in found] == [hit.source for hit in wanted] != []
+            copy_bank(source, target)
+            assert read_units_and_jobs(target) == read_units_and_jobs(source) == before
+        where = Filter(kind=("note", "summary"))
+        expected, hits = (memory.recall("the lighthouse", where=where) for memory in (source, target))
+        assert [hit.source for hit in hits] == [hit.source for hit in expected] != []
 
 
 def test_later_changes_of_units_settings_and_jobs_are_copied(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path) as old, opened(url) as there:
-        furnished(old)
-        copy_bank(old, there)
-        old.add_unit(NewUnit("note", "More of the sea.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST)), supersedes=2)
-        old.retract(2)
-        old.forget(seq=7)
-        old.add_unit(NewUnit("note", "All anew.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST), sources=(1, 3)))
-        old.set_setting("character", None)
-        old.set_setting("voice", "wet")
-        old.dequeue(old.jobs()[0])
-        old.enqueue(ScribeJob("summary", "session 0", 1, 4, datetime(2024, 5, 2, tzinfo=EAST)))
-        old.end("session 0")
-        copy_bank(old, there)
-        assert beside(there) == beside(old)
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        fill_with_units_and_jobs(source)
+        copy_bank(source, target)
+        source.add_unit(NewUnit("note", "More of the sea.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST)), supersedes=2)
+        source.retract(2)
+        source.forget(seq=7)
+        source.add_unit(NewUnit("note", "All anew.", 1, 12, datetime(2024, 5, 2, tzinfo=EAST), sources=(1, 3)))
+        source.set_setting("character", None)
+        source.set_setting("voice", "wet")
+        source.dequeue(source.jobs()[0])
+        source.enqueue(ScribeJob("summary", "session 0", 1, 4, datetime(2024, 5, 2, tzinfo=EAST)))
+        source.end("session 0")
+        copy_bank(source, target)
+        assert read_units_and_jobs(target) == read_units_and_jobs(source)
 
 
 def test_a_unit_that_only_the_target_has_is_rejected(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path) as old, opened(url) as there:
-        furnished(old)
-        copy_bank(old, there)
-        there.add_unit(NewUnit("fact", "Only there.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        fill_with_units_and_jobs(source)
+        copy_bank(source, target)
+        target.add_unit(NewUnit("fact", "Only in the target.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
         with pytest.raises(StoreError, match="bank 'alice' differs at fact 2 from the bank in the target"):
-            copy_bank(old, there)
-        old.add_unit(NewUnit("fact", "Only here.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
+            copy_bank(source, target)
+        source.add_unit(NewUnit("fact", "Only in the source.", 1, 2, datetime(2024, 5, 2, tzinfo=EAST)))
         with pytest.raises(StoreError, match="bank 'alice' differs at fact 2 from the bank in the target"):
-            copy_bank(old, there)
+            copy_bank(source, target)
 
 
 # ------------------------------------------------------------------------ the command
@@ -274,8 +275,8 @@ def cli(*arguments: str | Path) -> Result:
 
 def test_the_command_moves_every_bank_or_those_named(tmp_path: Path, url: str) -> None:
     for bank in ("alice", "bob", "carl"):
-        with opened(tmp_path / "old", bank) as memory:
-            filled(memory)
+        with open_bank(tmp_path / "old", bank) as memory:
+            fill(memory)
     result = cli("move", tmp_path / "old", url, "-b", "bob", "--json")
     assert result.exit_code == 0, result.stderr
     (moved,) = json.loads(result.stdout)
@@ -291,29 +292,29 @@ def test_the_command_moves_every_bank_or_those_named(tmp_path: Path, url: str) -
 
 
 def test_one_embedder_serves_all_banks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    embedders = []
 
-    class Counted(HashEmbedder):
+    class RecordedEmbedder(HashEmbedder):
         def __init__(self) -> None:
             super().__init__()
-            made.append(self)
+            embedders.append(self)
 
     for bank in ("alice", "bob"):
-        with opened(tmp_path / "old", bank) as memory:
+        with open_bank(tmp_path / "old", bank) as memory:
             memory.observe("Hello.")
-    monkeypatch.setattr(names, "HashEmbedder", Counted)
+    monkeypatch.setattr(names, "HashEmbedder", RecordedEmbedder)
     assert cli("move", tmp_path / "old", tmp_path / "new").exit_code == 0
-    assert len(made) == 1
+    assert len(embedders) == 1
 
 
 def test_a_missing_bank_is_reported_before_anything_is_moved(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path / "old", "bob") as memory:
+    with open_bank(tmp_path / "old", "bob") as memory:
         memory.observe("Hello.")
     result = cli("move", tmp_path / "old", tmp_path / "new", "-b", "bob", "-b", "nobody", "--json")
     assert result.exit_code == 1
-    words = f"there is no bank 'nobody' in {tmp_path / 'old'}; nothing was moved"
-    assert words in result.stderr
-    assert words in json.loads(result.stdout)["error"]
+    message = f"there is no bank 'nobody' in {tmp_path / 'old'}; nothing was moved"
+    assert message in result.stderr
+    assert message in json.loads(result.stdout)["error"]
     assert not (tmp_path / "new").exists()
     assert f"the folder {tmp_path / 'nowhere'} does not exist" in cli("move", tmp_path / "nowhere", url).stderr
     with_password = postgres.build_url(url, password="zqxsecret")
@@ -324,7 +325,7 @@ def test_a_missing_bank_is_reported_before_anything_is_moved(tmp_path: Path, url
 
 def test_a_target_that_differs_is_reported_in_one_line(tmp_path: Path, url: str) -> None:
     for store, text in ((tmp_path, "Hello."), (url, "Good morning.")):
-        with opened(store) as memory:
+        with open_bank(store) as memory:
             memory.observe(text, session="s")
     result = cli("move", tmp_path, url)
     assert result.exit_code == 1
@@ -333,61 +334,61 @@ def test_a_target_that_differs_is_reported_in_one_line(tmp_path: Path, url: str)
 
 
 def test_a_copy_damaged_by_the_database_is_detected(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path) as old, opened(url) as there:
-        filled(old)
-        copy_bank(old, there)
+    with open_bank(tmp_path) as source, open_bank(url) as target:
+        fill(source)
+        copy_bank(source, target)
         for column, value in (("text", "'Spoiled'"), ("said_offset", "0"), ("metadata", "'{\"n\": 8.0}'")):
             with psycopg.connect(url) as db, db.transaction(force_rollback=False):
-                kept = db.execute(f"SELECT {column} FROM everthread.line WHERE seq = 8".encode()).fetchone()
+                original = db.execute(f"SELECT {column} FROM everthread.line WHERE seq = 8".encode()).fetchone()
                 db.execute(f"UPDATE everthread.line SET {column} = {value} WHERE seq = 8".encode())
             with pytest.raises(StoreError, match="differs at line 8"):
-                copy_bank(old, there)
+                copy_bank(source, target)
             with psycopg.connect(url) as db:
-                db.execute(f"UPDATE everthread.line SET {column} = %s WHERE seq = 8".encode(), kept)
-        assert copy_bank(old, there)[0] == 10
+                db.execute(f"UPDATE everthread.line SET {column} = %s WHERE seq = 8".encode(), original)
+        assert copy_bank(source, target)[0] == 10
 
 
 def test_the_target_builds_its_own_chunks(tmp_path: Path) -> None:
     def goodai(folder: str) -> Memory:
         return Memory.open("alice", store=tmp_path / folder, embedder=HashEmbedder(), recipe="goodai")
 
-    with goodai("old") as old, goodai("new") as new:
-        filled(old, 30)
-        copy_bank(old, new)
+    with goodai("old") as source, goodai("new") as new:
+        fill(source, 30)
+        copy_bank(source, new)
         assert new.units() == []
-        old.recall("lighthouse")
+        source.recall("lighthouse")
         assert new.recall("lighthouse")
-        assert cut(new) == cut(old)
-        old.observe("One more line about the lighthouse.", session="session 5")  # the last chunks grow
-        old.recall("lighthouse")
-        copy_bank(old, new)
+        assert read_chunks(new) == read_chunks(source)
+        source.observe("One more line about the lighthouse.", session="session 5")  # the last chunks grow
+        source.recall("lighthouse")
+        copy_bank(source, new)
         new.recall("lighthouse")
-        assert cut(new) == cut(old)
+        assert read_chunks(new) == read_chunks(source)
 
 
 def test_a_copied_unit_with_the_number_of_a_chunk_loses_no_chunk(tmp_path: Path) -> None:
-    with opened(tmp_path / "old") as old, opened(tmp_path / "new") as new:
-        filled(old, 30)
-        copy_bank(old, new)
+    with open_bank(tmp_path / "old") as source, open_bank(tmp_path / "new") as new:
+        fill(source, 30)
+        copy_bank(source, new)
         new.recipe = GoodAI()
         new.recall("lighthouse")
-        before = cut(new)
-        old.add_unit(NewUnit("chunk", "Somebody's own.", 1, 1, datetime(2019, 3, 2, tzinfo=EAST)))
-        copy_bank(old, new)
+        before = read_chunks(new)
+        source.add_unit(NewUnit("chunk", "Somebody's own.", 1, 1, datetime(2019, 3, 2, tzinfo=EAST)))
+        copy_bank(source, new)
         new.recall("lighthouse")
-        assert cut(new) == before | {("Somebody's own.", 1, 1)}
+        assert read_chunks(new) == before | {("Somebody's own.", 1, 1)}
 
 
-def cut(memory: Memory) -> set[tuple[str, int, int]]:
+def read_chunks(memory: Memory) -> set[tuple[str, int, int]]:
     return {(unit.text, unit.first_seq, unit.last_seq) for unit in memory.units("chunk")}
 
 
 def test_a_key_released_between_two_moves_is_moved_too(tmp_path: Path, url: str) -> None:
-    with opened(tmp_path, "keys") as old, opened(url, "keys") as there:
-        old.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b")])
-        copy_bank(old, there)
-        old.correct(1, "One, corrected.")
-        old.retract(2)
-        old.observe("Two, again.", key="b")
-        assert copy_bank(old, there)[0] == 4
-        assert list(there.lines(include_retracted=True)) == list(old.lines(include_retracted=True))
+    with open_bank(tmp_path, "keys") as source, open_bank(url, "keys") as target:
+        source.observe_many([NewLine("One.", key="a"), NewLine("Two.", key="b")])
+        copy_bank(source, target)
+        source.correct(1, "One, corrected.")
+        source.retract(2)
+        source.observe("Two, again.", key="b")
+        assert copy_bank(source, target)[0] == 4
+        assert list(target.lines(include_retracted=True)) == list(source.lines(include_retracted=True))

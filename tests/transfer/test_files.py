@@ -14,23 +14,23 @@ from everthread.transfer.files import load_json, parse_json, read_numbered_lines
 from everthread.transfer.formats import open_reader
 
 
-def put(folder: Path, data: bytes) -> Path:
+def write_file(folder: Path, data: bytes) -> Path:
     path = folder / "file.json"
     path.write_bytes(data)
     return path
 
 
 def test_lines_are_numbered_from_one_and_lose_only_their_ends(tmp_path: Path) -> None:
-    path = put(tmp_path, "\ufeffone\r\n two\u2028still two \n\nfour".encode())
+    path = write_file(tmp_path, "\ufeffone\r\n two\u2028still two \n\nfour".encode())
     assert list(read_numbered_lines(path)) == [(1, "one"), (2, " two\u2028still two "), (3, ""), (4, "four")]
 
 
 def test_a_byte_order_mark_is_removed(tmp_path: Path) -> None:
-    assert read_text(put(tmp_path, b"\xef\xbb\xbf{}")) == "{}"
+    assert read_text(write_file(tmp_path, b"\xef\xbb\xbf{}")) == "{}"
 
 
 def test_bytes_that_are_not_utf8_are_named_by_line_and_offset(tmp_path: Path) -> None:
-    path = put(tmp_path, b"good\nalso good\nbad \xff here\n")
+    path = write_file(tmp_path, b"good\nalso good\nbad \xff here\n")
     for read in (lambda: list(read_numbered_lines(path)), lambda: [read_text(path)]):
         with pytest.raises(
             BadFile, match=r"file\.json, line 3, byte 19: the byte 0xff is not UTF-8; save the file as UTF-8"
@@ -48,13 +48,13 @@ def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
 
 def test_broken_json_is_named_by_line_and_column(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"line 2, column 9: not JSON"):
-        load_json(put(tmp_path, b'{"a": 1,\n "b": 2 3}'))
+        load_json(write_file(tmp_path, b'{"a": 1,\n "b": 2 3}'))
 
 
 @pytest.mark.parametrize("data", [b"", b" \n"])
 def test_an_empty_file_is_reported_as_empty(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(BadFile, match=r": empty; give a file"):
-        load_json(put(tmp_path, data))
+        load_json(write_file(tmp_path, data))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": Infinity}', "9" * 5000])
@@ -63,7 +63,7 @@ def test_json_that_no_store_can_hold_is_rejected(text: str) -> None:
         parse_json(text, Path("f"), 7)
 
 
-def piped(folder: Path, data: bytes) -> Path:
+def create_pipe(folder: Path, data: bytes) -> Path:
     """Create a pipe to which the content is written when a reader opens it."""
     path = folder / "pipe.json"
     os.mkfifo(path)
@@ -72,7 +72,7 @@ def piped(folder: Path, data: bytes) -> Path:
 
 
 def test_a_pipe_can_be_read_repeatedly_and_its_copy_is_deleted(tmp_path: Path) -> None:
-    with spool_input(piped(tmp_path, b"[1]")) as path:
+    with spool_input(create_pipe(tmp_path, b"[1]")) as path:
         assert (load_json(path), load_json(path), path.name) == ([1], [1], "pipe.json")
     assert not path.exists()
 
@@ -91,15 +91,15 @@ def test_an_error_in_standard_input_names_it(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_error_in_a_pipe_names_the_pipe(tmp_path: Path) -> None:
-    path = piped(tmp_path, b"[1,")
+    path = create_pipe(tmp_path, b"[1,")
     with pytest.raises(BadFile, match=rf"^{path}, line 1, column 4: not JSON"), spool_input(path) as copy:
         load_json(copy)
 
 
 def test_a_regular_or_missing_file_is_not_copied(tmp_path: Path) -> None:
-    for there in (put(tmp_path, b"{}"), tmp_path, tmp_path / "none"):
-        with spool_input(there) as path:
-            assert path is there
+    for original in (write_file(tmp_path, b"{}"), tmp_path, tmp_path / "none"):
+        with spool_input(original) as path:
+            assert path is original
 
 
 def test_a_long_invalid_value_is_shortened() -> None:
@@ -113,7 +113,7 @@ def test_an_archive_is_recognised(tmp_path: Path) -> None:
         archive.writestr("_chat.txt", "[01.01.24, 10:00:00] Ann: Hi!\n")
     with pytest.raises(BadFile, match=r"chat\.zip: this is a zip archive, not text; unpack it and import the file in"):
         list(open_reader(path)())
-    packed = tmp_path / "chat.txt.gz"
-    packed.write_bytes(gzip.compress(b"Ann: Hi!\n"))
+    compressed = tmp_path / "chat.txt.gz"
+    compressed.write_bytes(gzip.compress(b"Ann: Hi!\n"))
     with pytest.raises(BadFile, match="this is a gzip archive"):
-        read_text(packed)
+        read_text(compressed)

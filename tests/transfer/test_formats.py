@@ -19,8 +19,8 @@ from everthread.transfer.formats import open_reader
 def test_the_format_is_recognised_by_name_and_contents(tmp_path: Path, name: str, text: str, form: str) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    told = [line.text for line in open_reader(path)()]
-    assert told == [line.text for line in open_reader(path, form)()] == ["One line."]
+    texts = [line.text for line in open_reader(path)()]
+    assert texts == [line.text for line in open_reader(path, form)()] == ["One line."]
 
 
 def test_a_reader_can_be_called_repeatedly(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_reader_can_be_called_repeatedly(tmp_path: Path) -> None:
 
 def test_json_of_an_unknown_kind_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "what.json"
-    for value, found in (
+    for value, description in (
         ({"recipes": []}, "an object with 'recipes'"),
         ({f"field {n}": n for n in range(1005)}, "'field 3', 'field 4' and 1,000 more"),
         ([{"a": 1}], "a list that begins with an object with 'a'"),
@@ -42,12 +42,12 @@ def test_json_of_an_unknown_kind_is_rejected(tmp_path: Path) -> None:
         (None, "None"),
     ):
         path.write_text(json.dumps(value), encoding="utf-8")
-        with pytest.raises(ConfigError) as told:
+        with pytest.raises(ConfigError) as raised:
             open_reader(path)
-        assert f"{path}: unrecognized JSON: " in str(told.value)
-        assert found in str(told.value)
-        assert "give its format with format= (jsonl, " in str(told.value)
-        assert len(str(told.value)) - len(str(path)) < 500
+        assert f"{path}: unrecognized JSON: " in str(raised.value)
+        assert description in str(raised.value)
+        assert "give its format with format= (jsonl, " in str(raised.value)
+        assert len(str(raised.value)) - len(str(path)) < 500
 
 
 @pytest.mark.parametrize("text", ['{"text": "One."}\n', '\n [{"role": "user"}]', "[\n  {}\n]"])

@@ -28,28 +28,28 @@ from everthread.types import Line, NewLine
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 
-def exported(line: Line, parent: str | None = None) -> NewLine:
-    said = (line.text, line.speaker, line.role, line.said_at, line.session, line.metadata)
-    return NewLine(*said, parent, export_key(line), line.retracted_at)
+def to_exported(line: Line, parent: str | None = None) -> NewLine:
+    fields = (line.text, line.speaker, line.role, line.said_at, line.session, line.metadata)
+    return NewLine(*fields, parent, export_key(line), line.retracted_at)
 
 
 def test_lines_that_the_bank_exported_are_recognised(memory: Memory) -> None:
     lines = [memory.observe(text) for text in ("One.", "Two.", "Three.")]
     memory.retract(2)
-    assert list(select_foreign_lines(memory, map(exported, lines))) == []
+    assert list(select_foreign_lines(memory, map(to_exported, lines))) == []
 
 
 def test_a_line_with_the_same_number_and_other_words_is_not_recognised(memory: Memory) -> None:
     line = memory.observe("One.")
-    other = exported(replace(line, text="Another one."))
+    other = to_exported(replace(line, text="Another one."))
     assert list(select_foreign_lines(memory, [other])) == [other]
 
 
 def test_a_forgotten_line_is_imported_again_with_its_parent(memory: Memory) -> None:
     first, second = memory.observe("Which boat?"), memory.observe("The blue one.", parent=1)
-    again = exported(second, parent=export_key(first))
+    again = to_exported(second, parent=export_key(first))
     memory.forget(seq=2)
-    assert list(select_foreign_lines(memory, [exported(first), again])) == [replace(again, parent=1)]
+    assert list(select_foreign_lines(memory, [to_exported(first), again])) == [replace(again, parent=1)]
 
 
 def test_an_import_does_not_replace_the_current_conversation(memory: Memory, tmp_path: Path) -> None:
@@ -57,31 +57,31 @@ def test_an_import_does_not_replace_the_current_conversation(memory: Memory, tmp
     file.write_text("Ann: The garden needs water.\nBob: I'll see to it.\n", encoding="utf-8")
     with Chat(memory, llm=ScriptedLLM(["A red one?", "It is."])) as chat:
         "".join(chat.reply("I have a bicycle."))
-        going_on = chat.session
+        session = chat.session
     import_lines(memory, check_file(file))
     with Chat(memory, llm=ScriptedLLM(["It is."])) as chat:
-        assert chat.session == going_on
+        assert chat.session == session
         assert chat.lines[-1].text == "A red one?"
 
 
 def test_an_import_into_an_empty_bank_can_be_continued(memory: Memory, tmp_path: Path) -> None:
     file = tmp_path / "talk.jsonl"
-    said = {"text": "I have a bicycle.", "said_at": datetime.now(UTC).isoformat(), "session": "talk"}
-    file.write_text(json.dumps(said), encoding="utf-8")
+    record = {"text": "I have a bicycle.", "said_at": datetime.now(UTC).isoformat(), "session": "talk"}
+    file.write_text(json.dumps(record), encoding="utf-8")
     import_lines(memory, check_file(file))
     with Chat(memory) as chat:
         assert (chat.session, len(chat.lines)) == ("talk", 1)
 
 
-class NeverLater(SQLiteStore):
-    """A memory that fails if a line is retracted after it could be recalled."""
+class StoreWithoutRetraction(SQLiteStore):
+    """A store that fails if a line is retracted after it was stored, when it could already be recalled."""
 
     def retract(self, bank: str, seq: int, at: datetime) -> Line:
         raise AssertionError(f"line {seq} could be recalled until now")
 
 
 def test_a_retracted_line_is_imported_as_retracted(tmp_path: Path) -> None:
-    with closing(NeverLater(tmp_path)) as store:
+    with closing(StoreWithoutRetraction(tmp_path)) as store:
         memory = Memory.open("alice", store=store, embedder=HashEmbedder())
         store_lines(memory, [NewLine("One."), NewLine("Two.", key="k", retracted_at=NOON), NewLine("Three.")])
         for _ in range(2):
@@ -92,17 +92,17 @@ def test_a_retracted_line_is_imported_as_retracted(tmp_path: Path) -> None:
 
 def test_lines_retracted_since_the_last_import_are_retracted(memory: Memory) -> None:
     first, second = memory.observe("One.", key="k"), memory.observe("Two.")
-    store_lines(memory, [replace(exported(line), retracted_at=NOON) for line in (first, second)])
+    store_lines(memory, [replace(to_exported(line), retracted_at=NOON) for line in (first, second)])
     assert list(memory.lines()) == []
     assert [line.retracted_at for line in memory.lines(include_retracted=True)] == [NOON, NOON]
 
 
 def test_lines_that_the_bank_retracted_stay_retracted(memory: Memory) -> None:
     lines = [memory.observe("One.", key="k"), memory.observe("Two.")]
-    gone = [memory.retract(line.seq) for line in lines]
-    store_lines(memory, [exported(line) for line in lines])
-    store_lines(memory, [replace(exported(line), retracted_at=NOON) for line in lines])
-    assert list(memory.lines(include_retracted=True)) == gone
+    retracted = [memory.retract(line.seq) for line in lines]
+    store_lines(memory, [to_exported(line) for line in lines])
+    store_lines(memory, [replace(to_exported(line), retracted_at=NOON) for line in lines])
+    assert list(memory.lines(include_retracted=True)) == retracted
 
 
 def test_lines_with_new_keys_and_without_keys_are_accepted(memory: Memory) -> None:
@@ -133,15 +133,15 @@ def test_words_whose_characters_were_replaced_are_the_same_words(memory: Memory)
     check_keys(memory, [line], Path("a.jsonl"), {"k": "line 1"})
 
 
-def written(folder: Path, lines: list[NewLine]) -> Path:
+def write_lines(folder: Path, lines: list[NewLine]) -> Path:
     file = folder / "lines.jsonl"
-    said = [{"text": line.text, "speaker": line.speaker, "key": line.key} for line in lines]
-    file.write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+    records = [{"text": line.text, "speaker": line.speaker, "key": line.key} for line in lines]
+    file.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     return file
 
 
 def test_a_file_adds_nothing_after_its_lines_were_corrected_and_retracted(memory: Memory, tmp_path: Path) -> None:
-    file = written(tmp_path, [NewLine(text, "Ann", key=text[0]) for text in ("A line.", "B line.", "C line.")])
+    file = write_lines(tmp_path, [NewLine(text, "Ann", key=text[0]) for text in ("A line.", "B line.", "C line.")])
     import_lines(memory, check_file(file))
     memory.correct(memory.correct(1, "A better line.").seq, "The best line.")
     memory.retract(2)
@@ -154,7 +154,7 @@ def test_a_file_adds_nothing_after_its_lines_were_corrected_and_retracted(memory
 
 
 def test_a_file_adds_nothing_after_a_line_was_edited_in_a_conversation(memory: Memory, tmp_path: Path) -> None:
-    file = written(tmp_path, [NewLine("I have a bicycle.", "Ann", key="k")])
+    file = write_lines(tmp_path, [NewLine("I have a bicycle.", "Ann", key="k")])
     import_lines(memory, check_file(file))
     with Chat(memory, llm=ScriptedLLM(["A red one?"]), session=memory.sessions()[0].id) as chat:
         reply = chat.edit(1, "I have a tricycle.")
@@ -165,15 +165,16 @@ def test_a_file_adds_nothing_after_a_line_was_edited_in_a_conversation(memory: M
         assert import_lines(memory, check_file(file))["added"] == 0
         assert memory.observe("I have a bicycle.", key="k") == edited
         chat.undo()
-        (back, *_) = [chat.branch(edited.seq), *chat.lines]
-        assert back == []
+        (branch, *_) = [chat.branch(edited.seq), *chat.lines]
+        assert branch == []
         assert chat.lines[0].key == "k"
 
 
 def test_a_correction_of_another_bank_is_imported(memory: Memory, tmp_path: Path) -> None:
     with Memory.open("bob", store=memory.store, embedder=HashEmbedder(512)) as other:
         import_lines(
-            other, check_file(written(tmp_path, [NewLine("Porto.", "Ann", key="k"), NewLine("Yes.", "Bob", key="l")]))
+            other,
+            check_file(write_lines(tmp_path, [NewLine("Porto.", "Ann", key="k"), NewLine("Yes.", "Bob", key="l")])),
         )
         file = tmp_path / "export.jsonl"
         for retracted in (False, True):

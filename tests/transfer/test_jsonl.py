@@ -25,7 +25,7 @@ scalars = (
 values = scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=9), scalars, max_size=3)
 patient = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60
-)  # drawing a bank takes long
+)  # banks are slow to draw
 roles: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "system", "tool"])
 
 
@@ -47,10 +47,10 @@ def banks(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
-SAID = ({"text": "a"}, {"text": "a"}, {"text": "b"})
+RECORDS = ({"text": "a"}, {"text": "a"}, {"text": "b"})
 
 
-def saved(folder: Path, *records: object) -> Path:
+def write_records(folder: Path, *records: object) -> Path:
     path = folder / "lines.jsonl"
     path.write_text("".join(r if isinstance(r, str) else json.dumps(r) + "\n" for r in records), encoding="utf-8")
     return path
@@ -63,8 +63,8 @@ def test_written_lines_are_read_unchanged(lines: list[Line], tmp_path_factory: p
     with path.open("w", encoding="utf-8", newline="") as file:
         assert write(lines, file) == len(lines)
     keys = {line.seq: export_key(line) for line in lines}
-    back = list(read(path))
-    assert back == [
+    read_lines = list(read(path))
+    assert read_lines == [
         NewLine(
             line.text,
             line.speaker,
@@ -78,7 +78,9 @@ def test_written_lines_are_read_unchanged(lines: list[Line], tmp_path_factory: p
         )
         for line in lines
     ]
-    assert [new.said_at and new.said_at.utcoffset() for new in back] == [line.said_at.utcoffset() for line in lines]
+    assert [new.said_at and new.said_at.utcoffset() for new in read_lines] == [
+        line.said_at.utcoffset() for line in lines
+    ]
 
 
 @patient
@@ -95,13 +97,15 @@ def test_reading_twice_gives_the_same_lines_with_keys_all_different(
 
 
 def test_a_line_needs_only_a_text(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, {"text": " Hello "}))
+    (line,) = read(write_records(tmp_path, {"text": " Hello "}))
     assert (line.text, line.speaker, line.role, line.said_at, line.session) == (" Hello ", "user", "user", None, None)
 
 
 def test_chat_api_messages_are_read(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
-    path = saved(tmp_path, {"role": "assistant", "content": "Hi"}, {"role": "user", "name": "Ann", "content": parts})
+    path = write_records(
+        tmp_path, {"role": "assistant", "content": "Hi"}, {"role": "user", "name": "Ann", "content": parts}
+    )
     assert [(line.role, line.speaker, line.text) for line in read(path)] == [
         ("assistant", "assistant", "Hi"),
         ("user", "Ann", "one\ntwo"),
@@ -109,7 +113,7 @@ def test_chat_api_messages_are_read(tmp_path: Path) -> None:
 
 
 def test_a_time_without_a_zone_takes_the_given_one_and_an_offset_is_kept(tmp_path: Path) -> None:
-    path = saved(
+    path = write_records(
         tmp_path, {"text": "a", "said_at": "2019-03-04T05:06"}, {"text": "b", "said_at": "2019-03-04T05:06:00.5-03:00"}
     )
     assert next(read(path)).said_at == datetime(2019, 3, 4, 5, 6, tzinfo=UTC)
@@ -118,33 +122,33 @@ def test_a_time_without_a_zone_takes_the_given_one_and_an_offset_is_kept(tmp_pat
 
 
 def test_keys_are_given_or_made_from_the_contents(tmp_path: Path) -> None:
-    path = saved(
+    path = write_records(
         tmp_path, {"text": "a", "key": "k"}, {"text": "a", "id": 7}, {"text": "a"}, {"text": "a"}, {"text": "b"}
     )
     keys = [line.key for line in read(path)]
     assert keys[0] == "k"
     assert len(set(keys)) == 5
-    assert keys[1:] == [line.key for line in read(saved(tmp_path, {"text": "a", "id": 7}, *SAID))]
-    shorter = [line.key for line in read(saved(tmp_path, *SAID))]
-    assert [line.key for line in read(saved(tmp_path, *SAID, {"text": "a"}))][:3] == shorter
+    assert keys[1:] == [line.key for line in read(write_records(tmp_path, {"text": "a", "id": 7}, *RECORDS))]
+    shorter = [line.key for line in read(write_records(tmp_path, *RECORDS))]
+    assert [line.key for line in read(write_records(tmp_path, *RECORDS, {"text": "a"}))][:3] == shorter
 
 
 @pytest.mark.parametrize("number", [1, "1", 1.5])
 def test_equal_ids_in_two_files_are_different_lines(tmp_path: Path, number: object) -> None:
-    one, two = (next(read(saved(tmp_path, {"id": number, "text": text}))) for text in ("I sail.", "I bake."))
+    one, two = (next(read(write_records(tmp_path, {"id": number, "text": text}))) for text in ("I sail.", "I bake."))
     assert one.key != two.key
     assert one.metadata == two.metadata == {"id": number}
-    assert next(read(saved(tmp_path, {"id": 2, "text": "I sail."}))).key != one.key
+    assert next(read(write_records(tmp_path, {"id": 2, "text": "I sail."}))).key != one.key
 
 
 def test_ids_may_repeat_in_one_file(tmp_path: Path) -> None:
-    lines = list(read(saved(tmp_path, *[{"id": 1, "text": "yes"}] * 3)))
+    lines = list(read(write_records(tmp_path, *[{"id": 1, "text": "yes"}] * 3)))
     assert len({line.key for line in lines}) == 3
 
 
 def test_the_place_of_each_key_is_returned(tmp_path: Path) -> None:
     places: dict[str, str] = {}
-    path = saved(tmp_path, {"text": "a", "key": "k"}, {"text": "b", "id": 1}, {"text": "c", "key": "l"})
+    path = write_records(tmp_path, {"text": "a", "key": "k"}, {"text": "b", "id": 1}, {"text": "c", "key": "l"})
     for _ in range(2):
         assert len(list(read(path, places=places))) == 3
         assert places == {"k": "line 1", "l": "line 3"}
@@ -152,9 +156,9 @@ def test_the_place_of_each_key_is_returned(tmp_path: Path) -> None:
 
 def test_lines_are_recognised_by_their_times_or_by_the_lines_before(tmp_path: Path) -> None:
     day, night = ({"text": "yes", "said_at": f"2024-05-01T{hour}:00:00Z"} for hour in (10, 22))
-    keys = [line.key for line in read(saved(tmp_path, day, night))]
-    assert [line.key for line in read(saved(tmp_path, night, day))] == keys[::-1]
-    one, two = ([line.key for line in read(saved(tmp_path, {"text": t}, {"text": "yes"}))] for t in ("a", "b"))
+    keys = [line.key for line in read(write_records(tmp_path, day, night))]
+    assert [line.key for line in read(write_records(tmp_path, night, day))] == keys[::-1]
+    one, two = ([line.key for line in read(write_records(tmp_path, {"text": t}, {"text": "yes"}))] for t in ("a", "b"))
     assert not set(one) & set(two)
 
 
@@ -167,7 +171,7 @@ def test_a_line_without_a_key_is_exported_with_one_made_from_number_and_contents
 
 
 def test_unknown_fields_are_kept_as_metadata(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, {"text": "a", "mood": "glad", "metadata": {"place": "home"}}))
+    (line,) = read(write_records(tmp_path, {"text": "a", "mood": "glad", "metadata": {"place": "home"}}))
     assert line.metadata == {"mood": "glad", "place": "home"}
 
 
@@ -183,14 +187,14 @@ def test_unknown_fields_are_kept_as_metadata(tmp_path: Path) -> None:
 def test_a_second_name_of_a_field_is_kept_as_metadata(
     tmp_path: Path, record: object, metadata: dict[str, object]
 ) -> None:
-    (line,) = read(saved(tmp_path, record))
+    (line,) = read(write_records(tmp_path, record))
     assert line.text == "a"
     assert line.metadata == metadata
 
 
 def test_messages_without_words_are_skipped_and_counted(tmp_path: Path) -> None:
     skipped: Counter[str] = Counter()
-    path = saved(
+    path = write_records(
         tmp_path,
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
         {"role": "assistant", "content": ""},
@@ -204,14 +208,14 @@ def test_messages_without_words_are_skipped_and_counted(tmp_path: Path) -> None:
 
 def test_aliases_of_roles_and_content_parts_are_accepted(tmp_path: Path) -> None:
     parts = [{"type": "output_text", "text": "one"}, {"type": "input_text", "text": "two"}]
-    path = saved(tmp_path, {"role": "developer", "content": parts}, {"role": "function", "content": "3"})
+    path = write_records(tmp_path, {"role": "developer", "content": parts}, {"role": "function", "content": "3"})
     assert [(line.role, line.speaker, line.text) for line in read(path)] == [
         ("system", "system", "one\ntwo"), ("tool", "tool", "3"),
     ]  # fmt: skip
 
 
 def test_parents_are_named_by_key_even_if_retracted(tmp_path: Path) -> None:
-    path = saved(
+    path = write_records(
         tmp_path,
         {"seq": 3, "text": "root", "key": "r"},
         {"seq": 4, "text": "first try", "parent": 3, "retracted_at": "2024-01-01T00:00:00Z"},
@@ -227,21 +231,21 @@ def test_parents_are_named_by_key_even_if_retracted(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_is_left_for_the_bank_to_replace(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, '{"text": "\\ud83d!"}\n'))
+    (line,) = read(write_records(tmp_path, '{"text": "\\ud83d!"}\n'))
     assert line.text == "\ud83d!"
     assert line.key
 
 
 def test_blank_lines_between_objects_are_ignored(tmp_path: Path) -> None:
-    assert len(list(read(saved(tmp_path, {"text": "a"}, "\n  \r\n", {"text": "b"})))) == 2
+    assert len(list(read(write_records(tmp_path, {"text": "a"}, "\n  \r\n", {"text": "b"})))) == 2
 
 
 def test_an_empty_file_has_no_lines(tmp_path: Path) -> None:
-    assert list(read(saved(tmp_path))) == []
+    assert list(read(write_records(tmp_path))) == []
 
 
 def test_the_number_of_an_invalid_line_is_reported_in_a_long_file(tmp_path: Path) -> None:
-    path = saved(tmp_path, *[{"text": f"line {n}"} for n in range(4999)], '{"text": \n')
+    path = write_records(tmp_path, *[{"text": f"line {n}"} for n in range(4999)], '{"text": \n')
     with pytest.raises(BadFile, match=r"lines\.jsonl, line 5000, column \d+: not JSON"):
         list(read(path))
 
@@ -273,7 +277,7 @@ def test_the_number_of_an_invalid_line_is_reported_in_a_long_file(tmp_path: Path
     ],
 )
 def test_each_invalid_line_is_rejected_with_its_number(tmp_path: Path, record: object, complaint: str) -> None:
-    path = saved(tmp_path, {"text": "good", "key": "k"}, record)
+    path = write_records(tmp_path, {"text": "good", "key": "k"}, record)
     with pytest.raises(BadFile, match=r"lines\.jsonl, line 2.*" + complaint):
         list(read(path))
 
@@ -299,22 +303,22 @@ def test_a_bank_can_be_exported_and_imported_into_another(tmp_path: Path) -> Non
     with Memory.open("old", store=tmp_path / "old", embedder="hash") as old:
         old.observe("I sold the boat.", speaker="Ann", session="s", said_at=datetime(2019, 5, 1, tzinfo=UTC), key="k")
         old.observe("Which boat?", role="assistant", session="s", metadata={"n": 1}, parent=1)
-        kept = list(old.lines())
+        lines = list(old.lines())
         with path.open("w", encoding="utf-8") as file:
             assert write(old.lines(), file) == 2
     with Memory.open("new", store=tmp_path / "new", embedder="hash") as new:
         for _ in range(2):
             new.observe_many(read(path))
-        assert [replace(line, key=None) for line in new.lines()] == [replace(line, key=None) for line in kept]
+        assert [replace(line, key=None) for line in new.lines()] == [replace(line, key=None) for line in lines]
 
 
 def test_the_reader_streams(tmp_path: Path) -> None:
-    path = saved(tmp_path, {"text": "good"}, "broken\n")
+    path = write_records(tmp_path, {"text": "good"}, "broken\n")
     assert isinstance(next(read(path)), NewLine)
 
 
 def test_parents_are_found_in_a_bank_with_other_lines(tmp_path: Path) -> None:
-    path = saved(tmp_path, {"seq": 1, "text": "Which boat?"}, {"seq": 2, "text": "The blue one.", "parent": 1})
+    path = write_records(tmp_path, {"seq": 1, "text": "Which boat?"}, {"seq": 2, "text": "The blue one.", "parent": 1})
     with Memory.open("b", store=tmp_path / "banks", embedder="hash") as bank:
         bank.observe("Said long before.")
         bank.observe_many(list(read(path))[:1])  # an interrupted import

@@ -18,7 +18,7 @@ TALK = [
 ]
 
 
-def saved(folder: Path, value: object) -> Path:
+def write_json(folder: Path, value: object) -> Path:
     path = folder / "talk.json"
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
@@ -27,7 +27,7 @@ def saved(folder: Path, value: object) -> Path:
 @pytest.mark.parametrize("value", [TALK, {"model": "m", "messages": TALK}], ids=["a list", "an object with a list"])
 def test_messages_are_read_in_order_and_those_without_words_counted(tmp_path: Path, value: object) -> None:
     skipped: Counter[str] = Counter()
-    assert [(line.role, line.speaker, line.text) for line in read(saved(tmp_path, value), skipped=skipped)] == [
+    assert [(line.role, line.speaker, line.text) for line in read(write_json(tmp_path, value), skipped=skipped)] == [
         ("system", "system", "You are a gardener."),
         ("user", "user", "How often do I water a fern?"),
         ("tool", "tool", "weekly"),
@@ -40,7 +40,7 @@ def test_messages_are_read_in_order_and_those_without_words_counted(tmp_path: Pa
 def test_a_message_that_only_calls_a_tool_needs_no_content(tmp_path: Path) -> None:
     talk = [{"role": "assistant", "tool_calls": [{"id": "x"}]}, {"role": "tool", "content": "sunny"}]
     skipped: Counter[str] = Counter()
-    assert [line.text for line in read(saved(tmp_path, talk), skipped=skipped)] == ["sunny"]
+    assert [line.text for line in read(write_json(tmp_path, talk), skipped=skipped)] == ["sunny"]
     assert skipped == {"without words": 1}
     assert is_messages(talk)
 
@@ -52,7 +52,7 @@ def test_text_with_a_picture_is_imported_and_the_picture_counted(tmp_path: Path)
     parts = [PICTURE, {"type": "text", "text": "What plant"}, PICTURE, {"type": "text", "text": "is this?"}]
     talk = [{"role": "user", "content": parts}, {"role": "assistant", "content": "A fern."}]
     skipped: Counter[str] = Counter()
-    first, second = read(saved(tmp_path, talk), skipped=skipped)
+    first, second = read(write_json(tmp_path, talk), skipped=skipped)
     assert (first.text, first.metadata, second.text) == ("What plant\nis this?", {}, "A fern.")
     assert skipped == {"non-text parts": 2}
 
@@ -63,20 +63,20 @@ def test_text_with_a_picture_is_imported_and_the_picture_counted(tmp_path: Path)
 def test_a_message_of_pictures_only_is_skipped_and_counted(tmp_path: Path, parts: list[object]) -> None:
     talk = [{"role": "user", "content": parts}, {"role": "assistant", "content": "A fern."}]
     skipped: Counter[str] = Counter()
-    assert [line.text for line in read(saved(tmp_path, talk), skipped=skipped)] == ["A fern."]
+    assert [line.text for line in read(write_json(tmp_path, talk), skipped=skipped)] == ["A fern."]
     assert skipped == {"without words": 1}
 
 
 def test_a_longer_conversation_has_the_same_keys_at_its_beginning(tmp_path: Path) -> None:
-    keys = [line.key for line in read(saved(tmp_path, TALK))]
-    longer = [line.key for line in read(saved(tmp_path, [*TALK, {"role": "user", "content": "Thanks!"}]))]
+    keys = [line.key for line in read(write_json(tmp_path, TALK))]
+    longer = [line.key for line in read(write_json(tmp_path, [*TALK, {"role": "user", "content": "Thanks!"}]))]
     assert (longer[:4], len(set(longer))) == (keys, 5)
 
 
 def test_two_files_of_one_name_are_two_sessions(tmp_path: Path) -> None:
     def sessions(said: str) -> set[str | None]:
         system = {"role": "system", "content": "You are helpful."}
-        return {line.session for line in read(saved(tmp_path, [system, {"role": "user", "content": said}]))}
+        return {line.session for line in read(write_json(tmp_path, [system, {"role": "user", "content": said}]))}
 
     (one,), (two,) = sessions("Hello"), sessions("Good day")
     assert one != two
@@ -95,7 +95,7 @@ def test_two_files_of_one_name_are_two_sessions(tmp_path: Path) -> None:
 )
 def test_each_invalid_message_is_rejected_with_its_number(tmp_path: Path, value: object, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"talk\.json.*{complaint}"):
-        list(read(saved(tmp_path, value)))
+        list(read(write_json(tmp_path, value)))
 
 
 @pytest.mark.parametrize("value", [[], {}, {"messages": []}, [1], [{"conversation": {}}], "text"])

@@ -25,14 +25,14 @@ CHAT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def saved(folder: Path, value: object = CHAT, name: str = "Chat_1_Ida_Tom") -> Path:
+def write_chat(folder: Path, value: object = CHAT, name: str = "Chat_1_Ida_Tom") -> Path:
     path = folder / f"{name}.json"
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
 
 
 def test_messages_have_their_own_times_and_ids(tmp_path: Path) -> None:
-    lines = list(read(saved(tmp_path)))
+    lines = list(read(write_chat(tmp_path)))
     assert [(line.text, line.speaker, line.session, line.key) for line in lines] == [
         ("Hi Tom", "Ida", "session_1", "realtalk:Chat_1_Ida_Tom:D1:1"),
         ("[image: a cat]", "Tom", "session_1", "realtalk:Chat_1_Ida_Tom:D1:2"),
@@ -43,8 +43,8 @@ def test_messages_have_their_own_times_and_ids(tmp_path: Path) -> None:
 
 
 def test_the_chats_of_a_folder_have_separate_sessions(tmp_path: Path) -> None:
-    saved(tmp_path)
-    saved(tmp_path, name="Chat_2")
+    write_chat(tmp_path)
+    write_chat(tmp_path, name="Chat_2")
     assert {line.session for line in read(tmp_path)} == {
         "Chat_1_Ida_Tom/session_1", "Chat_1_Ida_Tom/session_2", "Chat_2/session_1", "Chat_2/session_2",
     }  # fmt: skip
@@ -65,19 +65,19 @@ def test_the_chats_of_a_folder_have_separate_sessions(tmp_path: Path) -> None:
 )
 def test_each_invalid_chat_is_rejected_with_the_place(tmp_path: Path, value: object, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"Chat_1_Ida_Tom\.json, .*{complaint}"):
-        list(read(saved(tmp_path, value)))
+        list(read(write_chat(tmp_path, value)))
 
 
 def test_an_empty_folder_and_an_unknown_chat_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"no \.json file in this folder"):
         list(read(tmp_path))
-    saved(tmp_path)
+    write_chat(tmp_path)
     with pytest.raises(BadFile, match="there is no chat 'x'; choose from Chat_1_Ida_Tom"):
         list(read(tmp_path, only=["x"]))
 
 
 def test_a_session_that_exceeds_the_year_9999_is_reported(tmp_path: Path) -> None:
     turns = [{"text": "Later", "speaker": "Tom"}, {"text": "Still", "speaker": "Tom"}]
-    late = {**CHAT, "session_2": turns, "session_2_date_time": "9999-12-31T23:59:59"}
+    chat = {**CHAT, "session_2": turns, "session_2_date_time": "9999-12-31T23:59:59"}
     with pytest.raises(BadFile, match="the session begins too close to the year 10000"):
-        list(read(saved(tmp_path, late)))
+        list(read(write_chat(tmp_path, chat)))

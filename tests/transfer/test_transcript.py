@@ -24,7 +24,7 @@ Ann: Two leaves now.
 """
 
 
-def saved(folder: Path, text: str, name: str = "diary.txt") -> Path:
+def write_text(folder: Path, text: str, name: str = "diary.txt") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
@@ -35,7 +35,7 @@ def at(day: int, hour: int = 0, minute: int = 0, second: int = 0) -> datetime:
 
 
 def test_the_documented_sample_is_read(tmp_path: Path) -> None:
-    lines = list(read(saved(tmp_path, SAMPLE), assistant=("Ann",)))
+    lines = list(read(write_text(tmp_path, SAMPLE), assistant=("Ann",)))
     assert [(line.said_at, line.speaker, line.role) for line in lines] == [
         (at(6), "Ann", "assistant"),
         (at(6, second=1), "Bob Miller", "user"),
@@ -60,7 +60,7 @@ def test_the_docstring_shows_what_is_tested() -> None:
      "One Two Three Four Five: no", "A" * 41 + ": too long", "[note: this]", ": nobody"],
 )  # fmt: skip
 def test_text_without_a_name_continues_the_message_before(tmp_path: Path, text: str) -> None:
-    (line,) = read(saved(tmp_path, f"Ann: hello\n{text}\n"))
+    (line,) = read(write_text(tmp_path, f"Ann: hello\n{text}\n"))
     assert line.text == f"hello\n{text}"
 
 
@@ -80,49 +80,49 @@ def test_text_without_a_name_continues_the_message_before(tmp_path: Path, text: 
     ],
 )
 def test_names_may_have_spaces_and_any_script(tmp_path: Path, name: str) -> None:
-    assert [line.speaker for line in read(saved(tmp_path, f"{name}: hello"))] == [name]
+    assert [line.speaker for line in read(write_text(tmp_path, f"{name}: hello"))] == [name]
 
 
 def test_a_full_width_colon_needs_no_space(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, "小明：你好"))
+    (line,) = read(write_text(tmp_path, "小明：你好"))
     assert (line.speaker, line.text) == ("小明", "你好")
 
 
 def test_without_dates_lines_have_no_time(tmp_path: Path) -> None:
-    assert [line.said_at for line in read(saved(tmp_path, "Ann: a\nBob: b"))] == [None, None]
+    assert [line.said_at for line in read(write_text(tmp_path, "Ann: a\nBob: b"))] == [None, None]
 
 
 def test_the_time_zone_is_used(tmp_path: Path) -> None:
     east = timezone(timedelta(hours=8))
-    (line,) = read(saved(tmp_path, "[2024-05-01 10:22] Ann: hi"), tz=east)
+    (line,) = read(write_text(tmp_path, "[2024-05-01 10:22] Ann: hi"), tz=east)
     assert line.said_at == datetime(2024, 5, 1, 10, 22, tzinfo=east)
 
 
 def test_a_clock_that_goes_back_by_more_than_half_a_day_has_passed_midnight(tmp_path: Path) -> None:
     text = "6 May 2024\n[23:58] Ann: a\n[00:01] Bob: b\nBob: c\n[09:00] Ann: d\n[08:59] Bob: e\n"
-    assert [line.said_at for line in read(saved(tmp_path, text))] == [
+    assert [line.said_at for line in read(write_text(tmp_path, text))] == [
         at(6, 23, 58), at(7, 0, 1), at(7, 0, 1, 1), at(7, 9), at(7, 8, 59),
     ]  # fmt: skip
     after_header = "2024-05-06 23:50\n[00:05] Ann: a\n"
-    assert [line.said_at for line in read(saved(tmp_path, after_header))] == [at(7, 0, 5)]
+    assert [line.said_at for line in read(write_text(tmp_path, after_header))] == [at(7, 0, 5)]
 
 
 def test_a_message_may_begin_on_the_line_after_its_name(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, "Ann:\n\n  So it began.\n"))
+    (line,) = read(write_text(tmp_path, "Ann:\n\n  So it began.\n"))
     assert line.text == "So it began."
 
 
 def test_repeated_words_are_two_lines_with_stable_keys(tmp_path: Path) -> None:
-    path = saved(tmp_path, "Ann: yes\nBob: yes\nAnn: yes\n")
+    path = write_text(tmp_path, "Ann: yes\nBob: yes\nAnn: yes\n")
     keys = [line.key for line in read(path)]
     assert len(set(keys)) == 3
     assert keys == [line.key for line in read(path)]
-    longer = saved(tmp_path, "Ann: yes\nBob: yes\nAnn: yes\nBob: well\n")
+    longer = write_text(tmp_path, "Ann: yes\nBob: yes\nAnn: yes\nBob: well\n")
     assert [line.key for line in read(longer)][:3] == keys
 
 
 def keys(folder: Path, text: str, name: str = "diary.txt", **more: Any) -> list[str | None]:
-    return [line.key for line in read(saved(folder, text, name), **more)]
+    return [line.key for line in read(write_text(folder, text, name), **more)]
 
 
 def test_keys_do_not_depend_on_file_name_bot_or_time_zone(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_keys_do_not_depend_on_file_name_bot_or_time_zone(tmp_path: Path) -> Non
 
 
 def test_two_files_of_one_name_are_two_conversations(tmp_path: Path) -> None:
-    one = list(read(saved(tmp_path, "Ann: hi\nBob: yes\nAnn: good\n")))
-    two = list(read(saved(tmp_path, "Bob: hello\nBob: yes\nAnn: good\n")))
+    one = list(read(write_text(tmp_path, "Ann: hi\nBob: yes\nAnn: good\n")))
+    two = list(read(write_text(tmp_path, "Bob: hello\nBob: yes\nAnn: good\n")))
     assert not {line.key for line in one} & {line.key for line in two}
     assert {line.session for line in one}.isdisjoint({line.session for line in two})
 
@@ -156,7 +156,7 @@ def test_two_sessions_of_one_day_with_the_same_words_are_distinct(tmp_path: Path
 
 
 def test_a_file_name_may_have_the_greatest_length(tmp_path: Path) -> None:
-    assert len(list(read(saved(tmp_path, "Ann: hi", "n" * 250 + ".txt")))) == 1
+    assert len(list(read(write_text(tmp_path, "Ann: hi", "n" * 250 + ".txt")))) == 1
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_almost_valid_time_is_rejected_with_a_remedy(tmp_path: Path, text: st
         BadFile,
         match=r"diary\.txt, line 3: '.*' begins with an invalid or ambiguous time; write it as 2024-05-31 or \[",
     ):
-        list(read(saved(tmp_path, f"2024-05-01\nAnn: hello\n{text}\nBob: a\n")))
+        list(read(write_text(tmp_path, f"2024-05-01\nAnn: hello\n{text}\nBob: a\n")))
 
 
 @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ def test_an_almost_valid_time_is_rejected_with_a_remedy(tmp_path: Path, text: st
      "[2024-05-01 10:22:33] panic at line 7", "on 31 June 2024 we met", "- 10:15 tea", "192.168.2.2024"],
 )  # fmt: skip
 def test_text_about_times_continues_the_message_before(tmp_path: Path, text: str) -> None:
-    (line,) = read(saved(tmp_path, f"2024-05-01\nAnn: hello\n{text}\n"))
+    (line,) = read(write_text(tmp_path, f"2024-05-01\nAnn: hello\n{text}\n"))
     assert line.text == f"hello\n{text}"
 
 
 def test_brackets_without_a_time_belong_to_the_text(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, "Ann: look\n[a photo] of the sea\n"))
+    (line,) = read(write_text(tmp_path, "Ann: look\n[a photo] of the sea\n"))
     assert line.text == "look\n[a photo] of the sea"
 
 
@@ -210,11 +210,11 @@ def test_brackets_without_a_time_belong_to_the_text(tmp_path: Path) -> None:
 )
 def test_each_invalid_transcript_is_rejected_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"diary\.txt, {complaint}"):
-        list(read(saved(tmp_path, text)))
+        list(read(write_text(tmp_path, text)))
 
 
 def test_an_empty_transcript_has_no_lines(tmp_path: Path) -> None:
-    assert list(read(saved(tmp_path, "\n\n"))) == []
+    assert list(read(write_text(tmp_path, "\n\n"))) == []
 
 
 sentences = st.text("abc xyz.!?é你", min_size=1, max_size=40).filter(lambda s: s.strip() and not s.startswith("["))
@@ -223,5 +223,5 @@ turns = st.lists(st.tuples(st.sampled_from(["Ann", "Bob Miller", "小明"]), sen
 
 @given(turns=turns)
 def test_messages_are_read_in_order(turns: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = saved(tmp_path_factory.mktemp("t"), "".join(f"{name}: {text}\n" for name, text in turns))
+    path = write_text(tmp_path_factory.mktemp("t"), "".join(f"{name}: {text}\n" for name, text in turns))
     assert [(line.speaker, line.text) for line in read(path)] == [(name, text.strip()) for name, text in turns]

@@ -32,20 +32,20 @@ All of them, even: the fern. <This message was edited>
 """
 
 
-def saved(folder: Path, text: str, name: str = "_chat.txt") -> Path:
+def write_text(folder: Path, text: str, name: str = "_chat.txt") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def days(folder: Path, *dates: str) -> list[str]:
-    """Return the days as which these dates are read."""
-    path = saved(folder, "".join(f"{each}, 10:00 - Ann: {number}\n" for number, each in enumerate(dates)))
+    """Return these dates as they are read, in ISO format."""
+    path = write_text(folder, "".join(f"{date}, 10:00 - Ann: {number}\n" for number, date in enumerate(dates)))
     return [f"{line.said_at:%Y-%m-%d}" for line in read(path)]
 
 
 @pytest.mark.parametrize(
-    ("text", "times", "left"),
+    ("text", "times", "counts"),
     [
         (IPHONE, ["2024-06-05 18:05:22", "2024-06-05 18:06:30", "2024-06-13 09:00:00"], {"without words": 2}),
         (
@@ -57,10 +57,10 @@ def days(folder: Path, *dates: str) -> list[str]:
     ids=["iphone", "android"],
 )
 def test_an_export_is_read_and_entries_without_words_are_counted(
-    tmp_path: Path, text: str, times: list[str], left: dict[str, int]
+    tmp_path: Path, text: str, times: list[str], counts: dict[str, int]
 ) -> None:
     skipped: Counter[str] = Counter()
-    path = saved(tmp_path, text)
+    path = write_text(tmp_path, text)
     assert is_whatsapp_export(path)
     lines = list(read(path, assistant=("Ann",), skipped=skipped))
     assert [(line.speaker, line.role, line.text) for line in lines] == [
@@ -69,15 +69,15 @@ def test_an_export_is_read_and_entries_without_words_are_counted(
         ("Ann", "assistant", "Thank you!"),
     ]
     assert [f"{line.said_at:%Y-%m-%d %H:%M:%S}" for line in lines] == times
-    assert skipped == left
+    assert skipped == counts
     assert {line.session for line in lines} == {None}
 
 
 def test_the_docstring_shows_what_is_read(tmp_path: Path) -> None:
     shown = [line.strip() for line in (whatsapp.__doc__ or "").splitlines() if line.startswith("    ")]
     first, second, third = shown
-    assert [line.text for line in read(saved(tmp_path, first))] == ["Did you water the plants?"]
-    assert [line.text for line in read(saved(tmp_path, f"{second}\n{third}"))] == [
+    assert [line.text for line in read(write_text(tmp_path, first))] == ["Did you water the plants?"]
+    assert [line.text for line in read(write_text(tmp_path, f"{second}\n{third}"))] == [
         "I did.\nAll of them, even the fern."
     ]
 
@@ -107,46 +107,48 @@ def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
     [("18:05", 18), ("18.05", 18), ("6:05 PM", 18), ("6:05\u202fPM", 18), ("6:05\xa0p.\xa0m.", 18), ("12:05 a.m.", 0)],
 )
 def test_clocks_of_twelve_and_of_twenty_four_hours_are_read(tmp_path: Path, time: str, hour: int) -> None:
-    (line,) = read(saved(tmp_path, f"05/06/2024, {time} - Ann: hi"), tz=timezone(timedelta(hours=2)))
+    (line,) = read(write_text(tmp_path, f"05/06/2024, {time} - Ann: hi"), tz=timezone(timedelta(hours=2)))
     assert line.said_at == datetime(2024, 6, 5, hour, 5, tzinfo=timezone(timedelta(hours=2)))
 
 
 def test_a_phone_number_is_a_name(tmp_path: Path) -> None:
-    (line,) = read(saved(tmp_path, "[05/06/24, 18:05:22] ~\u202f+49 170 1234567: hi: you"))
+    (line,) = read(write_text(tmp_path, "[05/06/24, 18:05:22] ~\u202f+49 170 1234567: hi: you"))
     assert (line.speaker, line.text) == ("+49 170 1234567", "hi: you")
 
 
 def test_a_later_export_has_the_same_keys_for_common_messages(tmp_path: Path) -> None:
     day = "13/06/2024, 10:00 - Ann: yes\n"
-    first = [line.key for line in read(saved(tmp_path, day + day))]
+    first = [line.key for line in read(write_text(tmp_path, day + day))]
     assert len(set(first)) == 2
-    later = [line.key for line in read(saved(tmp_path, "12/06/2024, 09:00 - Bob: before\n" + day + day, "later.txt"))]
+    later = [
+        line.key for line in read(write_text(tmp_path, "12/06/2024, 09:00 - Bob: before\n" + day + day, "later.txt"))
+    ]
     assert later[2:] == first[1:]
     exact = "[13/06/24, 10:00:01] Ann: yes\n"
-    first = [line.key for line in read(saved(tmp_path, exact))]
-    later = [line.key for line in read(saved(tmp_path, "[12/06/24, 09:00:00] Bob: before\n" + exact))]
+    first = [line.key for line in read(write_text(tmp_path, exact))]
+    later = [line.key for line in read(write_text(tmp_path, "[12/06/24, 09:00:00] Bob: before\n" + exact))]
     assert later[1:] == first
 
 
 def test_a_longer_export_has_the_same_keys_at_its_beginning(tmp_path: Path) -> None:
     chat = "13/06/2024, 10:00 - Ann: yes\n13/06/2024, 10:00 - Ann: yes\n13/06/2024, 10:00 - Bob: ok\n"
-    keys = [line.key for line in read(saved(tmp_path, chat))]
-    grown = [line.key for line in read(saved(tmp_path, chat + "13/06/2024, 10:00 - Cem: yes\n"))]
-    assert (grown[:3], len(set(grown))) == (keys, 4)
+    keys = [line.key for line in read(write_text(tmp_path, chat))]
+    longer = [line.key for line in read(write_text(tmp_path, chat + "13/06/2024, 10:00 - Cem: yes\n"))]
+    assert (longer[:3], len(set(longer))) == (keys, 4)
 
 
 def test_equal_answers_in_one_minute_of_two_chats_are_distinct(tmp_path: Path) -> None:
     def answer(question: str) -> str | None:
         chat = f"05/06/24, 18:05 - Bob: {question}\n05/06/24, 18:06 - Ann: Yes\n"
-        return [line.key for line in read(saved(tmp_path, chat))][1]
+        return [line.key for line in read(write_text(tmp_path, chat))][1]
 
     assert answer("Dinner at eight?") != answer("Will you marry me?")
 
 
-def chat(folder: Path, *said: str) -> tuple[list[tuple[str, str]], Counter[str]]:
-    """Return speakers and texts of a chat of these lines, and the counts of skipped entries."""
+def read_chat(folder: Path, *messages: str) -> tuple[list[tuple[str, str]], Counter[str]]:
+    """Return speakers and texts of a chat of these messages, and the counts of skipped entries."""
     skipped: Counter[str] = Counter()
-    path = saved(folder, "".join(f"05/06/24, 18:05 - {each}\n" for each in said))
+    path = write_text(folder, "".join(f"05/06/24, 18:05 - {message}\n" for message in messages))
     return [(line.speaker, line.text) for line in read(path, skipped=skipped)], skipped
 
 
@@ -164,40 +166,40 @@ def chat(folder: Path, *said: str) -> tuple[list[tuple[str, str]], Counter[str]]
     ],
 )
 def test_a_notice_with_a_colon_is_a_notice(tmp_path: Path, notice: str) -> None:
-    lines, skipped = chat(tmp_path, "Ann: hello", notice, "Bob: ok")
+    lines, skipped = read_chat(tmp_path, "Ann: hello", notice, "Bob: ok")
     assert lines == [("Ann", "hello"), ("Bob", "ok")]
     assert skipped == {"notices": 1}
 
 
 @pytest.mark.parametrize("name", ["Ann Miller", "Ann from work", 'Bob "Bobby" Stone', "Dr. Who"])
 def test_a_longer_name_is_a_name(tmp_path: Path, name: str) -> None:
-    assert chat(tmp_path, "Ann: hello", f"{name}: hi")[0] == [("Ann", "hello"), (name, "hi")]
+    assert read_chat(tmp_path, "Ann: hello", f"{name}: hi")[0] == [("Ann", "hello"), (name, "hi")]
 
 
 def test_a_frequent_speaker_may_have_a_long_name(tmp_path: Path) -> None:
-    lines, _ = chat(tmp_path, "Ann: hello", *["Ann of the green house: hi"] * 3)
+    lines, _ = read_chat(tmp_path, "Ann: hello", *["Ann of the green house: hi"] * 3)
     assert len(lines) == 4
 
 
 def test_words_in_angle_brackets_or_after_a_mark_are_words(tmp_path: Path) -> None:
-    said = ["<https://example.org/recipe>", "<sigh>", "\u200e+49 170 1234567 is my new number"]
-    lines, skipped = chat(tmp_path, *(f"Ann: {each}" for each in ["Hello", *said]))
-    assert [text for _, text in lines] == ["Hello", *said]
+    texts = ["<https://example.org/recipe>", "<sigh>", "\u200e+49 170 1234567 is my new number"]
+    lines, skipped = read_chat(tmp_path, *(f"Ann: {text}" for text in ["Hello", *texts]))
+    assert [text for _, text in lines] == ["Hello", *texts]
     assert skipped == {}
 
 
 def test_messages_of_the_group_itself_are_skipped(tmp_path: Path) -> None:
     group = ("Flat 4: \u200eMessages and calls are end-to-end encrypted.", "Flat 4: \u200eAnn added Bob")
-    lines, skipped = chat(tmp_path, *group, "Ann: hi")
+    lines, skipped = read_chat(tmp_path, *group, "Ann: hi")
     assert (lines, skipped) == ([("Ann", "hi")], {"without words": 2})
-    lines, _ = chat(tmp_path, group[0], "Flat 4: hello", "Flat 4: \u200e170 is my number")
+    lines, _ = read_chat(tmp_path, group[0], "Flat 4: hello", "Flat 4: \u200e170 is my number")
     assert len(lines) == 2
 
 
 @pytest.mark.parametrize("space", ["\t", "\n"])
 def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
     began = perf_counter()
-    (line,) = chat(tmp_path, f"Ann: a{space * 100_000}b")[0]
+    (line,) = read_chat(tmp_path, f"Ann: a{space * 100_000}b")[0]
     assert len(line[1]) == 100_002
     assert perf_counter() - began < 60  # seconds; quadratic backtracking would take minutes
 
@@ -213,7 +215,7 @@ def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
 )
 def test_each_invalid_export_is_rejected_with_its_line(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadFile, match=rf"_chat\.txt, {complaint}"):
-        list(read(saved(tmp_path, text)))
+        list(read(write_text(tmp_path, text)))
 
 
 @pytest.mark.parametrize(
@@ -227,8 +229,8 @@ def test_each_invalid_export_is_rejected_with_its_line(tmp_path: Path, text: str
     ],
 )
 def test_an_export_is_recognised_by_its_first_line(tmp_path: Path, text: str, is_one: bool) -> None:
-    assert is_whatsapp_export(saved(tmp_path, text)) is is_one
+    assert is_whatsapp_export(write_text(tmp_path, text)) is is_one
 
 
 def test_an_empty_export_has_no_lines(tmp_path: Path) -> None:
-    assert list(read(saved(tmp_path, "\n"))) == []
+    assert list(read(write_text(tmp_path, "\n"))) == []
