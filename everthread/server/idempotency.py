@@ -2,7 +2,7 @@
 
 A record identifies the request by digests, and its outcome by numbers; it contains no text. The digest of a request
 begins with its key, which isn't stored, so that short texts can't be guessed from it. A line also has a key in its
-bank, so that it is stored once even if the record is gone.
+bank, so that it is stored once even if the record was deleted.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from everthread.server.settings import Settings
 
 API = "/api/"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")  # names of this machine in any browser on it
-MAX_TARGET_BYTES = 8_000  # path and query: two names of 200 characters, each of 12 bytes when escaped, and more
+MAX_TARGET_BYTES = 8_000  # of path and query: enough for two names of 200 characters, each of 12 bytes when escaped
 MIN_BODY_BYTES_PER_S = 16_000  # bytes a second: a body may take as long as on a connection of this speed
 HOST_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -108,8 +108,8 @@ class RequestGuard:
     def _check_host(self, headers: Headers, scope: Scope) -> str:
         """Return the host that the request names.
 
-        The address to which the connection was made is accepted as well: DNS rebinding changes the address of a name,
-        and Host would contain the name.
+        The address to which the connection was made is accepted as well. After DNS rebinding, Host would contain a
+        name, not this address.
         """
         host = headers.get("host", "").lower()
         match = HOST_PATTERN.fullmatch(host)

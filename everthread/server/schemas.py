@@ -69,7 +69,7 @@ class ItemList(View, Generic[Item]):
 class ProblemView(View):
     """A problem document (RFC 9457). type names the kind of problem, the same wherever it occurs.
 
-    detail is the whole message. An error about a file, or one whose remedy is an option, has its parts as well: path
+    detail is the complete message. An error about a file, or one whose remedy is an option, has its parts as well: path
     (the file's name), where (the place in it), message, remedy, and option (which goes into the remedy's {option}).
     """
 
@@ -110,11 +110,11 @@ class FoundUnitView(UnitView):
 
     @model_validator(mode="before")
     @classmethod
-    def _flatten(cls, found: Any) -> Any:
-        if not isinstance(found, FoundUnit):
-            return found
-        unit = UnitView.model_validate(found.unit).model_dump()
-        return {**unit, "session": found.session, "speaker": found.speaker}
+    def _flatten(cls, value: Any) -> Any:
+        if not isinstance(value, FoundUnit):
+            return value
+        unit = UnitView.model_validate(value.unit).model_dump()
+        return {**unit, "session": value.session, "speaker": value.speaker}
 
 
 class HitView(View):
@@ -153,7 +153,9 @@ class ContextView(View):
     hits: list[HitView | UnitHitView]
     cut: list[HitView | UnitHitView]
     bank: str = ""
-    others: list[ContextView] = Field(default=[], description="Of the other banks that were asked, each with its name.")
+    others: list[ContextView] = Field(
+        default=[], description="The contexts of the other queried banks, each with its name."
+    )
 
     @computed_field  # type: ignore[prop-decorator]
     @property
