@@ -83,28 +83,28 @@ def test_many_processes_and_threads_write_one_bank_while_others_read(tmp_path: P
 
 @pytest.mark.parametrize("batch", [1, 50])
 def test_on_a_full_disk_acknowledged_lines_stay_and_the_error_says_so(tmp_path: Path, batch: int) -> None:
-    found = run_json(limits, "full", tmp_path, batch)
-    assert found["error"][0] == "StoreUnavailable"
+    report = run_json(limits, "full", tmp_path, batch)
+    assert report["error"][0] == "StoreUnavailable"
     for words in ("bank 'alice'", "alice.bank", "Nothing was stored", "space"):
-        assert words in found["error"][1]
-    kept = found["kept"]
-    assert kept == list(range(1, len(kept) + 1))
-    assert found["readable"] == min(5, len(kept))  # recall still works
-    assert found["after"] == len(kept) + 1
+        assert words in report["error"][1]
+    stored = report["kept"]
+    assert stored == list(range(1, len(stored) + 1))
+    assert report["readable"] == min(5, len(stored))  # recall still works
+    assert report["after"] == len(stored) + 1
     with open_memory(tmp_path) as memory:
-        assert [line.seq for line in memory.lines()] == [*kept, found["after"]]
+        assert [line.seq for line in memory.lines()] == [*stored, report["after"]]
         assert memory.store.check("alice") == []
 
 
 def test_when_there_is_no_room_to_erase_the_error_says_what_is_forgotten_and_how_to_finish(tmp_path: Path) -> None:
-    found = run_json(limits, "forget", tmp_path)
-    assert found["error"][0] == "StoreUnavailable"
+    report = run_json(limits, "forget", tmp_path)
+    assert report["error"][0] == "StoreUnavailable"
     for words in ("deleted from bank 'alice'", "bytes of them may remain in", "everthread doctor"):
-        assert words in found["error"][1]
-    assert "Nothing was stored" not in found["error"][1]
-    assert found["shown"] == []
-    assert "bytes of forgotten lines may remain" in found["unsound"][0]
-    assert found["sound"] == []  # there is room again, and opening the bank finished the erasure
+        assert words in report["error"][1]
+    assert "Nothing was stored" not in report["error"][1]
+    assert report["shown"] == []
+    assert "bytes of forgotten lines may remain" in report["unsound"][0]
+    assert report["sound"] == []  # there is room again, and opening the bank finished the erasure
     assert not any(b"zqxcanary" in path.read_bytes() for path in tmp_path.iterdir())
     assert len((tmp_path / "receipts.jsonl").read_text().splitlines()) == 1
 
@@ -131,10 +131,10 @@ def test_a_bank_can_be_created_after_the_disk_was_full_for_a_moment(
 def test_a_folder_without_write_permission_is_reported(outside: Path) -> None:
     outside.mkdir()
     outside.chmod(0o555)
-    found = run_json(limits, "readonly", outside)
-    assert found["error"][0] == "StoreUnavailable"
-    assert str(outside / "alice.bank") in found["error"][1]
-    assert "Check the folder's permissions, or choose another one" in found["error"][1]
+    report = run_json(limits, "readonly", outside)
+    assert report["error"][0] == "StoreUnavailable"
+    assert str(outside / "alice.bank") in report["error"][1]
+    assert "Check the folder's permissions, or choose another one" in report["error"][1]
     assert list(outside.iterdir()) == []
 
 
@@ -145,9 +145,9 @@ def test_a_bank_without_write_permission_is_not_changed(outside: Path) -> None:
     path.chmod(0o444)
     outside.chmod(0o555)
     before = path.read_bytes()
-    found = run_json(limits, "readonly", outside)
-    assert found["error"][0] == "StoreUnavailable"
-    assert "can't be written" in found["error"][1]
+    report = run_json(limits, "readonly", outside)
+    assert report["error"][0] == "StoreUnavailable"
+    assert "can't be written" in report["error"][1]
     assert path.read_bytes() == before
     outside.chmod(0o755)
     assert [each.name for each in outside.iterdir()] == ["alice.bank"]
@@ -156,9 +156,9 @@ def test_a_bank_without_write_permission_is_not_changed(outside: Path) -> None:
 def test_a_folder_that_cannot_be_created_is_reported(outside: Path) -> None:
     outside.mkdir()
     outside.chmod(0o555)
-    found = run_json(limits, "readonly", outside / "deeper")
-    assert found["error"][0] == "StoreUnavailable"
-    assert "Check the folder's permissions" in found["error"][1]
+    report = run_json(limits, "readonly", outside / "deeper")
+    assert report["error"][0] == "StoreUnavailable"
+    assert "Check the folder's permissions" in report["error"][1]
 
 
 # ----------------------------------------------------- forgetting while another process has the bank open
@@ -173,8 +173,8 @@ def test_a_forgotten_line_is_gone_for_another_process_that_has_the_bank_open(tmp
         for _ in range(3):  # from the second query on, it has the vectors in memory
             assert len(other.ask("recall", "zqxcanary sings")) == 10
         memory.forget(speaker="Zqxcanary")
-        kept = {path.name: b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir()}
-        assert not any(kept.values()), kept
+        leaks = {path.name: b"zqxcanary" in path.read_bytes().lower() for path in tmp_path.iterdir()}
+        assert not any(leaks.values()), leaks
         assert other.ask("recall", "zqxcanary sings") == ["The porridge is hot."]
         assert other.ask("lines") == ["The porridge is hot."]
         assert other.ask("observe", "Who sang?") == 11

@@ -42,8 +42,8 @@ def open_memory(folder: Path, bank: str = "alice", embedder: Any = None) -> Memo
     return Memory.open(bank, store=folder, embedder=embedder or HashEmbedder(512))
 
 
-def texts(found: Iterator[Line] | list[Hit]) -> list[str]:
-    return [each.line.text if isinstance(each, Hit) else each.text for each in found]
+def texts(results: Iterator[Line] | list[Hit]) -> list[str]:
+    return [each.line.text if isinstance(each, Hit) else each.text for each in results]
 
 
 def seqs(hits: list[Hit]) -> set[int]:
@@ -320,7 +320,7 @@ def test_a_key_from_many_threads_is_stored_once(memory: Memory) -> None:
         return {memory.observe(f"From thread {number}.", key=f"k{n}").seq for n in range(5)}
 
     with ThreadPoolExecutor(8) as pool:
-        assert {frozenset(found) for found in pool.map(offer, range(8))} == {frozenset(range(1, 6))}
+        assert {frozenset(seqs_stored) for seqs_stored in pool.map(offer, range(8))} == {frozenset(range(1, 6))}
     assert memory.stats().lines == 5
     assert memory.store.check("alice") == []
 
@@ -362,8 +362,8 @@ def test_a_new_line_takes_the_key_of_a_retracted_one(memory: Memory) -> None:
 
 def test_a_line_stored_as_retracted_takes_no_key(memory: Memory) -> None:
     memory.observe("Old.", key="k")
-    gone = memory.retract(1)
-    assert memory.observe_many([NewLine("Old.", key="k", retracted_at=NOON)]) == [gone]
+    retracted = memory.retract(1)
+    assert memory.observe_many([NewLine("Old.", key="k", retracted_at=NOON)]) == [retracted]
 
 
 def test_a_line_can_replace_the_line_with_its_key(memory: Memory) -> None:
@@ -612,10 +612,10 @@ def test_recall_as_of_a_time_equals_recall_at_that_time(tmp_path: Path, bank: An
         now.observe("Zelda sold the greyhound, the cello and everything else I ever spoke of.", speaker="Zelda")
         moment = bank.lines[last - 1].said_at
         for text in (*(question.text for question in bank.questions), "Does Zelda like the greyhound?"):
-            expected, found = then.recall(text), now.recall(text, as_of=moment)
-            assert [hit.line.seq for hit in found] == [hit.line.seq for hit in expected]
-            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-4)
-            assert [hit.relevance for hit in found] == pytest.approx([hit.relevance for hit in expected], abs=1e-4)
+            expected, actual = then.recall(text), now.recall(text, as_of=moment)
+            assert [hit.line.seq for hit in actual] == [hit.line.seq for hit in expected]
+            assert [hit.score for hit in actual] == pytest.approx([hit.score for hit in expected], abs=1e-4)
+            assert [hit.relevance for hit in actual] == pytest.approx([hit.relevance for hit in expected], abs=1e-4)
             assert now.context(text, as_of=moment).text == then.context(text).text
 
 
@@ -697,14 +697,14 @@ def test_a_context_does_not_exceed_its_budget(zoo: Memory) -> None:
 
 def test_a_retracted_line_is_never_recalled_but_stays_in_the_record(zoo: Memory) -> None:
     zoo.context("penguin ice", session="friday", gate=False)  # its passage is now in the buffer
-    gone = zoo.retract(2)
-    assert gone.text == "A penguin waddled over the ice."
-    assert gone.retracted_at is not None
+    retracted = zoo.retract(2)
+    assert retracted.text == "A penguin waddled over the ice."
+    assert retracted.retracted_at is not None
     for query in ("penguin waddled ice", "giraffe", "crocodiles"):
         assert all(line.seq != 2 for hit in zoo.recall(query, 10) for line in (hit.line, *hit.passage))
         assert "penguin" not in zoo.context(query, session="friday", gate=False).text
     assert 2 not in {line.seq for line in zoo.lines()}
-    assert [line for line in zoo.lines(include_retracted=True) if line.retracted_at] == [gone]
+    assert [line for line in zoo.lines(include_retracted=True) if line.retracted_at] == [retracted]
     assert (zoo.stats().lines, zoo.stats().retracted, zoo.stats().pending) == (5, 1, 0)
     assert zoo.store.check("alice") == []
 
@@ -902,8 +902,8 @@ def test_vectors_of_different_models_are_never_compared(tmp_path: Path) -> None:
         memory.observe("The ferry to Naxos leaves at noon.")
     with open_memory(tmp_path, embedder=Moody("two")) as memory:
         memory.observe("We packed three suitcases.")
-        found, _ = memory.reader.measure_candidates(Query("ferry to Naxos"))
-        assert [str(value) == "nan" for value in found.cosine.tolist()] == [True, False]
+        candidates, _ = memory.reader.measure_candidates(Query("ferry to Naxos"))
+        assert [str(value) == "nan" for value in candidates.cosine.tolist()] == [True, False]
         assert memory.recall("ferry Naxos")[0].line.seq == 1  # by keyword
         assert (memory.stats().pending, memory.stats().vectors) == (1, {"one": 1, "two": 1})
         memory.reindex()
@@ -985,8 +985,8 @@ def test_recall_during_forgetting_never_returns_forgotten_lines(memory: Memory) 
     def recall() -> None:
         while len(gone) < 20:
             before = set(gone)
-            found = seqs(memory.recall("secret vault", 40))
-            assert not found & before
+            recalled = seqs(memory.recall("secret vault", 40))
+            assert not recalled & before
 
     with ThreadPoolExecutor(3) as pool:
         for task in [pool.submit(forget), pool.submit(recall), pool.submit(recall)]:
@@ -1029,10 +1029,10 @@ def test_garbage_in_the_middle_is_found_by_check(intact: bytes, tmp_path: Path) 
     (tmp_path / "alice.bank").write_bytes(intact[:middle] + b"\xa5" * 4096 + intact[middle + 4096 :])
     with open_memory(tmp_path) as memory:
         try:
-            found = memory.store.check("alice")
+            faults = memory.store.check("alice")
         except BankDamaged as error:
-            found = [str(error)]
-    assert found
+            faults = [str(error)]
+    assert faults
 
 
 def test_inconsistent_counts_are_found_by_check(memory: Memory, tmp_path: Path) -> None:
@@ -1041,14 +1041,14 @@ def test_inconsistent_counts_are_found_by_check(memory: Memory, tmp_path: Path) 
         db.execute("DELETE FROM posting WHERE term = 'two'")
         db.execute("UPDATE bank SET lines = 3, last_seq = 1")
         db.execute("DELETE FROM block WHERE of = 0")
-    found = "\n".join(memory.store.check("alice"))
+    faults = "\n".join(memory.store.check("alice"))
     for words in (
         "lines: 3 recorded, 2 found",
         "word records",
         "packed lines",
         "the last seq is 1, but line 2 exists",
     ):
-        assert words in found
+        assert words in faults
 
 
 def test_replacing_lines_is_atomic(memory: Memory) -> None:

@@ -38,13 +38,13 @@ def read_diagram() -> dict[str, list[str]]:
 def code_of(name: str) -> CodeType:
     """Return the code of a function in the diagram; for the store's protocol, that of SQLiteStore."""
     parts = name.split(".")
-    found: object = SQLiteStore
+    target: object = SQLiteStore
     if parts[:3] != ["stores", "base", "Store"]:
-        found = import_module(".".join(["everthread", *parts[:2]]))
-        found = getattr(found, parts[2])
+        target = import_module(".".join(["everthread", *parts[:2]]))
+        target = getattr(target, parts[2])
     for part in parts[3:]:
-        found = getattr(found, part)
-    code: CodeType = found.__code__  # type: ignore[attr-defined]
+        target = getattr(target, part)
+    code: CodeType = target.__code__  # type: ignore[attr-defined]
     return code
 
 
@@ -77,9 +77,9 @@ def is_in_order(part: str, call: Callable[[], object], skipped: set[str]) -> boo
     """Return whether a call runs the functions of one part of the diagram in order, except for those skipped."""
     expected = [name for name in read_diagram()[part] if name not in skipped]
     codes = {code_of(name): name for name in read_diagram()[part]}
-    with trace_calls() as found:
+    with trace_calls() as calls:
         call()
-    assert [codes[each] for each in found if each in codes] == expected
+    assert [codes[each] for each in calls if each in codes] == expected
     return True
 
 
@@ -109,6 +109,6 @@ def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: M
 
 
 def test_no_lower_module_calls_memory_during_a_query(memory: Memory) -> None:
-    with trace_calls() as found:
+    with trace_calls() as calls:
         memory.context("When does the ferry leave?", session="s", gate=False)
-    assert [each.co_name for each in found if each.co_filename == memory_module.__file__] == ["context"]
+    assert [each.co_name for each in calls if each.co_filename == memory_module.__file__] == ["context"]

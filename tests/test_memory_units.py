@@ -438,8 +438,8 @@ def test_excluding_no_lines_or_missing_ones_has_no_effect(memory: Memory) -> Non
     plain = memory.recall("topic4", 20)
     assert memory.recall("topic4", 20, exclude=()) == memory.recall("topic4", 20, exclude=[]) == plain
     assert memory.recall("topic4", 20, exclude=(99, 0, -1, 2**70)) == plain
-    found, signals = memory.reader.measure_candidates(Query("topic4", exclude=list(np.arange(1, 4))))
-    assert found.seqs.tolist() == list(range(4, 21))
+    candidates, signals = memory.reader.measure_candidates(Query("topic4", exclude=list(np.arange(1, 4))))
+    assert candidates.seqs.tolist() == list(range(4, 21))
     assert {len(values) for values in signals.values()} == {17}
 
 
@@ -586,11 +586,11 @@ def test_quoted_words_of_a_line_are_not_found(memory: Memory) -> None:
         text, role="assistant", session="b", metadata=quote_metadata(text, "The giraffe ate acacia leaves.")
     )
     assert line.text == text
-    found, signals = memory.reader.measure_candidates(Query("giraffe acacia leaves"))
+    candidates, signals = memory.reader.measure_candidates(Query("giraffe acacia leaves"))
     assert signals["share"].tolist() == [1, 0]
     assert signals["cosine"][1] < 0.3 < signals["cosine"][0]
     assert memory.recall("Do I like owls?", 1)[0].line == line
-    assert found.postings["giraff"].df == 1
+    assert candidates.postings["giraff"].df == 1
     assert memory.store.check("alice") == []
 
 

@@ -31,8 +31,8 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def files() -> list[str]:
     """Return the paths of all files with prose."""
-    found = [path for folder in FOLDERS for end in ("py", "md") for path in (ROOT / folder).rglob(f"*.{end}")]
-    names = {path.relative_to(ROOT).as_posix() for path in (*found, *ROOT.glob("*.md"))}
+    paths = [path for folder in FOLDERS for end in ("py", "md") for path in (ROOT / folder).rglob(f"*.{end}")]
+    names = {path.relative_to(ROOT).as_posix() for path in (*paths, *ROOT.glob("*.md"))}
     return sorted(names.difference(EXEMPT))
 
 
@@ -41,8 +41,8 @@ def faults(file: str) -> list[str]:
     source = (ROOT / file).read_text(encoding="utf-8")
     tree = ast.parse(source) if file.endswith(".py") else None
     texts = [QUOTED.sub("…", text) for text in (prose_of(source, tree) if tree else [source])]
-    found = [match[0] for text in texts for rule in (BANNED, HEADLESS) for match in rule.finditer(text)]
-    return found + [text for text in docstrings_of_functions(tree) if NO_VERB.match(text)] if tree else found
+    matches = [match[0] for text in texts for rule in (BANNED, HEADLESS) for match in rule.finditer(text)]
+    return matches + [text for text in docstrings_of_functions(tree) if NO_VERB.match(text)] if tree else matches
 
 
 def prose_of(source: str, tree: ast.Module) -> Iterator[str]:

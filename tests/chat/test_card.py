@@ -77,8 +77,8 @@ def parts(raw: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def cards_in(raw: bytes) -> dict[str, Any]:
-    found = [data.split(b"\0", 1) for kind, data in parts(raw) if kind == b"tEXt"]
-    return {word.decode(): json.loads(base64.b64decode(value)) for word, value in found if word in (b"chara", b"ccv3")}
+    texts = [data.split(b"\0", 1) for kind, data in parts(raw) if kind == b"tEXt"]
+    return {word.decode(): json.loads(base64.b64decode(value)) for word, value in texts if word in (b"chara", b"ccv3")}
 
 
 def file(folder: Path, content: object, name: str = "card.json") -> Path:
@@ -268,8 +268,10 @@ def test_a_card_is_written_back_with_all_its_fields(
 ) -> None:
     path = tmp_path / f"back.{kind}"
     card.write(card.from_card(value), path, version=version)
-    found = json.loads(path.read_bytes()) if kind == "json" else cards_in(path.read_bytes())[card.PNG_KEYWORDS[version]]
-    assert found == value
+    written = (
+        json.loads(path.read_bytes()) if kind == "json" else cards_in(path.read_bytes())[card.PNG_KEYWORDS[version]]
+    )
+    assert written == value
 
 
 def test_fields_of_v3_are_preserved_in_a_v2_card() -> None:
@@ -313,11 +315,11 @@ def test_description_and_personality_are_written_back_separately(description: st
 
 def test_a_v3_picture_also_contains_a_v2_card_with_a_note(tmp_path: Path) -> None:
     card.write(card.from_card(V3), tmp_path / "card.png")
-    found = cards_in((tmp_path / "card.png").read_bytes())
-    assert list(found) == ["chara", "ccv3"]
-    assert found["chara"]["spec"] == "chara_card_v2"
-    assert found["chara"]["data"]["creator_notes"] == f"{card.V2_COPY_NOTE}\n\nFor quiet evenings."
-    assert found["ccv3"]["data"]["creator_notes"] == "For quiet evenings."
+    cards = cards_in((tmp_path / "card.png").read_bytes())
+    assert list(cards) == ["chara", "ccv3"]
+    assert cards["chara"]["spec"] == "chara_card_v2"
+    assert cards["chara"]["data"]["creator_notes"] == f"{card.V2_COPY_NOTE}\n\nFor quiet evenings."
+    assert cards["ccv3"]["data"]["creator_notes"] == "For quiet evenings."
 
 
 def test_a_v2_picture_contains_no_v3_card(tmp_path: Path) -> None:
@@ -331,8 +333,8 @@ def test_a_copy_of_a_picture_differs_only_in_its_card(tmp_path: Path) -> None:
     source = file(tmp_path, picture(text(b"chara", V2), *other, text(b"ccv3", V3)) + b"behind the end", "old.png")
     card.write(DEFAULT_CHARACTER, tmp_path / "new.png", picture=source)
     raw = (tmp_path / "new.png").read_bytes()
-    kept = [part for part in parts(raw) if part[1].split(b"\0")[0] not in (b"chara", b"ccv3")]
-    assert kept == parts(picture(*other))
+    other_parts = [part for part in parts(raw) if part[1].split(b"\0")[0] not in (b"chara", b"ccv3")]
+    assert other_parts == parts(picture(*other))
     assert raw.endswith(b"behind the end")
     assert card.read(tmp_path / "new.png") == DEFAULT_CHARACTER
 

@@ -170,12 +170,12 @@ def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
 
 def test_a_character_is_opened_from_the_bank_the_folder_a_card_or_the_default(tmp_path: Path) -> None:
     card.write(Character("Nora", "of the file"), tmp_path / "nora.json")
-    own = {"character": Character("Nora", "of the bank").to_json()}
+    settings = {"character": Character("Nora", "of the bank").to_json()}
     assert open_character(None, {}) == open_character("Ever", {}) == DEFAULT_CHARACTER
-    assert open_character(None, own).description == open_character("nora", own).description == "of the bank"
-    assert open_character(str(tmp_path / "nora.json"), own).description == "of the file"
-    assert open_character(DEFAULT_CHARACTER, own) is DEFAULT_CHARACTER
-    assert open_character("Ever", own) == DEFAULT_CHARACTER
+    assert open_character(None, settings).description == open_character("nora", settings).description == "of the bank"
+    assert open_character(str(tmp_path / "nora.json"), settings).description == "of the file"
+    assert open_character(DEFAULT_CHARACTER, settings) is DEFAULT_CHARACTER
+    assert open_character("Ever", settings) == DEFAULT_CHARACTER
 
 
 @pytest.mark.parametrize("name", ["Nora", "ever", "", "../nora", "nora.json"])

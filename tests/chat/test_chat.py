@@ -326,10 +326,10 @@ def test_a_discarded_branch_can_be_restored(talk: Talk, memory: Memory) -> None:
     get_reply_text(chat, "First.")
     at = chat.lines[-1].seq
     get_reply_text(chat, "Second.")
-    left = chat.lines[-1].seq
+    last_seq = chat.lines[-1].seq
     chat.branch(at)
     get_reply_text(chat, "Instead.")
-    chat.branch(left)
+    chat.branch(last_seq)
     assert standing(chat)[1:] == ["Nora: First.", "Captain: one", "Nora: Second.", "Captain: two"]
     assert recorded(memory) == standing(chat)
     texts = [line.text for line in memory.lines()]
@@ -562,8 +562,8 @@ def test_a_reply_that_repeats_a_memory_is_saved_but_not_recalled_for_it(talk: Ta
     line = list(memory.lines())[-1]
     assert line.metadata[META_ECHO]
     assert "Mia" not in remove_quotes(line.text, line.metadata)
-    found = memory.recall("Who moved to Lisbon with two dogs in May?", where=Filter(speaker="Captain"))
-    assert found[0].signals["share"] == 0
+    hits = memory.recall("Who moved to Lisbon with two dogs in May?", where=Filter(speaker="Captain"))
+    assert hits[0].signals["share"] == 0
 
 
 def test_the_job_of_a_failing_scribe_stays_queued_and_is_counted(memory: Memory, clock: Clock) -> None:
@@ -692,10 +692,10 @@ def test_superseded_notes_can_be_recalled(talk: Talk, memory: Memory) -> None:
     chat = talk(*["Aye, that is a long way to sail for anyone at all."] * 60, context=2600)
     long_talk(chat, 50)
     first, *_, last = memory.units("note")
-    gone = next(row for row in first.text.splitlines() if row not in last.text)
-    found = memory.recall(gone, where=Filter(kind="note"))
-    assert gone in found[0].text
-    assert found[0].unit.id != last.id
+    dropped_row = next(row for row in first.text.splitlines() if row not in last.text)
+    hits = memory.recall(dropped_row, where=Filter(kind="note"))
+    assert dropped_row in hits[0].text
+    assert hits[0].unit.id != last.id
 
 
 def test_memories_shown_without_a_model_are_not_filtered(memory: Memory, clock: Clock) -> None:
@@ -1223,10 +1223,10 @@ def test_memories_of_other_banks_are_cut_first(memory: Memory, others: Memory) -
     memory.observe("We were to take the ferry to Capri.", speaker="Nora", said_at=NOON - timedelta(days=9))
     context = memory.context("ferry to Capri", banks=["alice", "bob"], gate=False, min_relevance=0.0)
     newest = Line(9, "s", "user", "Nora", "What became of the ferry?", NOON)
-    whole = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), 8192)
-    less = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), whole.tokens - 5)
+    uncut = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), 8192)
+    less = build_prompt(CAPTAIN, PromptParts((), newest, NOON, context=context), uncut.tokens - 5)
     assert less.cut == ("remembered",)
-    assert "in the bank bob" in whole.messages[-1].content
+    assert "in the bank bob" in uncut.messages[-1].content
     assert "in the bank bob" not in less.messages[-1].content
     assert "We were to take" in less.messages[-1].content
 

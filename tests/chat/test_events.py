@@ -172,9 +172,9 @@ def test_announcements_are_recognised() -> None:
     wrong = []
     for row in rows(ANNOUNCING):
         days, text = row.split(" | ")
-        found = parse_event(line(text))
-        if found is None or (found.first_day, found.last_day) != expected(days):
-            wrong.append((text, found and (found.first_day, found.last_day)))
+        event = parse_event(line(text))
+        if event is None or (event.first_day, event.last_day) != expected(days):
+            wrong.append((text, event and (event.first_day, event.last_day)))
     assert len(rows(ANNOUNCING)) >= 40
     assert len(wrong) <= 0.1 * len(rows(ANNOUNCING)), wrong
 
@@ -209,9 +209,9 @@ def test_an_event_has_its_sentence_and_a_day_on_the_speakers_clock() -> None:
     ],
 )
 def test_days_are_relative_to_the_day_of_the_line(said_on: str, text: str, days: tuple[str, str]) -> None:
-    found = parse_event(line(text, datetime.fromisoformat(said_on).replace(hour=9, tzinfo=UTC)))
-    assert found is not None
-    assert (found.first_day.isoformat(), found.last_day.isoformat()) == days
+    event = parse_event(line(text, datetime.fromisoformat(said_on).replace(hour=9, tzinfo=UTC)))
+    assert event is not None
+    assert (event.first_day.isoformat(), event.last_day.isoformat()) == days
 
 
 @pytest.mark.parametrize("text", ["My exam was on 2 May 2020.", "My exam is on 2 May 2020.", "My exam is on 31 June."])
@@ -222,8 +222,8 @@ def test_a_past_or_impossible_day_is_no_event(text: str) -> None:
 @given(st.text(max_size=80), st.datetimes(timezones=st.just(UTC)))
 def test_any_text_of_any_time_can_be_parsed(text: str, said_at: datetime) -> None:
     for said in (text, f"{text} My exam is in 999 months. {text}", f"My exam is on the {text[:2]}th"):
-        found = parse_event(line(said, said_at))
-        assert found is None or said_at.date() <= found.first_day <= found.last_day
+        event = parse_event(line(said, said_at))
+        assert event is None or said_at.date() <= event.first_day <= event.last_day
 
 
 # ------------------------------------------------------------------- due
@@ -266,8 +266,8 @@ def test_named_occasions_and_near_days_come_first() -> None:
 
 
 def hit(relevance: float, hours: float = 48, role: Role = "user", score: float = 1.0) -> Hit:
-    found = line("I miss the sea.", NOW - timedelta(hours=hours), role=role)
-    return Hit(found, score, relevance, {}, (found,))
+    old_line = line("I miss the sea.", NOW - timedelta(hours=hours), role=role)
+    return Hit(old_line, score, relevance, {}, (old_line,))
 
 
 def test_the_most_relevant_old_hit_of_a_user_is_chosen() -> None:
@@ -326,8 +326,8 @@ def test_invalid_json_of_offers_is_rejected(value: None) -> None:
     ],
 )
 def test_a_phrase_names_the_day_of_the_line_and_of_the_event(days: str, named: str) -> None:
-    told = f'On 18 November 2026 (3 days ago) Nora said: "My interview is then." That was for {named}.'
-    assert phrase(event(days), NOW) == told
+    expected = f'On 18 November 2026 (3 days ago) Nora said: "My interview is then." That was for {named}.'
+    assert phrase(event(days), NOW) == expected
 
 
 def test_the_phrase_of_a_long_hit_is_one_line() -> None:

@@ -260,7 +260,7 @@ PIECE = b'data: {"choices": [{"index": 0, "delta": {"content": "word "}}]}\n\n'
 NOTHING = Context("", 0, (), (), (), 0.0)
 
 
-class Kept:
+class SavedReplies:
     """Saves a reply slowly."""
 
     def __init__(self) -> None:
@@ -277,43 +277,43 @@ class Kept:
 class Interrupted(ChatReply):
     """Reply whose `stop` pauses until pieces have been pushed."""
 
-    told = threading.Event()
+    pushed = threading.Event()
 
     def _finish(self, truncation: Truncation = "") -> bool:
-        self.told.wait(PATIENCE)
+        self.pushed.wait(PATIENCE)
         return super()._finish(truncation)
 
 
 def test_stopping_a_reply_at_its_first_pieces_blocks_no_other_reply() -> None:
-    kept = Kept()
-    kept.go.set()
+    saved = SavedReplies()
+    saved.go.set()
     with llm_server(Raw(PIECE * 3000, unfinished=True), "Hello.") as server:
         llm = OpenAICompatible(server.url, "m")
-        one = Interrupted(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), kept)
+        one = Interrupted(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), saved)
         stopping = threading.Thread(target=one.stop, daemon=True)
         stopping.start()
-        one.listen(lambda piece: one.told.set(), lambda: None)
+        one.listen(lambda piece: one.pushed.set(), lambda: None)
         stopping.join(PATIENCE)
         assert not stopping.is_alive()
         assert llm.complete([]) == "Hello."
-    assert kept.texts == [one.text.strip()] != [""]
+    assert saved.texts == [one.text.strip()] != [""]
 
 
 def test_the_reader_of_a_stopped_reply_continues_once_it_is_saved() -> None:
-    kept = Kept()
+    saved = SavedReplies()
     with llm_server(Stall("One two")) as server:
         llm = OpenAICompatible(server.url, "m")
-        one = ChatReply(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), kept)
+        one = ChatReply(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), saved)
         assert next(one) == "One"
         stopping = threading.Thread(target=one.stop)
         stopping.start()
-        assert kept.begun.wait(PATIENCE)
+        assert saved.begun.wait(PATIENCE)
         reading = threading.Thread(target=lambda: next(one, None))
         reading.start()
         reading.join(0.2)
         assert reading.is_alive()
-        kept.go.set()
+        saved.go.set()
         reading.join(PATIENCE)
         assert not reading.is_alive()
         stopping.join(PATIENCE)
-    assert kept.texts == ["One"]
+    assert saved.texts == ["One"]

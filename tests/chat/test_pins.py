@@ -88,9 +88,9 @@ def test_only_current_lines_can_be_pinned_up_to_a_limit(memory: Memory) -> None:
 def test_rendered_pins_fit_their_budget(memory: Memory, text: str) -> None:
     for seq in keep(memory, *([text] * pins.MAX_PINS)):
         pins.add(memory, seq)
-    told = pins.render(pins.list_pins(memory))
-    assert 0 < estimate_tokens(told) <= pins.PINS_BUDGET_TOKENS
-    assert text[:5] in told
+    rendered = pins.render(pins.list_pins(memory))
+    assert 0 < estimate_tokens(rendered) <= pins.PINS_BUDGET_TOKENS
+    assert text[:5] in rendered
 
 
 def test_pinned_lines_are_not_recalled(memory: Memory) -> None:

@@ -229,8 +229,8 @@ def test_no_line_leaves_a_window_that_has_room() -> None:
 
 def test_a_full_window_is_cut_in_one_large_block() -> None:
     costs = [10] * 11
-    gone = count_evicted_lines(costs, 100)
-    assert sum(costs[gone:]) <= WINDOW_KEEP_RATIO * 100 < sum(costs[gone - 1 :])
+    evicted = count_evicted_lines(costs, 100)
+    assert sum(costs[evicted:]) <= WINDOW_KEEP_RATIO * 100 < sum(costs[evicted - 1 :])
 
 
 def test_the_newest_line_stays_in_the_window_at_any_length() -> None:

@@ -67,8 +67,8 @@ def test_a_reply_without_a_shared_run_has_no_spans(texts: list[str], reply: str)
 @given(st.lists(TEXT, max_size=6), TEXT)
 def test_removing_spans_preserves_the_other_words(texts: list[str], reply: str) -> None:
     spans = recalled(*texts).find_spans(reply)
-    left = [char for at, char in enumerate(reply) if not any(start <= at < end for start, end in spans)]
-    assert "".join(remove_spans(reply, spans).split()) == "".join("".join(left).split())
+    uncovered = [char for at, char in enumerate(reply) if not any(start <= at < end for start, end in spans)]
+    assert "".join(remove_spans(reply, spans).split()) == "".join("".join(uncovered).split())
 
 
 # ------------------------------------------------------------------- runs

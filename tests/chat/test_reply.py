@@ -19,7 +19,7 @@ from everthread.types import Context, Line, Usage
 NOTHING = Context("", 0, (), (), (), 0.0)
 
 
-class Kept:
+class SavedReplies:
     """Records the texts that replies save, in order."""
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -58,22 +58,22 @@ class Silent:
         self.closed.set()
 
 
-def reply(kept: Kept, *script: str | Exception | StreamCut) -> Reply:
+def reply(saved: SavedReplies, *script: str | Exception | StreamCut) -> Reply:
     llm = ScriptedLLM(script)
-    return Reply(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), kept)
+    return Reply(NOTHING, None, lambda: llm.stream([]), ReplyFilter("Captain", ()), saved)
 
 
 def test_a_reply_that_is_read_is_saved_once() -> None:
-    kept = Kept()
-    one = reply(kept, "one two")
+    saved = SavedReplies()
+    one = reply(saved, "one two")
     assert list(one) == ["one", " two"]
     one.stop()
     assert list(one) == []
-    assert kept.texts == [("one two", False)]
+    assert saved.texts == [("one two", False)]
 
 
 def test_a_reply_stopped_before_it_begins_calls_no_model_and_saves_nothing() -> None:
-    kept = Kept()
+    saved = SavedReplies()
     asked: list[int] = []
     llm = ScriptedLLM(["one"])
 
@@ -81,51 +81,51 @@ def test_a_reply_stopped_before_it_begins_calls_no_model_and_saves_nothing() -> 
         asked.append(1)
         return llm.stream([])
 
-    one = Reply(NOTHING, None, start, ReplyFilter("Captain", ()), kept)  # type: ignore[arg-type]
+    one = Reply(NOTHING, None, start, ReplyFilter("Captain", ()), saved)  # type: ignore[arg-type]
     one.stop()
     one.stop()
     assert list(one) == []
-    assert (asked, kept.texts) == ([], [])
+    assert (asked, saved.texts) == ([], [])
 
 
 def test_a_reply_can_be_stopped_from_within_its_own_loop() -> None:
-    kept = Kept()
-    one = reply(kept, "one two three")
+    saved = SavedReplies()
+    one = reply(saved, "one two three")
     for piece in one:
         if piece == " two":
             one.stop()
-    assert kept.texts == [("one two", True)]
+    assert saved.texts == [("one two", True)]
     assert one.partial
 
 
 def test_stopping_a_complete_reply_does_not_mark_it_as_partial() -> None:
-    kept = Kept()
-    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one  "]).stream([]), ReplyFilter("Captain", ()), kept)
+    saved = SavedReplies()
+    one = Reply(NOTHING, None, lambda: ScriptedLLM(["one  "]).stream([]), ReplyFilter("Captain", ()), saved)
     assert next(one) == "one"
     assert next(one, None) is None
     one.stop()
-    assert kept.texts == [("one", False)]
+    assert saved.texts == [("one", False)]
 
 
 def test_text_that_arrived_before_an_error_of_the_reader_can_be_saved() -> None:
-    kept = Kept()
-    one = reply(kept, "one two three")
+    saved = SavedReplies()
+    one = reply(saved, "one two three")
     with suppress(ZeroDivisionError):
         for _ in one:
             raise ZeroDivisionError
     one.stop()
-    assert kept.texts == [("one", True)]
+    assert saved.texts == [("one", True)]
 
 
 def test_stopping_returns_with_the_reply_saved_while_another_thread_waits() -> None:
-    kept, stream = Kept(), Silent()
-    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ()), kept)
+    saved, stream = SavedReplies(), Silent()
+    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ()), saved)
     shown: list[str] = []
     thread = threading.Thread(target=lambda: shown.extend(one))
     thread.start()
     assert stream.waiting.wait(PATIENCE)
     one.stop()
-    assert kept.texts == [("one", True)]
+    assert saved.texts == [("one", True)]
     thread.join(PATIENCE)
     assert not thread.is_alive()
     assert shown == ["one"]
@@ -156,7 +156,7 @@ def test_iteration_ends_for_every_reader_only_after_the_reply_is_saved() -> None
 
 
 def test_stopping_during_the_request_returns_at_once_and_discards_later_text() -> None:
-    kept, stream = Kept(), Silent()
+    saved, stream = SavedReplies(), Silent()
     asked, answer = threading.Event(), threading.Event()
 
     def start() -> Silent:
@@ -164,7 +164,7 @@ def test_stopping_during_the_request_returns_at_once_and_discards_later_text() -
         assert answer.wait(PATIENCE)
         return stream
 
-    one = Reply(NOTHING, None, start, ReplyFilter("Captain", ()), kept)
+    one = Reply(NOTHING, None, start, ReplyFilter("Captain", ()), saved)
     shown: list[str] = []
     thread = threading.Thread(target=lambda: shown.extend(one))
     thread.start()
@@ -174,11 +174,11 @@ def test_stopping_during_the_request_returns_at_once_and_discards_later_text() -
     thread.join(PATIENCE)
     assert not thread.is_alive()
     assert stream.closed.is_set()
-    assert (shown, kept.texts) == ([], [])
+    assert (shown, saved.texts) == ([], [])
 
 
 def test_an_error_caused_by_closing_the_stream_is_not_raised() -> None:
-    kept = Kept()
+    saved = SavedReplies()
 
     class Broken(Silent):
         def __next__(self) -> str:
@@ -188,7 +188,7 @@ def test_an_error_caused_by_closing_the_stream_is_not_raised() -> None:
                 raise LLMUnavailable("the connection was closed") from None
 
     stream = Broken()
-    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ()), kept)
+    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ()), saved)
     errors: list[BaseException] = []
 
     def read() -> None:
@@ -203,11 +203,11 @@ def test_an_error_caused_by_closing_the_stream_is_not_raised() -> None:
     one.stop()
     thread.join(PATIENCE)
     assert errors == []
-    assert kept.texts == [("one", True)]
+    assert saved.texts == [("one", True)]
 
 
 def test_a_reply_that_cannot_be_saved_raises_and_retains_its_text() -> None:
-    one = reply(Kept(StoreUnavailable("no room")), "one two")
+    one = reply(SavedReplies(StoreUnavailable("no room")), "one two")
     with pytest.raises(StoreUnavailable):
         list(one)
     assert one.text == "one two"
@@ -216,65 +216,65 @@ def test_a_reply_that_cannot_be_saved_raises_and_retains_its_text() -> None:
 
 
 def test_stopping_a_reply_that_cannot_be_saved_raises() -> None:
-    one = reply(Kept(StoreUnavailable("no room")), "one two")
+    one = reply(SavedReplies(StoreUnavailable("no room")), "one two")
     next(one)
     with pytest.raises(StoreUnavailable):
         one.stop()
     assert one.text == "one"
 
 
-class Told(Silent):
+class PushStream(Silent):
     """Stream that pushes its pieces to a listener at once."""
 
     def __init__(self, *pieces: str) -> None:
         super().__init__()
-        self.left = list(pieces)
+        self.pieces = list(pieces)
 
     def listen(self, heard: Callable[[str], bool], over: Callable[[], None]) -> None:
-        while self.left and heard(self.left.pop(0)):
+        while self.pieces and heard(self.pieces.pop(0)):
             pass
         over()
 
     def __next__(self) -> str:
-        if not self.left:
+        if not self.pieces:
             raise StopIteration
-        return self.left.pop(0)
+        return self.pieces.pop(0)
 
 
 def listened(one: Reply) -> list[str]:
     """Return the texts that a reply pushes, and a mark for its end."""
-    told: list[str] = []
-    one.listen(told.append, lambda: told.append("over"))
-    return told
+    events: list[str] = []
+    one.listen(events.append, lambda: events.append("over"))
+    return events
 
 
 def test_a_pushed_reply_is_saved_by_its_reader() -> None:
-    kept = Kept()
-    one = Reply(NOTHING, None, lambda: Told("Captain: one", " two"), ReplyFilter("Captain", ()), kept)
+    saved = SavedReplies()
+    one = Reply(NOTHING, None, lambda: PushStream("Captain: one", " two"), ReplyFilter("Captain", ()), saved)
     assert listened(one) == ["one", " two", "over"]
-    assert kept.texts == []
+    assert saved.texts == []
     assert list(one) == []
-    assert kept.texts == [("one two", False)]
+    assert saved.texts == [("one two", False)]
 
 
 def test_a_pushed_reply_ends_where_it_speaks_for_the_user() -> None:
-    kept, stream = Kept(), Told("one\n", "Nora: and you?", " three")
-    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ["Nora"]), kept)
+    saved, stream = SavedReplies(), PushStream("one\n", "Nora: and you?", " three")
+    one = Reply(NOTHING, None, lambda: stream, ReplyFilter("Captain", ["Nora"]), saved)
     assert listened(one) == ["one", "over"]
     assert list(one) == []
-    assert (kept.texts, stream.left) == ([("one", False)], [" three"])
+    assert (saved.texts, stream.pieces) == ([("one", False)], [" three"])
 
 
 def test_a_stream_that_cannot_push_is_read_by_iteration() -> None:
-    kept = Kept()
-    one = reply(kept, "one two")
+    saved = SavedReplies()
+    one = reply(saved, "one two")
     assert listened(one) == ["over"]
     assert list(one) == ["one", " two"]
-    assert kept.texts == [("one two", False)]
+    assert saved.texts == [("one two", False)]
 
 
 def test_an_error_of_a_pushed_request_is_raised_by_iteration() -> None:
-    one = reply(Kept(), LLMUnavailable("down"))
+    one = reply(SavedReplies(), LLMUnavailable("down"))
     assert listened(one) == ["over"]
     with pytest.raises(LLMUnavailable, match="down"):
         next(one)
@@ -282,15 +282,15 @@ def test_an_error_of_a_pushed_request_is_raised_by_iteration() -> None:
 
 
 def test_listening_to_a_stopped_reply_ends_at_once() -> None:
-    kept = Kept()
-    one = Reply(NOTHING, None, lambda: Told("one"), ReplyFilter("Captain", ()), kept)
+    saved = SavedReplies()
+    one = Reply(NOTHING, None, lambda: PushStream("one"), ReplyFilter("Captain", ()), saved)
     one.stop()
     assert listened(one)[-1] == "over"
-    assert (list(one), kept.texts) == ([], [])
+    assert (list(one), saved.texts) == ([], [])
 
 
 def test_an_empty_reply_is_an_error_once() -> None:
-    one = reply(Kept(), "")
+    one = reply(SavedReplies(), "")
     with pytest.raises(LLMUnavailable, match="empty reply"):
         list(one)
     assert list(one) == []
@@ -299,27 +299,27 @@ def test_an_empty_reply_is_an_error_once() -> None:
 @pytest.mark.parametrize("reads", [0, 1])
 def test_a_garbage_collected_reply_writes_nothing(reads: int) -> None:
     """Garbage is collected in any thread and at any time, even during another write."""
-    kept = Kept()
-    one = reply(kept, "one two three")
+    saved = SavedReplies()
+    one = reply(saved, "one two three")
     for _ in range(reads):
         next(one)
-    gone = weakref.ref(one)
+    reference = weakref.ref(one)
     del one
     gc.collect()
-    assert gone() is None
-    assert kept.texts == []
+    assert reference() is None
+    assert saved.texts == []
 
 
 def test_a_broken_stream_saves_its_text_and_raises() -> None:
-    kept = Kept()
-    one = reply(kept, StreamCut("one two", LLMUnavailable("cut")))
+    saved = SavedReplies()
+    one = reply(saved, StreamCut("one two", LLMUnavailable("cut")))
     with pytest.raises(LLMUnavailable, match="cut"):
         list(one)
-    assert kept.texts == [("one two", True)]
+    assert saved.texts == [("one two", True)]
 
 
 def test_an_interrupt_while_waiting_reaches_the_reader() -> None:
-    kept = Kept()
+    saved = SavedReplies()
 
     class Interrupted(Silent):
         def __next__(self) -> str:
@@ -327,7 +327,7 @@ def test_an_interrupt_while_waiting_reaches_the_reader() -> None:
                 return piece
             raise KeyboardInterrupt
 
-    one = Reply(NOTHING, None, Interrupted, ReplyFilter("Captain", ()), kept)
+    one = Reply(NOTHING, None, Interrupted, ReplyFilter("Captain", ()), saved)
     with pytest.raises(KeyboardInterrupt):
         list(one)
-    assert kept.texts == [("one", True)]
+    assert saved.texts == [("one", True)]

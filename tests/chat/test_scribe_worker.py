@@ -146,7 +146,7 @@ def test_lines_forgotten_during_a_job_get_no_unit(
 
 
 def test_other_jobs_are_done_if_a_session_is_forgotten_while_its_job_fails(memory: Memory, desk: Opened) -> None:
-    gone, stays = observe_lines(memory, "s", MIA), observe_lines(memory, "t", TOM)
+    forgotten, remaining = observe_lines(memory, "s", MIA), observe_lines(memory, "t", TOM)
 
     class Forgetting(Failing):
         def summarize(self, lines: Sequence[Line], person: str, limit: int = SUMMARY_TOKENS) -> str:
@@ -154,7 +154,7 @@ def test_other_jobs_are_done_if_a_session_is_forgotten_while_its_job_fails(memor
                 memory.forget(session="s")
             return super().summarize(lines, person, limit)
 
-    for lines in (gone, stays):
+    for lines in (forgotten, remaining):
         memory.enqueue(make_job("summary", lines))
     failing = desk(Forgetting(LLMUnavailable("down")))
     failing.start()
@@ -164,13 +164,13 @@ def test_other_jobs_are_done_if_a_session_is_forgotten_while_its_job_fails(memor
 
 
 def test_a_background_line_forgotten_during_the_job_is_in_no_notes(memory: Memory, desk: Opened) -> None:
-    told = observe_lines(memory, "old", TOM)
+    old_lines = observe_lines(memory, "old", TOM)
     scribe = Waiting()
     busy = desk(scribe)
-    busy.background = told
+    busy.background = old_lines
     busy.submit(make_job("notes", observe_lines(memory, "s", MIA)))
     assert scribe.writes.wait(PATIENCE)
-    memory.forget(seq=told[0].seq)
+    memory.forget(seq=old_lines[0].seq)
     scribe.go.set()
     assert busy.join(PATIENCE)
     (note,) = memory.units("note")
@@ -179,15 +179,15 @@ def test_a_background_line_forgotten_during_the_job_is_in_no_notes(memory: Memor
 
 
 def test_removed_notes_are_not_used_as_background(memory: Memory, desk: Opened) -> None:
-    told = observe_lines(memory, "old", TOM, "And so the evening went.")
-    gone = memory.add_unit(NewUnit("note", "Tom works in Oslo.", 1, 2, told[1].said_at, sources=(1, 2)))
+    old_lines = observe_lines(memory, "old", TOM, "And so the evening went.")
+    note = memory.add_unit(NewUnit("note", "Tom works in Oslo.", 1, 2, old_lines[1].said_at, sources=(1, 2)))
     scribe = Waiting()
     scribe.go.set()
     busy = desk(scribe)
-    busy.background = [FoundUnit(gone, "old", "note")]
-    memory.forget(seq=told[0].seq)
-    again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, told[1].said_at, sources=(2,)))
-    assert again.id == gone.id  # the id is reused
+    busy.background = [FoundUnit(note, "old", "note")]
+    memory.forget(seq=old_lines[0].seq)
+    again = memory.add_unit(NewUnit("note", "The evening went.", 2, 2, old_lines[1].said_at, sources=(2,)))
+    assert again.id == note.id  # the id is reused
     busy.submit(make_job("notes", observe_lines(memory, "s", MIA)))
     assert busy.join(PATIENCE)
     assert "Oslo" not in memory.units("note")[-1].text

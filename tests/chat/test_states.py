@@ -52,9 +52,9 @@ class Talking(RuleBasedStateMachine):
         self.memory = Memory.open("alice", store=self.folder.name, embedder=HashEmbedder(64))
         self.script: list[str | Exception | StreamCut] = []
         self.llm = ScriptedLLM(self._script(), context=CONTEXT)
-        self.stands: list[Said] = []
+        self.active: list[Said] = []
         self.discarded: list[Said] = []  # of this session
-        self.elsewhere: list[Said] = []  # in ended sessions
+        self.other_sessions: list[Said] = []  # in ended sessions
         self.retracted: list[Said] = []  # in ended sessions
         self.private: list[str] = []  # texts said incognito
         self.forgotten: list[str] = []
@@ -89,15 +89,15 @@ class Talking(RuleBasedStateMachine):
             self.private.append(line.text)
         return Said(line.seq, line.text, line.role)
 
-    def stand(self, line: Line) -> None:
-        self.stands.append(self.heard(line))
+    def add(self, line: Line) -> None:
+        self.active.append(self.heard(line))
 
     def discard(self, place: int) -> None:
         if not self.chat.incognito:
-            self.discarded += self.stands[place:]
-        del self.stands[place:]
+            self.discarded += self.active[place:]
+        del self.active[place:]
 
-    def pieces(self, reply: Reply, how: str) -> None:
+    def read(self, reply: Reply, how: str) -> None:
         """Read a reply, to its end or partly."""
         if how == "unread":
             return
@@ -126,66 +126,70 @@ class Talking(RuleBasedStateMachine):
         text = self.text("user")
         self.scripted(how)
         reply = self.chat.reply(text)
-        self.stand(self.chat.lines[-1])
-        self.pieces(reply, how)
+        self.add(self.chat.lines[-1])
+        self.read(reply, how)
         if reply.line:
-            self.stand(reply.line)
+            self.add(reply.line)
 
     @rule(turns=st.integers(3, 9))
     def talk_on(self, turns: int) -> None:
         for _ in range(turns):
             self.reply("read")
 
-    @precondition(lambda self: self.stands and not (len(self.stands) == 1 and self.stands[0].role == "assistant"))
+    @precondition(lambda self: self.active and not (len(self.active) == 1 and self.active[0].role == "assistant"))
     @rule(how=HOW)
     def regenerate(self, how: str) -> None:
-        own = self.stands[-1].role == "assistant"
+        replaces_reply = self.active[-1].role == "assistant"
         self.scripted(how)
         reply = self.chat.regenerate()
-        if own:
-            assert self.stands[-1].text not in self.prompt() or how == "unread"
-        self.pieces(reply, how)
+        if replaces_reply:
+            assert self.active[-1].text not in self.prompt() or how == "unread"
+        self.read(reply, how)
         if reply.line:
-            if own:
-                self.discard(len(self.stands) - 1)
-            self.stand(reply.line)
+            if replaces_reply:
+                self.discard(len(self.active) - 1)
+            self.add(reply.line)
 
-    @precondition(lambda self: self.stands)
+    @precondition(lambda self: self.active)
     @rule(data=st.data(), how=HOW)
     def edit(self, data: st.DataObject, how: str) -> None:
-        place = data.draw(st.integers(0, len(self.stands) - 1))
-        role = self.stands[place].role
+        place = data.draw(st.integers(0, len(self.active) - 1))
+        role = self.active[place].role
         if role == "user":
             self.scripted(how)
-        reply = self.chat.edit(self.stands[place].seq, self.text(role))
+        reply = self.chat.edit(self.active[place].seq, self.text(role))
         self.discard(place)
-        self.stand(self.chat.lines[place])
+        self.add(self.chat.lines[place])
         assert (reply is None) == (role == "assistant")
         if reply is not None:
-            self.pieces(reply, how)
+            self.read(reply, how)
             if reply.line:
-                self.stand(reply.line)
+                self.add(reply.line)
 
     @rule()
     def undo(self) -> None:
-        places = [place for place, said in enumerate(self.stands) if said.role == "user"]
-        gone = self.chat.undo()
-        assert [line.seq for line in gone] == [said.seq for said in self.stands[places[-1] :]] if places else not gone
+        places = [place for place, said in enumerate(self.active) if said.role == "user"]
+        removed = self.chat.undo()
+        assert (
+            [line.seq for line in removed] == [said.seq for said in self.active[places[-1] :]]
+            if places
+            else not removed
+        )
         if places:
             self.discard(places[-1])
 
-    @precondition(lambda self: self.stands)
+    @precondition(lambda self: self.active)
     @rule(data=st.data())
-    def branch_to_what_stands(self, data: st.DataObject) -> None:
-        place = data.draw(st.integers(0, len(self.stands) - 1))
-        self.chat.branch(self.stands[place].seq)
+    def branch_to_an_active_line(self, data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(self.active) - 1))
+        self.chat.branch(self.active[place].seq)
         self.discard(place + 1)
 
     @precondition(lambda self: self.discarded and not self.chat.incognito)
     @rule(data=st.data())
-    def branch_to_what_was_discarded(self, data: st.DataObject) -> None:
+    def branch_to_a_discarded_line(self, data: st.DataObject) -> None:
         back = data.draw(st.sampled_from(self.discarded))
-        before = self.stands
+        before = self.active
         record = {line.seq: line for line in self.memory.lines(include_retracted=True)}
         at: int | None = back.seq
         while at in record and at not in {said.seq for said in before}:
@@ -197,40 +201,40 @@ class Talking(RuleBasedStateMachine):
         self.chat.branch(back.seq)
         after = [Said(line.seq, line.text, line.role) for line in self.chat.lines]
         assert after[-1].text == back.text
-        kept = [said for said in after if said in before]
-        assert kept == before[: len(kept)]
+        unchanged = [said for said in after if said in before]
+        assert unchanged == before[: len(unchanged)]
         known = {said.text for said in self.discarded}
-        assert all(said.text in known for said in after[len(kept) :])
-        self.discarded += before[len(kept) :]
-        self.stands = after
+        assert all(said.text in known for said in after[len(unchanged) :])
+        self.discarded += before[len(unchanged) :]
+        self.active = after
 
     @rule()
     def incognito(self) -> None:
         if self.chat.incognito:
             self.chat.incognito = False
             assert self.public is not None
-            self.stands, self.public = self.public, None
+            self.active, self.public = self.public, None
         else:
             self.chat.incognito = True
-            self.public = list(self.stands)
+            self.public = list(self.active)
 
-    @precondition(lambda self: self.public is None and (self.stands or self.elsewhere or self.discarded))
+    @precondition(lambda self: self.public is None and (self.active or self.other_sessions or self.discarded))
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
-        gone = data.draw(st.sampled_from([*self.stands, *self.elsewhere, *self.discarded, *self.retracted]))
-        receipt = self.chat.forget(gone.seq)
+        line = data.draw(st.sampled_from([*self.active, *self.other_sessions, *self.discarded, *self.retracted]))
+        receipt = self.chat.forget(line.seq)
         assert receipt is not None
-        self.forgotten.append(gone.text)
-        for lines in (self.stands, self.elsewhere, self.discarded, self.retracted):
-            lines[:] = [said for said in lines if said.text != gone.text]
+        self.forgotten.append(line.text)
+        for lines in (self.active, self.other_sessions, self.discarded, self.retracted):
+            lines[:] = [said for said in lines if said.text != line.text]
 
     @rule(remember=st.sampled_from([True, False, None]))
     def end(self, remember: bool | None) -> None:
-        stands = self.stands if self.public is None else self.public
+        active = self.active if self.public is None else self.public
         before = self.chat.session
         record = {line.text for line in self.memory.lines(Filter(session=before), include_retracted=True)}
         ending = self.chat.end(remember)
-        if remember is None and stands:
+        if remember is None and active:
             assert ending.remembered is None
             assert self.chat.session == before
             return
@@ -238,27 +242,27 @@ class Talking(RuleBasedStateMachine):
             self.forgotten += record
             self.retracted = [said for said in self.retracted if said.text not in record]
         else:
-            self.elsewhere += stands
+            self.other_sessions += active
             self.retracted += self.discarded
         self.begun()
-        assert ending.remembered is (remember is True and bool(stands))
+        assert ending.remembered is (remember is True and bool(active))
 
     def begun(self) -> None:
-        self.stands, self.discarded = [], []
+        self.active, self.discarded = [], []
         if self.public is not None:
             self.public = []
 
     @rule(hours=st.sampled_from([0.2, 3.0, 50.0]))
     def reopen(self, hours: float) -> None:
         if self.public is not None:
-            self.stands, self.public = self.public, None
+            self.active, self.public = self.public, None
         session = self.chat.session
         self.chat.close()
         self.now += timedelta(hours=hours)
-        there = next((each for each in self.memory.sessions() if each.id == session), None)
+        stored_session = next((each for each in self.memory.sessions() if each.id == session), None)
         self.open()
-        if there is None or self.now - there.last_at > SESSION_GAP:
-            self.elsewhere += self.stands
+        if stored_session is None or self.now - stored_session.last_at > SESSION_GAP:
+            self.other_sessions += self.active
             self.retracted += self.discarded
             self.begun()
         else:
@@ -281,27 +285,27 @@ class Talking(RuleBasedStateMachine):
         return "\n".join(message.content for message in last.prompt.messages)
 
     @invariant()
-    def what_stands_is_what_the_model_says(self) -> None:
+    def the_active_lines_are_those_of_the_model(self) -> None:
         if not hasattr(self, "chat"):
             return
-        assert [(line.seq, line.text) for line in self.chat.lines] == [(said.seq, said.text) for said in self.stands]
+        assert [(line.seq, line.text) for line in self.chat.lines] == [(said.seq, said.text) for said in self.active]
 
     @invariant()
     def the_bank_holds_what_was_acknowledged_and_nothing_else(self) -> None:
-        stands = self.stands if self.public is None else self.public
-        standing = sorted((said.seq, said.text) for said in [*stands, *self.elsewhere])
+        active = self.active if self.public is None else self.public
+        standing = sorted((said.seq, said.text) for said in [*active, *self.other_sessions])
         assert sorted((line.seq, line.text) for line in self.memory.lines()) == standing
         every = {line.text for line in self.memory.lines(include_retracted=True)}
-        assert {said.text for said in [*stands, *self.elsewhere, *self.discarded, *self.retracted]} == every
+        assert {said.text for said in [*active, *self.other_sessions, *self.discarded, *self.retracted]} == every
 
     @invariant()
     def discarded_text_is_recalled_nowhere(self) -> None:
-        there = {said.text for said in [*self.stands, *(self.public or []), *self.elsewhere]}
-        gone = {said.text for said in [*self.discarded, *self.retracted]} - there
-        found = self.memory.context("What did Mia say of the yellow boat?", 5000, gate=False).text
+        current_texts = {said.text for said in [*self.active, *(self.public or []), *self.other_sessions]}
+        discarded_texts = {said.text for said in [*self.discarded, *self.retracted]} - current_texts
+        recalled = self.memory.context("What did Mia say of the yellow boat?", 5000, gate=False).text
         units = "\n".join(unit.text for unit in self.memory.units())
-        for text in gone:
-            assert text.split()[0] not in found
+        for text in discarded_texts:
+            assert text.split()[0] not in recalled
             assert text.split()[0] not in units
 
     @invariant()
@@ -309,11 +313,11 @@ class Talking(RuleBasedStateMachine):
         while self.llm.prompts:
             messages = self.llm.prompts.pop()
             self.sound(messages)
-            whole = "\n".join(message.content for message in messages)
-            there = {said.text for said in [*self.stands, *(self.public or []), *self.elsewhere]}
-            gone = {said.text for said in [*self.discarded, *self.retracted]} - there
-            assert not any(text.split()[0] in whole for text in self.forgotten)
-            assert not any(text.split()[0] in whole for text in gone)
+            prompt = "\n".join(message.content for message in messages)
+            current_texts = {said.text for said in [*self.active, *(self.public or []), *self.other_sessions]}
+            discarded_texts = {said.text for said in [*self.discarded, *self.retracted]} - current_texts
+            assert not any(text.split()[0] in prompt for text in self.forgotten)
+            assert not any(text.split()[0] in prompt for text in discarded_texts)
 
     def sound(self, messages: tuple[Message, ...]) -> None:
         roles = [message.role for message in messages]
@@ -324,10 +328,10 @@ class Talking(RuleBasedStateMachine):
         assert self.chat.last_reply.prompt.tokens <= CONTEXT - REPLY
 
     @invariant()
-    def what_is_private_or_forgotten_is_in_no_file(self) -> None:
-        kept = b"".join(path.read_bytes() for path in Path(self.folder.name).rglob("*") if path.is_file())
+    def no_file_contains_private_or_forgotten_text(self) -> None:
+        stored_bytes = b"".join(path.read_bytes() for path in Path(self.folder.name).rglob("*") if path.is_file())
         for text in [*self.private, *self.forgotten]:
-            assert text.split()[0].encode() not in kept
+            assert text.split()[0].encode() not in stored_bytes
 
 
 Talking.TestCase.settings = settings(

@@ -56,9 +56,9 @@ def test_without_a_command_the_characters_are_listed() -> None:
 
 
 def test_a_character_is_made_shown_and_edited() -> None:
-    made = run_json("new", "Nora", "--description", "Keeps a lighthouse.", "--greeting", "Come in,\n{{user}}.")
-    assert made == {"name": "Nora", "description": "Keeps a lighthouse.", "greeting": "Come in,\n{{user}}."}
-    assert run_json("show", "Nora") == made
+    created = run_json("new", "Nora", "--description", "Keeps a lighthouse.", "--greeting", "Come in,\n{{user}}.")
+    assert created == {"name": "Nora", "description": "Keeps a lighthouse.", "greeting": "Come in,\n{{user}}."}
+    assert run_json("show", "Nora") == created
     assert "    greeting  Come in,\n              {{user}}.\n" in run("show", "Nora").stdout
     edited = run_json("edit", "Nora", "--location", "ashore", "--description", "")
     assert edited == {"name": "Nora", "location": "ashore", "greeting": "Come in,\n{{user}}."}
@@ -116,9 +116,9 @@ def test_cards_are_imported_and_exported(tmp_path: Path) -> None:
 def test_an_exported_picture_is_a_v2_card_on_request(tmp_path: Path) -> None:
     character_library.save(NORA)
     run_json("export", "Nora", tmp_path / "out.png", "--version", "2")
-    found = png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)
-    assert list(found) == ["chara"]
-    assert json.loads(base64.b64decode(found["chara"]))["spec_version"] == "2.0"
+    texts = png_text.read_texts((tmp_path / "out.png").read_bytes(), tmp_path)
+    assert list(texts) == ["chara"]
+    assert json.loads(base64.b64decode(texts["chara"]))["spec_version"] == "2.0"
 
 
 def test_if_one_file_is_invalid_none_is_imported(tmp_path: Path) -> None:

@@ -340,8 +340,8 @@ def gold(run: Run, tmp_path: Path) -> None:
 
 def owner(folder: Path, bank: str) -> object:
     with Memory.open(bank, store=folder / "store", embedder=HashEmbedder(512)) as memory:
-        kept = memory.settings().get("character")
-        return kept["name"] if isinstance(kept, dict) else None
+        saved = memory.settings().get("character")
+        return saved["name"] if isinstance(saved, dict) else None
 
 
 @pytest.mark.usefixtures("gold")
@@ -414,10 +414,10 @@ def test_sampling_options_override_those_of_the_recipe(run: Run) -> None:
         run("-m", model, "--recipe", "packabby", "--incognito", "--json", stdin="Hello.\n")
         sampled = [name for name in (*usual, "frequency_penalty") if name in server.bodies[-1]]
         assert {name: server.bodies[-1][name] for name in sampled} == usual
-        own = {"temperature": 1, "top_p": 0.5, "frequency_penalty": -1, "presence_penalty": 2, "max_tokens": 9}
-        given = [f"--{name.replace('_', '-')}={value}" for name, value in own.items()]
+        parameters = {"temperature": 1, "top_p": 0.5, "frequency_penalty": -1, "presence_penalty": 2, "max_tokens": 9}
+        given = [f"--{name.replace('_', '-')}={value}" for name, value in parameters.items()]
         run("-m", model, "--recipe", "packabby", "--incognito", "--json", *given, stdin="Hello.\n")
-        assert {name: server.bodies[-1][name] for name in own} == own
+        assert {name: server.bodies[-1][name] for name in parameters} == parameters
         run("-m", model, "--incognito", "--json", stdin="Hello.\n")
         assert not usual.keys() & server.bodies[-1].keys()
 

@@ -28,8 +28,8 @@ def parse_output(result: Result, status: int = 0) -> Any:
 
 @pytest.fixture
 def url(postgres_server: str) -> Iterator[str]:
-    with postgres.database(postgres_server) as made:
-        yield made
+    with postgres.database(postgres_server) as database_url:
+        yield database_url
 
 
 def observe_line(url: str, text: str) -> None:
@@ -38,8 +38,8 @@ def observe_line(url: str, text: str) -> None:
 
 
 def test_init_creates_the_tables_once(url: str) -> None:
-    made = parse_output(db("init", url, "--json"))
-    assert made == {"url": url, "migrations": schema.VERSION, "statements": []}
+    created = parse_output(db("init", url, "--json"))
+    assert created == {"url": url, "migrations": schema.VERSION, "statements": []}
     assert db("init", url).stdout == f"{url}: schema {schema.VERSION}, 0 migrations applied\n"
     observe_line(url, "Hello.")
     assert parse_output(db("check", url, "--json")) == {"banks": 1, "wrong": []}

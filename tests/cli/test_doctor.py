@@ -25,30 +25,30 @@ def create_bank(folder: Path, bank: str) -> Path:
 
 
 def test_every_requirement_is_checked(tmp_path: Path) -> None:
-    found = findings(tmp_path)
-    assert set(found) == {"python", *REQUIRED_PACKAGES, "store", "recipe", "embedder", "language model"}
-    assert all(finding.ok for finding in found.values())
-    assert "SQLite" in found["python"].detail
-    assert found["store"].detail == str(tmp_path)
-    assert found["recipe"].detail == "default"
-    assert found["embedder"].detail == "hash-64 answers"
-    assert found["language model"].detail.startswith("none; ")
+    by_name = findings(tmp_path)
+    assert set(by_name) == {"python", *REQUIRED_PACKAGES, "store", "recipe", "embedder", "language model"}
+    assert all(finding.ok for finding in by_name.values())
+    assert "SQLite" in by_name["python"].detail
+    assert by_name["store"].detail == str(tmp_path)
+    assert by_name["recipe"].detail == "default"
+    assert by_name["embedder"].detail == "hash-64 answers"
+    assert by_name["language model"].detail.startswith("none; ")
 
 
 def test_every_bank_is_checked_when_none_is_named(tmp_path: Path) -> None:
     create_bank(tmp_path, "alice")
     create_bank(tmp_path, "bob")
-    found = findings(tmp_path)
-    assert found["bank alice"] == Finding("bank alice", True, "sound")
-    assert found["bank bob"].ok
+    by_name = findings(tmp_path)
+    assert by_name["bank alice"] == Finding("bank alice", True, "sound")
+    assert by_name["bank bob"].ok
     assert "bank bob" not in findings(tmp_path, "alice")
 
 
 def test_an_unknown_bank_is_named(tmp_path: Path) -> None:
     create_bank(tmp_path, "alice")
-    found = findings(tmp_path, "alice", "zoe")["banks"]
-    assert not found.ok
-    assert "there is no bank 'zoe'" in found.detail
+    finding = findings(tmp_path, "alice", "zoe")["banks"]
+    assert not finding.ok
+    assert "there is no bank 'zoe'" in finding.detail
 
 
 def test_a_missing_folder_is_reported_and_not_created(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ def test_a_missing_folder_is_reported_and_not_created(tmp_path: Path) -> None:
 def test_the_other_banks_are_checked_after_a_damaged_one(tmp_path: Path) -> None:
     create_bank(tmp_path, "alice")
     (tmp_path / "broken.bank").write_bytes(b"no database" * 1000)
-    found = findings(tmp_path)
-    assert not found["bank broken"].ok
-    assert "damaged" in found["bank broken"].detail
-    assert found["bank alice"].ok
+    by_name = findings(tmp_path)
+    assert not by_name["bank broken"].ok
+    assert "damaged" in by_name["bank broken"].detail
+    assert by_name["bank alice"].ok
 
 
 def test_a_bank_whose_middle_was_overwritten_is_not_sound(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_an_empty_file_is_a_finding_until_the_bank_is_used(tmp_path: Path) -> No
     path = create_bank(tmp_path, "alice")
     path.write_bytes(b"")
     for _ in range(2):
-        found = findings(tmp_path)["bank alice"]
-        assert not found.ok
-        assert "the file has 0 bytes" in found.detail
+        finding = findings(tmp_path)["bank alice"]
+        assert not finding.ok
+        assert "the file has 0 bytes" in finding.detail
     assert path.stat().st_size == 0
     with Memory.open("alice", store=tmp_path, embedder=HashEmbedder()) as memory:
         memory.observe("A new beginning.")
@@ -95,31 +95,31 @@ def test_counts_that_contradict_the_lines_are_found(tmp_path: Path) -> None:
     path = create_bank(tmp_path, "alice")
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE bank SET lines = lines + 1")
-    found = findings(tmp_path)["bank alice"]
-    assert not found.ok
-    assert "lines: 6 recorded, 5 found" in found.detail
+    finding = findings(tmp_path)["bank alice"]
+    assert not finding.ok
+    assert "lines: 6 recorded, 5 found" in finding.detail
 
 
 def test_an_unreachable_embedder_is_a_finding_with_its_reason(tmp_path: Path) -> None:
-    found = findings(tmp_path, embedder=str(tmp_path))["embedder"]
-    assert not found.ok
-    assert str(tmp_path) in found.detail
+    finding = findings(tmp_path, embedder=str(tmp_path))["embedder"]
+    assert not finding.ok
+    assert str(tmp_path) in finding.detail
     assert not findings(tmp_path, embedder="elephant")["embedder"].ok
 
 
 def test_a_store_that_is_a_file_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    found = findings(tmp_path / "file")["banks"]
-    assert not found.ok
-    assert str(tmp_path / "file") in found.detail
+    finding = findings(tmp_path / "file")["banks"]
+    assert not finding.ok
+    assert str(tmp_path / "file") in finding.detail
 
 
 def test_the_configured_store_is_checked_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVERTHREAD_STORE", str(tmp_path / "kept"))
     create_bank(tmp_path / "kept", "alice")
-    found = {finding.what: finding for finding in examine(None, "hash")}
-    assert found["store"].detail == str(tmp_path / "kept")
-    assert found["bank alice"].ok
+    by_name = {finding.what: finding for finding in examine(None, "hash")}
+    assert by_name["store"].detail == str(tmp_path / "kept")
+    assert by_name["bank alice"].ok
 
 
 def test_an_unreadable_configuration_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,9 +141,9 @@ def test_a_recipe_that_can_not_be_opened_is_a_finding_with_its_reason(
 ) -> None:
     (tmp_path / "config.toml").write_text(written, encoding="utf-8")
     monkeypatch.setenv("EVERTHREAD_CONFIG", str(tmp_path / "config.toml"))
-    found = findings(tmp_path / "kept")
-    assert not found["recipe"].ok
-    assert said in found["recipe"].detail
+    by_name = findings(tmp_path / "kept")
+    assert not by_name["recipe"].ok
+    assert said in by_name["recipe"].detail
 
 
 def test_the_checks_change_nothing_in_a_bank(tmp_path: Path) -> None:

@@ -22,14 +22,14 @@ def run(store: Path, *arguments: str) -> Result:
 
 
 def test_a_key_is_printed_once_on_its_own_line(store: Path) -> None:
-    made = run(store, "new", "phone", "-b", "alice/*", "-b", "bob", "--may", "read", "--may", "chat")
-    assert made.exit_code == 0, made.stderr
-    secret = made.stdout.strip()
+    created = run(store, "new", "phone", "-b", "alice/*", "-b", "bob", "--may", "read", "--may", "chat")
+    assert created.exit_code == 0, created.stderr
+    secret = created.stdout.strip()
     assert secret.startswith("et_")
-    assert "It may read, chat: alice/*, bob" in made.stderr
-    found = KeyStore(store / "server.sqlite").find(secret)
-    assert found is not None
-    assert (found.name, found.banks) == ("phone", ("alice/*", "bob"))
+    assert "It may read, chat: alice/*, bob" in created.stderr
+    key = KeyStore(store / "server.sqlite").find(secret)
+    assert key is not None
+    assert (key.name, key.banks) == ("phone", ("alice/*", "bob"))
     listed = run(store, "list")
     assert "phone" in listed.stdout
     assert "alice/*, bob" in listed.stdout

@@ -269,10 +269,10 @@ def test_recall_shows_hits_among_their_neighbours(alice: Cli) -> None:
 
 def test_recall_notes_on_standard_error_that_nothing_seems_relevant(alice: Cli) -> None:
     asked = ("Who ever invented lawnmowers?", "-b", "alice")
-    found = alice("recall", *asked)
-    assert found.exit_code == 0
-    assert "My sister Mia" in found.stdout
-    assert found.stderr == "(nothing seems relevant, so a context would be empty; these are the nearest lines)\n"
+    result = alice("recall", *asked)
+    assert result.exit_code == 0
+    assert "My sister Mia" in result.stdout
+    assert result.stderr == "(nothing seems relevant, so a context would be empty; these are the nearest lines)\n"
     assert alice("context", *asked).stdout == ""
     assert alice("recall", *asked, "--json").stderr == ""
     relevant = ("My sister Mia moved to Lisbon?", "-b", "alice")
@@ -304,8 +304,8 @@ def test_a_context_of_several_banks_has_a_part_for_each(alice: Cli) -> None:
     parts = ("[Bank bob/home]\n", "I saw Mia", "[Bank alice]\n", "My sister Mia moved to Lisbon.")
     places = [output.index(each) for each in parts]
     assert places == sorted(places)
-    found = parse_output(alice("context", "Where did Mia move?", *both, "--json"))
-    assert [other["bank"] for other in found["others"]] == ["alice"]  # the first that is named is the memory's own
+    context = parse_output(alice("context", "Where did Mia move?", *both, "--json"))
+    assert [other["bank"] for other in context["others"]] == ["alice"]  # the first that is named is the memory's own
     assert "there is no bank 'alicia'" in alice("context", "Mia", "--in", "alice", "--in", "alicia").stderr
 
 
@@ -368,25 +368,25 @@ def test_in_an_empty_bank_nothing_is_found(alice: Cli) -> None:
 
 
 def test_a_context_is_text_for_a_prompt_with_its_cost_on_standard_error(alice: Cli) -> None:
-    found = alice("context", "Where did my sister Mia move, Lisbon?", "-b", "alice", "--all")
-    assert found.stdout.startswith("[Monday, 6 May 2024, 18:00]\nAlice: My sister Mia moved to Lisbon.\n")
-    assert "tokens, relevance" in found.stderr
+    result = alice("context", "Where did my sister Mia move, Lisbon?", "-b", "alice", "--all")
+    assert result.stdout.startswith("[Monday, 6 May 2024, 18:00]\nAlice: My sister Mia moved to Lisbon.\n")
+    assert "tokens, relevance" in result.stderr
 
 
 @pytest.mark.parametrize("budget", [1, 20, 40, 1000])
 def test_a_context_keeps_to_its_budget_and_says_what_was_cut(alice: Cli, budget: int) -> None:
-    found = parse_output(alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget), "--json"))
-    assert found["tokens"] <= budget
-    assert len(found["hits"]) + len(found["cut"]) <= 3
-    assert bool(found["text"]) == bool(found["lines"])
+    context = parse_output(alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget), "--json"))
+    assert context["tokens"] <= budget
+    assert len(context["hits"]) + len(context["cut"]) <= 3
+    assert bool(context["text"]) == bool(context["lines"])
     said = alice("context", "Mia Lisbon", "-b", "alice", "--all", "--budget", str(budget)).stderr
-    assert (" cut)" in said) == bool(found["cut"])
+    assert (" cut)" in said) == bool(context["cut"])
 
 
 def test_the_context_is_empty_if_nothing_is_relevant(alice: Cli) -> None:
-    found = alice("context", "Who ever invented lawnmowers?", "-b", "alice")
-    assert found.stdout == ""
-    assert found.exit_code == 0
+    result = alice("context", "Who ever invented lawnmowers?", "-b", "alice")
+    assert result.stdout == ""
+    assert result.exit_code == 0
 
 
 # ------------------------------------------------------------- what is remembered
@@ -409,13 +409,13 @@ def test_banks_are_listed(alice: Cli) -> None:
 
 
 def test_stats_count_what_a_bank_holds(alice: Cli) -> None:
-    found = parse_output(alice("stats", "-b", "alice", "--json"))
-    assert (found["lines"], found["sessions"], found["speakers"]) == (3, 2, ["Alice", "Bob"])
-    assert (found["pending"], found["recipe"], found["embedder"]) == (0, "default", "hash-64")
+    stats = parse_output(alice("stats", "-b", "alice", "--json"))
+    assert (stats["lines"], stats["sessions"], stats["speakers"]) == (3, 2, ["Alice", "Bob"])
+    assert (stats["pending"], stats["recipe"], stats["embedder"]) == (0, "default", "hash-64")
     text = alice("stats", "-b", "alice").stdout
     assert "speakers  Alice, Bob" in text
     assert "vectors  hash-64: 3" in text
-    assert len(text.splitlines()) == len(found)
+    assert len(text.splitlines()) == len(stats)
 
 
 def test_sessions_and_their_units_are_listed(alice: Cli, tmp_path: Path) -> None:
@@ -450,8 +450,8 @@ def test_general_knowledge_is_added_listed_and_forgotten(alice: Cli, tmp_path: P
     assert parse_output(alice("seed", file, "-b", "ferns", "--json")) == {"read": 2, "added": 0, "texts": 2}
     listed = alice("units", "general", "-b", "ferns").stdout
     assert listed.startswith("general 1, of no line\n  Ferns like shade\n  and moist soil.\n")
-    found = alice("--recipe", "packabby", "recall", "When does the tide turn?", "-b", "ferns", "-k", 1).stdout
-    assert "The tide turns twice a day." in found
+    output = alice("--recipe", "packabby", "recall", "When does the tide turn?", "-b", "ferns", "-k", 1).stdout
+    assert "The tide turns twice a day." in output
     assert alice("forget", "-b", "ferns", "--unit", "general", 2, "-y").stdout == "forgotten: general 2\n"
     assert [unit["id"] for unit in parse_output(alice("units", "-b", "ferns", "--json"))] == [1]
     file.write_text("\n \n")
@@ -807,8 +807,8 @@ def test_an_export_imported_elsewhere_keeps_times_and_texts(alice: Cli, tmp_path
     assert alice("export", "-b", "alice").stdout == path.read_text(encoding="utf-8")
     assert parse_output(alice("import", path, "-b", "copy", "--json"))["added"] == 3
     lines, copies = (parse_output(alice("lines", "-b", bank, "--json")) for bank in ("alice", "copy"))
-    for kept in ("seq", "session", "role", "speaker", "text", "said_at", "metadata", "parent"):
-        assert [line[kept] for line in lines] == [line[kept] for line in copies]
+    for field in ("seq", "session", "role", "speaker", "text", "said_at", "metadata", "parent"):
+        assert [line[field] for line in lines] == [line[field] for line in copies]
 
 
 def test_an_export_imported_into_its_own_bank_adds_only_what_was_forgotten(alice: Cli, tmp_path: Path) -> None:
@@ -822,10 +822,10 @@ def test_an_export_imported_into_its_own_bank_adds_only_what_was_forgotten(alice
     alice("forget", "-b", "alice", "--seq", "5", "-y")
     assert parse_output(alice("import", path, "-b", "alice", "--json"))["added"] == 1
     assert parse_output(alice("import", path, "-b", "alice", "--json"))["added"] == 0
-    found = [
+    texts = [
         (line["text"], line["parent"]) for line in parse_output(alice("lines", "-b", "alice", "--after", "4", "--json"))
     ]
-    assert found == [("An answer.", 2)]
+    assert texts == [("An answer.", 2)]
 
 
 def test_the_export_of_one_bank_is_new_to_another_bank_with_as_many_lines(alice: Cli, tmp_path: Path) -> None:
@@ -910,10 +910,10 @@ def test_a_bank_that_cannot_be_opened_can_be_forgotten(alice: Cli, tmp_path: Pat
 
 def test_the_doctor_names_a_bank_that_is_damaged_or_missing(alice: Cli, tmp_path: Path) -> None:
     (tmp_path / "store" / "broken.bank").write_bytes(b"no database at all " * 400)
-    found = alice("doctor")
-    assert found.exit_code == 1
-    assert "BAD  bank broken" in found.stdout
-    assert "ok   bank alice" in found.stdout
+    result = alice("doctor")
+    assert result.exit_code == 1
+    assert "BAD  bank broken" in result.stdout
+    assert "ok   bank alice" in result.stdout
     missing = alice("doctor", "-b", "alcie", "--json")
     assert missing.exit_code == 1
     assert any("there is no bank 'alcie'" in finding["detail"] for finding in json.loads(missing.stdout))
@@ -1000,9 +1000,9 @@ def test_python_m_everthread_is_the_command(program: Callable[..., subprocess.Co
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("command", [["lines"], ["export"], ["recall", "Mia", "--json"]], ids=lambda each: str(each[0]))
 def test_an_output_error_is_one_line_on_standard_error(alice: Cli, tmp_path: Path, command: list[str]) -> None:
-    whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", *command]
+    arguments = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", *command]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([*whole, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([*arguments, "-b", "alice"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
         "everthread: the output can't be written (No space left on device); make room, or redirect it elsewhere\n"
@@ -1022,8 +1022,8 @@ def test_an_unusable_file_is_named(alice: Cli, tmp_path: Path) -> None:
 
 def test_a_closed_pipe_ends_the_output_without_an_error(cli: Cli, tmp_path: Path) -> None:
     cli("import", jsonl(tmp_path, 3000))
-    whole = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", "export"]
-    with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    arguments = [sys.executable, "-m", "everthread", "--store", str(tmp_path / "store"), "--embedder", "hash", "export"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
@@ -1155,8 +1155,10 @@ def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: 
 
 def test_options_apply_to_one_command_and_are_saved_with_a_new_bank(cli: Cli) -> None:
     assert cli("--recipe", "membot", "--set", "neighbours=0", "--set", "max_hits=1", "observe", "Ferns.").exit_code == 0
-    own = {each["name"]: each["value"] for each in parse_output(cli("recipes", "-b", "default", "--json"))["options"]}
-    assert (own["neighbours"], own["max_hits"], own["blocks"]) == (0, 1, 10)
+    values = {
+        each["name"]: each["value"] for each in parse_output(cli("recipes", "-b", "default", "--json"))["options"]
+    }
+    assert (values["neighbours"], values["max_hits"], values["blocks"]) == (0, 1, 10)
     then = parse_output(cli("--set", "neighbours=2", "recipes", "-b", "default", "--json"))
     assert {each["name"]: each["value"] for each in then["options"]}["neighbours"] == 2
     assert parse_output(cli("stats", "--json"))["recipe"] == "membot"

@@ -88,9 +88,9 @@ def test_learnt_words_join_those_of_the_file(run: Refusals, replies: Path, own: 
     own.parent.mkdir()
     own.write_text('[classes]\nwho = ["cook"]\n[phrases]\n"ask the {who}" = 1\n', encoding="utf-8")
     with llm_server(LEARNT) as server:
-        found = json.loads(run("--learn", "--from", replies, "--yes", "--json", "--model", f"{server.url}#m").stdout)
-    assert found["learnt"] == {"ask the harbour master": 1.6}
-    assert found["newly_refused"] == ["Ask the harbour master, not me."]
+        output = json.loads(run("--learn", "--from", replies, "--yes", "--json", "--model", f"{server.url}#m").stdout)
+    assert output["learnt"] == {"ask the harbour master": 1.6}
+    assert output["newly_refused"] == ["Ask the harbour master, not me."]
     tables = tomllib.loads(own.read_text(encoding="utf-8"))
     assert tables == {"classes": {"who": ["cook"]}, "phrases": {"ask the {who}": 1, "ask the harbour master": 1.6}}
     assert "ask the harbour master" in run().stdout

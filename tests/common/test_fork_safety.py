@@ -40,13 +40,13 @@ def test_a_lock_that_another_thread_holds_is_free_in_a_forked_child() -> None:
             held.set()
             over.wait()
 
-    holder = threading.Thread(target=hold)
-    holder.start()
+    thread = threading.Thread(target=hold)
+    thread.start()
     held.wait()
     assert in_a_child(lambda: lock.acquire())
     assert not lock.acquire(timeout=0.01)
     over.set()
-    holder.join()
+    thread.join()
     assert lock.acquire(timeout=forked.LIMIT)
     lock.release()
 

@@ -38,5 +38,5 @@ def test_the_reserved_names_match_the_files_of_the_first_release() -> None:
 def test_no_other_module_contains_a_reserved_key() -> None:
     reserved = [value for value in WRITTEN_BY_0_1_0.values() if value.startswith("everthread.")]
     modules = [path for path in PACKAGE.rglob("*.py") if path != Path(keys.__file__)]
-    found = [(path.name, value) for path in modules for value in reserved if f'"{value}"' in path.read_text("utf-8")]
-    assert found == []
+    literals = [(path.name, value) for path in modules for value in reserved if f'"{value}"' in path.read_text("utf-8")]
+    assert literals == []

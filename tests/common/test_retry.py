@@ -50,9 +50,9 @@ def test_a_delay_is_at_least_as_long_as_the_server_asks_for() -> None:
 
 
 def test_jitter_shortens_delays_by_no_more_than_its_share() -> None:
-    found = [tuple(doubling_delays(2, jitter=0.25)) for _ in range(200)]
-    assert all(0.375 <= first <= 0.5 and 0.75 <= second <= 1.0 for first, second in found)
-    assert len({first for first, _ in found}) > 100
+    delays = [tuple(doubling_delays(2, jitter=0.25)) for _ in range(200)]
+    assert all(0.375 <= first <= 0.5 and 0.75 <= second <= 1.0 for first, second in delays)
+    assert len({first for first, _ in delays}) > 100
 
 
 @pytest.mark.parametrize(("header", "seconds"), [("3", 3), ("2.5", 2.5), (" 7 ", 7), ("", 0), ("soon", 0), ("-1", 0)])

@@ -19,8 +19,8 @@ WHOLE = re.compile(r"whole line (\d+)-(\d+)-(\d+) (x+) (\d+) end")
 
 def is_complete(text: str) -> bool:
     """Return whether a text is one that a writer wrote, complete to the last character."""
-    found = WHOLE.fullmatch(text)
-    return found is not None and len(found[4]) == int(found[5])
+    match = WHOLE.fullmatch(text)
+    return match is not None and len(match[4]) == int(match[5])
 
 
 def write(store: Path | str, who: int, threads: int, lines: int, bank: str = "alice") -> None:
@@ -45,11 +45,11 @@ def read(store: Path | str, lines: int) -> None:
         while seen < lines:
             hits = memory.recall("whole line end", 10)
             assert all(is_complete(line.text) for hit in hits for line in hit.passage)
-            there = [line.seq for line in memory.lines()]
-            assert there == list(range(1, len(there) + 1))
-            assert len(there) >= seen
-            assert memory.stats().lines >= len(there)
-            seen = len(there)
+            seqs = [line.seq for line in memory.lines()]
+            assert seqs == list(range(1, len(seqs) + 1))
+            assert len(seqs) >= seen
+            assert memory.stats().lines >= len(seqs)
+            seen = len(seqs)
 
 
 if __name__ == "__main__":

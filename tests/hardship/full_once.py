@@ -53,10 +53,10 @@ def build_library(folder: Path) -> Path | None:
     compiler = shutil.which("cc")
     if compiler is None:
         return None
-    made = folder / "full_once.so"
-    command = [compiler, "-shared", "-fPIC", "-o", str(made), "-x", "c", "-", "-ldl"]
+    library = folder / "full_once.so"
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), "-x", "c", "-", "-ldl"]
     subprocess.run(command, input=LIBRARY_SOURCE, text=True, check=True)
-    return made
+    return library
 
 
 def create_bank(store: SQLiteStore) -> str:

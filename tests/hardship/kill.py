@@ -126,13 +126,15 @@ def compare(folder: Path, reported: Reported, number: int) -> None:
         assert memory.store.check("alice") == []
         mine = [seq for seq, text in lines.items() if text.startswith(f"zq{number}x")]
         for seq in (*mine[:1], *mine[-1:]):
-            found = [hit.line.seq for hit in memory.recall(lines[seq].split()[0], 5)]
-            assert seq in found, f"line {seq} is not recalled: {found}"
-        kept = b"".join(path.read_bytes() for path in folder.iterdir())
-        left = [
-            text for seq, text in reported.forgetting.items() if seq not in lines and text.split()[0].encode() in kept
+            hits = [hit.line.seq for hit in memory.recall(lines[seq].split()[0], 5)]
+            assert seq in hits, f"line {seq} is not recalled: {hits}"
+        stored_bytes = b"".join(path.read_bytes() for path in folder.iterdir())
+        remains = [
+            text
+            for seq, text in reported.forgetting.items()
+            if seq not in lines and text.split()[0].encode() in stored_bytes
         ]
-        assert left == [], "bytes of a forgotten line are left"
+        assert remains == [], "bytes of a forgotten line are left"
 
 
 def run(rounds: int, folder: Path, seed: int = 0) -> Outcome:
@@ -145,12 +147,12 @@ def run(rounds: int, folder: Path, seed: int = 0) -> Outcome:
         if number and banks[number] != banks[number - 1]:
             reported = Reported()
         before = len(reported.kept)
-        kept = reported.add_output(kill(process, chance.randrange(MAX_LINES), chance.uniform(0, MAX_LIFE_S)))
+        acknowledged = reported.add_output(kill(process, chance.randrange(MAX_LINES), chance.uniform(0, MAX_LIFE_S)))
         compare(banks[number], reported, number)
-        assert len(reported.kept) == before + kept
+        assert len(reported.kept) == before + acknowledged
         outcome.rounds += 1
-        outcome.acknowledged += kept
-        outcome.idle += kept == 0
+        outcome.acknowledged += acknowledged
+        outcome.idle += acknowledged == 0
         with open_memory(banks[number]) as memory:  # lines of this round that the child did not report
             unsaid = {line.seq: line.text for line in memory.lines() if line.seq not in reported.kept}
         outcome.unacknowledged += len(unsaid)

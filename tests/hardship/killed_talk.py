@@ -95,13 +95,13 @@ def compare(folder: Path, last: States, number: int) -> None:
             active = [line.text for line in chat.lines]
             assert any(_same(active, state) for state in last), (active, last)
             shown = memory.context("What is it that I say to you?", 20_000, gate=False).text
-            gone = {line.text for line in memory.lines(include_retracted=True)} - set(active)
-            assert not any(text in shown for text in gone)
+            discarded = {line.text for line in memory.lines(include_retracted=True)} - set(active)
+            assert not any(text in shown for text in discarded)
             assert list(chat.reply(f"Are you still there in round {number}?"))
             assert chat.last_reply is not None
             assert chat.last_reply.prompt is not None
-            whole = "\n".join(message.content for message in chat.last_reply.prompt.messages)
-            assert not any(text in whole for text in gone)
+            prompt = "\n".join(message.content for message in chat.last_reply.prompt.messages)
+            assert not any(text in prompt for text in discarded)
             chat.undo()
 
 

@@ -165,10 +165,10 @@ class Server:
     def take(self, request: Request) -> Behaviour:
         """Return the next behaviour; the last one repeats."""
         with self.lock:
-            told = self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]
-        if not isinstance(told, str | Behaviour):
-            told = told(request)
-        return Reply(told) if isinstance(told, str) else told
+            behaviour = self.behaviours.pop(0) if len(self.behaviours) > 1 else self.behaviours[0]
+        if not isinstance(behaviour, str | Behaviour):
+            behaviour = behaviour(request)
+        return Reply(behaviour) if isinstance(behaviour, str) else behaviour
 
 
 @contextmanager
@@ -232,8 +232,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Discard the message."""
 
     def do_GET(self) -> None:
-        told = self._told(None)
-        names = told.models
+        server = self._record_request(None)
+        names = server.models
         if self.path == "/api/tags":
             self._json({"models": [{"name": name, "model": name} for name in names]})
         elif self.path == "/v1/models":
@@ -243,18 +243,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        told = self._told(_object(data))
+        server = self._record_request(_object(data))
         if not self.path.endswith("/chat/completions"):
             self._json({"error": {"message": "not found"}}, 404)
             return
-        request = told.requests[-1]
-        self._behave(told.take(request), request)
+        request = server.requests[-1]
+        self._behave(server.take(request), request)
 
-    def _told(self, body: dict[str, Any] | None) -> Server:
-        told = self.server.server
+    def _record_request(self, body: dict[str, Any] | None) -> Server:
+        server = self.server.server
         headers = {name.lower(): value for name, value in self.headers.items()}
-        told.requests.append(Request(self.command, self.path, headers, body))
-        return told
+        server.requests.append(Request(self.command, self.path, headers, body))
+        return server
 
     def _behave(self, behaviour: Behaviour, request: Request) -> None:
         body = request.body or {}
@@ -265,12 +265,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 else:
                     self._behave(Reply(then) if isinstance(then, str) else then, request)
             case Status(status, message, kind, code, param, retry_after, broken, packed):
-                told = message.replace("{prompt}", str(body.get("messages")))
+                filled = message.replace("{prompt}", str(body.get("messages")))
                 extra = {} if retry_after is None else {"Retry-After": str(retry_after)}
                 extra |= {"Content-Length": "9999"} if broken else {}
                 extra |= {"Content-Encoding": "gzip"} if packed else {}
                 self.close_connection = broken
-                self._json(_error(told, kind, code, param), status, extra)
+                self._json(_error(filled, kind, code, param), status, extra)
             case Raw(data, kind, _, True):
                 self._open_stream(kind)
                 self._part(data)
@@ -391,8 +391,8 @@ def _completion(reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
     if reply.refusal:
         message["refusal"] = text
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}
-    whole = {"id": "c", "object": "chat.completion", "created": 1, "model": body.get("model"), "choices": [choice]}
-    return {**whole, "usage": _usage(reply.usage)} if reply.usage else whole
+    completion = {"id": "c", "object": "chat.completion", "created": 1, "model": body.get("model"), "choices": [choice]}
+    return {**completion, "usage": _usage(reply.usage)} if reply.usage else completion
 
 
 def _usage(counted: tuple[int, int]) -> dict[str, int]:

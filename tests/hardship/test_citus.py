@@ -11,8 +11,8 @@ from hardship.citus import Citus
 
 @pytest.fixture
 def url(postgres_server: str) -> Iterator[str]:
-    with postgres.database(postgres_server) as made, Citus(made) as citus:
-        with psycopg.connect(made, autocommit=True) as db:
+    with postgres.database(postgres_server) as database_url, Citus(database_url) as citus:
+        with psycopg.connect(database_url, autocommit=True) as db:
             db.execute("CREATE TABLE a (id int PRIMARY KEY, b int)")
             db.execute("INSERT INTO a VALUES (1, 1)")
         yield citus.url

@@ -103,10 +103,10 @@ def api() -> Iterator[Api]:
     class Handler(Quiet):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            told.asked.append((self.path, self.headers["Authorization"]))
-            status, code = told.statuses.pop(0) if told.statuses else (201, 0)
+            twilio_api.asked.append((self.path, self.headers["Authorization"]))
+            status, code = twilio_api.statuses.pop(0) if twilio_api.statuses else (201, 0)
             if status < 400:
-                told.sent.append(dict(parse_qsl(body)))
+                twilio_api.sent.append(dict(parse_qsl(body)))
             data = json.dumps({"code": code} if code else {"sid": "SM1", "status": "queued"}).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -115,5 +115,5 @@ def api() -> Iterator[Api]:
             self.wfile.write(data)
 
     with serve_handler(Handler) as url:
-        told = Api(url)
-        yield told
+        twilio_api = Api(url)
+        yield twilio_api
