@@ -27,15 +27,15 @@ SAID = {
 }
 
 
-class Counted(HashEmbedder):
-    """An embedder that counts the queries that it embeds; fails while it is switched off."""
+class CountingEmbedder(HashEmbedder):
+    """Counts the queries that it embeds, and fails while it is switched off."""
 
-    asked = 0
-    down = False
+    embedded_queries = 0
+    is_down = False
 
     def embed_query(self, text: str) -> Vector:
-        self.asked += 1
-        if self.down:
+        self.embedded_queries += 1
+        if self.is_down:
             raise EmbedderUnavailable("switched off")
         return super().embed_query(text)
 
@@ -53,16 +53,16 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     """Open a store with three banks, of each kind."""
     with tempfile.TemporaryDirectory() as folder:
         database = request.param == "database"
-        made: Store = PostgresStore(request.getfixturevalue("database")) if database else SQLiteStore(folder)
+        opened: Store = PostgresStore(request.getfixturevalue("database")) if database else SQLiteStore(folder)
         for name, lines in SAID.items():
-            fill_bank(name, made, lines)
-        yield made
-        made.close()
+            fill_bank(name, opened, lines)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture
 def ann(store: Store) -> Memory:
-    return Memory("ann", store, Counted(512), Memory.open("ann", store=store, embedder="hash").recipe)
+    return Memory("ann", store, CountingEmbedder(512), Memory.open("ann", store=store, embedder="hash").recipe)
 
 
 def test_hits_of_several_banks_are_ordered_by_relevance_and_name_their_bank(ann: Memory) -> None:
@@ -117,12 +117,12 @@ def test_excluded_lines_are_those_of_the_memorys_own_bank(ann: Memory) -> None:
 
 
 def test_filters_apply_to_every_bank(ann: Memory) -> None:
-    everyone = {"banks": list(SAID), "k": 50}
-    said_first = ann.recall("ferry", where=Filter(until=AT + timedelta(hours=1)), **everyone)  # type: ignore[arg-type]
+    all_banks = {"banks": list(SAID), "k": 50}
+    said_first = ann.recall("ferry", where=Filter(until=AT + timedelta(hours=1)), **all_banks)  # type: ignore[arg-type]
     assert {(hit.bank, hit.line.seq) for hit in said_first} == {(name, 1) for name in SAID}
-    then = ann.recall("ferry", as_of=AT + timedelta(days=1), **everyone)  # type: ignore[arg-type]
-    assert {hit.line.seq for hit in then} == {1, 2}
-    assert {hit.bank for hit in ann.recall("ferry", where=Filter(speaker="Bob"), **everyone)} == {"bob"}  # type: ignore[arg-type]
+    hits = ann.recall("ferry", as_of=AT + timedelta(days=1), **all_banks)  # type: ignore[arg-type]
+    assert {hit.line.seq for hit in hits} == {1, 2}
+    assert {hit.bank for hit in ann.recall("ferry", where=Filter(speaker="Bob"), **all_banks)} == {"bob"}  # type: ignore[arg-type]
 
 
 def test_a_blank_query_finds_nothing_in_several_banks(ann: Memory) -> None:
@@ -130,15 +130,15 @@ def test_a_blank_query_finds_nothing_in_several_banks(ann: Memory) -> None:
 
 
 def test_a_query_is_embedded_once_for_several_banks(ann: Memory) -> None:
-    assert isinstance(ann.embedder, Counted)
+    assert isinstance(ann.embedder, CountingEmbedder)
     assert ann.recall("island ferry", banks=list(SAID))
-    assert ann.embedder.asked == 1
+    assert ann.embedder.embedded_queries == 1
 
 
 def test_a_query_is_embedded_again_only_if_speaker_names_change_it(ann: Memory) -> None:
-    assert isinstance(ann.embedder, Counted)
+    assert isinstance(ann.embedder, CountingEmbedder)
     assert ann.recall("Did Bob miss the ferry to the island?", banks=list(SAID))
-    assert ann.embedder.asked == 2  # with the name, and without it in the bank in which Bob speaks
+    assert ann.embedder.embedded_queries == 2  # with the name, and without it in the bank in which Bob speaks
 
 
 def test_recalling_from_other_banks_does_not_change_the_own_bank(ann: Memory) -> None:
@@ -159,11 +159,11 @@ def test_pending_lines_of_other_banks_stay_pending(ann: Memory) -> None:
 
 
 def test_an_unavailable_embedder_is_tried_once_and_keywords_are_searched(ann: Memory) -> None:
-    assert isinstance(ann.embedder, Counted)
-    ann.embedder.down = True
+    assert isinstance(ann.embedder, CountingEmbedder)
+    ann.embedder.is_down = True
     hits = ann.recall("island ferry", banks=list(SAID))
     assert {hit.bank for hit in hits[:3]} == set(SAID)
-    assert ann.embedder.asked == 1
+    assert ann.embedder.embedded_queries == 1
 
 
 def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
@@ -174,35 +174,37 @@ def test_any_recipe_recalls_across_banks(ann: Memory) -> None:
 
 
 def test_a_context_of_several_banks_has_a_part_for_each_under_its_id(ann: Memory) -> None:
-    found = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gate=False, min_relevance=0.0)
-    assert found.text.startswith("[Bank ann]\n")
-    assert found.text.index("Ann: The ferry to the island") < found.text.index("[Bank bob]\n")
-    places = [found.text.index(each) for each in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
-    assert places == sorted(places)
-    assert found.tokens == estimate_tokens(found.text) <= 300
-    assert {line.text for line in found.lines} <= set(SAID["ann"])
-    assert [(other.bank, {hit.bank for hit in other.hits}) for other in found.others] == [
+    context = ann.context("the ferry to the island", 300, banks=["bob", "cleo", "ann"], gate=False, min_relevance=0.0)
+    assert context.text.startswith("[Bank ann]\n")
+    assert context.text.index("Ann: The ferry to the island") < context.text.index("[Bank bob]\n")
+    offsets = [context.text.index(text) for text in ("[Bank bob]\n", "Bob: I missed the ferry", "[Bank cleo]\n")]
+    assert offsets == sorted(offsets)
+    assert context.tokens == estimate_tokens(context.text) <= 300
+    assert {line.text for line in context.lines} <= set(SAID["ann"])
+    assert [(other.bank, {hit.bank for hit in other.hits}) for other in context.others] == [
         ("bob", {"bob"}),
         ("cleo", {"cleo"}),
     ]
-    assert all({line.text for line in other.lines} <= set(SAID[other.bank]) for other in found.others)
-    assert found.relevance == max(other.relevance for other in (ann.context("the ferry to the island"), *found.others))
+    assert all({line.text for line in other.lines} <= set(SAID[other.bank]) for other in context.others)
+    assert context.relevance == max(
+        other.relevance for other in (ann.context("the ferry to the island"), *context.others)
+    )
 
 
 def test_the_memorys_own_bank_is_in_a_context_only_if_listed(ann: Memory) -> None:
-    found = ann.context("the ferry to the island", banks=["bob"], gate=False, min_relevance=0.0)
-    assert (found.lines, found.hits, [other.bank for other in found.others]) == ((), (), ["bob"])
-    assert found.text == found.others[0].text
-    assert found.text.startswith("[Bank bob]\n")
+    context = ann.context("the ferry to the island", banks=["bob"], gate=False, min_relevance=0.0)
+    assert (context.lines, context.hits, [other.bank for other in context.others]) == ((), (), ["bob"])
+    assert context.text == context.others[0].text
+    assert context.text.startswith("[Bank bob]\n")
     alone = ann.context("the ferry to the island", banks=["ann"])
     assert alone == ann.context("the ferry to the island")
 
 
 def test_excluded_and_buffered_lines_are_those_of_the_memorys_own_bank(ann: Memory) -> None:
     banks = ["ann", "bob"]
-    found = ann.context("ferry", banks=banks, exclude=[1, 2, 3], session="s", gate=False, min_relevance=0.0)
-    assert found.lines == ()
-    assert {hit.line.seq for hit in found.others[0].hits} == {1, 2}
+    context = ann.context("ferry", banks=banks, exclude=[1, 2, 3], session="s", gate=False, min_relevance=0.0)
+    assert context.lines == ()
+    assert {hit.line.seq for hit in context.others[0].hits} == {1, 2}
     assert ann.store.buffer("ann", "s") == ann.store.buffer("bob", "s") == []
     ann.context("ferry", banks=banks, session="s", gate=False, min_relevance=0.0)
     assert ann.store.buffer("ann", "s") != []
@@ -212,8 +214,8 @@ def test_excluded_and_buffered_lines_are_those_of_the_memorys_own_bank(ann: Memo
 
 @pytest.mark.parametrize("budget", [1, 20, 40, 60, 90])
 def test_a_context_of_several_banks_does_not_exceed_its_budget(ann: Memory, budget: int) -> None:
-    found = ann.context("ferry", budget, banks=list(SAID), gate=False, min_relevance=0.0)
-    assert estimate_tokens(found.text) <= budget
+    context = ann.context("ferry", budget, banks=list(SAID), gate=False, min_relevance=0.0)
+    assert estimate_tokens(context.text) <= budget
 
 
 def test_a_context_of_a_missing_bank_is_rejected(ann: Memory) -> None:
@@ -221,37 +223,37 @@ def test_a_context_of_a_missing_bank_is_rejected(ann: Memory) -> None:
         ann.context("ferry", banks=["ann", "bobb"])
 
 
-Make = Callable[[list[list[str]]], tuple[Memory, list[str]]]
+FillBanks = Callable[[list[list[str]]], tuple[Memory, list[str]]]
 TEXTS = st.lists(st.sampled_from("fern lamp ferry kite pier otter".split()), min_size=1, max_size=4).map(" ".join)
 
 
 @pytest.fixture(scope="module")
-def make() -> Iterator[Make]:
+def fill_banks() -> Iterator[FillBanks]:
     """Return a function that fills banks."""
     with tempfile.TemporaryDirectory() as folder, Memory.open("0", store=folder, embedder=HashEmbedder(64)) as first:
         names = map(str, range(1, 10_000))
 
-        def made(talks: list[list[str]]) -> tuple[Memory, list[str]]:
+        def fill(talks: list[list[str]]) -> tuple[Memory, list[str]]:
             banks = [next(names) for _ in talks]
             for name, lines in zip(banks, talks, strict=True):
                 fill_bank(name, first.store, lines, HashEmbedder(64))
             return first, banks
 
-        yield made
+        yield fill
 
 
 @settings(max_examples=25, deadline=None)
 @given(talks=st.lists(st.lists(TEXTS, max_size=8), min_size=1, max_size=4), query=TEXTS, k=st.integers(1, 20))
 def test_the_hits_of_each_bank_are_the_first_of_its_own_recall(
-    make: Make, talks: list[list[str]], query: str, k: int
+    fill_banks: FillBanks, talks: list[list[str]], query: str, k: int
 ) -> None:
-    memory, banks = make(talks)
-    alone = {name: Memory(name, memory.store, memory.embedder, memory.recipe).recall(query, k) for name in banks}
+    memory, banks = fill_banks(talks)
+    single = {name: Memory(name, memory.store, memory.embedder, memory.recipe).recall(query, k) for name in banks}
     hits = memory.recall(query, k, banks=banks)
-    assert len(hits) == min(k, sum(map(len, alone.values())))
+    assert len(hits) == min(k, sum(map(len, single.values())))
     for name in banks:
-        share = [replace(hit, bank="") for hit in hits if hit.bank == name]
-        assert {hit.line.seq for hit in share} <= {hit.line.seq for hit in alone[name]}
-        assert all(hit in alone[name] for hit in share)
-    left = [hit for name in banks for hit in alone[name] if replace(hit, bank=name) not in hits]
-    assert all(hit.relevance <= min(found.relevance for found in hits) for hit in left)
+        bank_hits = [replace(hit, bank="") for hit in hits if hit.bank == name]
+        assert {hit.line.seq for hit in bank_hits} <= {hit.line.seq for hit in single[name]}
+        assert all(hit in single[name] for hit in bank_hits)
+    dropped = [hit for name in banks for hit in single[name] if replace(hit, bank=name) not in hits]
+    assert all(hit.relevance <= min(returned.relevance for returned in hits) for hit in dropped)

@@ -1,4 +1,4 @@
-"""Reads the part of a session's stream around a chunk, as far as its lines may be shown."""
+"""Reads the part of a session's stream around a chunk, without lines that may not be shown."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MIN_LINE_TOKENS = 3  # a name, a colon, a word
 
 
 class ChunkContextReader:
-    """Reads the lines around many chunks at a time, and each line once."""
+    """Reads the lines around chunks: for many chunks at a time, and each line once."""
 
     def __init__(
         self,
         store: Store,
         bank: str,
         tokenizer: Tokenizer,
-        most: int,
+        margin: int,
         allowed: Seqs | None,
         exclude: Collection[int],
     ) -> None:
@@ -34,13 +34,13 @@ class ChunkContextReader:
             store: the store.
             bank: the bank.
             tokenizer: the tokenizer of the chunks.
-            most: wanted tokens on either side of a chunk.
+            margin: requested tokens on either side of a chunk.
             allowed: numbers of the lines that may be shown, ascending; None for all. Others end a context.
             exclude: numbers of further lines that end a context.
         """
-        self._store, self._bank, self._tokenizer, self._most = store, bank, tokenizer, most
+        self._store, self._bank, self._tokenizer, self._margin = store, bank, tokenizer, margin
         self._allowed, self._exclude = allowed, exclude
-        self._reach = most // MIN_LINE_TOKENS + 1  # lines on either side that certainly hold enough tokens
+        self._reach = margin // MIN_LINE_TOKENS + 1  # lines on either side that certainly have enough tokens
         self._known: set[int] = set()
         self._lines: dict[str, dict[int, Line]] = {}  # by session and seq
         self._tokens: dict[int, list[str]] = {}
@@ -48,10 +48,10 @@ class ChunkContextReader:
 
     def read(self, chunks: Sequence[Unit]) -> None:
         """Read the lines of these chunks and around them."""
-        spans = [range(max(1, each.first_seq - self._reach), each.last_seq + self._reach + 1) for each in chunks]
-        wanted = sorted(set().union(*spans) - self._known)
-        self._known.update(wanted)
-        for line in self._store.get(self._bank, wanted):
+        spans = [range(max(1, chunk.first_seq - self._reach), chunk.last_seq + self._reach + 1) for chunk in chunks]
+        missing = sorted(set().union(*spans) - self._known)
+        self._known.update(missing)
+        for line in self._store.get(self._bank, missing):
             self._lines.setdefault(line.session, {})[line.seq] = line
 
     def find_context(self, chunk: Unit) -> tuple[TokenStream, Passage] | None:
@@ -79,15 +79,15 @@ class ChunkContextReader:
         )
 
     def _nearest_seqs(self, lines: Mapping[int, Line], seqs: Iterable[int]) -> list[int]:
-        """Return the numbers of the nearest lines that may be shown and hold the wanted tokens."""
-        found: list[int] = []
-        room = self._most
+        """Return the numbers of the nearest lines that may be shown, up to the requested tokens."""
+        nearest: list[int] = []
+        room = self._margin
         for seq in seqs:
             if room <= 0 or not self._is_visible(seq):
                 break
-            found.append(seq)
+            nearest.append(seq)
             room -= len(self._tokenize(lines[seq]))
-        return found
+        return nearest
 
     def _tokenize(self, line: Line) -> list[str]:
         if line.seq not in self._tokens:
@@ -99,5 +99,5 @@ class ChunkContextReader:
             return False
         if self._allowed is None:
             return True
-        at = int(np.searchsorted(self._allowed, seq))
-        return at < len(self._allowed) and self._allowed[at] == seq
+        index = int(np.searchsorted(self._allowed, seq))
+        return index < len(self._allowed) and self._allowed[index] == seq

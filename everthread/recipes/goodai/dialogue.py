@@ -19,7 +19,7 @@ def parse_lines(context: Sequence[Line] | str, at: datetime) -> list[Line]:
     Args:
         context: lines, or a text in which a name and a colon begin each turn, on separate rows or in one. Text before
             the first name, and a text without names, is one line.
-        at: the time that the lines of a text get.
+        at: the time of the parsed lines.
     """
     if not isinstance(context, str):
         return list(context)
@@ -27,7 +27,7 @@ def parse_lines(context: Sequence[Line] | str, at: datetime) -> list[Line]:
 
 
 def split_last_turn(text: str) -> tuple[str, str]:
-    """Split a dialogue before its last turn; in a text without names, the last sentence counts as the turn."""
+    """Split a dialogue before its last turn; in a text without names, the last sentence counts as the last turn."""
     starts = [match.start() for match in _TURN.finditer(text)]
     if not starts:
         rows = split_sentences(text)
@@ -36,9 +36,9 @@ def split_last_turn(text: str) -> tuple[str, str]:
 
 
 def _turns(text: str) -> list[tuple[str, str]]:
-    found = list(_TURN.finditer(text))
-    starts = [match.start() for match in found] + [len(text)]
-    named = [
-        (match["name"].strip(), text[match.end() : end].strip()) for match, end in zip(found, starts[1:], strict=True)
-    ]
-    return [(name, said) for name, said in ((UNNAMED, text[: starts[0]].strip()), *named) if said]
+    matches = list(_TURN.finditer(text))
+    starts = [match.start() for match in matches] + [len(text)]
+    turns = [(UNNAMED, text[: starts[0]].strip())]
+    for match, end in zip(matches, starts[1:], strict=True):
+        turns.append((match["name"].strip(), text[match.end() : end].strip()))
+    return [turn for turn in turns if turn[1]]

@@ -1,9 +1,9 @@
 """Grows chunks to passages, and drops passages that repeat others. Pure.
 
-Goodai-ltm's rule: on either side at least `least` tokens are taken, then more, up to `most`, until the text between
-reaches a limit: the nearest end of a sentence, a line or a paragraph. Without a limit within `most`, all tokens up to
-`most` are taken. A passage never crosses a separator. A sentence ends at its mark; a chunk that ends with a mark grows
-to the next one, as in goodai-ltm.
+The rule is that of goodai-ltm: a chunk grows on either side by at least `least` and at most `most` tokens, up to the
+nearest limit: the end of a sentence, a line or a paragraph. Without a limit within `most` tokens, it grows by `most`. A
+passage never crosses a separator. A sentence ends at its mark; a chunk that ends with a mark grows to the next one, as
+in goodai-ltm.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Protocol, TypeVar
 from everthread.errors import BadInput
 from everthread.recipes.goodai.chunk_queue import Chunk
 
-REDUNDANCY = 0.75  # share of a passage that better ones contain, from which it is left out
+REDUNDANCY = 0.75  # a passage is left out if better ones contain at least this share of it
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """How far a chunk grows."""
+    """The rule by which a chunk grows to a passage."""
 
-    limit: re.Pattern[str] | None  # it grows to the nearest match; None: as far as possible
+    limit: re.Pattern[str] | None  # the chunk grows to the nearest match; None: as far as possible
     least: int  # tokens on either side
     most: int  # tokens on either side
 
@@ -77,13 +77,13 @@ def expand(queue: TokenRuns, chunk: Chunk | Passage, expansion: Expansion) -> Pa
 
 
 def _after_last(pieces: list[str], limit: re.Pattern[str] | None) -> int:
-    """Count the tokens before the last limit's end; 0 without a limit."""
+    """Count the tokens up to the end of the last limit; 0 without a limit."""
     ends = [match.end() for match in limit.finditer("".join(pieces))] if limit else []
     return sum(at <= ends[-1] for at in accumulate(map(len, pieces))) if ends else 0
 
 
 def _upto_first(pieces: list[str], limit: re.Pattern[str] | None) -> int:
-    """Count the tokens up to and including the first limit; all without a limit."""
+    """Count the tokens up to the end of the first limit; without a limit, all tokens."""
     match = limit.search("".join(pieces)) if limit else None
     if match is None:
         return len(pieces)
@@ -94,25 +94,25 @@ Item = TypeVar("Item")
 
 
 def collect_candidates(
-    found: Iterable[tuple[Passage, Item]], wanted: int, redundancy: float
+    found: Iterable[tuple[Passage, Item]], count: int, redundancy: float
 ) -> list[tuple[Passage, Item]]:
-    """Collect passages until a number of them is not redundant, with the redundant ones between them.
+    """Collect passages until `count` of them are not redundant, including the redundant ones between them.
 
     A reranker may prefer a redundant passage to the one that it repeats.
 
     Args:
         found: passages with any items, the best first.
-        wanted: passages that are not redundant.
+        count: the number of passages that are not redundant.
         redundancy: as in `drop_redundant`.
     """
     pool: list[tuple[Passage, Item]] = []
 
     def collect() -> Iterator[tuple[Passage, Item]]:
-        for each in found:
-            pool.append(each)
-            yield each
+        for candidate in found:
+            pool.append(candidate)
+            yield candidate
 
-    for _ in islice(drop_redundant(collect(), redundancy), wanted):
+    for _ in islice(drop_redundant(collect(), redundancy), count):
         pass
     return pool
 
@@ -120,10 +120,10 @@ def collect_candidates(
 def drop_redundant(
     found: Iterable[tuple[Passage, Item]], redundancy: float = REDUNDANCY
 ) -> Iterator[tuple[Passage, Item]]:
-    """Yield the passages of which earlier yielded ones contain a share less than `redundancy`."""
-    seen: dict[int, set[int]] = {}
-    for passage, each in found:
-        own, known = range(passage.start, passage.end), seen.setdefault(passage.run, set())
-        if sum(at in known for at in own) < redundancy * len(own):
-            known.update(own)
-            yield passage, each
+    """Yield the passages of which the passages yielded before contain a share less than `redundancy`."""
+    seen: dict[int, set[int]] = {}  # positions of tokens by run
+    for passage, item in found:
+        positions, seen_in_run = range(passage.start, passage.end), seen.setdefault(passage.run, set())
+        if sum(position in seen_in_run for position in positions) < redundancy * len(positions):
+            seen_in_run.update(positions)
+            yield passage, item

@@ -1,4 +1,4 @@
-"""Matching models: they estimate how well texts answer a query, after another model has found the texts."""
+"""Opens and calls matching models, which estimate how well texts that were found for a query answer it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from everthread.recall.rerank.names import EMBEDDER_PREFIX, open_matcher
 class Matcher(Protocol):
     """Estimates how well texts answer a query: a cross-encoder, another embedding model, a language model.
 
-    This is goodai-ltm's own interface. A `recall.rerank` reranker can't take its place: it puts hits in order, while
-    the recipe needs probabilities of passages that are no hits yet.
+    This is the interface of goodai-ltm. A reranker of `recall.rerank` can't replace it, because that orders hits, while
+    the recipe needs probabilities for passages before there are hits.
     """
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
@@ -29,7 +29,7 @@ def resolve_matcher(given: Matcher | str | None, *, device: object = None) -> Ma
     Args:
         given: an object, or `em:EMBEDDER` (any name of an embedding model, such as `em:minilm`), or `st:NAME` (a
             cross-encoder of sentence-transformers).
-        device: where torch runs it, as for `everthread.embedders.names.open_embedder`.
+        device: the device on which torch runs it, as for `everthread.embedders.names.open_embedder`.
 
     Raises:
         ConfigError: the name is unknown.
@@ -60,10 +60,10 @@ def predict_confidences(matcher: Matcher, query: str, texts: Sequence[str]) -> l
     Raises:
         ModelError: it fails, or doesn't return a probability for each text.
     """
-    found = [float(each) for each in matcher.predict([(query, text) for text in texts])] if texts else []
-    if len(found) != len(texts) or not all(math.isfinite(each) and 0 <= each <= 1 for each in found):
+    confidences = [float(value) for value in matcher.predict([(query, text) for text in texts])] if texts else []
+    if len(confidences) != len(texts) or not all(math.isfinite(value) and 0 <= value <= 1 for value in confidences):
         raise ModelError(
-            f"the matcher returned {len(found)} numbers for {len(texts)} texts: {found[:4]}; expected one probability "
-            "from 0 to 1 per text"
+            f"the matcher returned {len(confidences)} numbers for {len(texts)} texts: {confidences[:4]}; expected one "
+            "probability from 0 to 1 per text"
         )
-    return found
+    return confidences

@@ -1,7 +1,7 @@
 """Rewrites questions and chunks with a scribe, so that they can be understood alone.
 
-If the scribe fails, texts stay as they were said, and it is not asked again for a while: nothing waits twice for a
-model that is down, and no line is lost.
+If the scribe fails, texts stay as they were said, and the scribe is not called again for a while: no line is lost, and
+only one request waits for a model that is down.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from everthread.types import Line, NewUnit
 
 log = logging.getLogger("everthread")
 
-CONTEXT_LINES = 3  # before a chunk or a question, which the scribe is shown
-COOLDOWN_S = 30.0  # in which a scribe that has failed is not asked
+CONTEXT_LINES = 3  # lines before a chunk or a question that the scribe is shown
+COOLDOWN_S = 30.0  # in which a scribe that has failed is not called
 
 
 class Rewriter:
-    """Rewrites with the scribe that `scribe` returns when it is first needed. Thread-safe."""
+    """Rewrites questions and chunks with a scribe, which is opened when it is first needed. Thread-safe."""
 
     def __init__(self, scribe: Callable[[], Scribe]) -> None:
         self._open_scribe = scribe
@@ -41,7 +41,7 @@ class Rewriter:
         return self._try(lambda scribe: scribe.rewrite_query(query.text, before), query.text)
 
     def rewrite_chunks(self, reader: BankReader, units: Sequence[NewUnit]) -> list[NewUnit]:
-        """Add to chunks the rewritten text from which their vectors are computed; their own text stays."""
+        """Add the rewritten texts to chunks. Vectors are computed from these; the chunks' own texts stay."""
         return [self._chunk(unit, reader.store.get(reader.bank, unit.sources)) for unit in units]
 
     def _chunk(self, unit: NewUnit, lines: Sequence[Line]) -> NewUnit:

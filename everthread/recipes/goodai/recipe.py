@@ -44,9 +44,9 @@ from everthread.types import Context, FoundUnit, Hit, JSONValue, Seqs, Unit, Vec
 
 log = logging.getLogger("everthread")
 
-PAGE_CHUNKS = 16  # read together, the nearest first
+PAGE_CHUNKS = 16  # chunks that are read together, the nearest first
 WORD_HIT_NEIGHBOURS = 1  # lines on either side of a line that was found by its words
-FIRST_CHUNKS = 128  # whose distances are read first; the others follow only if these don't suffice
+FIRST_CHUNKS = 128  # nearest chunks whose distances are read first; the others are read only if these don't suffice
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Candidate:
     """A chunk that was found, its passage, and its ratings."""
 
     unit: Unit  # the passage, under the chunk's id
-    text: str  # of the chunk
+    text: str  # the text of the chunk
     session: str
     distance: float
     confidence: float | None = None
@@ -67,18 +67,18 @@ class _Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class GoodAI(Recipe):
-    """GoodAI-LTM (github.com/GoodAI/goodai-ltm): retrieves passages of a session by overlapping chunks.
+    """Recalls passages of earlier sessions, found by overlapping chunks of the conversation.
 
-    The lines of a session are one stream of tokens, cut into overlapping chunks of `chunk_capacity` tokens. A question
-    finds the nearest, and each grows to a passage. A new session is a separator. The distance of two vectors is
-    2 − 2 cos; of several vectors the least counts. Passages of which better ones contain the share `redundancy` are
-    left out. A matcher rates `reranking_k_factor` times as many chunks again; `weighing` orders passages by relevance,
-    recency and importance, which a line's metadata has as "importance", from 1 to 10. There is no gate: the nearest are
-    found, however far they are.
+    The recipe follows GoodAI-LTM (github.com/GoodAI/goodai-ltm). The lines of a session are one stream of tokens, cut
+    into overlapping chunks of `chunk_capacity` tokens. The chunks nearest to a question each grow to a passage. A new
+    session is a separator. The distance of two vectors is 2 − 2 cos; of several vectors, the least distance counts.
+    Passages of which better ones contain the share `redundancy` are left out. A matcher rates `reranking_k_factor`
+    times as many chunks again; `weighing` orders passages by relevance, recency and importance, which a line's metadata
+    has as "importance", from 1 to 10. There is no relevance gate: the nearest chunks are found, however far they are.
 
-    Deviations: the embedder is the bank's, usually with one vector per chunk. Chunks are those of a session that never
-    had its retracted lines, so retracting a line costs no neighbour its chunk. The last session's chunks that aren't
-    full are written when they are first asked for. Beyond `capacity`, a hundredth of the chunks is evicted at once, but
+    Deviations: the embedder is the bank's, usually with one vector per chunk. Chunks are cut as if retracted lines had
+    never been said, so retracting a line does not remove its neighbours' chunks. The last session's chunks that aren't
+    full are written when they are first searched. Beyond `capacity`, a hundredth of the chunks is evicted at once, but
     never a line. If no embedder answers, or it can't read the question, lines are found by the words that they share
     with it. The source stores a rewritten text in place of the added one; here `rewrite` affects only a chunk's vector,
     and recall always returns what was said.
@@ -96,7 +96,7 @@ class GoodAI(Recipe):
     chunk_capacity: int = option(chunk_queue.CHUNK_TOKENS, "Number of tokens in a chunk.", low=1)
     chunk_overlap: float = option(chunk_queue.OVERLAP, "Share of a chunk that the next one repeats.", low=0, high=0.5)
     capacity: int = option(chunk_queue.MAX_CHUNKS, "Maximum number of chunks in a bank; the oldest are evicted.", low=1)
-    tokenizer: Any = word_pieces  # anything that `tokenizers.tokenizer` takes
+    tokenizer: Any = word_pieces  # anything that `tokenizers.open_tokenizer` accepts
     expansion: Expansion | str = option(
         "sentence", "Unit of text to which a found chunk is expanded.", choices=tuple(EXPANSIONS)
     )
@@ -117,7 +117,7 @@ class GoodAI(Recipe):
     recency: float = option(0.0, "Weight of a passage's recency; its relevance has weight 1.", low=0)
     importance: float = option(0.0, "Weight of a passage's importance, where lines have one.", low=0)
     half_life_days: float = option(1.0, "Days after which recency is halved.", low=0.001, high=1_000_000)
-    weighing: ScoreWeights | None = None  # in place of these three
+    weighing: ScoreWeights | None = None  # replaces the three options above
     rewrite: bool = option(
         False,
         "Whether the language model rewrites questions, and chunks for their vectors, so that they can be understood "
@@ -174,34 +174,36 @@ class GoodAI(Recipe):
         if (vector := reader.encoder.try_embed_query(query.text)) is None:
             return _search_words(reader, query, k)
         self._chunking(reader).update(shown=query.exclude)
-        found = self._best(query, k, self._candidates(reader, query, vector, allowed))
-        hits = [_to_hit(each) for each in found]
+        best = self._best(query, k, self._candidates(reader, query, vector, allowed))
+        hits = [_to_hit(candidate) for candidate in best]
         return SearchResult(hits, max((hit.relevance for hit in hits), default=0.0), bool(hits), allowed=allowed)
 
-    def lay_out(self, reader: BankReader, found: SearchResult, room: ContextBudget) -> Context:
-        return fill_context(found.hits, (), room.budget, room.count, found.relevance, found.terms)
+    def lay_out(self, reader: BankReader, result: SearchResult, limits: ContextBudget) -> Context:
+        return fill_context(result.hits, (), limits.budget, limits.count, result.relevance, result.terms)
 
     def _candidates(
         self, reader: BankReader, query: Query, vector: Vector, allowed: Seqs | None
     ) -> Iterator[tuple[Passage, _Candidate]]:
         """Yield passages with their chunks, the nearest first."""
-        around = ChunkContextReader(reader.store, reader.bank, self._tokens, self._growth.most, allowed, query.exclude)
+        contexts = ChunkContextReader(
+            reader.store, reader.bank, self._tokens, self._growth.most, allowed, query.exclude
+        )
         nearest = _search_vectors(reader, vector, allowed)
-        while some := dict(islice(nearest, PAGE_CHUNKS)):
-            units = {unit.id: unit for unit in reader.store.units(reader.bank, (CHUNK,), ids=list(some))}
-            around.read(list(units.values()))
-            for id, distance in some.items():
-                if id in units and (placed := around.find_context(units[id])) is not None:
-                    passage = expand(*placed, self._growth)
+        while page := dict(islice(nearest, PAGE_CHUNKS)):
+            units = {unit.id: unit for unit in reader.store.units(reader.bank, (CHUNK,), ids=list(page))}
+            contexts.read(list(units.values()))
+            for id, distance in page.items():
+                if id in units and (context := contexts.find_context(units[id])) is not None:
+                    passage = expand(*context, self._growth)
                     if passage.text:
-                        yield passage, _build_candidate(units[id], passage, placed[0], distance)
+                        yield passage, _build_candidate(units[id], passage, context[0], distance)
 
     def _best(self, query: Query, k: int, candidates: Iterator[tuple[Passage, _Candidate]]) -> Sequence[_Candidate]:
         if self._matching is None and self._weighing is None:
-            return [each for _, each in islice(drop_redundant(candidates, self.redundancy), k)]
-        wanted = math.ceil(k * self.reranking_k_factor)
-        pool = self._rerank(query.text, collect_candidates(candidates, wanted, self.redundancy))
-        best = [each for _, each in islice(drop_redundant(pool, self.redundancy), wanted)]
+            return [candidate for _, candidate in islice(drop_redundant(candidates, self.redundancy), k)]
+        count = math.ceil(k * self.reranking_k_factor)
+        pool = self._rerank(query.text, collect_candidates(candidates, count, self.redundancy))
+        best = [candidate for _, candidate in islice(drop_redundant(pool, self.redundancy), count)]
         if self._weighing is not None:
             best = _weigh(best, self._weighing, query.as_of or now())
         return best[:k]
@@ -211,12 +213,15 @@ class GoodAI(Recipe):
         if self._matching is None:
             return pool
         try:
-            rated = predict_confidences(self._matching, query, [each.text for _, each in pool])
+            confidences = predict_confidences(self._matching, query, [candidate.text for _, candidate in pool])
         except (EverthreadError, RuntimeError, OSError) as error:
             log.warning("chunks are ordered only by distance because the matcher failed: %s", error)
             return pool
-        found = [(passage, replace(each, confidence=value)) for (passage, each), value in zip(pool, rated, strict=True)]
-        return sorted(found, key=lambda each: -each[1].relevance)
+        rated = [
+            (passage, replace(candidate, confidence=confidence))
+            for (passage, candidate), confidence in zip(pool, confidences, strict=True)
+        ]
+        return sorted(rated, key=lambda pair: -pair[1].relevance)
 
 
 @lru_cache(maxsize=8)
@@ -227,16 +232,16 @@ def _open_matcher(name: str) -> Matcher | None:
 
 def _search_words(reader: BankReader, query: Query, k: int) -> SearchResult:
     """Find the lines that share words with a question, the best by BM25 first."""
-    found, signals = reader.measure_candidates(query, k)
+    candidates, signals = reader.measure_candidates(query, k)
     scores, shares = signals["bm25_window"], signals["share"]
-    best = [at for at in np.argsort(-scores, kind="stable").tolist() if shares[at] > 0][:k]
-    ranked = [
-        ScoredLine(int(found.seqs[at]), float(scores[at]), float(shares[at]), {"words": float(shares[at])})
-        for at in best
-    ]
-    hits = reader.read_hits(ranked, WORD_HIT_NEIGHBOURS, found.allowed, query.exclude)
+    best = [index for index in np.argsort(-scores, kind="stable").tolist() if shares[index] > 0][:k]
+    ranked = []
+    for index in best:
+        share = float(shares[index])
+        ranked.append(ScoredLine(int(candidates.seqs[index]), float(scores[index]), share, {"words": share}))
+    hits = reader.read_hits(ranked, WORD_HIT_NEIGHBOURS, candidates.allowed, query.exclude)
     relevance = max((hit.relevance for hit in hits), default=0.0)
-    return SearchResult(hits, relevance, bool(hits), found.query.terms, found.allowed)
+    return SearchResult(hits, relevance, bool(hits), candidates.query.terms, candidates.allowed)
 
 
 def _search_vectors(reader: BankReader, vector: Vector, allowed: Seqs | None) -> Iterator[tuple[int, float]]:
@@ -249,8 +254,8 @@ def _search_vectors(reader: BankReader, vector: Vector, allowed: Seqs | None) ->
         spans = reader.store.unit_spans(reader.bank, CHUNK)
         shown = spans[np.isin(spans[:, 1], allowed) & np.isin(spans[:, 2], allowed), 0]
     seen: set[int] = set()
-    for most in (FIRST_CHUNKS, None):  # usually the first ones suffice
-        found = reader.store.unit_cosines(reader.bank, reader.encoder.name, vector, (CHUNK,), most)
+    for limit in (FIRST_CHUNKS, None):  # usually the first ones suffice
+        found = reader.store.unit_cosines(reader.bank, reader.encoder.name, vector, (CHUNK,), limit)
         ids = np.array([number for _, number, _ in found], np.int64)
         distances = np.maximum(2 - 2 * np.array([cosine for *_, cosine in found], np.float64), 0)
         order = np.lexsort((ids, distances))
@@ -259,7 +264,7 @@ def _search_vectors(reader: BankReader, vector: Vector, allowed: Seqs | None) ->
         for id, distance in zip(ids[order].tolist(), distances[order].tolist(), strict=True):
             if id not in seen:
                 yield id, distance
-        if most is None or len(found) < most:
+        if limit is None or len(found) < limit:
             return
         seen.update(ids.tolist())
 
@@ -275,20 +280,21 @@ def _build_candidate(unit: Unit, passage: Passage, stream: TokenStream, distance
     return _Candidate(grown, unit.text, last.session, distance)
 
 
-def _weigh(found: Sequence[_Candidate], weighing: ScoreWeights, at: datetime) -> list[_Candidate]:
+def _weigh(candidates: Sequence[_Candidate], weighing: ScoreWeights, at: datetime) -> list[_Candidate]:
     """Order candidates by relevance, recency and importance together."""
 
-    def score(each: _Candidate) -> _Candidate:
-        importance = None if each.unit.importance is None else round(each.unit.importance)
-        return replace(each, score=weighing.score(each.relevance, at - each.unit.said_at, importance))
+    def score(candidate: _Candidate) -> _Candidate:
+        importance = None if candidate.unit.importance is None else round(candidate.unit.importance)
+        value = weighing.score(candidate.relevance, at - candidate.unit.said_at, importance)
+        return replace(candidate, score=value)
 
-    return sorted(map(score, found), key=lambda each: -(each.score or 0.0))
+    return sorted(map(score, candidates), key=lambda candidate: -(candidate.score or 0.0))
 
 
-def _to_hit(found: _Candidate) -> Hit:
+def _to_hit(candidate: _Candidate) -> Hit:
     """Return the passage as a hit, labelled with its first speaker."""
-    signals = {"distance": found.distance}
-    signals |= {} if found.confidence is None else {"confidence": found.confidence}
-    score = found.relevance if found.score is None else found.score
-    source = FoundUnit(found.unit, found.session, str(found.unit.metadata[SPEAKER]))
-    return Hit(source, score, found.relevance, signals)
+    signals = {"distance": candidate.distance}
+    signals |= {} if candidate.confidence is None else {"confidence": candidate.confidence}
+    score = candidate.relevance if candidate.score is None else candidate.score
+    source = FoundUnit(candidate.unit, candidate.session, str(candidate.unit.metadata[SPEAKER]))
+    return Hit(source, score, candidate.relevance, signals)

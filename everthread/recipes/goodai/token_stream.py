@@ -19,19 +19,20 @@ from everthread.text.tokenized_text import MAX_IMPORTANCE
 from everthread.types import JSONValue, Line, NewUnit, Unit
 
 CHUNK = "chunk"  # the kind of unit
-SESSION = "session"  # in a chunk's metadata: its session
-LINES = "lines"  # in a passage's metadata: its first and its last line
-SPEAKER = "speaker"  # in a passage's metadata: the speaker of its first line
+# Keys of metadata.
+SESSION = "session"  # the session of a chunk
+LINES = "lines"  # the first and the last line of a passage
+SPEAKER = "speaker"  # the speaker of the first line of a passage
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPosition:
     """The position of a chunk in its stream."""
 
-    start: int  # position of its first token
+    start: int  # position of the first token
     tokens: int
-    before: int  # tokens of its first line before it
-    after: int  # tokens of its last line after it
+    before: int  # tokens of the first line before the chunk
+    after: int  # tokens of the last line after the chunk
 
     @property
     def end(self) -> int:
@@ -40,13 +41,13 @@ class ChunkPosition:
 
 def get_position(unit: Unit | NewUnit) -> ChunkPosition | None:
     """Return the position of a chunk; None for a unit that this recipe did not write."""
-    kept = unit.metadata.get(META_CHUNK)
-    whole = isinstance(kept, list) and len(kept) == 4 and all(type(each) is int for each in kept)
-    return ChunkPosition(*kept) if whole else None  # type: ignore[misc]
+    numbers = unit.metadata.get(META_CHUNK)
+    is_valid = isinstance(numbers, list) and len(numbers) == 4 and all(type(number) is int for number in numbers)
+    return ChunkPosition(*numbers) if is_valid else None  # type: ignore[misc]
 
 
 def tokenize_line(line: Line, tokenizer: Tokenizer) -> list[str]:
-    """Return the tokens of a line; none if it only quotes memories (see `text.analyzer.remove_quotes`)."""
+    """Return the tokens of a line; an empty list if it only quotes memories (see `text.analyzer.remove_quotes`)."""
     said = remove_quotes(line.text, line.metadata).strip()
     if not said:
         return []
@@ -59,18 +60,21 @@ def tokenize_line(line: Line, tokenizer: Tokenizer) -> list[str]:
 class TokenStream:
     """A part of a session's stream."""
 
-    lines: tuple[Line, ...]  # that have tokens
+    lines: tuple[Line, ...]  # the lines that have tokens
     tokens: tuple[str, ...]
     begins: tuple[int, ...]  # position of each line's first token
     end: int  # position after the last token
 
     @classmethod
     def from_lines(cls, lines: Iterable[tuple[Line, Sequence[str]]], at: int) -> TokenStream:
-        """Build a stream from lines of one session, in order, each with its tokens, that begins at a position."""
+        """Build a stream that begins at a position from lines of one session, in order, each with its tokens."""
         tokenized = [(line, pieces) for line, pieces in lines if pieces]
         *begins, end = accumulate((len(pieces) for _, pieces in tokenized), initial=at)
         return cls(
-            tuple(line for line, _ in tokenized), tuple(each for _, some in tokenized for each in some), (*begins,), end
+            tuple(line for line, _ in tokenized),
+            tuple(piece for _, pieces in tokenized for piece in pieces),
+            (*begins,),
+            end,
         )
 
     def bounds(self, run: int) -> tuple[int, int]:
@@ -93,7 +97,7 @@ class TokenStream:
             begin: position of the first chunk.
             capacity: tokens of a chunk.
             step: tokens from the start of a chunk to that of the next.
-            context: lines before a chunk that it also derives from, as far as the stream has them.
+            context: lines before a chunk from which it also derives, if the stream has them.
         """
         starts = range(begin, self.end, step)
         return [self._chunk(start, min(start + capacity, self.end), context) for start in starts]
@@ -115,5 +119,5 @@ class TokenStream:
 
 def _importance(lines: Iterable[Line]) -> int | None:
     """Return the greatest importance of lines: a whole number from 1 to 10 in their metadata."""
-    rated = (line.metadata.get("importance") for line in lines)
-    return max((each for each in rated if type(each) is int and 1 <= each <= MAX_IMPORTANCE), default=None)
+    ratings = (line.metadata.get("importance") for line in lines)
+    return max((rating for rating in ratings if type(rating) is int and 1 <= rating <= MAX_IMPORTANCE), default=None)

@@ -1,4 +1,4 @@
-"""Tokenizers that return the positions at which tokens begin: word pieces, plain words, or any of Hugging Face."""
+"""Tokenizers that return the offsets at which tokens begin: word pieces, words, or a tokenizer of Hugging Face."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def words(text: str) -> list[int]:
 def word_pieces(text: str) -> Sequence[int]:
     """Return the starts of the shipped model's word pieces in a text of any length, without lone surrogates.
 
-    Line breaks are tokens, too: the model ignores them, but goodai-ltm's tokenizer counts them, and a chunk holds as
-    much text as there. Positions are cached, since lines are tokenized repeatedly; the cache contains no words.
+    Line breaks are tokens, too: the model ignores them, but goodai-ltm's tokenizer counts them, and chunks should have
+    the same length as its chunks. Positions are cached, since lines are tokenized repeatedly; the cache contains no
+    words.
     """
     key = hash(text)
     if (known := _cache.get(key)) is None:
@@ -91,7 +92,7 @@ def open_tokenizer(given: Any) -> Tokenizer:
         raise ConfigError(
             f"invalid tokenizer {given!r}: expected a function that returns the offsets of a text's tokens"
         )
-    return given  # type: ignore[no-any-return]  # any function of the signature will do
+    return given  # type: ignore[no-any-return]  # assumed to have the signature
 
 
 def _read(given: str | Path) -> Tokenizer:

@@ -12,14 +12,14 @@ from everthread.types import Vectors
 
 
 class VectorIndex:
-    """Vectors by id, one or several per id, all of unit length and of one shape.
+    """Stores vectors by id, one or several per id, all of unit length and of one shape.
 
-    The distance of a query with Q vectors to an id with E is the least of the Q · E squared Euclidean distances:
-    2 − 2 cos, from 0 to 4.
+    The distance of a query with Q vectors to an id with E vectors is the least of the Q · E squared Euclidean
+    distances: 2 − 2 cos, from 0 to 4.
     """
 
     def __init__(self) -> None:
-        self._ids = np.empty(0, np.int64)  # (N,) and spare capacity
+        self._ids = np.empty(0, np.int64)  # (N,), followed by spare capacity
         self._rows: Vectors = np.empty((0, 0, 0), np.float32)  # (N, E, D)
         self._slots: dict[int, int] = {}
 
@@ -31,8 +31,8 @@ class VectorIndex:
         if not len(ids):
             return
         if self._slots and vectors.shape[1:] != self._rows.shape[1:]:
-            had, has = self._rows.shape[1:], vectors.shape[1:]
-            raise BadInput(f"the embedder gave {has} rows and dimensions a text after {had}; clear the memory first")
+            old, new = self._rows.shape[1:], vectors.shape[1:]
+            raise BadInput(f"the embedder returned vectors of shape {new} after {old}; clear the memory first")
         self._make_room(len(self._slots) + len(ids), vectors.shape[1:])
         for id in ids:
             self._slots.setdefault(id, len(self._slots))
@@ -45,7 +45,7 @@ class VectorIndex:
             if (slot := self._slots.pop(id, None)) is None:
                 continue
             last = len(self._slots)
-            if slot < last:  # the last one fills the gap
+            if slot < last:  # the last entry fills the gap
                 self._ids[slot], self._rows[slot] = self._ids[last], self._rows[last]
                 self._slots[int(self._ids[slot])] = slot
 

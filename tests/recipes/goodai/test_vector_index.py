@@ -45,7 +45,7 @@ def test_an_empty_index_finds_nothing() -> None:
 def test_other_shapes_are_rejected() -> None:
     nearest = VectorIndex()
     nearest.put([1], unit([1, 0])[:, None])
-    with pytest.raises(BadInput, match=r"\(2, 2\) rows and dimensions a text after \(1, 2\)"):
+    with pytest.raises(BadInput, match=r"returned vectors of shape \(2, 2\) after \(1, 2\)"):
         nearest.put([2], unit([1, 0], [0, 1])[None])
     with pytest.raises(BadInput, match="query has 3 dimensions, the texts 2"):
         nearest.search(unit([1, 0, 0]))
