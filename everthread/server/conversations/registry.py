@@ -57,7 +57,7 @@ class ConversationRegistry:
     def __init__(self, services: Services, max_replies: int = 256, leases: BankLeases | None = None) -> None:
         self.services, self.max_replies, self.leases = services, max_replies, leases or BankLeases()
         # True if other processes serve the store, and requests can't be forwarded to them.
-        self.isolated = services.multi_process and self.leases.own_socket is None
+        self.is_isolated = services.multi_process and self.leases.own_socket is None
         self.start_limiter = StartLimiter()
         self._lock = threading.Lock()
         priority = PriorityGate(MAX_PREPARING)
@@ -253,7 +253,7 @@ class ConversationRegistry:
         Raises:
             Problem: if several processes serve the store and can't reach each other: each would have other lines.
         """
-        if on and self.isolated:
+        if on and self.is_isolated:
             raise problems.one_process_required()
 
         def change(chat: Chat) -> None:
@@ -384,7 +384,7 @@ class ConversationRegistry:
         if following is not None or line.retracted_at is not None or line.session != conversation.chat.session:
             return replay_request(line, following)
         self._require_idle(conversation)
-        if self.isolated and abs((now() - line.said_at).total_seconds()) < FOREIGN_REPLY_S:
+        if self.is_isolated and abs((now() - line.said_at).total_seconds()) < FOREIGN_REPLY_S:
             raise reply_in_progress()
         with self._lease(conversation):
             if find_next_line(memory, line) is None:  # otherwise another worker has answered in the meantime
@@ -441,7 +441,7 @@ class ConversationRegistry:
             raise reply_in_progress()
 
     def _require_one_process(self, conversation: OpenConversation) -> None:
-        if self.isolated and conversation.chat.incognito:
+        if self.is_isolated and conversation.chat.incognito:
             raise problems.one_process_required()
 
     def _require_incognito(self, conversation: OpenConversation, expected: bool) -> None:

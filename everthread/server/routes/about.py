@@ -68,7 +68,7 @@ def about(request: Request, services: SharedServices) -> AboutView:
         model=None if llm is None else ModelView(name=llm.name, context=llm.context),
         embedder=services.embedder.name,
         key_required=request.app.state.authenticator.key_required,
-        incognito=not request.app.state.conversations.isolated,
+        incognito=not request.app.state.conversations.is_isolated,
     )
 
 
