@@ -196,11 +196,10 @@ def cross_validate(
     kind = BY_WORDS if by_words else WITH_ASSISTANT if assistant else AMONG_FRIENDS
     model = factory.open_embedder(embedder)
     if by_words and model.multilingual:
-        raise BadInput(f"{model.name} reads any script, so that words need not do alone; fit with minilm or hash")
+        raise BadInput(f"{model.name} reads any script; fit by words alone with minilm or hash")
     trials = list(_ask_all(conversations, model, kind.names))
     first_trials = list(_ask_first_facts(model, kind.names, assistant, "zh" if by_words else "en"))
     extra = [trial.example for trial in _ask_all(mixed, model, kind.names, foreign=False)]
-    own = [trial for trial in trials if trial.kind == "own" and trial.size == "full"]
     held_out = {
         conversation.id: _fit_head(_leave_out(trials, conversation.id) + first_trials, extra, kind)
         for conversation in conversations
@@ -208,8 +207,21 @@ def cross_validate(
     final = _fit_head(trials + first_trials, extra, kind)
     for name in {trial.bank for trial in first_trials}:  # these affect only the curve, not the weights
         held_out[name] = replace(final, whole=_fit_gate(trials + _leave_out(first_trials, name), final.weights, kind))
+    return _measure_fit(conversations, trials, first_trials, held_out, final)
+
+
+def _measure_fit(
+    conversations: Sequence[AnnotatedConversation],
+    trials: Sequence[Trial],
+    first_trials: Sequence[Trial],
+    held_out: Mapping[str, _Head],
+    final: _Head,
+) -> FitResult:
+    """Return the final numbers, and the results of each bank with the numbers that were fitted without it."""
+    kind = final.kind
+    own = [trial for trial in trials if trial.kind == "own" and trial.size == "full"]
     chances = {
-        size: _compute_chances([trial for trial in trials + first_trials if trial.size == size], held_out)
+        size: _compute_chances([trial for trial in (*trials, *first_trials) if trial.size == size], held_out)
         for size in SIZE_WEIGHTS
     }
     threshold = _choose_threshold(chances["full"], kind)

@@ -21,7 +21,7 @@ def normalize_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 def contains_fact(fact: Sequence[str], passage: Sequence[str], threshold: float) -> bool:
     """Return whether the passage scores at least `threshold` (0..100) for the fact; an empty fact is not contained.
 
-    Windows that lack too many of the fact's tokens are skipped, for each missing one is an edit; the others are
+    Windows that lack too many of the fact's tokens are skipped, because each missing one is an edit; the others are
     compared up to the allowed distance.
     """
     if not fact:

@@ -186,8 +186,8 @@ def _build_banks(own: AnnotatedConversation, other: AnnotatedConversation) -> It
     for size in SESSIONS_PER_BANK:
         for first in range(0, len(sessions) - size + 1, BANK_STRIDE_SESSIONS):
             stored = tuple(sessions[first : first + size])
-            said = {ids[line.key] for lines in stored for line in lines if line.speaker == person}
-            known = tuple(question.text for question in own.questions if question.gold <= said)
+            said_ids = {ids[line.key] for lines in stored for line in lines if line.speaker == person}
+            known = tuple(question.text for question in own.questions if question.gold <= said_ids)
             if known:
                 yield _Bank(f"{own.id} {size} {first}", person, stored, known, tuple(strange), tuple(mapped))
 
