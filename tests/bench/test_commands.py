@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from bench.command import run_bench
 from everthread.bench.commands import LOADERS, bench
-from everthread.cli.main import main
 from everthread.stores.postgres.store import PostgresStore
 
 Bench = Callable[..., Result]
@@ -84,13 +84,6 @@ HAYSTACK = [
 ]
 
 
-def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, ["--embedder", "hash", "bench", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
 @pytest.fixture
 def locomo(tmp_path: Path) -> Path:
     path = tmp_path / "locomo.json"
@@ -115,7 +108,7 @@ def report(result: Result) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dataset", ["locomo", "realtalk"])
 def test_the_report_has_the_keys_that_scripts_rely_on(request: pytest.FixtureRequest, dataset: str) -> None:
-    figures = report(run(dataset, request.getfixturevalue(dataset), "--json"))
+    figures = report(run_bench(dataset, request.getfixturevalue(dataset), "--json"))
     ks = {"1", "5", "10", "25", "50"}
     assert (figures["dataset"], figures["recipe"], figures["embedder"]) == (dataset, "default", "hash-64")
     assert (figures["questions"], figures["left_out"]) == (12, 3)
@@ -131,7 +124,7 @@ def test_the_report_has_the_keys_that_scripts_rely_on(request: pytest.FixtureReq
 
 
 def test_the_report_is_a_table_without_json(locomo: Path) -> None:
-    result = run("locomo", locomo)
+    result = run_bench("locomo", locomo)
     assert result.exit_code == 0
     assert "category" in result.stdout
     assert "R@50" in result.stdout
@@ -139,10 +132,10 @@ def test_the_report_is_a_table_without_json(locomo: Path) -> None:
 
 
 def test_only_the_chosen_conversations_are_measured(locomo: Path) -> None:
-    figures = report(run("locomo", locomo, "--only", "conv-1", "--json"))
+    figures = report(run_bench("locomo", locomo, "--only", "conv-1", "--json"))
     assert figures["questions"] == 4
     assert figures["false_injection"] is None
-    refused = run("locomo", locomo, "--only", "conv-9")
+    refused = run_bench("locomo", locomo, "--only", "conv-9")
     assert refused.exit_code == 2
     assert "there is no sample 'conv-9'; choose from conv-0" in refused.stderr
 
@@ -150,7 +143,7 @@ def test_only_the_chosen_conversations_are_measured(locomo: Path) -> None:
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_the_curves_are_drawn(locomo: Path, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"curves.{ending}"
-    result = run("locomo", locomo, "--json", "--plot", path)
+    result = run_bench("locomo", locomo, "--json", "--plot", path)
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["questions"] == 12
     assert f"plot: {path}" in result.stderr
@@ -159,7 +152,7 @@ def test_the_curves_are_drawn(locomo: Path, tmp_path: Path, ending: str) -> None
 
 @pytest.mark.parametrize("place", ["curves.txt", "missing/curves.png"])
 def test_the_path_of_a_plot_that_can_not_be_drawn_is_reported(locomo: Path, tmp_path: Path, place: str) -> None:
-    result = run("locomo", locomo, "--plot", tmp_path / place)
+    result = run_bench("locomo", locomo, "--plot", tmp_path / place)
     assert result.exit_code in (1, 2)
     assert str(tmp_path / place) in result.stderr
 
@@ -167,14 +160,14 @@ def test_the_path_of_a_plot_that_can_not_be_drawn_is_reported(locomo: Path, tmp_
 def test_longmemeval_is_measured(tmp_path: Path) -> None:
     path = tmp_path / "longmemeval.json"
     path.write_text(json.dumps(HAYSTACK))
-    figures = report(run("longmemeval", path, "--json"))
+    figures = report(run_bench("longmemeval", path, "--json"))
     assert figures["questions"] == 1
     assert figures["recall"]["50"] == 100
 
 
 @pytest.mark.parametrize("dataset", sorted(LOADERS))
 def test_a_path_with_nothing_in_it_is_refused(tmp_path: Path, dataset: str) -> None:
-    result = run(dataset, tmp_path / "nowhere")
+    result = run_bench(dataset, tmp_path / "nowhere")
     assert result.exit_code == 2
     assert result.stderr.startswith("everthread: ")
     assert "nowhere" in result.stderr
@@ -183,34 +176,34 @@ def test_a_path_with_nothing_in_it_is_refused(tmp_path: Path, dataset: str) -> N
 def test_an_empty_list_of_conversations_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.json"
     path.write_text("[]")
-    result = run("locomo", path)
+    result = run_bench("locomo", path)
     assert result.exit_code == 2
     assert "there is no conversation to ask about" in result.stderr
 
 
 def test_a_recipe_that_is_unknown_is_refused(locomo: Path) -> None:
-    result = run("locomo", locomo, "--recipe", "elephant")
+    result = run_bench("locomo", locomo, "--recipe", "elephant")
     assert result.exit_code == 2
     assert "unknown recipe 'elephant'" in result.stderr
 
 
 def test_a_scoring_profile_is_fitted(locomo: Path) -> None:
-    figures = report(run("fit", "locomo", locomo, "--json"))
+    figures = report(run_bench("fit", "locomo", locomo, "--json"))
     assert set(figures) == {"left_out", "head"}
     assert figures["left_out"]["questions"] == 12
-    assert "fitted on all:" in run("fit", "locomo", locomo).stdout
-    refused = run("fit", "locomo", locomo, "--only", "conv-1")
+    assert "fitted on all:" in run_bench("fit", "locomo", locomo).stdout
+    refused = run_bench("fit", "locomo", locomo, "--only", "conv-1")
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
 
 
 def test_an_embedder_is_measured_alone(locomo: Path) -> None:
-    figures = report(run("dense", "locomo", locomo, "--json"))
+    figures = report(run_bench("dense", "locomo", locomo, "--json"))
     assert json.dumps(figures)
-    assert run("dense", "locomo", locomo).stdout.strip()
+    assert run_bench("dense", "locomo", locomo).stdout.strip()
 
 
 def test_speed_is_measured(tmp_path: Path) -> None:
-    result = run("speed", "--lines", "40", "--json")
+    result = run_bench("speed", "--lines", "40", "--json")
     assert result.exit_code == 0, result.stderr
     assert [row["lines"] for row in json.loads(result.stdout)] == [40]
 
@@ -221,28 +214,28 @@ def test_every_command_has_a_help_text() -> None:
 
 
 def test_a_store_is_put_under_load(tmp_path: Path) -> None:
-    result = run("load", tmp_path, "--clients", "2", "--banks", "2", "--seconds", "0.2", "--json")
+    result = run_bench("load", tmp_path, "--clients", "2", "--banks", "2", "--seconds", "0.2", "--json")
     assert result.exit_code == 0, result.stderr
     assert report(result)["errors"] == []
 
 
 def test_two_stores_are_compared(database: str) -> None:
-    result = run("stores", database, "--lines", "40", "--json")
+    result = run_bench("stores", database, "--lines", "40", "--json")
     assert result.exit_code == 0, result.stderr
     assert [side["store"] for side in json.loads(result.stdout)] == ["sqlite", "postgres"]
 
 
 def test_two_stores_are_compared_on_the_same_questions(database: str, locomo: Path) -> None:
-    figures = report(run("same", database, "locomo", locomo, "--json"))
+    figures = report(run_bench("same", database, "locomo", locomo, "--json"))
     assert (figures["questions"], figures["same"]) == (12, 100)
     assert figures["sqlite"] == figures["postgres"] > 0
-    assert "12 questions: 100.0%" in run("same", database, "locomo", locomo).stdout
+    assert "12 questions: 100.0%" in run_bench("same", database, "locomo", locomo).stdout
     with closing(PostgresStore(database)) as store:
         assert store.banks() == []
 
 
 def test_a_large_bank_with_too_few_lines_is_refused(tmp_path: Path) -> None:
-    result = run("beside", tmp_path, "--lines", "10")
+    result = run_bench("beside", tmp_path, "--lines", "10")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
@@ -252,13 +245,13 @@ def test_madial_is_measured_at_the_cut_offs_of_its_published_figures(tmp_path: P
     dialogues = [{"dialogue": dialogue, "test-turn": [3], "relevant-id": [1], "user-id": 1}]
     for kind, records in (("memory", memories), ("dialogue", dialogues)):
         (tmp_path / f"MADial-Bench-en-{kind}.json").write_text("\n".join(map(json.dumps, records)))
-    figures = report(run("madial", tmp_path, "--json"))
+    figures = report(run_bench("madial", tmp_path, "--json"))
     assert (figures["dataset"], figures["questions"]) == ("madial-en", 1)
     assert figures["recall"] == {"1": 100, "5": 100, "10": 100, "20": 100, "50": 100}
 
 
 def test_the_firsts_are_asked_in_chinese_as_well(tmp_path: Path) -> None:
-    figures = report(run("firsts", "--language", "zh", "--only", "farm", "--json"))
+    figures = report(run_bench("firsts", "--language", "zh", "--only", "farm", "--json"))
     assert (figures["dataset"], figures["questions"]) == ("firsts-zh", 9)
 
 
@@ -268,7 +261,7 @@ def test_words_alone_are_weighed_on_madial_and_the_chinese_firsts(tmp_path: Path
     dialogues = [{"dialogue": dialogue, "test-turn": [3], "relevant-id": [1], "user-id": 1}]
     for kind, records in (("memory", memories), ("dialogue", dialogues)):
         (tmp_path / f"MADial-Bench-zh-{kind}.json").write_text("\n".join(map(json.dumps, records)))
-    figures = report(run("fit", "madial", tmp_path, "--json"))
+    figures = report(run_bench("fit", "madial", tmp_path, "--json"))
     assert set(figures["left_out"]["banks"]) == {"madial-zh-1", "firsts-zh-1", "firsts-zh-2"}
     assert figures["left_out"]["questions"] == 127
     assert "cosine" not in figures["head"]["weights"]

@@ -5,11 +5,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from click.testing import CliRunner, Result
 
+from bench.command import run_bench
 from everthread.bench.facts import FactItem, strategyqa
 from everthread.bench.goodai import MAX_QUERY_TOKENS, NAMES, PUBLISHED, build_query, evaluate
-from everthread.cli.main import main
 from everthread.errors import BadInput
 from everthread.recipes.goodai.tokenizers import word_pieces
 from everthread.testing import HashEmbedder
@@ -21,13 +20,6 @@ ITEMS = [
     FactItem(" ".join(form.format(thing) for form in FORMS), f"Who has the {thing}?", ())
     for thing in THINGS
 ]  # fmt: skip
-
-
-def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, ["--embedder", "hash", "bench", "goodai", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 def test_two_names_take_turns_over_the_last_three_things_said() -> None:
@@ -104,7 +96,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_the_command_shows_measured_and_published_figures(path: Path) -> None:
-    result = run("--dataset", "strategyqa", path)
+    result = run_bench("goodai", "--dataset", "strategyqa", path)
     assert result.exit_code == 0, result.stderr
     rows = result.stdout.splitlines()
     assert rows[0].startswith("goodai-ltm's evaluation on strategyqa: 12 questions")
@@ -115,7 +107,7 @@ def test_the_command_shows_measured_and_published_figures(path: Path) -> None:
 
 
 def test_the_command_prints_json_and_reads_no_more_than_the_limit(path: Path) -> None:
-    result = run("--dataset", "strategyqa", path, "--limit", "5", "--json")
+    result = run_bench("goodai", "--dataset", "strategyqa", path, "--limit", "5", "--json")
     figures = json.loads(result.stdout)
     assert (figures["dataset"], figures["questions"], set(figures["accuracy"])) == ("strategyqa", 5, {"3", "10"})
     assert [row["model"] for row in figures["published"]] == [accuracy.model for accuracy in PUBLISHED["strategyqa"]]
@@ -123,17 +115,17 @@ def test_the_command_prints_json_and_reads_no_more_than_the_limit(path: Path) ->
 
 def test_the_command_measures_a_matching_model_once_a_factor(path: Path) -> None:
     options = "--matcher", "em:hash", "--k-factor", "1", "--k-factor", "2.5"
-    result = run("--dataset", "strategyqa", path, *options)
+    result = run_bench("goodai", "--dataset", "strategyqa", path, *options)
     assert result.exit_code == 0, result.stderr
     rows = [row.split()[:-2] for row in result.stdout.splitlines() if "factor" in row]
     assert rows == [["em:hash,", "factor", "1"], ["em:hash,", "factor", "2.5"]]
-    figures = json.loads(run("--dataset", "strategyqa", path, *options, "--json").stdout)
+    figures = json.loads(run_bench("goodai", "--dataset", "strategyqa", path, *options, "--json").stdout)
     assert set(figures["by_factor"]) == {"1", "2.5"}
-    assert run("--dataset", "strategyqa", path, "--matcher", "minilm").exit_code == 2
+    assert run_bench("goodai", "--dataset", "strategyqa", path, "--matcher", "minilm").exit_code == 2
 
 
 def test_the_command_reports_a_missing_file(tmp_path: Path) -> None:
-    result = run("--dataset", "qrecc", tmp_path / "nowhere.json")
+    result = run_bench("goodai", "--dataset", "qrecc", tmp_path / "nowhere.json")
     assert result.exit_code == 2
     assert "nowhere.json" in result.stderr
 

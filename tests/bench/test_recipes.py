@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from bench.command import run_bench
 from everthread.bench.metrics import KS
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.bench.recipes import compare_recipes, measure_write_costs
 from everthread.bench.report import BUDGETS_TOKENS
 from everthread.bench.run import run_benchmark as measure
-from everthread.cli.main import main
 from everthread.errors import BadInput, ConfigError
 from everthread.factory import open_store
 from everthread.recall.reader import BankReader
@@ -249,11 +249,7 @@ def locomo(tmp_path: Path) -> Path:
 
 def run(*arguments: str | Path) -> Result:
     """Run the command with the default recipe."""
-    given = ["--embedder", "hash", "bench", "recipes", *map(str, arguments), "--recipe", "default"]
-    result = CliRunner().invoke(main, given)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
+    return run_bench("recipes", *arguments, "--recipe", "default")
 
 
 def test_the_command_prints_json_and_shows_progress_on_standard_error(locomo: Path) -> None:

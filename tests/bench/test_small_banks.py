@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from bench.command import run_bench
 from everthread.bench.questions import AnnotatedConversation, Question
 from everthread.bench.small_banks import (
     ARMS,
@@ -16,7 +16,6 @@ from everthread.bench.small_banks import (
     SESSIONS_PER_BANK,
     measure_small_banks,
 )
-from everthread.cli.main import main
 from everthread.errors import BadInput
 from everthread.testing import HashEmbedder
 from everthread.types import NewLine
@@ -76,13 +75,6 @@ def test_one_conversation_alone_has_no_strange_questions() -> None:
         measure_small_banks(CONVERSATIONS[:1], dataset="made", embedder=HashEmbedder(512))
 
 
-def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, ["--embedder", "hash", "bench", "priming", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Write the conversations as a LoCoMo file."""
@@ -108,11 +100,11 @@ def to_locomo(conversation: AnnotatedConversation) -> dict[str, Any]:
 
 
 def test_the_command_prints_a_row_for_each_arm_or_json(file: Path) -> None:
-    shown = run("locomo", file).stdout
+    shown = run_bench("priming", "locomo", file).stdout
     rows = shown[shown.index("1 summary") :].splitlines()[1:]
     assert [row.split("  ")[0] for row in rows] == list(ARMS)
     assert rows[0].count("100.0 / 100.0 / 100.0") == len(SESSIONS_PER_BANK)
-    figures = json.loads(run("locomo", file, "--json").stdout)
+    figures = json.loads(run_bench("priming", "locomo", file, "--json").stdout)
     assert {(row["arm"], row["summaries"]) for row in figures["passed"]} == {
         (arm, n) for arm in ARMS for n in SESSIONS_PER_BANK
     }
