@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -97,7 +98,7 @@ def value_of(line: Line, field: str) -> tuple[Any, ...]:
 def is_equal(one: Any, other: Any) -> bool:
     """Return whether two JSON values are equal: numbers by value, lists and objects by type as well."""
     if isinstance(one, bool) or isinstance(other, bool) or isinstance(one, list | dict):
-        return repr(one) == repr(other)
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     return bool(one == other)
 
 
