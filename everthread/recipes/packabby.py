@@ -52,7 +52,9 @@ MEMORIES_HEADING = (
     "[Key points of what you were told in an earlier conversation. They may not bear on the message above; if they "
     "don't, leave them aside and answer as if they weren't here]"
 )
-
+ONLY_KNOWLEDGE_HEADING = (  # in a prompt without a summary
+    "[What follows may not bear on the message above; if it doesn't, leave it aside and answer as if it weren't here]"
+)
 KNOWLEDGE_HEADING = "[General knowledge, from no conversation]"
 
 
@@ -151,7 +153,8 @@ class Packabby(Recipe):
     def render(self, context: Context, name: str, now: datetime) -> str:
         """Render a note that memories may be irrelevant, the dated summaries, oldest first, and general knowledge."""
         texts = ["\n  ".join([_format_heading(unit, now), *unit.text.splitlines()]) for unit in context.units]
-        return "\n".join([MEMORIES_HEADING, *texts])
+        has_summary = any(unit.unit.kind != GENERAL_KIND for unit in context.units)
+        return "\n".join([MEMORIES_HEADING if has_summary else ONLY_KNOWLEDGE_HEADING, *texts])
 
     def _find_nearest(self, reader: BankReader, query: Query, vector: Vector) -> list[_ScoredSummary]:
         """Return the summaries that reach the minimum cosine, the nearest first; of equals, the later one."""

@@ -26,7 +26,13 @@ from everthread.memory import Memory
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
 from everthread.recipes.general_knowledge import add_knowledge
-from everthread.recipes.packabby import DECOYS, KNOWLEDGE_HEADING, MEMORIES_HEADING, Packabby
+from everthread.recipes.packabby import (
+    DECOYS,
+    KNOWLEDGE_HEADING,
+    MEMORIES_HEADING,
+    ONLY_KNOWLEDGE_HEADING,
+    Packabby,
+)
 from everthread.scribes.base import SUMMARY_TOKENS
 from everthread.scribes.extractive import ExtractiveScribe
 from everthread.testing import HashEmbedder, ScriptedLLM
@@ -369,7 +375,8 @@ def test_general_knowledge_is_recalled_under_its_own_heading(bank: Memory) -> No
     model = ScriptedLLM(["Moist soil."])
     with begun(bank, model, Clock(SESSIONS["summer"] + timedelta(days=9))) as chat:
         "".join(chat.reply(question))
-        assert f"{KNOWLEDGE_HEADING}\n  {FERNS}" in last_message(chat)
+        assert last_message(chat).endswith(f"\n\n{ONLY_KNOWLEDGE_HEADING}\n{KNOWLEDGE_HEADING}\n  {FERNS}")
+        assert "you were told" not in last_message(chat)
         chat.end(True)
         assert chat.wait(30)
     assert all(FERNS not in line.text for line in bank.lines())
