@@ -196,8 +196,8 @@ def test_the_memorys_own_bank_is_in_a_context_only_if_listed(ann: Memory) -> Non
     assert (context.lines, context.hits, [other.bank for other in context.others]) == ((), (), ["bob"])
     assert context.text == context.others[0].text
     assert context.text.startswith("[Bank bob]\n")
-    alone = ann.context("the ferry to the island", banks=["ann"])
-    assert alone == ann.context("the ferry to the island")
+    single = ann.context("the ferry to the island", banks=["ann"])
+    assert single == ann.context("the ferry to the island")
 
 
 def test_excluded_and_buffered_lines_are_those_of_the_memorys_own_bank(ann: Memory) -> None:

@@ -81,8 +81,8 @@ def test_a_passage_contains_the_existing_neighbours_in_the_session(
 
 @pytest.mark.parametrize("width", [0, 1, 3])
 def test_a_passage_without_neighbours_is_the_line_alone(width: int) -> None:
-    alone = line(7)
-    assert build_passage(alone, 7, {7: alone}, width) == (alone,)
+    hit_line = line(7)
+    assert build_passage(hit_line, 7, {7: hit_line}, width) == (hit_line,)
 
 
 @settings(max_examples=12, deadline=None)
@@ -98,20 +98,20 @@ def test_recalled_passages_stay_in_their_session_without_removed_lines(
     lines = [NewLine(f"The garden gate number {n}", "Ann", session=name) for n, name in enumerate(sessions, 1)]
     with tempfile.TemporaryDirectory() as folder, open_filled(folder, lines) as memory:
         memory.recipe = replace(Default(), neighbours=width)
-        gone = {seq for seq in retracted | forgotten if seq <= len(lines)}
-        for seq in gone:
+        removed = {seq for seq in retracted | forgotten if seq <= len(lines)}
+        for seq in removed:
             if seq in forgotten:
                 memory.forget(seq=seq)
             else:
                 memory.retract(seq)
         hits = memory.recall("garden gate", k=20)
-        assert {found.line.seq for found in hits} == set(range(1, len(lines) + 1)) - gone
+        assert {found.line.seq for found in hits} == set(range(1, len(lines) + 1)) - removed
         for found in hits:
             numbers = [each.seq for each in found.passage]
             assert numbers == sorted(numbers)
             assert found.line in found.passage
             assert {each.session for each in found.passage} == {found.line.session}
-            assert not gone & set(numbers)
+            assert not removed & set(numbers)
             assert all(abs(number - found.line.seq) <= width for number in numbers)
 
 

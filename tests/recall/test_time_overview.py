@@ -105,8 +105,8 @@ def test_without_as_of_times_are_relative_to_now(tmp_path: Path) -> None:
 
 
 def test_an_overview_leaves_out_lines_later_than_as_of(week: Memory) -> None:
-    then = NOW - timedelta(days=0.9985)
-    assert set(texts(week.recall("What did we talk about today?", as_of=then))) == {
+    yesterday = NOW - timedelta(days=0.9985)
+    assert set(texts(week.recall("What did we talk about today?", as_of=yesterday))) == {
         "I bought a red bicycle.",
         "Ride it with care, and wear a helmet.",
     }

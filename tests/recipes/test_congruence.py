@@ -70,14 +70,14 @@ def seen(memory: Memory) -> dict[str, Any]:
     }
 
 
-def texts(told: dict[str, Any]) -> list[str]:
+def texts(result: dict[str, Any]) -> list[str]:
     """Return every text that could still contain a removed line."""
-    hits = [hit for found in told["hits"] for hit in found]
+    hits = [hit for found in result["hits"] for hit in found]
     return [
-        *(text for _, _, text, *_ in told["units"]),
+        *(text for _, _, text, *_ in result["units"]),
         *(line.text for hit in hits for line in (hit.source, *hit.passage)),
-        *(text for text, _ in told["contexts"]),
-        *told["prompts"],
+        *(text for text, _ in result["contexts"]),
+        *result["prompts"],
     ]
 
 
@@ -91,25 +91,25 @@ def test_both_stores_hold_the_same_and_nothing_of_removed_lines(
     with one, other:
         assert talk(one) == talk(other)
         assert any(one.recall(query) and one.context(query) for query in QUESTIONS)
-        gone: list[str] = []
+        forgotten: list[str] = []
         for undo, words in (
             (lambda memory: None, []),
             (lambda memory: memory.retract(13), ["hired"]),
             (lambda memory: memory.forget(seq=5), ["sister"]),
             (lambda memory: memory.forget(session="spring"), ["adopted", "otters", "green coat"]),
         ):
-            gone += words
+            forgotten += words
             for memory in (one, other):
                 undo(memory)
-            compared(one, other, gone)  # before a scribe has rewritten what went along
+            compared(one, other, forgotten)  # before a scribe has rewritten what went along
             for memory in (one, other):
                 written_up(memory)
-            compared(one, other, gone)
+            compared(one, other, forgotten)
 
 
-def compared(one: Memory, other: Memory, gone: list[str]) -> None:
+def compared(one: Memory, other: Memory, forgotten: list[str]) -> None:
     ours, theirs = seen(one), seen(other)
-    assert not [(word, text) for text in (*texts(ours), *texts(theirs)) for word in gone if word in text]
+    assert not [(word, text) for text in (*texts(ours), *texts(theirs)) for word in forgotten if word in text]
     for found, wanted in zip(ours.pop("hits"), theirs.pop("hits"), strict=True):
         same(found, wanted)
     for what in ours:

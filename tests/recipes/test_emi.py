@@ -154,11 +154,11 @@ def test_ignored_words_are_not_keywords(full: Memory) -> None:
 
 
 def test_the_persons_lines_are_found_with_include_user(full: Memory) -> None:
-    told = opened(full, Emi(include_user=True))
-    assert seqs(told, "Who is allergic to milk?", 1) == [17]
-    assert seqs(told, "Can you help with that request?") == []  # 8 is still a refusal
-    told.observe("I'm sorry, but I can't help with that request.", speaker=PERSON)
-    assert seqs(told, "Can you help with that request?", 1) == [21]  # a person may refuse
+    memory = opened(full, Emi(include_user=True))
+    assert seqs(memory, "Who is allergic to milk?", 1) == [17]
+    assert seqs(memory, "Can you help with that request?") == []  # 8 is still a refusal
+    memory.observe("I'm sorry, but I can't help with that request.", speaker=PERSON)
+    assert seqs(memory, "Can you help with that request?", 1) == [21]  # a person may refuse
 
 
 def test_every_line_is_searched_in_a_bank_without_a_bot(emi: Memory) -> None:
@@ -189,9 +189,9 @@ def test_a_filter_applies_in_addition_to_the_recipes(standing: Memory, where: Fi
 
 
 def test_a_filter_by_role_applies_to_the_persons_lines(standing: Memory) -> None:
-    told = opened(standing, Emi(include_user=True))
-    assert seqs(told, "Which cheese may Biscuit eat?", where=Filter(role="user")) == [15, 3]
-    assert seqs(told, "Which cheese may Biscuit eat?", where=Filter(role="assistant")) == [16, 18, 4]
+    memory = opened(standing, Emi(include_user=True))
+    assert seqs(memory, "Which cheese may Biscuit eat?", where=Filter(role="user")) == [15, 3]
+    assert seqs(memory, "Which cheese may Biscuit eat?", where=Filter(role="assistant")) == [16, 18, 4]
 
 
 def test_later_and_excluded_lines_are_not_found(full: Memory) -> None:
@@ -295,9 +295,9 @@ def test_a_prompt_has_a_label_and_the_text_for_one_turn(full: Memory) -> None:
 
 
 def test_lines_of_other_speakers_are_shown_with_their_names(standing: Memory) -> None:
-    told = opened(standing, Emi(include_user=True, max_hits=2))
-    context = told.context("Allergic to milk!")
-    assert told.recipe.render(context, BOT, NOON) == (
+    memory = opened(standing, Emi(include_user=True, max_hits=2))
+    context = memory.context("Allergic to milk!")
+    assert memory.recipe.render(context, BOT, NOON) == (
         f"[{LABEL}]\n{PERSON}: The vet said he is allergic to milk.\n"
         "Then milk and cheese stay on the high shelf from now on."
     )

@@ -101,12 +101,12 @@ class Faltering(ExtractiveScribe):
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return by recipe the folder of a bank with a conversation under it."""
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for name, recipe in EVERY.items():
-        made[name] = tmp_path_factory.mktemp("talked")
-        with Memory.open("mara", store=made[name], embedder=HashEmbedder(512), recipe=recipe) as memory:
+        folders[name] = tmp_path_factory.mktemp("talked")
+        with Memory.open("mara", store=folders[name], embedder=HashEmbedder(512), recipe=recipe) as memory:
             talk(memory)
-    return made
+    return folders
 
 
 def opened(folder: Path, recipe: Recipe, embedder: HashEmbedder | Moody | None = None) -> Memory:
@@ -131,8 +131,8 @@ def standing(hits: Sequence[Hit], context: Context) -> list[str]:
 def quoted(texts: Iterable[str], excluded: Set[int]) -> list[tuple[str, str]]:
     """Return the four-word sequences in these texts that only excluded lines contain."""
     others = {run for seq in range(1, 21) if seq not in excluded for run in runs(TWENTY[seq - 1].text)}
-    gone = {run for seq in excluded for run in runs(TWENTY[seq - 1].text)} - others
-    return [(run, text) for text in texts for run in runs(text) if run in gone]
+    excluded_runs = {run for seq in excluded for run in runs(TWENTY[seq - 1].text)} - others
+    return [(run, text) for text in texts for run in runs(text) if run in excluded_runs]
 
 
 def runs(text: str, words: int = 4) -> Iterator[str]:
@@ -308,8 +308,8 @@ def test_pending_work_is_retried_until_it_is_written(recipe: Recipe, nth: int, t
         before = [(work.kind, work.session, work.first_seq) for work in memory.jobs()]
         for _ in range(3):
             written_up(memory, scribe)
-        left = [(work.kind, work.session, work.first_seq) for work in memory.jobs()]
-        assert left == (before if nth == 1 else [])
+        jobs = [(work.kind, work.session, work.first_seq) for work in memory.jobs()]
+        assert jobs == (before if nth == 1 else [])
         if nth == 1:
             assert all(work.tries >= 3 for work in memory.jobs())
         assert [line.text for line in memory.lines(include_retracted=True)] == [line.text for line in TWENTY]

@@ -118,21 +118,21 @@ def test_blocks_stay_in_view_first_in_at_the_top_whatever_their_scores(twenty: M
 def test_over_budget_the_oldest_blocks_are_dropped_and_the_newest_is_cut(twenty: Memory) -> None:
     twenty.context(MILK, 5000, session="budget")
     both = twenty.context(COAT, 5000, session="budget")
-    alone = twenty.context(COAT, both.tokens - 1, session="budget")
-    assert seqs(alone) == [7, 8, 9, 10]
-    crumbs = twenty.context(COAT, alone.tokens - 1, session="budget")
+    newest = twenty.context(COAT, both.tokens - 1, session="budget")
+    assert seqs(newest) == [7, 8, 9, 10]
+    crumbs = twenty.context(COAT, newest.tokens - 1, session="budget")
     assert set(seqs(crumbs)) < {7, 8, 9, 10}
     assert found(crumbs) == [10]
-    assert crumbs.tokens == estimate_tokens(crumbs.text) < alone.tokens
+    assert crumbs.tokens == estimate_tokens(crumbs.text) < newest.tokens
     nothing = twenty.context(COAT, 1, session="budget")
     assert (nothing.text, nothing.lines, [hit.line.seq for hit in nothing.cut]) == ("", (), [10])
 
 
 def test_a_cut_block_of_an_earlier_turn_shows_the_lines_that_fit(twenty: Memory) -> None:
-    whole = twenty.context(MILK, 5000, session="earlier")
-    cut = twenty.context("", whole.tokens - 1, session="earlier")
-    assert 0 < cut.tokens < whole.tokens
-    assert set(seqs(cut)) < set(seqs(whole))
+    uncut = twenty.context(MILK, 5000, session="earlier")
+    cut = twenty.context("", uncut.tokens - 1, session="earlier")
+    assert 0 < cut.tokens < uncut.tokens
+    assert set(seqs(cut)) < set(seqs(uncut))
     assert cut.hits == cut.cut == ()
 
 

@@ -57,9 +57,9 @@ class Embedder(HashEmbedder):
 @pytest.fixture(params=["folder", "database"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     folder = request.param == "folder"
-    made = SQLiteStore(tmp_path) if folder else PostgresStore(request.getfixturevalue("database"))
-    yield made
-    made.close()
+    store = SQLiteStore(tmp_path) if folder else PostgresStore(request.getfixturevalue("database"))
+    yield store
+    store.close()
 
 
 @pytest.fixture

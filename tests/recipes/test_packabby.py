@@ -303,8 +303,8 @@ def test_summaries_keep_only_rows_about_the_target(bank: Memory) -> None:
 
 def test_a_row_is_about_the_target_if_its_meaning_is_near(tmp_path: Path) -> None:
     with Memory.open("mara", store=tmp_path) as memory:
-        told = "- 2 March 2026: I adopted a greyhound named Biscuit.\n- 2 March 2026: I love spicy noodles."
-        kept = Packabby(target="pets").narrow_summary(memory.reader, ExtractiveScribe(), told)
+        summary = "- 2 March 2026: I adopted a greyhound named Biscuit.\n- 2 March 2026: I love spicy noodles."
+        kept = Packabby(target="pets").narrow_summary(memory.reader, ExtractiveScribe(), summary)
         assert kept == "- 2 March 2026: I adopted a greyhound named Biscuit."
 
 

@@ -84,15 +84,15 @@ def ids(memory: Memory, query: str, **options: object) -> list[str | None]:
 def noted(memory: Memory, *texts: str) -> list[Unit]:
     """Write one note per line, each superseding the one before."""
     before: Unit | None = None
-    made = []
+    notes = []
     for text in texts:
         line = memory.observe(f"About number {next(NUMBERS)}.", session="s", said_at=NOON)
         at = NOON + timedelta(days=line.seq)
         before = memory.add_unit(
             NewUnit("note", text, 1, line.seq, at, sources=(line.seq,)), supersedes=before.id if before else None
         )
-        made.append(before)
-    return made
+        notes.append(before)
+    return notes
 
 
 # ---------------------------------------------------------------------- what is written
@@ -101,15 +101,15 @@ def noted(memory: Memory, *texts: str) -> list[Unit]:
 @pytest.mark.parametrize("place", ["folder", "database"])
 def test_the_twenty_lines_give_the_expected_notes(bank: Opened, place: str, request: pytest.FixtureRequest) -> None:
     memory = bank(place=request.getfixturevalue("database") if place == "database" else None)
-    told: list[tuple[int, tuple[int, int] | None, int]] = []
+    calls: list[tuple[int, tuple[int, int] | None, int]] = []
 
     def after(seq: int) -> None:
         found = spans(memory)
-        told.append((seq, found[-1] if found else None, len(found)))
+        calls.append((seq, found[-1] if found else None, len(found)))
         assert len(memory.units("note", only_current=True)) == bool(found)
 
     talk(memory, after=after)
-    assert told == [
+    assert calls == [
         (2, None, 0),
         (4, None, 0),
         (6, (1, 3), 1),  # six lines in the window: three go, and two of these stay in view
@@ -169,14 +169,14 @@ def shown(model: ScriptedLLM) -> list[str]:
     return [*(message.content for message in messages[:-1]), messages[-1].content.split("\n\n")[-1]]
 
 
-@given(costs=st.lists(st.integers(1, 400), max_size=40), room=st.integers(1, 4000), overlap=st.integers(0, 4))
-def test_lines_that_leave_the_window_include_one_not_noted_yet(costs: list[int], room: int, overlap: int) -> None:
-    gone = Snapshots(overlap=overlap).count_evicted_lines(costs, room)
-    assert gone == 0 or overlap < gone < len(costs)
-    assert gone or len(costs) < 16
-    if gone and len(costs) < 16:
-        assert sum(costs) > room
-        assert gone == max(count_evicted_lines(costs, room), overlap + 1)
+@given(costs=st.lists(st.integers(1, 400), max_size=40), limit=st.integers(1, 4000), overlap=st.integers(0, 4))
+def test_lines_that_leave_the_window_include_one_not_noted_yet(costs: list[int], limit: int, overlap: int) -> None:
+    evicted = Snapshots(overlap=overlap).count_evicted_lines(costs, limit)
+    assert evicted == 0 or overlap < evicted < len(costs)
+    assert evicted or len(costs) < 16
+    if evicted and len(costs) < 16:
+        assert sum(costs) > limit
+        assert evicted == max(count_evicted_lines(costs, limit), overlap + 1)
 
 
 @pytest.mark.parametrize(
@@ -208,10 +208,10 @@ def test_lines_stay_in_the_window_if_noting_fails(bank: Opened, times: int) -> N
     for prompt, line in zip(prompts[3:5], (6, 8), strict=True):  # before it is tried again, half a minute later
         assert all(f"{each.speaker}: {each.text}" in prompt for each in TWENTY[:line] if "sorry" not in each.text)
     assert [line.text for line in memory.lines(include_retracted=True)] == [line.text for line in TWENTY]
-    left = [work for work in memory.jobs() if work.kind == "notes"]
-    assert all((work.tries, work.error) == (1, "ScribeFailed") for work in left)
+    jobs = [work for work in memory.jobs() if work.kind == "notes"]
+    assert all((work.tries, work.error) == (1, "ScribeFailed") for work in jobs)
     covered = {seq for first, last in spans(memory) for seq in range(first, last + 1)}
-    assert covered | {seq for work in left for seq in range(work.first_seq, work.last_seq + 1)} == set(range(1, 21))
+    assert covered | {seq for work in jobs for seq in range(work.first_seq, work.last_seq + 1)} == set(range(1, 21))
 
 
 def test_pending_notes_are_written_when_the_bank_is_opened_again(bank: Opened) -> None:
@@ -440,8 +440,8 @@ def test_notes_of_two_banks_are_separate(bank: Opened) -> None:
     said = [replace(line, text=line.text.replace("Biscuit", "Pretzel").replace("Olga", "Wanda")) for line in TWENTY]
     talk(other, lines=said)
     query = "Where did Olga and Wanda move, and what of Biscuit and Pretzel?"
-    told: list[tuple[Memory, tuple[str, str]]] = [(memory, ("Pretzel", "Wanda")), (other, ("Biscuit", "Olga"))]
-    for each, strange in told:
+    conversations: list[tuple[Memory, tuple[str, str]]] = [(memory, ("Pretzel", "Wanda")), (other, ("Biscuit", "Olga"))]
+    for each, strange in conversations:
         context: Context = each.context(query)
         texts = [context.text, *(unit.text for unit in each.units()), *(hit.text for hit in each.recall(query))]
         assert context.text

@@ -33,8 +33,8 @@ def test_cosines_equal_an_independent_implementation(texts: list[list[str]]) -> 
 
 
 def test_the_text_similar_to_most_others_is_the_most_central() -> None:
-    near = tfidf_cosines([["dog", "park"], ["dog", "rain"], ["dog", "park", "rain"], ["tax"]])
-    central = degree_centrality(near)
+    cosines = tfidf_cosines([["dog", "park"], ["dog", "rain"], ["dog", "park", "rain"], ["tax"]])
+    central = degree_centrality(cosines)
     assert central.argmax() == 2
     assert central[2] == 1
     assert central[3] == 0
@@ -46,18 +46,18 @@ def test_dissimilar_texts_have_no_centrality() -> None:
 
 
 def test_a_repetition_is_selected_after_a_novel_text() -> None:
-    near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True) == [0, 2, 1]
+    cosines = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), cosines, lambda _: True) == [0, 2, 1]
 
 
 def test_without_weight_for_novelty_only_relevance_counts() -> None:
-    near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda _: True, balance=1) == [0, 1, 2]
+    cosines = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), cosines, lambda _: True, balance=1) == [0, 1, 2]
 
 
 def test_a_rejected_text_is_skipped_and_does_not_penalize_similar_ones() -> None:
-    near = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), near, lambda place: place != 0) == [1, 2]
+    cosines = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert select_by_mmr(np.array([1.0, 0.9, 0.6]), cosines, lambda place: place != 0) == [1, 2]
 
 
 def test_texts_with_most_words_and_all_numbers_in_common_are_repetitions() -> None:

@@ -99,7 +99,7 @@ def test_keywords_are_terms_of_the_text_once_each(text: str, top: int) -> None:
 
 @given(TEXT, TEXT)
 def test_the_number_of_shared_keywords_is_symmetric_and_bounded(one: str, other: str) -> None:
-    here, there = keywords(one, 5), keywords(other, 5)
-    assert count_shared(here, there) == count_shared(there, here) <= min(len(here), len(there))
-    assert count_shared(here, here) == len(here)
-    assert count_shared(here, here, ignored_names=[one]) == 0
+    first, second = keywords(one, 5), keywords(other, 5)
+    assert count_shared(first, second) == count_shared(second, first) <= min(len(first), len(second))
+    assert count_shared(first, first) == len(first)
+    assert count_shared(first, first, ignored_names=[one]) == 0

@@ -386,10 +386,10 @@ def test_the_oldest_chunks_beyond_the_capacity_are_evicted_but_no_line(tmp_path:
             memory.observe(f"number {n} is here", speaker="Ann", session=f"s{n // 8}")
             assert len(chunks(memory)) <= 10
         every = from_nothing(memory, goodai())
-        left = held(memory, asked(memory))
-        assert len(left) == 10
-        assert set(left) <= set(every)
-        assert min(first for _, first, _, _ in left) > 20
+        remaining = held(memory, asked(memory))
+        assert len(remaining) == 10
+        assert set(remaining) <= set(every)
+        assert min(first for _, first, _, _ in remaining) > 20
         assert len(list(memory.lines())) == 30
         memory.retract(29)
         assert set(held(memory, asked(memory))) <= set(from_nothing(memory, goodai()))

@@ -107,8 +107,8 @@ def test_replacing_a_text_leaves_earlier_and_later_chunks() -> None:
     after = {id: queue.chunk(id).text for id in queue.ids()}
     assert changes.appeared
     assert changes.removed == ()
-    told = {*changes.appeared, *changes.changed}
-    assert all(after[id] == text for id, text in before.items() if id not in told)
+    cut_ids = {*changes.appeared, *changes.changed}
+    assert all(after[id] == text for id, text in before.items() if id not in cut_ids)
     assert not any("b" in text for text in after.values())
     assert queue.get(middle).text == numbered(9, "d")
 
@@ -352,8 +352,8 @@ def check_chunks(queue: ChunkQueue, model: Model) -> None:
         assert (chunks[0].start, chunks[-1].end) == (first, end)
         assert all(0 < behind.start - before.start <= queue.step for before, behind in pairwise(chunks))
         assert all(chunk.end == min(chunk.start + queue.capacity, end) for chunk in chunks)
-    whole = ["".join(queue.pieces(id, *queue.bounds(id))) for id in runs]
-    assert whole == ["".join(text for _, text in run) for run in model.runs]
+    run_texts = ["".join(queue.pieces(id, *queue.bounds(id))) for id in runs]
+    assert run_texts == ["".join(text for _, text in run) for run in model.runs]
 
 
 def told(queue: ChunkQueue, changes: Changes, before: dict[int, str]) -> dict[int, str]:

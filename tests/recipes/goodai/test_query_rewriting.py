@@ -158,7 +158,7 @@ def test_switching_rewriting_cuts_a_bank_again(tmp_path: Path) -> None:
 
 
 def test_both_stores_hold_the_same_rewritten_chunks(tmp_path: Path, database: str) -> None:
-    told = []
+    chunk_states = []
     for store in (str(tmp_path), database):
         with Memory.open("bank", store=store, embedder=HashEmbedder(64), recipe=rewriting(Upper())) as memory:
             memory.observe_many([NewLine(f"number {n} is here", "Ann", session="a") for n in range(1, 7)])
@@ -166,9 +166,11 @@ def test_both_stores_hold_the_same_rewritten_chunks(tmp_path: Path, database: st
             memory.retract(2)
             memory.forget(seq=4)
             memory.recall("number")
-            told.append([(unit.text, unit.first_seq, unit.last_seq, embedding_text(unit)) for unit in chunks(memory)])
-    assert told[0] == told[1]
-    assert not any("4" in text for _, _, _, text in told[0])
+            chunk_states.append(
+                [(unit.text, unit.first_seq, unit.last_seq, embedding_text(unit)) for unit in chunks(memory)]
+            )
+    assert chunk_states[0] == chunk_states[1]
+    assert not any("4" in text for _, _, _, text in chunk_states[0])
 
 
 def widened(memory: Memory, recipe: GoodAI) -> list[tuple[str, int, int, str]]:

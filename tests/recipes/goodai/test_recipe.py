@@ -176,7 +176,7 @@ def test_a_passage_that_begins_inside_a_line_is_labelled_with_its_speaker(memory
 
 
 def test_both_stores_find_the_same_passages(tmp_path: Path, database: str) -> None:
-    told: list[object] = []
+    states: list[object] = []
     for store in (str(tmp_path), database):
         with opened(store, embedder=HashEmbedder(512)) as memory:
             for line in TWENTY:
@@ -191,9 +191,9 @@ def test_both_stores_find_the_same_passages(tmp_path: Path, database: str) -> No
             assert memory.store.check("bank") == []
             found = [replace(hit.unit, valid_from=SESSIONS["spring"]) for hit in hits]
             shown = [(unit, pytest.approx(hit.score, abs=1e-3)) for unit, hit in zip(found, hits, strict=True)]
-            told += [shown, [replace(unit, valid_from=SESSIONS["spring"]) for unit in memory.units()]]
-            told.append({**memory.settings(), "context": memory.context(QUESTION).text})
-    assert told[:3] == told[3:]
+            states += [shown, [replace(unit, valid_from=SESSIONS["spring"]) for unit in memory.units()]]
+            states.append({**memory.settings(), "context": memory.context(QUESTION).text})
+    assert states[:3] == states[3:]
 
 
 # ----------------------------------------------------------------- what is found
@@ -272,11 +272,11 @@ def test_a_query_as_of_a_time_finds_nothing_later(memory: Memory) -> None:
 def test_removed_lines_are_not_found_but_their_neighbours_are(memory: Memory) -> None:
     memory.retract(17)
     memory.forget(seq=15)
-    told = "\n".join(texts(memory.recall(QUESTION, 50)))
-    assert "allergic" not in told
-    assert "wheel" not in told
-    assert "Poor Biscuit, cheese is too rich for a greyhound." in told
-    assert "a library by the harbour is a fine place to work." in told
+    recalled = "\n".join(texts(memory.recall(QUESTION, 50)))
+    assert "allergic" not in recalled
+    assert "wheel" not in recalled
+    assert "Poor Biscuit, cheese is too rich for a greyhound." in recalled
+    assert "a library by the harbour is a fine place to work." in recalled
 
 
 def test_without_a_gate_only_an_empty_bank_injects_nothing(tmp_path: Path) -> None:
@@ -416,9 +416,10 @@ def test_recency_can_outweigh_relevance(memory: Memory) -> None:
 
 def test_importance_is_read_from_a_lines_metadata(tmp_path: Path) -> None:
     with opened(tmp_path, goodai(weighing=ScoreWeights(importance=5.0)), embedder=HashEmbedder(512)) as memory:
-        told: dict[int, JSONValue] = {5: 9, 8: 99, 17: "high"}
+        importances: dict[int, JSONValue] = {5: 9, 8: 99, 17: "high"}
         said = [
-            replace(line, metadata={"importance": told[n]} if n in told else {}) for n, line in enumerate(TWENTY, 1)
+            replace(line, metadata={"importance": importances[n]} if n in importances else {})
+            for n, line in enumerate(TWENTY, 1)
         ]
         memory.observe_many(said)
         assert 5 in lines_of(memory.recall(QUESTION, 1)[0])

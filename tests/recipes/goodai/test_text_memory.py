@@ -471,9 +471,9 @@ def test_the_context_can_be_a_text_whose_last_turn_is_the_query() -> None:
     before = text.split(" Mary")[0]
     assert memory.retrieve("Do you like it?", context=before)[0].keys == (1,)
     for prompt in llm.prompts:
-        told = prompt[-1].content
-        assert "John: Not everyone is fond of walnut ice cream." in told
-        assert told.index("Not everyone") < told.index("Do you like it?")
+        material = prompt[-1].content
+        assert "John: Not everyone is fond of walnut ice cream." in material
+        assert material.index("Not everyone") < material.index("Do you like it?")
     memory.add_text("He does.", context=f"{before}\nMary: Do you, John?", separate=True)
     assert "Mary: Do you, John?" in llm.prompts[-1][-1].content
     assert memory.get_text(3) == "Does John like walnut ice cream?"

@@ -41,17 +41,17 @@ def test_a_line_that_only_quotes_memories_has_no_tokens() -> None:
 
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 30), st.integers(1, 8))
 def test_a_chunk_has_its_position(texts: list[str], at: int, capacity: int) -> None:
-    whole = stream(texts, at)
-    counts = [len(tokenize_line(each, words)) for each in whole.lines]
-    for chunk in whole.cut(at, capacity, max(1, capacity // 2)):
-        here = get_position(chunk)
-        assert here is not None
-        assert "".join(whole.pieces(0, here.start, here.end)) == chunk.text
+    full = stream(texts, at)
+    counts = [len(tokenize_line(each, words)) for each in full.lines]
+    for chunk in full.cut(at, capacity, max(1, capacity // 2)):
+        position = get_position(chunk)
+        assert position is not None
+        assert "".join(full.pieces(0, position.start, position.end)) == chunk.text
         first, last = chunk.first_seq - 1, chunk.last_seq - 1
-        assert here.start == at + sum(counts[:first]) + here.before
-        assert here.end == at + sum(counts[: last + 1]) - here.after
-        assert 0 <= here.before < counts[first]
-        assert 0 <= here.after < counts[last]
+        assert position.start == at + sum(counts[:first]) + position.before
+        assert position.end == at + sum(counts[: last + 1]) - position.after
+        assert 0 <= position.before < counts[first]
+        assert 0 <= position.after < counts[last]
         assert chunk.sources == tuple(range(chunk.first_seq, chunk.last_seq + 1))
 
 

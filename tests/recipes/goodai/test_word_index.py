@@ -30,14 +30,14 @@ def test_a_short_text_comes_before_a_long_one_and_the_older_of_equals_first() ->
 
 
 def test_texts_without_shared_words_are_not_found() -> None:
-    made = index("kite", "ferry")
-    assert (made.search("walnut"), made.search("the of"), made.search("")) == ([], [], [])
+    chunks = index("kite", "ferry")
+    assert (chunks.search("walnut"), chunks.search("the of"), chunks.search("")) == ([], [], [])
     assert WordIndex().search("kite") == []
 
 
 def test_a_replaced_text_is_found_by_its_new_words() -> None:
-    made = index("kite", "ferry")
-    made.put(1, "walnut")
-    made.drop([2, 9])
-    assert (ids(made.search("walnut")), made.search("kite ferry")) == ([1], [])
-    assert (1 in made, 2 in made) == (True, False)
+    chunks = index("kite", "ferry")
+    chunks.put(1, "walnut")
+    chunks.drop([2, 9])
+    assert (ids(chunks.search("walnut")), chunks.search("kite ferry")) == ([1], [])
+    assert (1 in chunks, 2 in chunks) == (True, False)
