@@ -134,19 +134,18 @@ class Comparison:
         return [["recipe", *head.split(",")], *rows]
 
     def _notes(self) -> list[str]:
-        calls = "asked without a model" if self.scribe == "extractive" else "each at least one call of the model"
+        calls = "made without a model" if self.scribe == "extractive" else "each at least one call of the model"
         notes = [
             "gold: % of gold lines found in a context of this many tokens, by its text, gate off; "
-            "words: % of the words of the answer; R: % of gold lines among the first k, where lines are found",
+            "words: % of the words of the answer; R: % of gold lines among the first k, if lines are found",
             "tokens: of a context of at most 1000, gate on; kept: % of questions that the gate lets pass; strangers: % "
             "of questions that the bank can't answer and for which it shows something; mapped: with its own names",
-            f"write: ms a line with its embedding and everything that is written of it; calls: of the scribe, {calls}; "
-            "recall: median ms of as many hits as a context is made of",
+            "write: ms a line with its embedding and everything that the scribe writes about it; "
+            f"calls: of the scribe, {calls}; recall: median ms of as many hits as a context is made of",
         ]
         notes += [_compare_criteria(row) for row in self.rows if row.numbered]
         notes += [
-            f"{row.recipe}: the scribe failed at {row.waiting} pieces of work; the figures lack what it would have "
-            "written"
+            f"{row.recipe}: the scribe failed in {row.waiting} jobs, so the figures lack their results"
             for row in self.rows
             if row.waiting
         ]

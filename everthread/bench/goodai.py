@@ -109,7 +109,7 @@ class EvaluationResult:
         head = f"goodai-ltm's evaluation on {self.dataset}: {self.questions} questions, {self.seconds:.0f} s"
         table = [f"{'embedder':<{width}}" + "".join(f"{f'@{k}':>8}" for k in KS)]
         table += [f"{name:<{width}}{at3:>8.2f}{at10:>8.2f}" for name, at3, at10 in rows]
-        note = "Figures above those measured are the source's own, on the files in another order: near, not the same."
+        note = "Figures above the measured ones are the source's, on files in another order: comparable, not identical."
         return "\n".join([head, "", *table, "", note])
 
 

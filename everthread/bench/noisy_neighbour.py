@@ -45,8 +45,8 @@ class NoisyNeighbourResult:
         small = f"recall in {self.banks:,} banks of {SMALL_BANK_LINES} lines"
         rows = [
             (small, self.before),
-            (f"{small}, beside one of {self.lines:,}", self.after),
-            (f"{small}, while that one is asked", self.during),
+            (f"{small}, next to one of {self.lines:,}", self.after),
+            (f"{small}, while that one is queried", self.during),
             (f"recall in the bank of {self.lines:,} lines", self.large),
         ]
         return "\n".join(f"{name:70} p50 {time.p50:6.1f} ms, p95 {time.p95:6.1f} ms" for name, time in rows)

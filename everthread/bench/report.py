@@ -94,7 +94,7 @@ class Report:
         budgets = "   ".join(f"{budget}: {to_percent(share):.2f}" for budget, share in self.gold_in_context.items())
         notes = [
             f"nDCG@10          {to_percent(self.ndcg10):.2f}",
-            f"gold in context  {budgets}   (% of gold lines within so many tokens)",
+            f"gold in context  {budgets}   (% of gold lines in a context of this many tokens)",
             f"gate             keeps {to_percent(self.kept):.2f} % of the questions",
             f"latency          p50 {self.latency_p50:.1f} ms, p95 {self.latency_p95:.1f} ms a recall",
             f"left out         {self.left_out} questions without gold, {self.unresolved} unresolved gold ids",

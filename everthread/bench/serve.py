@@ -153,7 +153,7 @@ def table(rounds: list[ServerResult]) -> str:
     """Return the figures for the terminal and the docs."""
     rows = [
         f"{result.clients} at once, {result.workers} workers: whole reply {_format_times(result.whole)}, "
-        f"first piece {_format_times(result.first)}, taken {_format_times(result.accepted)}, {result.errors} errors"
+        f"first piece {_format_times(result.first)}, accepted {_format_times(result.accepted)}, {result.errors} errors"
         for result in rounds
     ]
     last = rounds[-1]

@@ -95,8 +95,9 @@ class SmallBanksResult:
             for arm in self.milliseconds
         ]
         about = (
-            f"{self.dataset}, {self.embedder}: {self.banks} banks, {self.questions} questions of what they know and "
-            f"{self.strange} of what they don't. Recalled for, in percent: known / strange / strange with their names"
+            f"{self.dataset}, {self.embedder}: {self.banks} banks, {self.questions} questions that they can "
+            f"answer and {self.strange} that they can't. Percent with anything recalled: "
+            "known / strange / strange with their names"
         )
         return "\n".join([about, "", head, *rows])
 

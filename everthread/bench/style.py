@@ -75,7 +75,7 @@ def measure_drift(
         BadInput: for a sample without words, and for fewer than three windows.
     """
     if not tokens(sample):
-        raise BadInput("the sample of style has no words; expected a reply of at least some twenty")
+        raise BadInput("the sample of style has no words; expected a reply of about twenty or more")
     parts = _split_windows(replies, window)
     if len(parts) < MIN_WINDOWS:
         raise BadInput(

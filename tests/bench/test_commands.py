@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from bench.command import run_bench
 from everthread.bench.commands import LOADERS, bench
 from everthread.stores.postgres.store import PostgresStore
 
-Bench = Callable[..., Result]
 THINGS = "walnut kite parrot tractor saxophone ferry lighthouse alpaca boiler tulip greyhound motorbike".split()
 
 

@@ -100,7 +100,7 @@ def test_the_difference_of_the_two_criteria_is_reported_for_lines() -> None:
 
 
 def test_failed_scribe_jobs_are_reported() -> None:
-    assert "packabby: the scribe failed at 2 pieces of work" in COMPARISON.text()
+    assert "packabby: the scribe failed in 2 jobs" in COMPARISON.text()
 
 
 def test_without_the_default_recipe_there_is_nothing_to_compare_times_with() -> None:
@@ -110,7 +110,7 @@ def test_without_the_default_recipe_there_is_nothing_to_compare_times_with() -> 
 
 
 def test_calls_are_attributed_to_the_model_if_one_writes() -> None:
-    assert "asked without a model" in COMPARISON.text()
+    assert "made without a model" in COMPARISON.text()
     assert "at least one call of the model" in replace(COMPARISON, scribe="llm:tiny").text()
 
 
