@@ -50,6 +50,16 @@ def test_a_goodbye_is_saved_and_answered_with_the_question(asking: Memory) -> No
         assert texts(asking) == [MOVED, "Aye.", "ok bye then!"]
 
 
+def test_other_talk_that_ends_with_a_farewell_is_part_of_the_summary(asking: Memory) -> None:
+    parting = "My brother Leo sails to Brest on Friday. My bus is here, bye!"
+    with begun(asking) as chat:
+        assert get_reply_text(chat, parting) == f"Goodbye! {QUESTION}"
+        assert get_reply_text(chat, "yes") == "I will remember it."
+        assert chat.wait(120)
+    assert texts(asking) == [MOVED, "Aye.", parting]
+    assert ["Leo sails to Brest" in unit.text for unit in asking.units("summary")] == [True]
+
+
 def test_a_yes_is_not_saved_and_the_conversation_is_summarised(asking: Memory) -> None:
     with begun(asking) as chat:
         get_reply_text(chat, "bye")

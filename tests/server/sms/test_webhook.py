@@ -488,6 +488,9 @@ def test_a_goodbye_is_answered_with_the_question(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("Good night!") == [BYE]
     assert nemo.phone().send("no") == [render_text("dropped", 4)]
+    nemo.phone().send("My sister Mia moved to Lisbon.")
+    assert nemo.phone().send("My bus is here, bye!") == [BYE]
+    assert nemo.phone().send("no") == [render_text("dropped", 4)]
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
 
 
