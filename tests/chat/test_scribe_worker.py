@@ -214,11 +214,11 @@ def test_concurrent_first_notes_are_merged_into_one_current_note(memory: Memory,
     scribe = Waiting()
     slow = desk(scribe)
     slow.submit(make_job("notes", observe_lines(memory, "s", MIA)))
-    assert scribe.writes.wait(30)
+    assert scribe.writes.wait(PATIENCE)
     new, before = corrections.build_note(memory.store, memory.bank, "Tom works in Oslo.")
     memory.add_unit(new, supersedes=before)
     scribe.go.set()
-    assert slow.join(30)
+    assert slow.join(PATIENCE)
     (current,) = memory.units("note", only_current=True)
     assert "Tom works in Oslo." in current.text
     assert "Lisbon" in current.text

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from hardship import PATIENCE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -332,7 +333,7 @@ def test_a_scribe_that_fails_to_narrow_stores_nothing(alone: Memory) -> None:
     chat = begun(with_recipe(alone, Packabby(target="food")), ScriptedLLM(["Oh."]), Clock(), scribe=Careless())
     "".join(chat.reply("I had cake for breakfast, and I was born in Aalst."))
     chat.end(True)
-    assert chat.wait(30)
+    assert chat.wait(PATIENCE)
     chat.close()
     assert [told for unit in alone.units("summary") for told in (unit.text, unit.category)] == before
     assert [(work.kind, work.tries) for work in alone.jobs()] == [("summary", 1)]
@@ -378,7 +379,7 @@ def test_general_knowledge_is_recalled_under_its_own_heading(bank: Memory) -> No
         assert last_message(chat).endswith(f"\n\n{ONLY_KNOWLEDGE_HEADING}\n{KNOWLEDGE_HEADING}\n  {FERNS}")
         assert "you were told" not in last_message(chat)
         chat.end(True)
-        assert chat.wait(30)
+        assert chat.wait(PATIENCE)
     assert all(FERNS not in line.text for line in bank.lines())
     assert all(FERNS not in summary.text for summary in bank.units("summary"))
     assert [hit.kind for hit in bank.recall(question, 1)] == ["general"]

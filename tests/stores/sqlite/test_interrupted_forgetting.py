@@ -1,19 +1,23 @@
-"""Forgetting a whole bank when the process is killed before any step, or the machine loses power."""
+"""Forgetting and changing lines when the process is killed before any step, or the machine loses power."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hardship import forked, steps
 
 from everthread import Memory
+from everthread.chat import pins
 from everthread.cli import doctor
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
+from everthread.types import NewUnit
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="files are identified by their descriptors in /proc"),
@@ -74,6 +78,57 @@ def test_a_process_killed_at_any_step_leaves_the_whole_bank_or_no_byte_of_it(tmp
             gone += 1
             assert files_with_text(folder) == []
     assert 0 < gone < len(found) - begin
+
+
+def summarize_and_pin(folder: Path) -> None:
+    """Create a bank of three lines with a summary, of which the second is pinned."""
+    with open_memory(folder) as memory:
+        for text in TEXTS:
+            memory.observe(text, session="s")
+        at = datetime(2026, 11, 21, tzinfo=UTC)
+        memory.add_unit(NewUnit("summary", "It sings.", 1, 3, at, metadata={"session": "s"}))
+        pins.add(memory, 2)
+
+
+def state(folder: Path) -> tuple[list[str], list[int], int, int]:
+    """Return the lines, the pins, and the numbers of summaries and of queued summaries."""
+    with open_memory(folder) as memory:
+        summaries = memory.units("summary", only_current=True)
+        pinned = [line.seq for line in pins.list_pins(memory)]
+        return [line.text for line in memory.lines()], pinned, len(summaries), len(memory.jobs())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "pinned"),
+    [
+        (lambda memory: memory.forget(seq=2), []),
+        (lambda memory: memory.retract(2), []),
+        (lambda memory: memory.correct(2, "It croaks."), [4]),
+    ],
+    ids=["forget", "retract", "correct"],
+)
+def test_a_process_killed_at_any_step_changes_a_line_with_its_summary_and_pin_or_not_at_all(
+    tmp_path: Path, change: Callable[[Memory], object], pinned: list[int]
+) -> None:
+    def change_in_steps(name: str, last: int | None = None) -> tuple[Path, list[str]]:
+        folder = tmp_path / name / "banks"
+        folder.mkdir(parents=True)
+        summarize_and_pin(folder)
+
+        def work() -> None:
+            with open_memory(folder) as memory:
+                change(memory)
+
+        return folder, steps.record_steps(work, folder.with_suffix(".steps"), last)
+
+    folder, found = change_in_steps("complete")
+    after = state(folder)
+    assert after[1:] == (pinned, 0, 1)
+    begin = next(place for place, step in enumerate(found) if "BEGIN IMMEDIATE" in step)
+    for last in range(begin, len(found)):
+        folder, _ = change_in_steps(str(last), last)
+        assert state(folder) in ((TEXTS, [2], 1, 0), after)
 
 
 def test_unlinked_files_and_the_receipt_are_synced_before_the_call_returns(tmp_path: Path) -> None:
