@@ -31,7 +31,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
 
 
 def test_every_error_is_an_everthread_error() -> None:
-    assert all(issubclass(each, EverthreadError) for each in CLASSES.values())
+    assert all(issubclass(error_class, EverthreadError) for error_class in CLASSES.values())
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ def test_every_public_name_is_listed() -> None:
     for name in dir(everthread):
         getattr(everthread, name)  # imported when it is first used
     shown = {
-        name for name, each in vars(everthread).items() if getattr(each, "__module__", "").startswith("everthread.")
+        name for name, value in vars(everthread).items() if getattr(value, "__module__", "").startswith("everthread.")
     }
     assert shown | {"__version__"} == set(everthread.__all__)
 
 
 def test_every_error_can_be_imported_from_the_top() -> None:
-    assert {name for name, each in vars(errors).items() if isinstance(each, type)} <= set(everthread.__all__)
+    assert {name for name, value in vars(errors).items() if isinstance(value, type)} <= set(everthread.__all__)
 
 
 def test_the_version_is_that_of_the_package() -> None:

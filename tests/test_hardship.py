@@ -150,7 +150,7 @@ def test_a_bank_without_write_permission_is_not_changed(outside: Path) -> None:
     assert "can't be written" in report["error"][1]
     assert path.read_bytes() == before
     outside.chmod(0o755)
-    assert [each.name for each in outside.iterdir()] == ["alice.bank"]
+    assert [path.name for path in outside.iterdir()] == ["alice.bank"]
 
 
 def test_a_folder_that_cannot_be_created_is_reported(outside: Path) -> None:

@@ -179,7 +179,7 @@ def find_slow_text(found: Found) -> Pump | None:
 def test_every_pattern_of_the_package_matches_in_linear_time() -> None:
     all_patterns = patterns()
     assert len(all_patterns) > 150
-    assert {each.where: pump for each in all_patterns if (pump := find_slow_text(each))} == {}
+    assert {pattern.where: pump for pattern in all_patterns if (pump := find_slow_text(pattern))} == {}
 
 
 @pytest.mark.parametrize("name", WORKS)

@@ -43,7 +43,7 @@ def open_memory(folder: Path, bank: str = "alice", embedder: Any = None) -> Memo
 
 
 def texts(results: Iterator[Line] | list[Hit]) -> list[str]:
-    return [each.line.text if isinstance(each, Hit) else each.text for each in results]
+    return [result.line.text if isinstance(result, Hit) else result.text for result in results]
 
 
 def seqs(hits: list[Hit]) -> set[int]:
@@ -342,11 +342,11 @@ def test_a_corrected_line_inherits_the_key(memory: Memory) -> None:
     memory.observe("Mia lives in Porto.", key="k")
     line = memory.correct(1, "Mia lives in Lisbon.")
     assert (line.seq, line.key) == (2, "k")
-    assert [each.key for each in memory.lines(include_retracted=True)] == [None, "k"]
+    assert [stored.key for stored in memory.lines(include_retracted=True)] == [None, "k"]
     assert memory.observe("Mia lives in Porto.", key="k") == line
     again = memory.correct(2, "Mia lives in Lagos.")
     assert memory.observe("Mia lives in Porto.", key="k") == again
-    assert [each.text for each in memory.lines()] == ["Mia lives in Lagos."]
+    assert [stored.text for stored in memory.lines()] == ["Mia lives in Lagos."]
 
 
 def test_a_new_line_takes_the_key_of_a_retracted_one(memory: Memory) -> None:
@@ -370,7 +370,7 @@ def test_a_line_can_replace_the_line_with_its_key(memory: Memory) -> None:
     memory.observe_many([NewLine("First.", key="a"), NewLine("Second.", key="b")])
     (line,) = memory.replace_lines([1, 2], [NewLine("Both.", key="b")])
     assert (line.text, line.key, line.retracted_at) == ("Both.", "b", None)
-    assert [(each.text, each.key) for each in memory.lines(include_retracted=True)] == [
+    assert [(stored.text, stored.key) for stored in memory.lines(include_retracted=True)] == [
         ("First.", "a"),
         ("Second.", None),
         ("Both.", "b"),
@@ -805,11 +805,13 @@ def test_forgetting_a_line_by_an_invalid_number_is_rejected(zoo: Memory, seq: An
 
 def test_forgetting_does_not_change_the_hits_of_unrelated_queries(memory: Memory) -> None:
     animals = "giraffe penguin crocodile kangaroo owl hedgehog walrus lemur otter bison".split()
-    memory.observe_many([NewLine(f"The {each} sleeps.", "Ann", session=each) for each in animals])
+    memory.observe_many([NewLine(f"The {animal} sleeps.", "Ann", session=animal) for animal in animals])
     memory.observe_many([NewLine(f"Quarterly invoice {n} overdue.", "Bob", session="work") for n in range(20)])
-    before = {each: [hit.line.seq for hit in memory.recall(f"the {each} sleeps", 3)][:1] for each in animals}
+    before = {animal: [hit.line.seq for hit in memory.recall(f"the {animal} sleeps", 3)][:1] for animal in animals}
     memory.forget(speaker="Bob")
-    assert {each: [hit.line.seq for hit in memory.recall(f"the {each} sleeps", 3)][:1] for each in animals} == before
+    assert {
+        animal: [hit.line.seq for hit in memory.recall(f"the {animal} sleeps", 3)][:1] for animal in animals
+    } == before
 
 
 # ------------------------------------------------------------------ embedders that fail

@@ -79,7 +79,7 @@ def is_in_order(part: str, call: Callable[[], object], skipped: set[str]) -> boo
     codes = {code_of(name): name for name in read_diagram()[part]}
     with trace_calls() as calls:
         call()
-    assert [codes[each] for each in calls if each in codes] == expected
+    assert [codes[code] for code in calls if code in codes] == expected
     return True
 
 
@@ -111,4 +111,4 @@ def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: M
 def test_no_lower_module_calls_memory_during_a_query(memory: Memory) -> None:
     with trace_calls() as calls:
         memory.context("When does the ferry leave?", session="s", gate=False)
-    assert [each.co_name for each in calls if each.co_filename == memory_module.__file__] == ["context"]
+    assert [code.co_name for code in calls if code.co_filename == memory_module.__file__] == ["context"]

@@ -56,7 +56,7 @@ def prose_of(source: str, tree: ast.Module) -> Iterator[str]:
         if isinstance(node, FUNCTION) and node.name.startswith("test_"):
             yield node.name.replace("_", " ")
         if isinstance(node, ast.Raise) or (isinstance(node, ast.keyword) and node.arg == "help"):
-            yield " ".join(str(each.value) for each in ast.walk(node) if isinstance(each, ast.Constant))
+            yield " ".join(str(constant.value) for constant in ast.walk(node) if isinstance(constant, ast.Constant))
 
 
 def docstrings_of_functions(tree: ast.Module) -> Iterator[str]:
@@ -68,7 +68,7 @@ def docstrings_of_functions(tree: ast.Module) -> Iterator[str]:
 
 def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Return whether a method is read as an attribute."""
-    return any("property" in ast.unparse(each) for each in node.decorator_list)
+    return any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
 @pytest.mark.parametrize("file", files())
@@ -80,7 +80,7 @@ def unknown_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]
     """Return the names under `Args:` in a function's docstring that are not its parameters."""
     section = re.search(r"^Args:\n((?:    .*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)
     documented = re.findall(r"^    ([\w*][\w, *]*):", section[1], re.MULTILINE) if section else []
-    given = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+    given = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
     return [name for names in documented for name in re.split(r"[ ,*]+", names) if name and name not in given]
 
 

@@ -14,5 +14,5 @@ def test_a_context_of_several_banks_counts_the_hits_of_all(memory: Memory) -> No
     with Memory.open("other", store=memory.store, embedder=memory.embedder) as other:
         other.observe("A penguin swam under the ice.")
     context = memory.context("penguin ice", gate=False, banks=[memory.bank, "other"])
-    assert [len(each.hits) for each in (context, *context.others)] == [1, 1]
+    assert [len(part.hits) for part in (context, *context.others)] == [1, 1]
     assert "2 hits" in repr(context)

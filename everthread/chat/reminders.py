@@ -54,11 +54,11 @@ class Reminders:
             now: the present time.
             replaces: the reply to be replaced; the line that it was offered may be offered again.
         """
-        spoken = [line for line in lines if is_character_line(line)]
-        if not spoken and (event := self.find_event(last_seen, now, replaces)) is not None:
+        replies = [line for line in lines if is_character_line(line)]
+        if not replies and (event := self.find_event(last_seen, now, replaces)) is not None:
             return event
         hit = find_best_old_hit(context.hits, now)
-        if hit is None or not self._load_history(spoken, replaces).allows(hit.line.seq):
+        if hit is None or not self._load_history(replies, replaces).allows(hit.line.seq):
             return None
         return hit.line.seq, phrase(hit, now)
 
@@ -78,10 +78,10 @@ class Reminders:
         removed = {_offered_seq(line) for line in replies if line is not None}
         return tuple(seq for seq in self._seqs if seq not in removed)
 
-    def _load_history(self, spoken: Sequence[Line], replaces: Line | None) -> ReminderHistory:
+    def _load_history(self, replies: Sequence[Line], replaces: Line | None) -> ReminderHistory:
         """Return the offered lines, and the number of replies since the last offer."""
         turns = next(
-            (turns for turns, line in enumerate(reversed(spoken), 1) if _offered_seq(line) is not None),
+            (turns for turns, line in enumerate(reversed(replies), 1) if _offered_seq(line) is not None),
             MIN_TURNS_BETWEEN,
         )
         return ReminderHistory(min(turns, MIN_TURNS_BETWEEN), self._list_offered_without(replaces))

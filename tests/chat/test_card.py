@@ -444,7 +444,7 @@ def characters(draw: st.DrawFn) -> Character:
     texts = ("description", "location", "scenario", "greeting", "examples", "sample", "instructions", "reminder")
     data = draw(UNKNOWN) | draw(SPECIFIED)
     outside = draw(UNKNOWN) | ({"data": data} if data else {})
-    return Character(name, person=person, nickname=nickname, card=outside, **{each: draw(TEXTS) for each in texts})
+    return Character(name, person=person, nickname=nickname, card=outside, **{field: draw(TEXTS) for field in texts})
 
 
 @settings(deadline=None)

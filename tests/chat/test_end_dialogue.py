@@ -179,7 +179,7 @@ def screen(memory: Memory, *typed: str) -> list[str]:
     with Chat(memory, NORA, ScriptedLLM(["Aye."] * 20), scribe=ExtractiveScribe()) as chat:
         ChatRepl(chat, read, write).run()
         chat.wait(120)
-    return [each.strip() for each in shown[1:]]
+    return [row.strip() for row in shown[1:]]
 
 
 def test_the_terminal_asks_after_a_goodbye_and_reads_the_next_line_as_the_answer(asking: Memory) -> None:

@@ -44,7 +44,7 @@ def talk(lines: int) -> list[Line]:
 
 
 def remembered(*lines: Line) -> Context:
-    hits = tuple(Hit(each, 1.0, 0.9, {}, (each,)) for each in lines)
+    hits = tuple(Hit(line, 1.0, 0.9, {}, (line,)) for line in lines)
     text = "\n".join(map(format_line, lines))
     return Context(text, estimate_tokens(text), lines, hits, (), 0.9)
 
@@ -163,7 +163,7 @@ def test_parts_over_the_budget_are_cut_in_the_documented_order() -> None:
     bare = build_prompt(replace(CAPTAIN, examples=""), PromptParts([], line(21, "And now?"), NOW), 100_000).tokens
     order: list[str] = []
     for budget in range(everything, bare - 1, -1):
-        order += [what for what in build_prompt(CAPTAIN, FULL, budget).cut if what not in order]
+        order += [part for part in build_prompt(CAPTAIN, FULL, budget).cut if part not in order]
     assert order == ["offer", "window", "remembered", "notes", "examples", "sample"]
 
 
@@ -329,7 +329,7 @@ def test_a_window_of_thousands_of_lines_is_counted_only_a_few_times(budget: int,
 
     prompt = build_prompt(CAPTAIN, PromptParts(window, line(10_001, "Well?"), NOW), budget, count)
     assert prompt.tokens <= budget
-    assert counted < 6 * sum(len(format_line(each)) for each in window)
+    assert counted < 6 * sum(len(format_line(line)) for line in window)
 
 
 def test_shortening_a_line_needs_few_counts() -> None:

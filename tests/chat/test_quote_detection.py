@@ -49,15 +49,15 @@ def test_a_long_text_is_found_wherever_it_is_embedded(others: list[str], text: s
     assume(quote_detection._count_words(words(text)) >= MIN_RUN_WORDS)
     reply = f"{before} {text} {after}"
     start, end = len(before) + 1, len(before) + 1 + len(text)
-    covered = [at for span in recalled(*others, text).find_spans(reply) for at in range(*span)]
-    assert {at for at in range(start, end) if reply[at].isalnum()} <= set(covered)
+    covered = [position for span in recalled(*others, text).find_spans(reply) for position in range(*span)]
+    assert {position for position in range(start, end) if reply[position].isalnum()} <= set(covered)
 
 
 @given(st.lists(TEXT, max_size=4), TEXT)
 def test_a_reply_without_a_shared_run_has_no_spans(texts: list[str], reply: str) -> None:
     def runs(text: str) -> set[tuple[str, ...]]:
         said = words(text)
-        return {tuple(said[at : at + MIN_RUN_WORDS]) for at in range(len(said) - MIN_RUN_WORDS + 1)}
+        return {tuple(said[start : start + MIN_RUN_WORDS]) for start in range(len(said) - MIN_RUN_WORDS + 1)}
 
     assume(not any(runs(text) & runs(reply) for text in texts))
     assume(not any(quote in reply for quote in '"'))
@@ -67,7 +67,9 @@ def test_a_reply_without_a_shared_run_has_no_spans(texts: list[str], reply: str)
 @given(st.lists(TEXT, max_size=6), TEXT)
 def test_removing_spans_preserves_the_other_words(texts: list[str], reply: str) -> None:
     spans = recalled(*texts).find_spans(reply)
-    uncovered = [char for at, char in enumerate(reply) if not any(start <= at < end for start, end in spans)]
+    uncovered = [
+        char for position, char in enumerate(reply) if not any(start <= position < end for start, end in spans)
+    ]
     assert "".join(remove_spans(reply, spans).split()) == "".join("".join(uncovered).split())
 
 

@@ -259,7 +259,7 @@ class Talking(RuleBasedStateMachine):
         session = self.chat.session
         self.chat.close()
         self.now += timedelta(hours=hours)
-        stored_session = next((each for each in self.memory.sessions() if each.id == session), None)
+        stored_session = next((stored for stored in self.memory.sessions() if stored.id == session), None)
         self.open()
         if stored_session is None or self.now - stored_session.last_at > SESSION_GAP:
             self.other_sessions += self.active

@@ -59,7 +59,7 @@ def conversation(memory: Memory) -> dict[str, Any]:
         ],
         "units": [(u.kind, u.text, u.first_seq, u.last_seq, u.valid_to is None, u.category) for u in memory.units()],
         "found": [hit.source.text for hit in memory.recall("yellow boat", where=Filter(kind=("note", "summary")))],
-        "sessions": [(each.id, each.lines, each.ended_at is not None) for each in memory.sessions()],
+        "sessions": [(session.id, session.lines, session.ended_at is not None) for session in memory.sessions()],
         "settings": dict(memory.settings()),
         "queued": memory.jobs(),
         "prompts": model.prompts,

@@ -232,7 +232,7 @@ def test_in_json_an_error_is_reported_and_the_chat_continues(run: Run, tmp_path:
     assert (cut["reply"], cut["partial"], set(cut)) == ("I saw a", True, {"error", "reply", "partial"})
     assert "the model gave an empty reply" in empty["error"]
     assert refused["refused"] is True
-    assert [set(each) for each in commands] == [{"error"}] * 6
+    assert [set(command) for command in commands] == [{"error"}] * 6
     assert "unknown command '/nonsense'" in commands[1]["error"]
     assert last["reply"] == "Aye."
     said = [text for _, text in stored_lines(tmp_path, "default")]
@@ -280,7 +280,7 @@ def test_a_session_may_have_any_name(run: Run, tmp_path: Path, name: str) -> Non
     for text in ("Hello.", "Again."):
         assert run("--session", name, "-m", "none", stdin=f"{text}\n").exit_code == 0
     with Memory.open("default", store=tmp_path / "store", embedder=HashEmbedder(512)) as memory:
-        assert [(each.id, each.lines) for each in memory.sessions()] == [(name, 2)]
+        assert [(session.id, session.lines) for session in memory.sessions()] == [(name, 2)]
 
 
 @pytest.mark.parametrize(("name", "message"), [("", "is blank"), (" ", "is blank"), ("x" * 201, "has 201 characters")])
@@ -431,7 +431,7 @@ def test_the_scribe_model_writes_the_summary(run: Run) -> None:
     with llm_server("Aye.", models=("large", "small")) as server:
         given = ("-m", f"{server.url}#large", "--scribe-model", f"{server.url}#small", "--remember", "always")
         run(*given, stdin="My sister Mia moved to Lisbon.\n/end\n/quit\n")
-        models = [each["model"] for each in server.bodies]
+        models = [body["model"] for body in server.bodies]
         assert (models[0], set(models[1:])) == ("large", {"small"})
 
 

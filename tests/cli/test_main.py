@@ -91,7 +91,7 @@ def test_a_line_is_observed_and_shown(cli: Cli) -> None:
 
 @pytest.mark.parametrize("text", ["Wheat bread.", "Rye bread."])
 def test_a_line_with_a_known_key_is_not_stored_again_and_that_is_reported(cli: Cli, text: str) -> None:
-    first, again = (parse_output(cli("observe", each, "--key", "k1", "--json")) for each in ("Rye bread.", text))
+    first, again = (parse_output(cli("observe", line, "--key", "k1", "--json")) for line in ("Rye bread.", text))
     assert (first.pop("already_known"), again.pop("already_known")) == (False, True)
     assert first == again
     said = cli("observe", text, "--key", "k1")
@@ -302,7 +302,7 @@ def test_a_context_of_several_banks_has_a_part_for_each(alice: Cli) -> None:
     both = ("--in", "bob/home", "--in", "alice", "--all")
     output = alice("context", "Where did Mia move? To Lisbon?", *both).stdout
     parts = ("[Bank bob/home]\n", "I saw Mia", "[Bank alice]\n", "My sister Mia moved to Lisbon.")
-    places = [output.index(each) for each in parts]
+    places = [output.index(part) for part in parts]
     assert places == sorted(places)
     context = parse_output(alice("context", "Where did Mia move?", *both, "--json"))
     assert [other["bank"] for other in context["others"]] == ["alice"]  # the first that is named is the memory's own
@@ -854,7 +854,7 @@ def test_an_export_with_retracted_lines_is_imported_with_them_retracted(alice: C
     for bank, added in (("new", 3), ("new", 0), ("alice", 0), ("copy", 0)):  # the copy was made before
         counts = parse_output(alice("import", path, "-b", bank, "--json"))
         assert (counts["read"], counts["added"], counts["lines"], counts["retracted"]) == (3, added, 2, 1)
-        lines, copies = (parse_output(alice("lines", "-b", each, "--retracted", "--json")) for each in ("alice", bank))
+        lines, copies = (parse_output(alice("lines", "-b", name, "--retracted", "--json")) for name in ("alice", bank))
         assert [line["retracted_at"] for line in lines] == [line["retracted_at"] for line in copies]
         assert {hit["line"]["seq"] for hit in parse_output(alice("recall", "How lovely!", "-b", bank, "--json"))} == {
             1,
@@ -1149,18 +1149,18 @@ def test_the_options_of_a_recipe_are_listed_with_meaning_range_and_default(cli: 
     assert "A number from -1 to 1, or none; default: none" in shown
     output = parse_output(cli("recipes", "emi", "--json"))
     assert output["name"] == "emi"
-    top = next(each for each in output["options"] if each["name"] == "top")
+    top = next(option for option in output["options"] if option["name"] == "top")
     assert (top["type"], top["low"], top["default"], top["value"]) == ("int", 1, 20, 20)
 
 
 def test_options_apply_to_one_command_and_are_saved_with_a_new_bank(cli: Cli) -> None:
     assert cli("--recipe", "membot", "--set", "neighbours=0", "--set", "max_hits=1", "observe", "Ferns.").exit_code == 0
     values = {
-        each["name"]: each["value"] for each in parse_output(cli("recipes", "-b", "default", "--json"))["options"]
+        option["name"]: option["value"] for option in parse_output(cli("recipes", "-b", "default", "--json"))["options"]
     }
     assert (values["neighbours"], values["max_hits"], values["blocks"]) == (0, 1, 10)
     then = parse_output(cli("--set", "neighbours=2", "recipes", "-b", "default", "--json"))
-    assert {each["name"]: each["value"] for each in then["options"]}["neighbours"] == 2
+    assert {option["name"]: option["value"] for option in then["options"]}["neighbours"] == 2
     assert parse_output(cli("stats", "--json"))["recipe"] == "membot"
     assert parse_output(cli("--recipe", "emi", "recall", "ferns", "--json")) is not None
     assert parse_output(cli("stats", "--json"))["recipe"] == "membot"

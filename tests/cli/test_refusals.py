@@ -70,7 +70,7 @@ def test_all_words_are_shown_with_their_intensity_and_the_users_own_are_marked(r
     shipped = run().stdout.splitlines()
     phrases = shipped_words().phrases
     assert f"yours: {own} (none yet)" in shipped[0]
-    assert shipped[1:] == [f"{each.intensity:5.2f}  {each.text}" for each in phrases]
+    assert shipped[1:] == [f"{phrase.intensity:5.2f}  {phrase.text}" for phrase in phrases]
     own.parent.mkdir()
     own.write_text(f'[phrases]\n"Ask the Harbour Master" = 2\n"{phrases[0].text}" = 0\n', encoding="utf-8")
     mine = [" 2.00  ask the harbour master  (yours)", f" 0.00  {phrases[0].text}  (yours)"]
