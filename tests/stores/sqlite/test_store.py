@@ -503,5 +503,6 @@ def test_a_bank_of_thousands_finds_a_line_by_its_words_and_by_its_vector(tmp_pat
 def test_no_statement_numbers_its_placeholders_as_python_3_12_deprecates_that_for_sequences() -> None:
     """Python 3.12.0 to 3.12.3 warn about ?1 with a sequence, and warnings may be errors."""
     package = Path(everthread.__file__).parent
-    files = [*(package / "stores").glob("*.py"), *(package / "server").glob("*.py")]
+    files = [*(package / "stores").rglob("*.py"), *(package / "server").rglob("*.py")]
+    assert package / "stores" / "sqlite" / "rows.py" in files
     assert [file.name for file in files if re.search(r"\?\d", file.read_text(encoding="utf-8"))] == []
