@@ -95,10 +95,10 @@ def test_a_call_waits_for_a_full_server_and_then_reports_it(own: postgres.Own) -
         except psycopg.OperationalError:
             pass
         with pytest.raises(StoreUnavailable, match=r"too many clients.*fewer connections, or put a pooler such as PgB"):
-            PostgresStore(own.url, timeout_s=0.5).exists("alice")
+            PostgresStore(own.url, timeout_s=3).exists("alice")
         leaving = threading.Timer(1, crowd.close)
         leaving.start()
-        store = PostgresStore(own.url)
+        store = PostgresStore(own.url, timeout_s=PATIENCE)
         assert not store.exists("alice")
         leaving.join()
         store.close()

@@ -54,7 +54,7 @@ def own() -> Iterator[postgres.Own]:
 @pytest.fixture
 def store(postgres_server: str) -> Iterator[PostgresStore]:
     with postgres.database(postgres_server) as url:
-        made = PostgresStore(url)
+        made = PostgresStore(url, timeout_s=PATIENCE)
         yield made
         made.close()
 
@@ -270,7 +270,7 @@ def test_a_pooler_may_give_each_transaction_another_connection(store: PostgresSt
         careless = psycopg.connect(pooler.url, prepare_threshold=0, autocommit=True)
         with careless, pytest.raises(psycopg.errors.InvalidSqlStatementName):
             careless.execute("SELECT %s", (1,))
-        made = PostgresStore(pooler.url, max_connections=3)
+        made = PostgresStore(pooler.url, max_connections=3, timeout_s=PATIENCE)
         memory = opened(made)
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(lambda n: memory.observe(f"Line {n} about the lighthouse."), range(40)))
@@ -327,7 +327,7 @@ def test_busy_connections_are_reported(store: PostgresStore) -> None:
 
 
 def test_an_error_leaves_no_open_transaction_and_a_usable_connection(store: PostgresStore) -> None:
-    few = PostgresStore(url_of(store), max_connections=1)
+    few = PostgresStore(url_of(store), max_connections=1, timeout_s=PATIENCE)
     memory = opened(few)
     memory.observe("Hello.")
     for _ in range(10):
