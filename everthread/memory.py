@@ -32,8 +32,7 @@ A question comes in (recall, context)
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -43,15 +42,13 @@ from types import TracebackType
 from typing import Self
 
 from everthread import factory
-from everthread.bank import corrections, damage, deletion, line_keys, validation
+from everthread.bank import corrections, damage, deletion, validation
 from everthread.bank.embedding_backlog import EmbeddingBacklog, reindex
-from everthread.bank.line_preparation import prepare_lines
-from everthread.bank.line_validation import clean_line, replace_unstorable
-from everthread.bank.line_versions import find_correction
+from everthread.bank.line_validation import clean_lines
 from everthread.bank.settings import check_setting
 from everthread.embedders.base import Embedder
-from everthread.embedders.encoder import FAILURES, Encoder
-from everthread.errors import BadInput, BadLine, BadQuery, EverthreadError
+from everthread.embedders.encoder import Encoder
+from everthread.errors import BadInput
 from everthread.recall import multi_bank
 from everthread.recall.reader import BankReader
 from everthread.recall.rerank.base import Reranker
@@ -59,9 +56,9 @@ from everthread.recall.rerank.names import RerankerOpener, rerank_hits
 from everthread.recall.types import ContextBudget, Query
 from everthread.recipes import dispatch
 from everthread.recipes.base import Recipe
+from everthread.recipes.line_writer import LineWriter
 from everthread.recipes.saved_recipe import SavedRecipe, save_recipe
 from everthread.stores.base import Store
-from everthread.stores.errors import missing_line_error
 from everthread.stores.limits import MAX_SEQ
 from everthread.text.tokens import TokenCounter, estimate_tokens
 from everthread.types import (
@@ -81,8 +78,6 @@ from everthread.types import (
     Unit,
     now,
 )
-
-log = logging.getLogger("everthread")
 
 BATCH_LINES = 512  # lines embedded and written together by observe_many: one fsync each
 
@@ -109,7 +104,8 @@ class Memory:
         self._rerankers = RerankerOpener(embedder)
         self.backlog = EmbeddingBacklog(store, bank, embedder.name, self._encoder.try_embed, recipe.embedded_roles)
         self.reader = BankReader(store, bank, self._encoder, self.backlog)  # for recipes and benchmarks
-        self._owns_store = self._saves_recipe = False
+        self._writer = LineWriter(self.reader, self.backlog)
+        self._owns_store = False
 
     @property
     def embedder(self) -> Embedder:
@@ -154,7 +150,8 @@ class Memory:
                 factory.open_recipe(recipe, SavedRecipe.load(opened, bank), options),
             )
             memory.count = factory.open_counter(tokens)
-            memory._saves_recipe = bool(recipe or options) and not opened.corpus_stats(bank).last_seq
+            if (recipe or options) and not opened.corpus_stats(bank).last_seq:
+                memory._writer.before_first_write = memory.save_recipe
         except BaseException:  # an interrupt, too, must not leave the store open
             if opened is not store:
                 opened.close()
@@ -208,15 +205,10 @@ class Memory:
             BadLine, StoreUnavailable: as `observe`. Written batches stay stored; if the lines have keys, the same call
                 stores the rest.
         """
-        lines = list(lines)
-        for line in lines:
-            if not isinstance(line, NewLine):
-                raise BadLine(f"a line must be a NewLine, got {type(line).__name__}: {str(line)[:40]!r}")
-        present = now().astimezone()  # in the time zone of this machine, which is assumed to be the speaker's
-        cleaned = iter([clean_line(line, present) for line in lines])
+        cleaned = iter(clean_lines(lines))
         stored: list[Line] = []
         while batch := list(islice(cleaned, BATCH_LINES)):
-            stored += self._write_batch(batch)
+            stored += self._writer.write(self.recipe, batch)
             if progress is not None:
                 progress(len(stored))
         return stored
@@ -245,37 +237,10 @@ class Memory:
             NotFound: the corrected line is retracted or forgotten.
             StoreUnavailable: the bank can't be written.
         """
-        cleaned = [clean_line(line, now().astimezone()) for line in lines]
-        return self._write_batch(cleaned, sorted(validation.check_seqs(seqs, "seqs")), defer_embedding, corrects)
-
-    def _write_batch(
-        self,
-        lines: Sequence[NewLine],
-        replacing: Sequence[int] = (),
-        defer_embedding: bool = False,
-        corrects: int | None = None,
-    ) -> list[Line]:
-        """Write one batch. Lines whose keys are stored already are not embedded again."""
-        if self._saves_recipe:
-            self._saves_recipe = False
-            self.save_recipe()
-        known, new = line_keys.split_known(self.store, self.bank, lines, replacing)
-        entries = prepare_lines(new, () if defer_embedding else self.recipe.embedded_roles, self._encoder.try_embed)
-        written: list[Line] = []
-        if new or replacing:
-            written = self.store.append(self.bank, entries, self.embedder.name, replaces=replacing, corrects=corrects)
-        if defer_embedding:
-            self.backlog.add(written)
-        self._update_derived()
-        new_lines = iter(written)
-        return [line or next(new_lines) for line in known]
-
-    def _update_derived(self) -> None:
-        """Let the recipe update the units that derive from lines. If it fails, the next line or query completes it."""
-        try:
-            self.recipe.update(self.reader)
-        except (EverthreadError, *FAILURES) as error:
-            log.warning("recipe %s could not update its units yet: %s", self.recipe.name, error)
+        replacing = sorted(validation.check_seqs(seqs, "seqs"))
+        return self._writer.write(
+            self.recipe, clean_lines(lines), replacing=replacing, corrects=corrects, defer_embedding=defer_embedding
+        )
 
     # ------------------------------------------------------------------- recall
 
@@ -367,8 +332,7 @@ class Memory:
             ConfigError: the reranker is unknown.
         """
         validation.check_positive(budget, "budget")
-        if min_relevance is not None and not (isinstance(min_relevance, int | float) and 0 <= min_relevance <= 1):
-            raise BadQuery(f"min_relevance must be a relevance from 0 to 1, got {min_relevance!r}")
+        validation.check_relevance(min_relevance, "min_relevance")
         if session is not None:
             validation.check_filter_name(session, "session")
         excluded = validation.check_seqs(exclude)
@@ -396,11 +360,7 @@ class Memory:
         Raises:
             BadQuery: an argument is invalid.
         """
-        if limit is not None and (type(limit) is not int or limit < 0):
-            raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
-        if type(after) is not int:
-            raise BadQuery(f"after must be a whole number, got {after!r}")
-        after = min(max(after, 0), MAX_SEQ)
+        after = validation.check_page(after, limit)
         return self.store.lines(self.bank, where, after=after, limit=limit, include_retracted=include_retracted)
 
     def sessions(self) -> list[Session]:
@@ -427,7 +387,7 @@ class Memory:
         Units that derive from the line are retracted, and the line is unpinned. Raises BadQuery and NotFound.
         """
         line = self.store.retract(self.bank, validation.check_seq(seq, self.bank), now())
-        self._update_derived()
+        self._writer.update_units(self.recipe)
         return line
 
     def correct(self, seq: int, text: str, *, key: str | None = None) -> Line:
@@ -444,14 +404,7 @@ class Memory:
         Raises:
             BadQuery, BadLine, NotFound, StoreUnavailable: as `replace_lines`.
         """
-        known = None if key is None else self.store.get_by_key(self.bank, [key]).get(key)
-        if correction := known or find_correction(self.store, self.bank, validation.check_seq(seq, self.bank), text):
-            return correction
-        new = corrections.build_correction(self.store, self.bank, seq, text, key)
-        line = self.replace_lines([seq], [new], corrects=seq)[0]
-        if line.text != replace_unstorable(text)[0]:  # a concurrent correction took the key
-            raise missing_line_error(self.bank, seq)
-        return line
+        return self._writer.correct(self.recipe, validation.check_seq(seq, self.bank), text, key)
 
     def forget(
         self,
@@ -477,7 +430,7 @@ class Memory:
         scope, name = deletion.parse_scope(self.bank, seq, session, speaker, everything)
         receipt = deletion.forget(self.store, self.bank, scope, name)
         if scope != "bank":  # a write would create the bank again
-            self._update_derived()
+            self._writer.update_units(self.recipe)
         return receipt
 
     # ------------------------------------------------- units, jobs and settings

@@ -1,4 +1,4 @@
-"""Validates and normalizes a line, without a store, a model or a clock.
+"""Validates and normalizes lines, without a store or a model.
 
 Text, names and metadata are stored verbatim, except for NUL and half surrogate pairs, which no database can store:
 they become U+FFFD. The metadata of the line record the number of replaced characters (`META_REPLACED_CHARACTERS`).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from reprlib import repr as shortly
@@ -17,7 +18,7 @@ from everthread.common.keys import META_REPLACED_CHARACTERS
 from everthread.common.timestamps import to_micros
 from everthread.errors import BadLine
 from everthread.stores.limits import MAX_SEQ, UNSTORABLE_CHARACTERS
-from everthread.types import JSONValue, Metadata, NewLine, Role
+from everthread.types import JSONValue, Metadata, NewLine, Role, now
 
 MAX_TEXT_CHARS = 4_000_000  # a novel; import a longer file in parts
 MAX_NAME_CHARS = 200  # of a speaker, a session id or a key
@@ -25,6 +26,17 @@ MAX_METADATA_DEPTH = 100  # of nested lists and objects, so that any JSON librar
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _ESCAPE = re.compile(r"\\\\|\\u0000")  # in JSON: a backslash, or NUL
+
+
+def clean_lines(lines: Iterable[NewLine]) -> list[NewLine]:
+    """Return lines as they are stored. A line without a time is said now, in the time zone of this machine, which is
+    assumed to be the speaker's.
+
+    Raises:
+        BadLine: a line or a value is invalid.
+    """
+    present = now().astimezone()
+    return [clean_line(line, present) for line in lines]
 
 
 def clean_line(new: NewLine, present: datetime) -> NewLine:
@@ -37,6 +49,8 @@ def clean_line(new: NewLine, present: datetime) -> NewLine:
     Raises:
         BadLine: a value is invalid.
     """
+    if not isinstance(new, NewLine):
+        raise BadLine(f"a line must be a NewLine, got {type(new).__name__}: {str(new)[:40]!r}")
     text, in_text = replace_unstorable(_check_text(new.text))
     speaker, in_speaker = _clean_name(new.speaker, "speaker")
     session, in_session = (None, 0) if new.session is None else _clean_name(new.session, "session")

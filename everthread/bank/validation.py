@@ -46,6 +46,36 @@ def check_positive(number: int, name: str) -> None:
         raise BadQuery(f"{name} must be a whole number from 1, got {number!r}")
 
 
+def check_page(after: int, limit: int | None) -> int:
+    """Check the part of the lines to read.
+
+    Args:
+        after: the number of the line before the first.
+        limit: the maximum number of lines; None for all.
+
+    Returns:
+        The number of the line before the first, as one that a line can have, or 0.
+
+    Raises:
+        BadQuery: a number is not whole, or the limit is negative.
+    """
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
+    if type(after) is not int:
+        raise BadQuery(f"after must be a whole number, got {after!r}")
+    return min(max(after, 0), MAX_SEQ)
+
+
+def check_relevance(value: float | None, name: str) -> None:
+    """Check a relevance, which may be None.
+
+    Raises:
+        BadQuery: it is not a number from 0 to 1.
+    """
+    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise BadQuery(f"{name} must be a relevance from 0 to 1, got {value!r}")
+
+
 def check_seq(seq: int, bank: str) -> int:
     """Check the number of a line.
 

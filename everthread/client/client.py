@@ -22,7 +22,7 @@ from everthread.client.connection import JSON_TYPE, OCTET_STREAM, Connection, Fi
 from everthread.client.reply import RemoteReply
 from everthread.common.keys import SETTING_REMEMBER, SETTING_SCRIBE
 from everthread.errors import BadInput, BadQuery
-from everthread.stores.limits import MAX_SEQ, check_bank_id
+from everthread.stores.limits import check_bank_id
 from everthread.types import (
     Context,
     EndResult,
@@ -220,15 +220,8 @@ class Client:
             limit: the maximum number of lines.
             include_retracted: whether to include retracted lines.
         """
-        if limit is not None and (type(limit) is not int or limit < 0):
-            raise BadQuery(f"limit must be a whole number from 0, got {limit!r}")
-        if type(after) is not int:
-            raise BadQuery(f"after must be a whole number, got {after!r}")
-        query = {
-            **decode.encode_list_filter(where),
-            "retracted": include_retracted,
-            "after_seq": min(max(after, 0), MAX_SEQ),
-        }
+        after = validation.check_page(after, limit)
+        query = {**decode.encode_list_filter(where), "retracted": include_retracted, "after_seq": after}
         return islice(map(decode.line, self._list_items("lines", **query)), limit)
 
     def sessions(self) -> list[Session]:
