@@ -8,26 +8,27 @@ A line comes in (observe)
     stores.base              Store.append                      writes it, in one transaction
     recipes.base             Recipe.update                     updates the units that derive from lines
 
-A question comes in (recall, context)
-    recall.rerank.names      RerankerOpener.open               opens the reranker, if one is named
-    recipes.dispatch         build_context                     calls what follows, and applies the gate (context)
-    recipes.dispatch         search                            searches lines or units
-    bank.embedding_backlog   EmbeddingBacklog.embed_pending    embeds the pending lines
-    recipes.default          Default.recall                    composes the following steps; each recipe has its own
-    recall.reader            BankReader.measure_candidates     calls the next five functions
-    recall.query_parsing     parse_query                       finds its terms, names and times
-    recall.time_overview     find_lines_in_spans               finds the lines of a time, if it only names a time
-    embedders.encoder        Encoder.try_embed_query           embeds it
-    recall.candidates        find_candidates                   finds lines with similar meaning or words
-    recall.features          compute_signals                   computes the signals of each candidate
-    recall.features          weighted_sum                      combines them into a score
-    recall.relevance         collect_evidence                  collects evidence that the bank can answer
-    recall.relevance         estimate_relevance                turns scores into probabilities
-    recall.neighbours        build_hits                        reads the best lines and their neighbours
-    recall.rerank.names      rerank_hits                       puts them in the reranker's order, if there is one
-    recipes.base             Recipe.lay_out                    lays out the hits (context)
-    recall.relevance_buffer  push_spans                        adds the passages of the relevance buffer (context)
-    recall.context_packing   fill_context                      fills the budget (context)
+A question comes in (recall, context); a function calls those that are indented below it
+    recall.rerank.names             RerankerOpener.open              opens the reranker, if one is named
+    recipes.dispatch                build_context                    formats the hits as text (context)
+      recipes.dispatch              search                           searches lines or units
+        bank.embedding_backlog      EmbeddingBacklog.embed_pending   embeds the pending lines
+        recipes.default             Default.recall                   composes its steps; each recipe has its own
+          recall.reader             BankReader.measure_candidates    measures the lines that may answer
+            recall.query_parsing    parse_query                      finds its terms, names and times
+            recall.time_overview    find_lines_in_spans              finds the lines of a time, if it only names a time
+            embedders.encoder       Encoder.try_embed_query          embeds it
+            recall.candidates       find_candidates                  finds lines with similar meaning or words
+            recall.features         compute_signals                  computes the signals of each candidate
+          recall.features           weighted_sum                     combines them into a score
+          recall.relevance          collect_evidence                 collects evidence that the bank can answer
+          recall.relevance          estimate_relevance               turns scores into probabilities
+          recall.neighbours         build_hits                       reads the best lines and their neighbours
+      recipes.dispatch              apply_gate                       drops hits that are not relevant (context)
+      recall.rerank.names           rerank_hits                      puts them in the reranker's order, if there is one
+      recipes.base                  Recipe.lay_out                   lays out the hits (context)
+        recall.relevance_buffer     push_spans                       adds the passages of the relevance buffer (context)
+        recall.context_packing      fill_context                     fills the budget (context)
 """
 
 from __future__ import annotations
@@ -282,14 +283,14 @@ class Memory:
             ConfigError: the reranker is unknown.
         """
         validation.check_positive(k, "k")
-        parsed = Query(query, where, as_of, validation.check_seqs(exclude))
+        bank_query = Query(query, where, as_of, validation.check_seqs(exclude))
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
         limit = k if reranker is None else k * dispatch.CANDIDATES_PER_HIT
         search = partial(dispatch.search, self.recipe)
         if banks is None:
-            hits = search(self.reader, parsed, limit).hits
+            hits = search(self.reader, bank_query, limit).hits
         else:
-            hits = multi_bank.recall(self.reader, banks, parsed, limit, search)
+            hits = multi_bank.recall(self.reader, banks, bank_query, limit, search)
         return rerank_hits(reranker, query, hits)[:k]
 
     def context(
@@ -336,13 +337,13 @@ class Memory:
         if session is not None:
             validation.check_filter_name(session, "session")
         excluded = validation.check_seqs(exclude)
-        parsed = Query(query, where, as_of, excluded, notes)
+        bank_query = Query(query, where, as_of, excluded, notes)
         limits = ContextBudget(budget, count or self.count, session, excluded, gate, min_relevance)
         reranker = self._rerankers.open(self.recipe.rerank if rerank is None else rerank)
         build = partial(dispatch.build_context, self.recipe, reranker=reranker)
         if banks is not None:
-            return multi_bank.build_context(self.reader, banks, parsed, limits, build)
-        return build(self.reader, parsed, limits)
+            return multi_bank.build_context(self.reader, banks, bank_query, limits, build)
+        return build(self.reader, bank_query, limits)
 
     # ------------------------------------------------------- lines and sessions
 

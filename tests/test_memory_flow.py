@@ -19,7 +19,8 @@ from everthread.memory import Memory
 from everthread.stores.sqlite.store import SQLiteStore
 from everthread.testing import HashEmbedder
 
-ROW = re.compile(r"^    ([a-z_.]+) +([A-Za-z_.]+) +\S")
+ROW = re.compile(r"^ {4,}([a-z_.]+) +([A-Za-z_.]+) +\S")
+QUESTION = "A question comes in (recall, context); a function calls those that are indented below it"
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
@@ -85,8 +86,8 @@ def is_in_order(part: str, call: Callable[[], object], skipped: set[str]) -> boo
 
 def test_every_function_in_the_diagram_exists() -> None:
     parts = read_diagram()
-    assert list(parts) == ["A line comes in (observe)", "A question comes in (recall, context)"]
-    assert [len(names) for names in parts.values()] == [6, 19]
+    assert list(parts) == ["A line comes in (observe)", QUESTION]
+    assert [len(names) for names in parts.values()] == [6, 20]
     assert all(code_of(name).co_name == name.split(".")[-1] for names in parts.values() for name in names)
 
 
@@ -95,10 +96,10 @@ def test_observe_calls_the_functions_of_the_diagram_in_order(memory: Memory) -> 
 
 
 def test_recall_and_context_call_the_functions_of_the_diagram_in_order(memory: Memory) -> None:
-    part = "A question comes in (recall, context)"
+    part = QUESTION
     of_a_time = "recall.time_overview.find_lines_in_spans"
     of_context = {
-        *("recipes.dispatch.build_context", "recipes.base.Recipe.lay_out"),
+        *("recipes.dispatch.build_context", "recipes.dispatch.apply_gate", "recipes.base.Recipe.lay_out"),
         *("recall.relevance_buffer.push_spans", "recall.context_packing.fill_context"),
     }
     assert is_in_order(part, lambda: memory.recall("When does the ferry leave?"), {of_a_time, *of_context})

@@ -12,7 +12,7 @@ from everthread.recall.rerank.names import rerank_hits
 from everthread.recall.types import ContextBudget, Query, SearchResult
 from everthread.recipes.base import Recipe
 from everthread.recipes.default import Default
-from everthread.types import Context, Filter
+from everthread.types import Context, Filter, Hit
 
 CANDIDATES_PER_HIT = 4  # hits that a reranker gets for each hit of the result
 DEFAULT_RECIPE = Default()  # finds lines if the bank's own recipe finds only units
@@ -58,10 +58,24 @@ def build_context(
     recipe_used = _recipe_for(recipe, query.where)
     max_hits = recipe_used.max_hits
     result = search(recipe, reader, query, max_hits if reranker is None else max_hits * CANDIDATES_PER_HIT)
-    min_relevance = recipe_used.min_relevance if budget.min_relevance is None else budget.min_relevance
-    hits = [hit for hit in result.hits if hit.relevance >= min_relevance] if result.passes or not budget.gate else []
+    hits = apply_gate(result, budget, recipe_used.min_relevance)
     ranked = rerank_hits(reranker, query.text, hits)[:max_hits]
     return recipe_used.lay_out(reader, replace(result, hits=ranked), budget)
+
+
+def apply_gate(result: SearchResult, budget: ContextBudget, min_relevance: float) -> list[Hit]:
+    """Return the hits that are relevant enough for a context; none if the query fails the relevance gate.
+
+    Args:
+        result: the hits and the query relevance.
+        budget: the limits of the context.
+        min_relevance: the least relevance of a hit, unless `budget` has its own.
+    """
+    if budget.gate and not result.passes:
+        return []
+    if budget.min_relevance is not None:
+        min_relevance = budget.min_relevance
+    return [hit for hit in result.hits if hit.relevance >= min_relevance]
 
 
 def _recipe_for(recipe: Recipe, where: Filter | None) -> Recipe:
