@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 from hardship import PATIENCE
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import everthread
 from everthread import Filter, Line, Memory, NewLine, NewUnit, Receipt
+from everthread.common.keys import META_KEY_FROM
 from everthread.errors import NotFound, StoreUnavailable
 from everthread.stores.sqlite import line_removal
 from everthread.stores.sqlite import store as sqlite
@@ -40,12 +41,16 @@ class Model:
     gone: list[str] = field(default_factory=list)  # texts of forgotten lines
 
     def observe(self, new: NewLine) -> Line:
-        if new.key is not None and (old := next((line for line in self.lines.values() if line.key == new.key), None)):
+        old = next((line for line in self.lines.values() if new.key is not None and line.key == new.key), None)
+        if old is not None and old.retracted_at is None:
             return old
         self.last += 1
         assert new.session is not None
         assert new.said_at is not None
         line = Line(self.last, new.session, new.role, new.speaker, new.text, new.said_at, key=new.key)
+        if old is not None:  # a retracted line passes its key on
+            self.lines[old.seq] = replace(old, key=None)
+            line = replace(line, metadata={META_KEY_FROM: old.seq})
         self.lines[self.last] = line
         return line
 
@@ -132,6 +137,7 @@ def assert_matches_model(memory: Memory, model: Model, folder: Path) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps)
+@example([("observe", [(0, "Ann", "monday", 0)]), ("retract", 1), ("observe", [(0, "Ann", "monday", 0)])])
 def test_a_bank_matches_a_plain_list(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]) -> None:
     folder, model = tmp_path_factory.mktemp("bank"), Model()
     with Memory.open("alice", store=folder, embedder=HashEmbedder()) as memory:
