@@ -7,15 +7,13 @@ found; without it, one sees only which entries belong to the same bank.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-import traceback
-from datetime import UTC, datetime
 from hashlib import sha256
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from everthread.common.json_logs import JSONFormatter
 from everthread.server import path_segments
 from everthread.server.metrics import Metrics
 
@@ -24,24 +22,6 @@ access_log = logging.getLogger("everthread.access")
 LEVELS = ("debug", "info", "warning", "error", "critical")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 UNKNOWN_ROUTE = "-"  # the label of unknown paths, so that clients can't create labels
-
-
-class JSONFormatter(logging.Formatter):
-    """Formats a record as JSON. An error is reported by its type and its position in the code, never by its message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        entry: dict[str, object] = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage().strip(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info and record.exc_info[1] is not None:
-            frames = traceback.extract_tb(record.exc_info[2])
-            entry["error"] = type(record.exc_info[1]).__name__
-            entry["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
-        return json.dumps(entry, ensure_ascii=False)
 
 
 def install(level: str) -> None:

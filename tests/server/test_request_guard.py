@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
+from everthread.common.json_logs import JSONFormatter
 from everthread.recipes.default import Default
 from everthread.server import logs, request_guard, server_db
 from everthread.server.app import create_app
@@ -325,7 +326,7 @@ def test_requests_are_counted_and_logged_without_texts_and_names(
     assert "everthread_streams 0.0" in counted
     assert "everthread_lines_kept_total 1.0" in counted
     assert "everthread_recalls_total 1.0" in counted
-    logged = [json.loads(logs.JSONFormatter().format(record)) for record in caplog.records]
+    logged = [json.loads(JSONFormatter().format(record)) for record in caplog.records]
     assert {
         "route": "/api/v1/banks/{bank}/lines",
         "status": 201,
@@ -343,7 +344,7 @@ def test_an_unexpected_error_is_logged_by_its_position_without_its_message() -> 
         record = logging.LogRecord(
             "x", logging.ERROR, "f", 1, "failed", None, (type(error), error, error.__traceback__)
         )
-    entry = logs.JSONFormatter().format(record)
+    entry = JSONFormatter().format(record)
     assert json.loads(entry)["error"] == "ValueError"
     assert "test_request_guard.py" in entry
     assert "Mia" not in entry
