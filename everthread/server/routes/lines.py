@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query
 
-from everthread.bank.corrections import sort_by_position
 from everthread.bank.line_validation import clean_line, replace_unstorable
+from everthread.bank.line_window import read_window
 from everthread.errors import NotFound
 from everthread.memory import Memory
 from everthread.server.idempotency import Idempotency, IdempotentRequest, key_conflict
@@ -114,7 +114,10 @@ def lines(
 ) -> dict[str, Any]:
     """List lines in order; or `limit` lines around one, within its session and without cursors."""
     if around is not None:
-        return {"items": _lines_around(memory, around, limit, retracted), "next": None}
+        return {
+            "items": read_window(memory.store, memory.bank, around, limit, include_retracted=retracted),
+            "next": None,
+        }
     where = Filter(
         _as_tuple(session),
         _as_tuple(speaker),
@@ -131,17 +134,6 @@ def lines(
 
 def _as_tuple(given: list[Name] | None) -> tuple[Name, ...] | None:
     return None if given is None else tuple(given)
-
-
-def _lines_around(memory: Memory, seq: int, limit: int, retracted: bool) -> list[Line]:
-    """Return the lines around one, which is in the middle if there are enough on either side."""
-    middle = next(memory.lines(after=seq - 1, limit=1, include_retracted=True), None)
-    if middle is None or middle.seq != seq:
-        raise NotFound(f"there is no line {seq} in bank {memory.bank!r}")
-    lines = list(memory.lines(Filter(session=middle.session), include_retracted=retracted))
-    lines = sort_by_position(lines if middle in lines else sorted([*lines, middle], key=lambda line: line.seq))
-    start = max(0, min(lines.index(middle) - limit // 2, len(lines) - limit))
-    return lines[start : start + limit]
 
 
 @router.get("/{seq}", response_model=LineView)
