@@ -30,7 +30,9 @@ PACKAGES = {  # imported by a test's module, directly or through modules of the 
 }
 FIXTURES = {"postgres_server": "postgres", "browser": "browser"}
 PARAMETERS = {"database": "postgres", "postgres": "postgres"}  # of tests that run with each store
-PROCESSES = frozenset(("subprocess", "multiprocessing", "Popen", "fork", "forkpty"))  # names that start a process
+PROCESSES = frozenset(  # names that start a process
+    ("subprocess", "multiprocessing", "Popen", "fork", "forkpty", "StdioServerParameters")
+)
 
 
 def needs_of(item: pytest.Function) -> set[str]:

@@ -31,10 +31,11 @@ LAZY_COMMANDS = {
     "chat": "everthread.cli.chat",
     "db": "everthread.cli.db",
     "keys": "everthread.cli.keys",
+    "mcp": "everthread.cli.mcp",
     "recipes": "everthread.cli.recipes",
     "serve": "everthread.cli.serve",
 }
-EXTRAS = {"db": "postgres", "serve": "server"}  # command -> the extra that it needs
+EXTRAS = {"db": "postgres", "mcp": "mcp", "serve": "server"}  # command -> the extra that it needs
 
 
 class Group(click.Group):

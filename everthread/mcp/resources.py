@@ -1,0 +1,65 @@
+"""The resources of a bank: texts that a host can show or attach. They belong to the caller's default bank."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from urllib.parse import unquote
+
+from mcp.server.mcpserver import Context
+from mcp_types import Resource, ResourceTemplate
+
+from everthread.errors import NotFound
+from everthread.mcp.banks import Banks, open_bank
+from everthread.memory import Memory
+from everthread.text.formatting import format_lines
+from everthread.types import Filter, now
+
+SCHEME = "everthread://"
+SESSION_PREFIX = f"{SCHEME}session/"
+TODAY = timedelta(days=1)
+
+RESOURCES = (
+    Resource(
+        uri=f"{SCHEME}notes", name="notes", title="Notes", description="The current notes.", mime_type="text/plain"
+    ),
+    Resource(
+        uri=f"{SCHEME}today",
+        name="today",
+        title="Today",
+        description="The conversations of the last 24 hours.",
+        mime_type="text/plain",
+    ),
+)
+TEMPLATES = (
+    ResourceTemplate(
+        uri_template=f"{SESSION_PREFIX}{{name}}",
+        name="session",
+        title="Session",
+        description="A conversation, with dates; `sessions` lists the names.",
+        mime_type="text/plain",
+    ),
+)
+
+
+def read(ctx: Context[Banks], uri: str) -> str:
+    """Return the text of a resource.
+
+    Raises:
+        BadInput: the caller may not read the bank.
+        NotFound: there is no such resource, bank or session.
+    """
+    memory = open_bank(ctx, None, "read")
+    if uri == f"{SCHEME}notes":
+        return "\n\n".join(unit.text for unit in memory.units("note", only_current=True))
+    if uri == f"{SCHEME}today":
+        return _read_today(memory)
+    if uri.startswith(SESSION_PREFIX):
+        name = unquote(uri.removeprefix(SESSION_PREFIX))
+        if lines := list(memory.lines(Filter(session=name))):
+            return format_lines(lines)
+        raise NotFound(f"there is no session {name!r} with lines")
+    raise NotFound(f"there is no resource {uri!r}")
+
+
+def _read_today(memory: Memory) -> str:
+    return format_lines(list(memory.lines(Filter(since=now() - TODAY))))

@@ -1,0 +1,50 @@
+"""Parses the times that a model writes. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from everthread.errors import BadQuery
+
+DAY_PATTERN = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}-?\d")  # the dates that `fromisoformat` reads
+ONE_DAY = timedelta(days=1)
+
+
+def parse_time(name: str, text: str) -> datetime:
+    """Parse a date or a time in ISO 8601; without an offset it is in the time zone of this machine.
+
+    Args:
+        name: the argument's name in messages.
+        text: the time.
+
+    Raises:
+        BadQuery: the text is no time.
+    """
+    try:
+        time = datetime.fromisoformat(text.strip())
+        return time if time.tzinfo else time.astimezone()
+    except (ValueError, OverflowError, OSError):
+        raise BadQuery(
+            f"invalid {name}: got {text[:40]!r}, expected a date like 2024-05-31 or a time like 2024-05-31T18:30+02:00"
+        ) from None
+
+
+def parse_start(name: str, text: str | None) -> datetime | None:
+    """Parse the beginning of a span; None stays None. Raises as `parse_time`."""
+    return None if text is None else parse_time(name, text)
+
+
+def parse_end(name: str, text: str | None) -> datetime | None:
+    """Parse the end of a span, which is exclusive: a date without a time of day includes that day.
+
+    Raises:
+        BadQuery: the text is no time.
+    """
+    if text is None:
+        return None
+    time = parse_time(name, text)
+    try:
+        return time + ONE_DAY if DAY_PATTERN.fullmatch(text.strip()) else time
+    except OverflowError:
+        return time

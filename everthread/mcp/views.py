@@ -1,0 +1,129 @@
+"""The structured results of the tools. Field descriptions are part of the tools' output schemas."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from everthread.types import Hit, Line, Receipt, Session
+
+Seq = Annotated[int, Field(description="The number of the line.")]
+Time = Annotated[str, Field(description="ISO 8601, with the speaker's offset.")]
+Relevance = Annotated[float, Field(ge=0, le=1, description="How likely it is that this bears on the query.")]
+
+
+class HitView(BaseModel):
+    """A line that was found."""
+
+    seq: Seq
+    said_at: Time
+    speaker: str
+    session: str
+    text: str
+    relevance: Relevance
+
+    @classmethod
+    def of(cls, hit: Hit) -> HitView:
+        """Convert a hit. The relevance of a unit is a cosine, which can be negative."""
+        return cls(
+            seq=hit.seq,
+            said_at=hit.said_at.isoformat(),
+            speaker=hit.source.speaker,
+            session=hit.source.session,
+            text=hit.text,
+            relevance=min(max(hit.relevance, 0.0), 1.0),
+        )
+
+
+class RecallView(BaseModel):
+    """The result of `recall`: no hits if nothing bears on the query."""
+
+    relevance: Relevance
+    hits: list[HitView]
+
+
+class RememberView(BaseModel):
+    """The result of `remember`."""
+
+    seq: Seq
+    kept: bool = Field(description="False if the bank had this line already.")
+
+
+class LineView(BaseModel):
+    """A line of a conversation."""
+
+    seq: Seq
+    said_at: Time
+    speaker: str
+    text: str
+
+    @classmethod
+    def of(cls, line: Line) -> LineView:
+        """Convert a line."""
+        return cls(seq=line.seq, said_at=line.said_at.isoformat(), speaker=line.speaker, text=line.text)
+
+
+class ConversationView(BaseModel):
+    """The result of `conversation`."""
+
+    session: str
+    lines: list[LineView]
+
+
+class SessionView(BaseModel):
+    """A conversation in the list of `sessions`."""
+
+    session: str
+    started_at: Time
+    last_at: Time
+    lines: int
+    summary: str | None
+
+    @classmethod
+    def of(cls, session: Session, summary: str | None) -> SessionView:
+        """Convert a session."""
+        return cls(
+            session=session.id,
+            started_at=session.started_at.isoformat(),
+            last_at=session.last_at.isoformat(),
+            lines=session.lines,
+            summary=summary,
+        )
+
+
+class SessionsView(BaseModel):
+    """The result of `sessions`, the latest first."""
+
+    sessions: list[SessionView]
+
+
+class ReceiptView(BaseModel):
+    """Proof of what was forgotten, without any text."""
+
+    bank: str = Field(description="The SHA-256 of the bank's id.")
+    scope: str
+    seqs: list[tuple[int, int]] = Field(description="Inclusive ranges of line numbers.")
+    lines: int
+    forgotten_at: str
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> ReceiptView:
+        """Convert a receipt."""
+        return cls(
+            bank=receipt.bank,
+            scope=receipt.scope,
+            seqs=list(receipt.seqs),
+            lines=receipt.lines,
+            forgotten_at=receipt.forgotten_at.isoformat(),
+        )
+
+
+class ForgetView(BaseModel):
+    """The result of `forget`."""
+
+    forgotten: bool
+    receipt: ReceiptView | None = None
+    confirm: str | None = Field(
+        default=None, description="Pass this to `forget` once the person has agreed; absent if nothing is to confirm."
+    )

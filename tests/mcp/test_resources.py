@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hardship.agent import MODES, offer, talk
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS, TextResourceContents
+
+from everthread import BadInput, Memory
+from everthread.mcp.server import MemoryServer
+
+NOON = datetime(2024, 6, 2, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def server(memory: Memory) -> MemoryServer:
+    return offer(memory)
+
+
+def read(server: MemoryServer, uri: str, mode: str = MODES[0]) -> str:
+    contents = talk(server, lambda client: client.read_resource(uri), mode).contents[0]
+    assert isinstance(contents, TextResourceContents)
+    assert contents.mime_type == "text/plain"
+    return contents.text
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_resources_are_listed(server: MemoryServer, mode: str) -> None:
+    listed = talk(server, lambda client: client.list_resources(), mode).resources
+    assert [each.uri for each in listed] == ["everthread://notes", "everthread://today"]
+    templates = talk(server, lambda client: client.list_resource_templates(), mode).resource_templates
+    assert [each.uri_template for each in templates] == ["everthread://session/{name}"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_session_is_read_with_its_dates(server: MemoryServer, memory: Memory, mode: str) -> None:
+    memory.observe("I planted ferns.", speaker="Nora", said_at=NOON, session="a/b ü")
+    expected = "[Sunday, 2 June 2024, 12:00]\nNora: I planted ferns."
+    assert read(server, "everthread://session/a%2Fb%20%C3%BC", mode) == expected
+
+
+def test_the_notes_are_the_current_ones(server: MemoryServer, memory: Memory) -> None:
+    assert read(server, "everthread://notes") == ""
+    memory.observe("Mia moved.", said_at=NOON)
+    memory.set_notes("Mia lives in Porto.")
+    memory.set_notes("Mia lives in Lisbon.")
+    assert read(server, "everthread://notes") == "Mia lives in Lisbon."
+
+
+def test_today_is_what_was_said_in_the_last_day(server: MemoryServer, memory: Memory) -> None:
+    memory.observe("Long ago.", said_at=NOON)
+    assert read(server, "everthread://today") == ""
+    memory.observe("Just now.")
+    assert read(server, "everthread://today").endswith("user: Just now.")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("uri", ["everthread://session/gone", "everthread://secrets", "file:///etc/passwd"])
+def test_an_unknown_resource_is_an_error_with_its_name(server: MemoryServer, mode: str, uri: str) -> None:
+    with pytest.raises(MCPError, match="there is no") as raised:
+        read(server, uri, mode)
+    assert raised.value.code == INVALID_PARAMS
+
+
+async def _read_without_caller(server: MemoryServer) -> None:
+    await server.read_resource("everthread://notes")
+
+
+def test_a_resource_is_not_read_without_a_caller(server: MemoryServer) -> None:
+    with pytest.raises(BadInput, match="context of a request"):
+        talk(server, lambda _: _read_without_caller(server))

@@ -1,0 +1,169 @@
+"""The tools, called by the SDK's own client over both generations of the protocol."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hardship.agent import MODES, call, data_of, list_tools, offer, text_of
+
+from everthread import Memory, NewUnit
+from everthread.common.keys import SETTING_REMEMBER
+from everthread.mcp.server import MemoryServer
+from everthread.mcp.tools import NOTHING, TOOLS
+
+NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
+SISTER = "My sister Mia moved to Lisbon."
+
+
+@pytest.fixture
+def server(memory: Memory) -> MemoryServer:
+    return offer(memory)
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def talk_of_may(memory: Memory) -> Memory:
+    """Return the memory after two conversations."""
+    memory.observe(SISTER, speaker="Nora", said_at=NOON, session="one")
+    memory.observe("How exciting!", role="assistant", said_at=NOON + timedelta(minutes=1), session="one")
+    memory.observe("She has a dog called Rex.", speaker="Nora", said_at=NOON + timedelta(minutes=2), session="one")
+    memory.observe("I planted ferns today.", speaker="Nora", said_at=NOON + timedelta(days=56), session="two")
+    return memory
+
+
+def test_recall_returns_dated_passages_word_for_word(server: MemoryServer, talk_of_may: Memory, mode: str) -> None:
+    result = call(server, "recall", mode, query="Where did my sister Mia move? Lisbon?")
+    assert text_of(result).startswith("[Monday, 6 May 2024, 12:00]\nNora: My sister Mia moved to Lisbon.")
+    first = data_of(result)["hits"][0]
+    expected = {"seq": 1, "speaker": "Nora", "session": "one", "text": SISTER, "said_at": "2024-05-06T12:00:00+00:00"}
+    assert {name: first[name] for name in expected} == expected
+    assert 0 < first["relevance"] <= data_of(result)["relevance"] <= 1
+
+
+def test_recall_says_that_nothing_bears_on_a_query(server: MemoryServer, talk_of_may: Memory, mode: str) -> None:
+    result = call(server, "recall", mode, query="quantum chromodynamics lattice")
+    assert [text_of(result), data_of(result)["hits"]] == [NOTHING, []]
+
+
+def test_recall_finds_at_most_k_lines_of_one_speaker_within_days(server: MemoryServer, memory: Memory) -> None:
+    for day in range(6):
+        memory.observe(f"My sister Mia cooked dish {day}.", speaker="Nora", said_at=NOON + timedelta(days=day))
+        memory.observe(f"Your sister Mia cooked dish {day}!", speaker="Bob", said_at=NOON + timedelta(days=day))
+    query = "What did sister Mia cook, which dish?"
+    assert len(data_of(call(server, "recall", query=query, k=2))["hits"]) == 2
+    found = call(server, "recall", query=query, since="2024-05-07", until="2024-05-08", speaker="Nora")
+    hits = data_of(found)["hits"]
+    assert {(hit["speaker"], hit["said_at"][:10]) for hit in hits} == {("Nora", "2024-05-07"), ("Nora", "2024-05-08")}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("recall", {"query": "x", "k": 99}, ["invalid k: got 99", "50"]),
+        ("recall", {"query": "x", "k": "many"}, ["invalid k: got 'many'", "integer"]),
+        ("recall", {"query": ""}, ["invalid query", "at least 1 character"]),
+        ("recall", {}, ["invalid query: got nothing"]),
+        ("recall", {"query": "x", "since": "May"}, ["invalid since: got 'May'", "2024-05-31"]),
+        ("recall", {"query": "x", "bank": "bob"}, ["unknown bank: got 'bob'", "alice"]),
+        ("remember", {"text": "x" * 20_001}, ["invalid text", "20000", "…"]),
+        ("remember", {"text": "  "}, ["text"]),
+        ("remember", {"text": "x", "said_at": "0001-01-01"}, ["said_at"]),
+        ("conversation", {}, ["either session or around"]),
+        ("conversation", {"session": "gone"}, ["there is no session 'gone'", "`sessions`"]),
+        ("conversation", {"around": 99}, ["there is no line 99"]),
+        ("sessions", {"limit": 0}, ["invalid limit: got 0"]),
+        ("forget", {}, ["either seq or session"]),
+        ("forget", {"seq": 99}, ["there is no line 99", "`recall`"]),
+        ("forget", {"seq": -1}, ["invalid seq: got -1"]),
+        ("forget", {"session": "gone"}, ["there is no session 'gone'"]),
+        ("none", {}, ["Unknown tool: none"]),
+    ],
+)
+def test_an_error_names_the_argument_and_the_remedy_to_the_model(
+    server: MemoryServer, talk_of_may: Memory, mode: str, tool: str, arguments: dict[str, Any], words: list[str]
+) -> None:
+    before = list(talk_of_may.lines())
+    result = call(server, tool, mode, **arguments)
+    assert result.is_error
+    assert all(word in text_of(result) for word in words), text_of(result)
+    assert len(text_of(result)) < 300
+    assert list(talk_of_may.lines()) == before
+
+
+def test_the_same_words_are_kept_once_a_day(server: MemoryServer, memory: Memory, mode: str) -> None:
+    first = data_of(call(server, "remember", mode, text=SISTER, speaker="Nora", said_at="2024-05-06T12:00Z"))
+    again = data_of(call(server, "remember", mode, text=SISTER, speaker="Nora", said_at="2024-05-06T18:00Z"))
+    later = data_of(call(server, "remember", mode, text=SISTER, speaker="Nora", said_at="2024-05-07T12:00Z"))
+    assert [first, again, later] == [{"seq": 1, "kept": True}, {"seq": 1, "kept": False}, {"seq": 2, "kept": True}]
+    lines = [(line.text, line.speaker, line.role, line.session, line.said_at) for line in memory.lines()]
+    assert lines == [
+        (SISTER, "Nora", "user", "mcp-2024-05-06", NOON),
+        (SISTER, "Nora", "user", "mcp-2024-05-07", NOON + timedelta(days=1)),
+    ]
+
+
+def test_what_the_agent_said_itself_has_the_role_of_the_assistant(server: MemoryServer, memory: Memory) -> None:
+    call(server, "remember", text="I promise to ask about Rex.", speaker="assistant")
+    assert [(line.role, line.speaker) for line in memory.lines()] == [("assistant", "assistant")]
+
+
+def test_a_bank_that_is_set_to_remember_nothing_keeps_nothing(server: MemoryServer, memory: Memory) -> None:
+    memory.set_setting(SETTING_REMEMBER, "never")
+    result = call(server, "remember", text=SISTER)
+    assert result.is_error
+    assert "set to remember nothing" in text_of(result)
+    assert list(memory.lines()) == []
+
+
+def test_a_conversation_is_read_with_the_numbers_of_its_lines(
+    server: MemoryServer, talk_of_may: Memory, mode: str
+) -> None:
+    result = call(server, "conversation", mode, session="one", limit=2)
+    assert text_of(result) == (
+        "[Monday, 6 May 2024, 12:01]\n#2 assistant: How exciting!\n#3 Nora: She has a dog called Rex."
+    )
+    assert [line["seq"] for line in data_of(result)["lines"]] == [2, 3]
+    around = data_of(call(server, "conversation", mode, around=2, limit=3))
+    assert (around["session"], [line["seq"] for line in around["lines"]]) == ("one", [1, 2, 3])
+
+
+def test_sessions_are_listed_the_latest_first_with_their_summaries(
+    server: MemoryServer, talk_of_may: Memory, mode: str
+) -> None:
+    talk_of_may.add_unit(NewUnit("summary", "Mia in Lisbon.", 1, 3, NOON, metadata={"session": "one"}))
+    sessions = data_of(call(server, "sessions", mode))["sessions"]
+    listed = [(each["session"], each["lines"], each["summary"]) for each in sessions]
+    assert listed == [("two", 1, None), ("one", 3, "Mia in Lisbon.")]
+    text = text_of(call(server, "sessions", mode))
+    assert "one: 2024-05-06 12:00 to 2024-05-06 12:02, 3 lines. Mia in Lisbon." in text
+    assert len(data_of(call(server, "sessions", mode, since="2024-06-01"))["sessions"]) == 1
+    assert len(data_of(call(server, "sessions", mode, limit=1))["sessions"]) == 1
+
+
+def test_an_empty_bank_has_no_conversations(server: MemoryServer) -> None:
+    assert text_of(call(server, "sessions")) == "There are no conversations yet."
+
+
+def test_the_tools_are_listed_in_a_fixed_order_with_their_hints(server: MemoryServer, mode: str) -> None:
+    tools = list_tools(server, mode)
+    assert [tool.name for tool in tools] == list(TOOLS) == ["recall", "remember", "conversation", "sessions", "forget"]
+    hints = {tool.name: tool.annotations for tool in tools}
+    for name, hint in hints.items():
+        assert hint is not None
+        assert hint.read_only_hint is (name in ("recall", "conversation", "sessions"))
+        assert hint.destructive_hint is (name == "forget")
+        assert hint.idempotent_hint
+        assert hint.open_world_hint is False
+
+
+def test_each_description_says_in_its_first_sentence_when_to_call(server: MemoryServer) -> None:
+    for tool in list_tools(server):
+        assert tool.description is not None
+        assert ": use " in tool.description.partition(".")[0], tool.name
+        assert tool.output_schema is not None
