@@ -1,4 +1,4 @@
-"""Deletes a line with all its versions, a session, the lines of a speaker, or a bank.
+"""Checks the scope of a deletion, and passes it to the store: for a line, once for each of its versions.
 
 `Store.forget` deletes, in one transaction, everything that depends on the deleted lines. The module `line_removal` of
 `stores.sqlite` and of `stores.postgres` does so:

@@ -1,4 +1,6 @@
-"""Parses dates and times of transcripts and data sets. Ambiguous dates such as 05/06/2024 are rejected.
+"""Parses dates and times of transcripts and data sets, and the names of time zones.
+
+Ambiguous dates such as 05/06/2024 are rejected; WhatsApp's dates are parsed by `whatsapp`, its clocks here.
 
 Accepted are ISO 8601, "2024-05-01 10:22", "2023/05/30 (Tue) 23:40", "29.12.2023, 10:04:11", "1:56 pm on 8 May, 2023",
 "May 8, 2023" and "Monday, 8 May 2023 at 10:22". Month names are English, independently of the locale.

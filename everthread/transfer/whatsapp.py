@@ -1,8 +1,15 @@
-r"""WhatsApp's exported chats, from Android and iPhones, in any language that writes dates in digits:
+r"""WhatsApp's exported chats, from Android and iPhones:
 
     [05/06/24, 18:05:22] Ann: Did you water the plants?
     05/06/2024, 6:05 pm - Bob Miller: I did.
     All of them, even the fern.
+
+Dates are read in any language that writes them in digits. Times may have 24 hours, or 12 hours with a day period ("pm",
+"ÖS", "下午") before or after the clock, in the languages that `whatsapp_phrases.toml` lists for `am` and `pm`.
+
+A file is detected by its first line. A time in brackets may also begin a transcript, so without a comma it counts as an
+export only with a day period before the clock, with seconds and the day or month first, or with the left-to-right mark
+that iPhones write. Other exports need `--format whatsapp`.
 
 A line that does not begin with a date continues the message before it. The order of day and month is inferred from the
 whole file. All dates must exist in that order; of two possible orders, the one in which fewer dates go back is chosen,
@@ -27,7 +34,7 @@ from pathlib import Path
 
 from everthread.transfer.dates import parse_clock
 from everthread.transfer.files import KeyGenerator, check_line, file_error, read_numbered_lines, shorten
-from everthread.transfer.whatsapp_phrases import LTR_MARK, is_system_message, strip_edit_mark
+from everthread.transfer.whatsapp_phrases import DAY_PERIOD, LTR_MARK, is_morning, is_system_message, strip_edit_mark
 from everthread.types import NewLine, Role
 
 MAX_NAME_CHARS = 200  # the limit of a bank
@@ -35,8 +42,9 @@ QUOTES = '"“”„«»「」'
 MAX_EXTRA_WORDS = 2  # words by which a name may extend another name: Ann, Ann from work
 MIN_MESSAGES_OF_NAME = 3  # a speaker of this many messages is a person, whatever the name
 _BEGIN = re.compile(
-    rf"{LTR_MARK}*\[?(?P<date>(\d{{1,4}})([./-])(\d{{1,2}})\3(\d{{4}}|\d{{1,2}})),?\s"
-    r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:\s?[ap]\.?\s?m\.?)?)(?:\]|\s-)\s(?P<content>.*)",
+    rf"{LTR_MARK}*\[?(?P<date>(\d{{1,4}})([./-])\s?(\d{{1,2}})\3\s?(\d{{4}}|\d{{1,2}})\.?),?\s"
+    rf"(?P<time>(?:(?P<before>{DAY_PERIOD})\s?)?(?P<clock>\d{{1,2}}[:.]\d{{2}}(?P<seconds>[:.]\d{{2}})?)"
+    rf"(?:\s?(?P<after>{DAY_PERIOD}))?)(?:\]|\s-)\s(?P<content>.*)",
     re.IGNORECASE,
 )
 _NAME_AND_TEXT = re.compile(r"(?P<name>[^:\n]*):(?=\s|$)(?P<text>.*)", re.DOTALL)
@@ -79,11 +87,15 @@ def read(
 
 
 def is_whatsapp_export(path: Path) -> bool:
-    """Return whether the file begins like an export. Brackets need a comma, which those of a transcript don't have."""
+    """Return whether the file begins like an export."""
     first = next((line for _, line in read_numbered_lines(path) if line.strip()), "")
     begin = _BEGIN.match(first)
-    stamp = "" if begin is None else begin[0][: begin.start("content")]
-    return begin is not None and ("]" not in stamp or "," in stamp)
+    if begin is None:
+        return False
+    stamp = first[: begin.start("content")]
+    if "]" not in stamp or "," in stamp or begin["before"] or LTR_MARK in first:
+        return True
+    return begin["seconds"] is not None and len(begin[2]) <= 2
 
 
 def _read_messages(path: Path) -> Iterator[tuple[int, re.Match[str], str]]:
@@ -183,13 +195,23 @@ def _make_date(day: tuple[int, int, int], day_first: bool) -> date:
 
 def _parse_said_at(path: Path, number: int, begin: re.Match[str], day_first: bool) -> datetime:
     """Return the local time of a message."""
-    time = re.sub(r"(?<=\d)\.(?=\d)", ":", begin["time"])
     try:
         day = _make_date(_date_numbers(begin), day_first)
-        return parse_clock(re.sub(r"[.\s]", "", time), datetime(day.year, day.month, day.day))
+        return parse_clock(_normalize_clock(begin), datetime(day.year, day.month, day.day))
     except ValueError:
         order = "day" if day_first else "month"
         what = f"invalid time: {shorten(begin['date'])}, {shorten(begin['time'])}, read with the {order} first"
         raise file_error(
             path, f"line {number}", what, "correct the date: the whole file must be in one order"
         ) from None
+
+
+def _normalize_clock(begin: re.Match[str]) -> str:
+    """Return the time of day of a message in the form of `parse_clock`."""
+    clock = begin["clock"].replace(".", ":")
+    period = begin["before"] or begin["after"]
+    if not period:
+        return clock
+    hour, rest = clock.split(":", 1)
+    hour = "12" if int(hour) == 0 else hour  # Japanese hours are from 0 to 11
+    return f"{hour}:{rest}{'am' if is_morning(period) else 'pm'}"

@@ -1,6 +1,6 @@
-"""Recognises messages that WhatsApp writes in a person's name: media left out, deleted messages, calls.
+"""Recognises day periods, and messages that WhatsApp writes in a person's name, such as for media left out.
 
-`whatsapp_phrases.toml` lists the phrases by language. Any other text is the person's own, even in angle brackets or
+`whatsapp_phrases.toml` lists the phrases by language. Any other message is the person's own, even in angle brackets or
 after a left-to-right mark, which phones also put before numbers.
 """
 
@@ -20,6 +20,8 @@ def _join_phrases(kind: str) -> str:
     return "|".join(phrase for language in _PHRASES for phrase in language.get(kind, ()))
 
 
+DAY_PERIOD = f"(?:{_join_phrases('am')}|{_join_phrases('pm')})"  # a pattern
+_MORNING = re.compile(_join_phrases("am"), re.IGNORECASE)
 _WORDLESS = re.compile(
     rf"{LTR_MARK}?(?:<{LTR_MARK}?(?:{_join_phrases('omitted')})>|{_join_phrases('left_out')}|(?:{_join_phrases('deleted')})\.?)|null|",
     re.IGNORECASE,
@@ -29,6 +31,11 @@ _MARKED = re.compile(  # only after the mark, because a person may write the sam
     rf"[^\n]{{1,200}}{LTR_MARK}document omitted|your security code with .* changed.*|waiting for this message.*)",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+def is_morning(day_period: str) -> bool:
+    """Return whether a text that `DAY_PERIOD` matches is a time before noon."""
+    return _MORNING.fullmatch(day_period) is not None
 
 
 def is_system_message(text: str) -> bool:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from time import perf_counter
 
@@ -9,6 +9,7 @@ import pytest
 
 from everthread.errors import BadFile
 from everthread.transfer import whatsapp
+from everthread.transfer.formats import open_reader
 from everthread.transfer.whatsapp import is_whatsapp_export, read
 
 IPHONE = """\
@@ -104,11 +105,26 @@ def test_the_order_of_day_and_month_is_inferred_from_the_whole_file(
 
 @pytest.mark.parametrize(
     ("time", "hour"),
-    [("18:05", 18), ("18.05", 18), ("6:05 PM", 18), ("6:05\u202fPM", 18), ("6:05\xa0p.\xa0m.", 18), ("12:05 a.m.", 0)],
+    [
+        *(("18:05", 18), ("18.05", 18), ("6:05 PM", 18), ("6:05\u202fPM", 18), ("6:05\xa0p.\xa0m.", 18)),
+        *(("12:05 a.m.", 0), ("PM 6:05", 18), ("ÖS 6:05", 18), ("ÖÖ 6:05", 6), ("6:05 ös", 18), ("下午6:05", 18)),
+        *(("上午6:05", 6), ("凌晨12:05", 0), ("中午12:05", 12), ("晚上 8:05", 20), ("午後6:05", 18), ("午後0:05", 12)),
+        *(("午前0:05", 0), ("오후 6:05", 18), ("오전 12:05", 0)),
+    ],
 )
 def test_clocks_of_twelve_and_of_twenty_four_hours_are_read(tmp_path: Path, time: str, hour: int) -> None:
     (line,) = read(write_text(tmp_path, f"05/06/2024, {time} - Ann: hi"), tz=timezone(timedelta(hours=2)))
     assert line.said_at == datetime(2024, 6, 5, hour, 5, tzinfo=timezone(timedelta(hours=2)))
+
+
+@pytest.mark.parametrize("stamp", ["5.06.2024 18:05:22", "2024. 6. 5. 오후 6:05:22", "2024/6/5 下午6:05:22"])
+def test_stamps_without_a_comma_are_read_also_after_a_mark(tmp_path: Path, stamp: str) -> None:
+    path = write_text(tmp_path, f"[{stamp}] Ann: hi\n\u200e[{stamp}] Bob: \u200eimage omitted\n[{stamp}] Bob: ok\n")
+    skipped: Counter[str] = Counter()
+    lines = list(open_reader(path, skipped=skipped)())
+    assert [(line.speaker, line.text) for line in lines] == [("Ann", "hi"), ("Bob", "ok")]
+    assert {line.said_at for line in lines} == {datetime(2024, 6, 5, 18, 5, 22, tzinfo=UTC)}
+    assert skipped == {"without words": 1}
 
 
 def test_a_phone_number_is_a_name(tmp_path: Path) -> None:
@@ -210,6 +226,7 @@ def test_long_white_space_is_read_quickly(tmp_path: Path, space: str) -> None:
         ("[31/06/24, 18:05:22] Ann: hi", r"line 1: invalid time: '31/06/24', '18:05:22', read with the day"),
         ("[13/06/24, 18:05:22] Ann: hi\n[06/13/24, 18:05:22] Ann: hi", "line 2: invalid time: '06/13/24'"),
         ("[13/06/24, 25:05:22] Ann: hi", "line 1: invalid time"),
+        ("13/06/24 ÖS 18:05 - Ann: hi", "line 1: invalid time: '13/06/24', 'ÖS 18:05'"),
         ("\nhello\n", "line 2: 'hello' is not the beginning of a message; give the file as exported"),
     ],
 )
@@ -226,6 +243,12 @@ def test_each_invalid_export_is_rejected_with_its_line(tmp_path: Path, text: str
         ("", False),
         ("\n\u200e[07.05.24, 09:12:00] Ann: hi", True),
         ("07-05-2024 09:12 - Ann: hi", True),
+        ("5.06.2024 ÖS 6:05 - Ann: hi", True),
+        ("[5.06.2024 18:05:22] Ann: hi", True),
+        ("[5.06.2024 ÖS 6:05:22] Ann: hi", True),
+        ("[2024/06/05 18:05:22] Ann: \u200eMessages and calls are end-to-end encrypted.", True),
+        ("[5.06.2024 18:05] Ann: hi", False),
+        ("[2024-06-05 18:05:22] Ann: hi", False),
     ],
 )
 def test_an_export_is_recognised_by_its_first_line(tmp_path: Path, text: str, is_one: bool) -> None:

@@ -4,7 +4,9 @@ A reranker adds its own number to the signals of each hit, under its name. Score
 so only the order of the list shows the result. Hits of equal numbers keep their order. A reranker judges the text of
 the line, without its quotes of recalled lines and without its passage.
 
-This module has the rerankers that need no model; they are pure, except for a clock. `models` has the others.
+This module has the rerankers that need no model; they are pure, except for a clock. `models` has the others. To name a
+new one in settings, add it to `RERANKER_NAMES` and `RerankerOpener.open` in `names`, and to the description of the
+option `rerank` in `recipes.default`.
 """
 
 from __future__ import annotations
