@@ -22,8 +22,8 @@ from everthread.recipes import general_knowledge
 from everthread.recipes.goodai import dialogue, tokenizers
 from everthread.scribes import prompts
 from everthread.scribes.extractive import ExtractiveScribe, join_row
-from everthread.server.sms import keywords as sms_keywords
 from everthread.server.sms import segments
+from everthread.server.sms.channel import SMS
 from everthread.text import analyzer, keywords, line_features, redaction, refusal, salience, sentences, time_expressions
 from everthread.text.arithmetic import is_sum
 from everthread.text.indentation import indent
@@ -123,11 +123,10 @@ FUNCTIONS: list[Callable[[str], object]] = [
         whatsapp_phrases.strip_edit_mark,
         dates.looks_like_date,
         parse_moment,
-        sms_keywords.find_keyword,
-        sms_keywords.find_forget_request,
+        SMS.find_command,
     ),
     *(dialogue.split_last_turn, general_knowledge.split_paragraphs),
-    *(segments.split, segments.split_reply, segments.count_segments, tokenizers.words, join_row),
+    *(SMS.split, segments.count_fitting, segments.count_segments, tokenizers.words, join_row),
     *(SCRIBE.categorize, SCRIBE.redact, SCRIBE.rate_importance),
 ]
 # These take more than a text.

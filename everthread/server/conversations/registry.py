@@ -40,11 +40,11 @@ from everthread.server.services import Services
 from everthread.server.workers.bank_leases import ACQUIRE_TIMEOUT_S, BankLeases, reply_in_progress
 from everthread.types import NewLine, now
 
-__all__ = ["CURRENT", "SMS_LEASE_TIMEOUT_S", "Act", "ConversationRegistry"]
+__all__ = ["CURRENT", "MESSAGE_LEASE_TIMEOUT_S", "Act", "ConversationRegistry"]
 
 MAX_PREPARING = 2  # replies that are prepared at once
 FOREIGN_REPLY_S = 120.0  # for this long, another process may still reply to a line
-SMS_LEASE_TIMEOUT_S = 60.0  # a text message waits this long for a bank that another worker holds
+MESSAGE_LEASE_TIMEOUT_S = 60.0  # a message waits this long for a bank that another worker holds
 
 
 class ConversationRegistry:
@@ -208,7 +208,7 @@ class ConversationRegistry:
             EverthreadError: as `act`.
         """
         conversation, bank = OpenConversation(chat), chat.memory.bank
-        with self.leases.hold(bank, SMS_LEASE_TIMEOUT_S):
+        with self.leases.hold(bank, MESSAGE_LEASE_TIMEOUT_S):
             try:
                 with conversation.lock:
                     with self._lock:

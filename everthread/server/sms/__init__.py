@@ -1,4 +1,4 @@
-"""Conversations by text message: the webhook, delivery states, segments and keywords.
+"""Text messages through Twilio: the webhook, delivery states, segments and keywords.
 
-The package may import `conversations` and what that imports; the rest of the server imports only its `webhook`.
+The package may import `messaging` and what that imports; the rest of the server imports only its `webhook`.
 """

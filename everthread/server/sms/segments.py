@@ -1,4 +1,4 @@
-"""Counts the segments of a text message, and splits long texts into messages.
+"""Counts the segments of a text message.
 
 A text in the GSM 03.38 alphabet is sent in one segment of 160 septets, or in several of 153 (the rest contains their
 order). A text with any other character is sent in one segment of 70 UTF-16 units, or in several of 67. A character of
@@ -7,9 +7,6 @@ neither is split across segments, and the end of a segment remains empty instead
 """
 
 from __future__ import annotations
-
-import unicodedata
-from collections.abc import Callable
 
 BASIC = frozenset(
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§"
@@ -22,9 +19,6 @@ SINGLE_SEGMENT_UNITS = (160, 70)
 JOINED_SEGMENT_UNITS = (153, 67)
 MAX_SEGMENTS = 10  # of a message: at most 1,530 characters; Twilio accepts 1,600
 MAX_MESSAGES = 3  # of a reply: about 700 words, at the price of thirty segments
-
-_STOPS = frozenset("。！？；，、：…")  # a text without spaces may be split after one of these
-_JOINERS = frozenset("\u200d\ufe0e\ufe0f")  # combine the characters around them into one sign
 
 
 def is_gsm(text: str) -> bool:
@@ -54,31 +48,7 @@ def _width(c: str, wide: bool) -> int:
     return 1 + (c > "\uffff") if wide else 1 + (c in EXTENDED)
 
 
-def split(text: str) -> list[str]:
-    """Split a text into messages of at most MAX_SEGMENTS segments each, between words if possible.
-
-    The joined messages equal the text; a space between two of them is at the end of the first.
-    """
-    parts = []
-    while text:
-        end = _find_split(text, _count_fitting(text))
-        parts.append(text[:end])
-        text = text[end:]
-    return parts
-
-
-def split_reply(text: str) -> list[str]:
-    """Split a reply into at most MAX_MESSAGES messages; a longer reply is cut."""
-    parts = [stripped for part in split(text.strip()) if (stripped := part.strip())]
-    if len(parts) <= MAX_MESSAGES:
-        return parts
-    last = parts[MAX_MESSAGES - 1]
-    while count_segments(f"{last} ...") > MAX_SEGMENTS:
-        last = last[: _find_split(last, len(last) - 1)].rstrip()
-    return [*parts[: MAX_MESSAGES - 1], f"{last} ..."]
-
-
-def _count_fitting(text: str) -> int:
+def count_fitting(text: str) -> int:
     """Return how many of the first characters fit into one message."""
     count, free = [0, 0], [0, 0]  # segments, and the free units of the last one, by encoding
     is_wide = False
@@ -91,29 +61,3 @@ def _count_fitting(text: str) -> int:
         if count[is_wide] > MAX_SEGMENTS:
             return position
     return len(text)
-
-
-def _find_split(text: str, most: int) -> int:
-    """Return where to split a text of which `most` characters fit.
-
-    The split is after a word, else after a punctuation mark, else within a word, but not within a sign that consists of
-    several characters.
-    """
-    if most == len(text) or text[most].isspace():
-        return most
-    rules: tuple[Callable[[int], bool], ...] = (
-        lambda position: text[position - 1].isspace(),
-        lambda position: text[position - 1] in _STOPS,
-        lambda position: not _is_one_sign(text[position - 1], text[position]),
-    )
-    for allows in rules:
-        for position in range(most, most // 2, -1):
-            if allows(position):
-                return position
-    return most
-
-
-def _is_one_sign(c: str, following: str) -> bool:
-    """Return whether two characters may be parts of one sign."""
-    joined = c == "\u200d" or following in _JOINERS or unicodedata.category(following) in ("Mn", "Me", "Mc")
-    return joined or "\U0001f3fb" <= following <= "\U0001f3ff"  # skin tones

@@ -11,13 +11,12 @@ import logging
 import re
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, FastAPI, Header, Request, Response
@@ -26,11 +25,14 @@ from starlette.concurrency import run_in_threadpool
 from everthread.errors import EverthreadError
 from everthread.server import server_db
 from everthread.server.conversations.registry import ConversationRegistry
+from everthread.server.messaging.conversation import MessageConversation
+from everthread.server.messaging.message import AnswerParts, Message
+from everthread.server.messaging.message_store import MessageStore
+from everthread.server.messaging.person_queues import PersonQueues
 from everthread.server.problems import Problem
 from everthread.server.settings import Settings
-from everthread.server.sms import keywords
-from everthread.server.sms.conversation import SmsConversation, SmsMessage
-from everthread.server.sms.store import AnswerParts, SmsStore
+from everthread.server.sms.channel import SMS
+from everthread.server.sms.number_hasher import NumberHasher
 from everthread.server.sms.twilio import (
     API_URL,
     FormFields,
@@ -45,9 +47,7 @@ log = logging.getLogger("everthread.server")
 
 ANSWER_TIMEOUT_S = 12.0  # Twilio waits 15 s, transmission included
 POLL_INTERVAL_S = 0.1  # while another thread or process answers the message
-MAX_CONCURRENT = 64  # messages that are answered at a time
 MAX_FIELDS = 200
-Argument = TypeVar("Argument")
 
 _NUMBER = re.compile(r"(?:[a-z]+:)?\+?[0-9]{1,20}", re.ASCII)
 
@@ -59,7 +59,7 @@ class PendingMessage:
     The request waits for the answer, and another thread creates it. Under the lock they agree whether it is late.
     """
 
-    message: SmsMessage
+    message: Message
     number: str = field(repr=False)  # of the person; held only until the message is answered
     sender: str = field(repr=False)  # the number to answer from
     done: Future[None] = field(default_factory=Future)
@@ -86,23 +86,21 @@ class SmsService:
         Args:
             conversations: the conversations of the server.
             settings: the server's settings, with Twilio's token and URL.
-            file: the file of `SmsStore`.
+            file: the file of `MessageStore`; the key of the numbers is next to it.
             api: the URL of Twilio's REST API.
             timeout_s: seconds after which an answer is late.
             clock: returns the current time.
 
         Raises:
-            ConfigError: for an invalid URL, or if the store's key can't be created.
+            ConfigError: for an invalid URL, or if the key can't be read or created.
         """
         get_host(settings.sms_url)
         self._token, self._url, self._from = settings.sms_token, settings.sms_url, settings.sms_number
         self._sender = TwilioSender(settings.sms_account, settings.sms_token, api) if settings.sms_account else None
-        self.store = SmsStore(file)
-        self.conversation = SmsConversation(conversations, self.store, clock)
+        self.hasher, self.store = NumberHasher(file.parent), MessageStore(file, SMS.name)
+        self.conversation = MessageConversation(SMS, conversations, self.store, clock)
         self._timeout_s = timeout_s
-        self._pool = ThreadPoolExecutor(MAX_CONCURRENT, "everthread sms")
-        self._waiting: dict[str, deque[PendingMessage]] = {}  # by person; answered one after the other
-        self._changed = threading.Condition()
+        self._queues = PersonQueues("everthread sms")
 
     async def receive(self, body: bytes, signature: str) -> bytes:
         """Answer a request of Twilio. No thread is held while it waits.
@@ -131,15 +129,13 @@ class SmsService:
         number, sid = form.get("From", ""), form.get("MessageSid") or form.get("SmsSid", "")
         if not sid or not _NUMBER.fullmatch(number):
             raise Problem(400, "no-message", "invalid message: expected a MessageSid, and a number in From")
-        person, has_pictures = self.store.hash_number(number), form.get("NumMedia", "0") not in ("", "0")
-        message = SmsMessage(sid, person, form.get("Body", ""), has_pictures, bool(form.get("OptOutType")))
+        person, has_pictures = self.hasher.hash(number), form.get("NumMedia", "0") not in ("", "0")
+        message = Message(sid, person, form.get("Body", ""), has_pictures, bool(form.get("OptOutType")))
         return PendingMessage(message, number, self._from or form.get("To", ""))
 
     def close(self) -> None:
         """Wait until the pending messages are answered, and stop."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._waiting)
-        self._pool.shutdown()
+        self._queues.close()
         self.store.close()
 
     # ----------------------------------------------------------------- answering
@@ -147,7 +143,7 @@ class SmsService:
     async def _get_answer(self, pending: PendingMessage) -> AnswerParts:
         """Return the answer to a message, or the text for a late one. Each answer is created once."""
         deadline = time.monotonic() + self._timeout_s
-        while not isinstance(lease := await run_in_threadpool(self.store.lease, pending.message.sid), tuple):
+        while not isinstance(lease := await run_in_threadpool(self.store.lease, pending.message.id), tuple):
             if lease:
                 self._enqueue(pending)
                 await asyncio.wait([asyncio.wrap_future(pending.done)], timeout=max(deadline - time.monotonic(), 0))
@@ -164,43 +160,20 @@ class SmsService:
                 return pending.parts
             pending.is_late = True
             parts: AnswerParts = () if self._sender else (("moment", 0),)
-            self.store.save_answer(pending.message.sid, parts)
+            self.store.save_answer(pending.message.id, parts)
             return parts
 
     def _enqueue(self, pending: PendingMessage) -> None:
         """Answer a keyword at once, and any other message after the person's earlier ones."""
-        if not _is_conversation(pending.message):
-            self._submit(self._answer, pending)
-            return
-        with self._changed:
-            waiting = self._waiting.setdefault(pending.message.person, deque())
-            waiting.append(pending)
-            if len(waiting) == 1:
-                self._submit(self._answer_next, pending.message.person)
-
-    def _answer_next(self, person: str) -> None:
-        """Answer the person's message that has waited longest."""
-        waiting = self._waiting[person]
-        try:
-            self._answer(waiting[0])
-        finally:
-            with self._changed:
-                waiting.popleft()
-                if waiting:
-                    self._submit(self._answer_next, person)
-                else:
-                    del self._waiting[person]
-                    self._changed.notify_all()
-
-    def _submit(self, function: Callable[[Argument], None], argument: Argument) -> None:
-        self._pool.submit(function, argument).add_done_callback(_log_error)
+        if self.conversation.is_urgent(pending.message):
+            self._queues.run(lambda: self._answer(pending))
+        else:
+            self._queues.enqueue(pending.message.person, lambda: self._answer(pending))
 
     def _answer(self, pending: PendingMessage) -> None:
         """Create the answer and publish it, or send it if it is late."""
         try:
             pending.parts = self.conversation.answer(pending.message)
-            if _is_conversation(pending.message) and self.store.has_opted_out(pending.message.person):
-                pending.parts = ()
         except (EverthreadError, Problem) as error:
             log.error("a text message could not be answered: %s", type(error).__name__)
         finally:
@@ -213,7 +186,7 @@ class SmsService:
         with pending.lock:
             if not pending.is_late:
                 pending.done.set_result(None)
-                self.store.save_answer(pending.message.sid, pending.parts)
+                self.store.save_answer(pending.message.id, pending.parts)
 
     def _send(self, pending: PendingMessage) -> None:
         """Send a late answer; if that fails, save it for the next answer."""
@@ -223,17 +196,6 @@ class SmsService:
                 self.conversation.save_owed(person, pending.parts)
         except RecipientOptedOut:
             self.store.opt_out(person)
-
-
-def _is_conversation(message: SmsMessage) -> bool:
-    """Return whether a message is not a mere keyword; a yes may answer a question."""
-    return keywords.find_keyword(message.text) in (None, "yes")
-
-
-def _log_error(done: Future[None]) -> None:
-    """Log the type of an unexpected error."""
-    if (error := done.exception()) is not None:
-        log.error("a text message could not be answered: %s", type(error).__name__)
 
 
 def _parse_form(body: bytes) -> FormFields:

@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everthread.server.messaging import splitting
+from everthread.server.sms.channel import SMS
 from everthread.server.sms.segments import (
     BASIC,
     EXTENDED,
     MAX_MESSAGES,
     MAX_SEGMENTS,
+    count_fitting,
     count_segments,
     is_gsm,
-    split,
-    split_reply,
 )
 
 ALPHABET = "".join(sorted(BASIC)) + "".join(sorted(EXTENDED))
@@ -24,6 +25,10 @@ TEXTS = st.one_of(
     st.text(alphabet="你好世界。，记得 😀é a\n", max_size=2500),
     st.text(max_size=300),
 )
+
+
+def split(text: str) -> list[str]:
+    return splitting.split(text, count_fitting)
 
 
 def test_the_alphabet_matches_the_standard() -> None:
@@ -89,7 +94,7 @@ def test_a_sign_of_several_characters_is_not_split(sign: str) -> None:
 
 
 def test_a_reply_beyond_the_limit_ends_in_dots() -> None:
-    parts = split_reply("word " * 3000)
+    parts = SMS.split("word " * 3000)
     assert len(parts) == MAX_MESSAGES
     assert parts[-1].endswith("word ...")
     assert all(count_segments(part) <= MAX_SEGMENTS for part in parts)
@@ -97,9 +102,9 @@ def test_a_reply_beyond_the_limit_ends_in_dots() -> None:
 
 
 def test_messages_are_stripped_and_a_blank_reply_sends_none() -> None:
-    assert split_reply("  hello\n") == ["hello"]
-    assert split_reply(" \n ") == []
-    assert all(part == part.strip() for part in split_reply("one two  three   " * 200))
+    assert SMS.split("  hello\n") == ["hello"]
+    assert SMS.split(" \n ") == []
+    assert all(part == part.strip() for part in SMS.split("one two  three   " * 200))
 
 
 def test_combining_marks_stay_with_their_letters() -> None:

@@ -23,11 +23,13 @@ from everthread.llms.openai_compatible import OpenAICompatible
 from everthread.memory import Memory
 from everthread.recipes.default import Default
 from everthread.server.app import create_app
+from everthread.server.messaging import message_store
+from everthread.server.messaging.message import hash_id
 from everthread.server.services import Services
 from everthread.server.settings import Settings
-from everthread.server.sms import store as sms_store
 from everthread.server.sms import twilio as sms_twilio
-from everthread.server.sms.keywords import render_text
+from everthread.server.sms.channel import SMS
+from everthread.server.sms.number_hasher import NumberHasher
 from everthread.server.sms.segments import MAX_MESSAGES, count_segments
 from everthread.server.sms.webhook import SmsService
 from everthread.stores.sqlite.store import SQLiteStore
@@ -35,8 +37,8 @@ from everthread.testing import HashEmbedder
 from everthread.types import Line, now
 
 SETTINGS = Settings(sms_token=TOKEN, sms_url=URL)
-REMEMBER = render_text("remember?", 0)
-BYE = render_text("remember-this?", 0)
+REMEMBER = SMS.render_text("remember?", 0)
+BYE = SMS.render_text("remember-this?", 0)
 
 
 class GreetedPhone(Phone):
@@ -215,7 +217,7 @@ def test_each_person_has_a_bank_and_telephone_numbers_are_not_stored(
         nemo.phone(ALICE).send("I keep bees.")
         nemo.phone("+442071838750").send("I keep goats.")
         nemo.phone("+442071838750").send("STOP")
-        alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.store.hash_number(ALICE)}")
+        alice, bob = sorted(nemo.store.banks(), key=lambda bank: bank != f"sms/{nemo.sms.hasher.hash(ALICE)}")
         assert alice.startswith("sms/")
         hits = Memory(bob, nemo.store, HashEmbedder(64), Default()).recall("What do I keep?")
         assert "goats" in hits[0].line.text
@@ -229,16 +231,16 @@ def test_each_person_has_a_bank_and_telephone_numbers_are_not_stored(
 
 
 def test_the_key_for_hashing_numbers_is_readable_only_by_its_owner(tmp_path: Path) -> None:
-    one, two = sms_store.SmsStore(tmp_path / "one" / "r"), sms_store.SmsStore(tmp_path / "two" / "r")
-    assert one.hash_number(ALICE) != two.hash_number(ALICE)
-    assert one.hash_number(ALICE) == sms_store.SmsStore(tmp_path / "one" / "r").hash_number(ALICE)
+    one, two = NumberHasher(tmp_path / "one"), NumberHasher(tmp_path / "two")
+    assert one.hash(ALICE) != two.hash(ALICE)
+    assert one.hash(ALICE) == NumberHasher(tmp_path / "one").hash(ALICE)
     assert (tmp_path / "one" / "sms.key").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_damaged_key_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "sms.key").write_bytes(b"short")
     with pytest.raises(ConfigError, match="restore the original file"):
-        sms_store.SmsStore(tmp_path / "r")
+        NumberHasher(tmp_path)
 
 
 # --------------------------------------------------------------- answered once
@@ -264,11 +266,11 @@ def test_a_message_repeated_while_it_is_answered_gets_the_same_answer(tmp_path: 
 def test_a_message_whose_process_ended_is_answered_when_it_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sms_store, "LEASE_S", 0.2)
+    monkeypatch.setattr(message_store, "LEASE_S", 0.2)
     with bot(tmp_path, "One.") as nemo:
         nemo.phone().send("Hello.")
         nemo.sms.store.lease("SM2")  # the message is leased, its line is stored, and the process ends
-        digest = sms_store._digest("SM2")
+        digest = hash_id("SM2")
         nemo.memory.observe("I am back.", session=nemo.lines[0].session, key=f"sms:{digest}", speaker="user")
     with bot(tmp_path, "Welcome.") as nemo:
         assert nemo.phone().send("I am back.", sid="SM2") == ["Welcome."]
@@ -278,8 +280,8 @@ def test_a_message_whose_process_ended_is_answered_when_it_is_repeated(
 def test_a_repeated_keyword_gets_the_same_answer(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
-    assert nemo.phone().send("yes", sid="SM1") == [render_text("forgotten", 3)]
-    assert nemo.phone().send("yes", sid="SM1") == [render_text("forgotten", 3)]
+    assert nemo.phone().send("yes", sid="SM1") == [SMS.render_text("forgotten", 3)]
+    assert nemo.phone().send("yes", sid="SM1") == [SMS.render_text("forgotten", 3)]
     assert nemo.store.banks() == []
 
 
@@ -307,7 +309,7 @@ def test_a_long_reply_is_split_into_messages_within_the_limits(tmp_path: Path) -
 
 def test_the_first_answer_begins_with_the_greeting(nemo: Bot) -> None:
     services = nemo.sms.conversation.services
-    memory = services.get_memory(f"sms/{nemo.sms.store.hash_number(ALICE)}", create=True)
+    memory = services.get_memory(f"sms/{nemo.sms.hasher.hash(ALICE)}", create=True)
     memory.set_setting("character", Character("Nemo", greeting="Welcome aboard.").to_json())
     assert nemo.phone().send("Hello") == ["Welcome aboard.", "Lisbon suits her."]
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
@@ -325,7 +327,7 @@ def test_without_a_model_the_answer_quotes_recalled_lines(tmp_path: Path) -> Non
 
 def test_a_model_failure_is_reported_and_the_message_is_stored(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Status(400)) as nemo:
-        assert nemo.phone().send("Hello") == [render_text("failed", 0)]
+        assert nemo.phone().send("Hello") == [SMS.render_text("failed", 0)]
         assert nemo.texts == ["Hello"]
 
 
@@ -336,10 +338,10 @@ def test_the_received_part_of_an_interrupted_reply_is_sent(tmp_path: Path) -> No
 
 
 def test_pictures_are_declined_but_their_text_is_answered(nemo: Bot) -> None:
-    assert nemo.phone().send("", NumMedia="1") == [render_text("pictures", 0)]
+    assert nemo.phone().send("", NumMedia="1") == [SMS.render_text("pictures", 0)]
     assert nemo.store.banks() == []
-    assert nemo.phone().send("My dog.", NumMedia="2") == ["Lisbon suits her.", render_text("pictures", 0)]
-    assert nemo.phone().send("  ") == [render_text("nothing", 0)]
+    assert nemo.phone().send("My dog.", NumMedia="2") == ["Lisbon suits her.", SMS.render_text("pictures", 0)]
+    assert nemo.phone().send("  ") == [SMS.render_text("nothing", 0)]
 
 
 # ------------------------------------------------------------------ stop and help
@@ -348,20 +350,20 @@ def test_pictures_are_declined_but_their_text_is_answered(nemo: Bot) -> None:
 @pytest.mark.parametrize("word", ["STOP", "StopAll", "unsubscribe", "Cancel", "END", "quit."])
 def test_between_stop_and_start_nothing_is_answered_or_stored(tmp_path: Path, word: str) -> None:
     with bot(tmp_path, "Hello.") as nemo:
-        assert nemo.phone().send(word) == [render_text("stopped", 0)]
+        assert nemo.phone().send(word) == [SMS.render_text("stopped", 0)]
         assert nemo.phone().send(word) == []
     with bot(tmp_path, "Hello.") as nemo:
         assert [nemo.phone().send(text) for text in ("Are you there?", "HELP", "FORGET ME", word)] == [[]] * 4
         assert nemo.store.banks() == []
         assert nemo.phone("+15550001111").send("Hi") == ["Hello."]
-        assert nemo.phone().send("START") == [render_text("started", 0)]
+        assert nemo.phone().send("START") == [SMS.render_text("started", 0)]
         assert nemo.phone().send("Hi") == ["Hello."]
 
 
 @pytest.mark.parametrize("word", ["yes", "UNSTOP"])
 def test_yes_and_unstop_also_opt_in_again(nemo: Bot, word: str) -> None:
     nemo.phone().send("STOP")
-    assert nemo.phone().send(word) == [render_text("started", 0)]
+    assert nemo.phone().send(word) == [SMS.render_text("started", 0)]
 
 
 def test_help_explains_the_keywords(nemo: Bot) -> None:
@@ -383,7 +385,7 @@ def test_stop_during_a_reply_takes_effect_and_the_reply_is_not_sent(tmp_path: Pa
     with bot(tmp_path, llm.Reply("One.", first=0.5)) as nemo, ThreadPoolExecutor(1) as pool:
         first = pool.submit(nemo.phone().send, "Hello", sid="SM1")
         wait_until(lambda: bool(nemo.store.banks()) and len(nemo.lines) == 1)
-        assert nemo.phone().send("STOP", sid="SM2") == [render_text("stopped", 0)]
+        assert nemo.phone().send("STOP", sid="SM2") == [SMS.render_text("stopped", 0)]
         assert not first.done()
         assert first.result() == []
 
@@ -393,11 +395,11 @@ def test_stop_during_a_reply_takes_effect_and_the_reply_is_not_sent(tmp_path: Pa
 
 def test_forget_me_asks_for_confirmation_and_a_yes_removes_everything(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
-    assert nemo.phone().send("Forget me, please!") == [render_text("forget?", 0)]
+    assert nemo.phone().send("Forget me, please!") == [SMS.render_text("forget?", 0)]
     assert nemo.phone().send("Yes.") == ["Forgotten, for good: 3 lines. I remember nothing about you now."]
     assert nemo.store.banks() == []
     assert not any(b"Lisbon" in file.read_bytes() for file in nemo.folder.rglob("*"))
-    assert nemo.phone().send("FORGET ME") == [render_text("stranger", 0)]
+    assert nemo.phone().send("FORGET ME") == [SMS.render_text("stranger", 0)]
     assert nemo.phone().send("Hello again") == ["Lisbon suits her."]
     assert nemo.texts == ["Hello again", "Lisbon suits her."]
 
@@ -418,7 +420,7 @@ def test_forgetting_over_rest_stops_the_reply_in_progress(tmp_path: Path, path: 
 def test_a_no_forgets_nothing(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.phone().send("FORGET ME")
-    assert nemo.phone().send("no") == [render_text("spared", 0)]
+    assert nemo.phone().send("no") == [SMS.render_text("spared", 0)]
     assert len(nemo.lines) == 2
 
 
@@ -439,7 +441,7 @@ def test_after_a_long_silence_the_next_reply_asks_whether_to_remember(nemo: Bot)
     assert nemo.phone().send("And I miss her.") == ["Lisbon suits her."]
     nemo.wait(1.1)
     assert nemo.phone().send("Good morning") == ["Lisbon suits her.", REMEMBER]
-    assert nemo.phone().send("yes please") == [render_text("remembered", 0)]
+    assert nemo.phone().send("yes please") == [SMS.render_text("remembered", 0)]
     assert any(job.kind == "summary" for job in nemo.memory.jobs())
     assert nemo.phone().send("What a day") == ["Lisbon suits her."]
     assert len(nemo.lines) == 8
@@ -449,7 +451,7 @@ def test_a_no_to_remembering_forgets_only_that_conversation(nemo: Bot) -> None:
     nemo.phone().send("My password is swordfish.")
     nemo.wait(2)
     nemo.phone().send("Good morning")
-    assert nemo.phone().send("No, thanks") == [render_text("dropped", 3)]
+    assert nemo.phone().send("No, thanks") == [SMS.render_text("dropped", 3)]
     assert nemo.texts == ["Good morning", "Lisbon suits her."]
 
 
@@ -462,7 +464,7 @@ def test_a_no_to_remembering_stops_a_reply_in_progress_over_rest(tmp_path: Path)
         with ThreadPoolExecutor() as pool:
             reply = pool.submit(nemo.app.post, path, json={"text": "What is it?"})
             wait_until(lambda: len(nemo.asked) > 2)
-            assert nemo.phone().send("No, thanks") == [render_text("dropped", 3)]
+            assert nemo.phone().send("No, thanks") == [SMS.render_text("dropped", 3)]
             assert "word " * 200 not in reply.result(PATIENCE).text  # the whole reply takes ten seconds
 
 
@@ -473,7 +475,7 @@ def test_an_unclear_answer_gets_a_reply_and_the_question_is_repeated(nemo: Bot, 
     nemo.phone().send("Good morning")
     assert nemo.phone().send(unclear) == ["Lisbon suits her.", REMEMBER]
     assert unclear in nemo.texts
-    assert nemo.phone().send("yes") == [render_text("remembered", 0)]
+    assert nemo.phone().send("yes") == [SMS.render_text("remembered", 0)]
 
 
 def test_the_question_is_repeated_only_a_few_times(nemo: Bot) -> None:
@@ -487,10 +489,10 @@ def test_the_question_is_repeated_only_a_few_times(nemo: Bot) -> None:
 def test_a_goodbye_is_answered_with_the_question(nemo: Bot) -> None:
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("Good night!") == [BYE]
-    assert nemo.phone().send("no") == [render_text("dropped", 4)]
+    assert nemo.phone().send("no") == [SMS.render_text("dropped", 4)]
     nemo.phone().send("My sister Mia moved to Lisbon.")
     assert nemo.phone().send("My bus is here, bye!") == [BYE]
-    assert nemo.phone().send("no") == [render_text("dropped", 4)]
+    assert nemo.phone().send("no") == [SMS.render_text("dropped", 4)]
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
 
 
@@ -499,7 +501,7 @@ def test_a_goodbye_ends_the_conversation_whatever_the_answer(nemo: Bot) -> None:
     nemo.phone().send("bye")
     assert nemo.phone().send("One more thing: she has a dog.") == ["Lisbon suits her.", REMEMBER]
     assert len(nemo.memory.sessions()) == 2
-    assert nemo.phone().send("yes") == [render_text("remembered", 0)]
+    assert nemo.phone().send("yes") == [SMS.render_text("remembered", 0)]
 
 
 def test_a_goodbye_at_the_beginning_is_an_ordinary_message(nemo: Bot) -> None:
@@ -509,7 +511,7 @@ def test_a_goodbye_at_the_beginning_is_an_ordinary_message(nemo: Bot) -> None:
 def test_a_person_who_always_remembers_is_not_asked(nemo: Bot) -> None:
     nemo.phone().send("Hello")
     nemo.memory.set_setting("remember", "always")
-    assert nemo.phone().send("bye") == [render_text("goodbye", 0)]
+    assert nemo.phone().send("bye") == [SMS.render_text("goodbye", 0)]
     nemo.wait(2)
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
     nemo.wait(2)
@@ -529,7 +531,7 @@ def test_a_person_who_never_remembers_has_nothing_stored(nemo: Bot) -> None:
     nemo.wait(2)
     assert nemo.phone().send("Hello") == ["Lisbon suits her."]
     assert "swordfish" not in str(nemo.asked[-1].body)
-    assert nemo.phone().send("Bye!") == [render_text("goodbye", 0)]
+    assert nemo.phone().send("Bye!") == [SMS.render_text("goodbye", 0)]
     assert nemo.lines == []
     assert not any(b"swordfish" in file.read_bytes() for file in nemo.folder.rglob("*"))
 
@@ -568,9 +570,9 @@ def test_a_late_reply_that_twilio_rejected_precedes_the_next_answer(tmp_path: Pa
 
 def test_without_an_account_a_late_reply_precedes_the_next_answer(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("At last.", first=0.6), "Two.", patience=0.3) as nemo:
-        assert nemo.phone().send("Hello", sid="SM1") == [render_text("moment", 0)]
+        assert nemo.phone().send("Hello", sid="SM1") == [SMS.render_text("moment", 0)]
         wait_until(lambda: bool(nemo.memory.settings().get("sms", {}).get("owed")))  # type: ignore[union-attr]
-        assert nemo.phone().send("Hello", sid="SM1") == [render_text("moment", 0)]
+        assert nemo.phone().send("Hello", sid="SM1") == [SMS.render_text("moment", 0)]
     with bot(tmp_path, "Two.") as nemo:
         assert nemo.phone().send("Are you there?") == ["At last.", "Two."]
 
@@ -583,12 +585,12 @@ def test_a_person_who_opted_out_at_twilio_gets_no_messages(tmp_path: Path) -> No
     ):
         api.statuses = [(400, 21610)]
         assert nemo.phone().send("Hello") == []
-        wait_until(lambda: nemo.sms.store.has_opted_out(nemo.sms.store.hash_number(ALICE)))
+        wait_until(lambda: nemo.sms.store.has_opted_out(nemo.sms.hasher.hash(ALICE)))
 
 
 def test_pending_messages_are_answered_before_shutdown(tmp_path: Path) -> None:
     with bot(tmp_path, llm.Reply("At last.", first=0.4), patience=0.05) as nemo:
-        assert nemo.phone().send("Hello") == [render_text("moment", 0)]
+        assert nemo.phone().send("Hello") == [SMS.render_text("moment", 0)]
     with bot(tmp_path, "Two.") as nemo:
         assert nemo.texts == ["Hello", "At last."]
 

@@ -1,19 +1,13 @@
-"""Answers text messages. It is independent of Twilio, and identifies a person only by a hash.
-
-An answer consists of parts: lines of the bank, by their numbers, and the bot's own texts. It can therefore be repeated
-word for word, although its text is stored only in the bank.
-"""
+"""Answers the messages of a channel. It knows nothing of how they are delivered."""
 
 from __future__ import annotations
 
 import logging
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from hashlib import sha256
 
 from everthread.bank.settings import remember_policy
 from everthread.chat.chat import Chat
@@ -21,90 +15,53 @@ from everthread.chat.consent import parse_yes_no
 from everthread.chat.conversation import current_session
 from everthread.chat.goodbye import Step, next_step
 from everthread.chat.reply import Reply
-from everthread.common.keys import SETTING_SMS
 from everthread.errors import EverthreadError
 from everthread.memory import Memory
-from everthread.server.conversations.registry import SMS_LEASE_TIMEOUT_S, ConversationRegistry
+from everthread.server.conversations.registry import MESSAGE_LEASE_TIMEOUT_S, ConversationRegistry
+from everthread.server.messaging.channel import Channel
+from everthread.server.messaging.commands import Command
+from everthread.server.messaging.message import HELD_PART, LINE_PART, AnswerPart, AnswerParts, Message
+from everthread.server.messaging.message_store import MessageStore
+from everthread.server.messaging.person_state import PersonState
+from everthread.server.messaging.unwritten_texts import UnwrittenTexts
 from everthread.server.problems import Problem
-from everthread.server.sms import keywords
-from everthread.server.sms.segments import split_reply
-from everthread.server.sms.store import AnswerPart, AnswerParts, SmsStore
 from everthread.stores.shared_rows import SESSION_GAP
-from everthread.types import Filter, JSONValue, Line, Session, now
+from everthread.types import Filter, Line, Session, now
 
 log = logging.getLogger("everthread.server")
 
-BANK_PREFIX = "sms/"  # followed by the person's hash
 MAX_QUESTIONS = 3  # how often one question is asked
 MAX_PRIVATE_CHATS = 256  # open incognito conversations, whose lines are not stored
-MAX_UNWRITTEN_TEXTS = 256  # texts that exist only in memory, so that an answer can be repeated
-
-LINE_PART, TEXT_PART = "line", "said"  # kinds of parts: a line of the bank, and a text that is in no bank
 
 
-@dataclass(frozen=True, slots=True)
-class SmsMessage:
-    """A text message from a person."""
-
-    sid: str  # Twilio's id
-    person: str  # a hash of the telephone number
-    text: str
-    has_pictures: bool = False
-    answered_by_twilio: bool = False  # the text is a keyword that Twilio itself has answered
-
-    @property
-    def key(self) -> str:
-        """The key of the person's line."""
-        return f"sms:{sha256(self.sid.encode()).hexdigest()}"
-
-
-@dataclass(frozen=True, slots=True)
-class PersonState:
-    """The pending question and answers of a person, stored in their bank under these names."""
-
-    ask: str = ""  # the pending question: "forget", "remember" or ""
-    session: str = ""  # the session that the question is about
-    times: int = 0  # how often the question was asked
-    settled: int = 0  # no question is asked about sessions up to this line
-    owed: AnswerParts = ()  # parts that could not be sent in time
-
-    @classmethod
-    def load(cls, memory: Memory) -> PersonState:
-        """Read the state from a bank."""
-        saved = memory.settings().get(SETTING_SMS)
-        if not isinstance(saved, dict):
-            return cls()
-        return cls(**{**saved, "owed": tuple((kind, number) for kind, number in saved.get("owed", ()))})
-
-    def save(self, memory: Memory) -> None:
-        """Write the state to the bank. Raises StoreUnavailable."""
-        question: dict[str, JSONValue] = {"ask": self.ask, "session": self.session, "times": self.times}
-        memory.set_setting(SETTING_SMS, {**question, "settled": self.settled, "owed": self.owed})
-
-    def with_question(self, question: str, session: str = "") -> PersonState:
-        """Return the state after a question was asked, perhaps again."""
-        is_repeated = (question, session) == (self.ask, self.session)
-        return replace(self, ask=question, session=session, times=self.times + 1 if is_repeated else 1)
-
-    def without_question(self, settled: int = 0) -> PersonState:
-        """Return the state without a question; none is asked about sessions up to the line `settled`."""
-        return replace(self, ask="", session="", times=0, settled=max(self.settled, settled))
-
-
-class SmsConversation:
-    """Holds the conversations by text message. The caller answers one message of a person at a time."""
+class MessageConversation:
+    """Holds the conversations of a channel. The caller answers one message of a person at a time."""
 
     def __init__(
-        self, conversations: ConversationRegistry, store: SmsStore, clock: Callable[[], datetime] | None = None
+        self,
+        channel: Channel,
+        conversations: ConversationRegistry,
+        store: MessageStore,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
-        self.services, self.conversations, self.store = conversations.services, conversations, store
+        """Args:
+        channel: the channel.
+        conversations: the conversations of the server.
+        store: the opt-outs of the channel.
+        clock: returns the current time."""
+        self.channel, self.store = channel, store
+        self.services, self.conversations = conversations.services, conversations
         self._clock = clock
         self._private: OrderedDict[str, Chat] = OrderedDict()  # by bank; their lines exist nowhere else
-        self._unwritten: OrderedDict[int, tuple[str, str]] = OrderedDict()  # by number: the bank, and the text
+        self._unwritten = UnwrittenTexts()
 
     # ----------------------------------------------------------------- answering
 
-    def answer(self, message: SmsMessage) -> AnswerParts:
+    def is_urgent(self, message: Message) -> bool:
+        """Return whether a message needn't wait for the answers to the person's earlier messages."""
+        return self.channel.find_command(message.text) in ("stop", "start", "help")
+
+    def answer(self, message: Message) -> AnswerParts:
         """Answer a message, and store it unless it is a command.
 
         Returns:
@@ -113,46 +70,46 @@ class SmsConversation:
         Raises:
             StoreError: if the store fails.
         """
-        keyword = keywords.find_keyword(message.text)
-        if keyword == "stop":
+        command = self.channel.find_command(message.text)
+        if command == "stop":
             return self._stop(message)
         if self.store.has_opted_out(message.person):
-            if keyword not in ("start", "yes"):
+            if command not in ("start", "yes"):
                 return ()
             self.store.opt_in(message.person)
-            keyword = "start"
-        if keyword in ("start", "help"):
-            return () if message.answered_by_twilio else (("started" if keyword == "start" else "help", 0),)
-        return self._answer_text(message)
+            command = "start"
+        if command in ("start", "help"):
+            return () if message.is_answered else (("started" if command == "start" else "help", 0),)
+        parts = self._answer_text(message, command)
+        return () if self.store.has_opted_out(message.person) else parts  # in the meantime
 
-    def _answer_text(self, message: SmsMessage) -> AnswerParts:
-        """Answer a message that is not a keyword."""
-        request = keywords.find_forget_request(message.text)
+    def _answer_text(self, message: Message, command: Command | None) -> AnswerParts:
+        """Answer a message that is conversation or a request to be forgotten."""
         memory = self._get_memory(message.person)
-        if request == "me":
+        if command == "forget me":
             return self._ask_to_forget(memory)
         if memory is not None and (
             parts := self._answer_forget(memory, message.text) or self._answer_goodbye(memory, message.text)
         ):
             return parts
-        if request == "everything":
+        if command == "forget everything":
             return self._ask_to_forget(memory)
         if not message.text.strip():
             return (("pictures" if message.has_pictures else "nothing", 0),)
-        memory = memory or self.services.get_memory(f"{BANK_PREFIX}{message.person}", create=True)
+        memory = memory or self.services.get_memory(self.channel.get_bank(message.person), create=True)
         parts = self._talk(memory, message)
         return (*parts, ("pictures", 0)) if message.has_pictures else parts
 
-    def _stop(self, message: SmsMessage) -> AnswerParts:
+    def _stop(self, message: Message) -> AnswerParts:
         was_opted_out = self.store.has_opted_out(message.person)
         self.store.opt_out(message.person)
         if (memory := self._get_memory(message.person)) is not None:
-            PersonState.load(memory).without_question().save(memory)
-        return () if was_opted_out or message.answered_by_twilio else (("stopped", 0),)
+            self._save_state(memory, self._load_state(memory).without_question())
+        return () if was_opted_out or message.is_answered else (("stopped", 0),)
 
     def _get_memory(self, person: str) -> Memory | None:
         """Return the memory of the person's bank, or None if it does not exist."""
-        bank = f"{BANK_PREFIX}{person}"
+        bank = self.channel.get_bank(person)
         return self.services.get_memory(bank) if self.services.store.exists(bank) else None
 
     # ------------------------------------------------------------------ forgetting
@@ -160,15 +117,15 @@ class SmsConversation:
     def _ask_to_forget(self, memory: Memory | None) -> AnswerParts:
         if memory is None:
             return (("stranger", 0),)
-        PersonState.load(memory).with_question("forget").save(memory)
+        self._save_state(memory, self._load_state(memory).with_question("forget"))
         return (("forget?", 0),)
 
     def _answer_forget(self, memory: Memory, answer: str) -> AnswerParts:
         """Answer a yes or no to the question whether to forget everything; () for any other text."""
-        state = PersonState.load(memory)
+        state = self._load_state(memory)
         if state.ask != "forget":
             return ()
-        state.without_question().save(memory)  # it is asked once
+        self._save_state(memory, state.without_question())  # it is asked once
         is_confirmed = parse_yes_no(answer)
         if is_confirmed:
             return (("forgotten", self._forget_person(memory)),)
@@ -176,21 +133,22 @@ class SmsConversation:
 
     def _answer_remember(self, memory: Memory, remember: bool) -> AnswerParts:
         """Answer a yes or no to the question whether to remember a conversation."""
-        state = PersonState.load(memory)
+        state = self._load_state(memory)
         session = _find_session(memory, state.session)
-        state.without_question(session.last_seq if session else 0).save(memory)
+        self._save_state(memory, state.without_question(session.last_seq if session else 0))
         if session is None:  # it has been forgotten
             return (("dropped", 0),)
-        with nullcontext() if remember else self.conversations.pause_bank(memory.bank, timeout_s=SMS_LEASE_TIMEOUT_S):
+        with (
+            nullcontext() if remember else self.conversations.pause_bank(memory.bank, timeout_s=MESSAGE_LEASE_TIMEOUT_S)
+        ):
             ending = self._open_chat(memory, session.id).end(remember)
         return (("dropped", ending.receipt.lines),) if ending.receipt else (("remembered", 0),)
 
     def _forget_person(self, memory: Memory) -> int:
         """Forget a person. Return the number of forgotten lines."""
         self._private.pop(memory.bank, None)
-        for number in [number for number, (bank, _) in list(self._unwritten.items()) if bank == memory.bank]:
-            self._unwritten.pop(number, None)
-        with self.conversations.pause_bank(memory.bank, close=True, timeout_s=SMS_LEASE_TIMEOUT_S):
+        self._unwritten.drop_bank(memory.bank)
+        with self.conversations.pause_bank(memory.bank, close=True, timeout_s=MESSAGE_LEASE_TIMEOUT_S):
             return memory.forget(everything=True).lines
 
     # --------------------------------------------------------------------- talking
@@ -201,7 +159,7 @@ class SmsConversation:
         step: Step = next_step(
             text,
             name=chat.character.name,
-            question_pending=PersonState.load(memory).ask == "remember",
+            question_pending=self._load_state(memory).ask == "remember",
             has_spoken=any(line.role == "user" for line in chat.lines),
             policy=remember,
         )
@@ -217,40 +175,41 @@ class SmsConversation:
             chat.end(True)
             return (("goodbye", 0),)
         memory.end(chat.session, self._now())
-        PersonState.load(memory).with_question("remember", chat.session).save(memory)
+        self._save_state(memory, self._load_state(memory).with_question("remember", chat.session))
         return (("remember-this?", 0),)
 
-    def _talk(self, memory: Memory, message: SmsMessage) -> AnswerParts:
+    def _talk(self, memory: Memory, message: Message) -> AnswerParts:
         """Return the owed parts, the character's reply, and a question that is due."""
-        before, last = PersonState.load(memory), current_session(memory.sessions(), self._now())
+        before, last = self._load_state(memory), current_session(memory.sessions(), self._now())
         chat = self._open_chat(memory)
         parts = self._reply(chat, message)
         if not self.services.store.exists(memory.bank):  # forgotten in the meantime; saving would create it again
             self._private.pop(memory.bank, None)
             return ()
-        state = self._with_due_question(memory, PersonState.load(memory), last)
+        state = self._with_due_question(memory, self._load_state(memory), last)
         question: AnswerParts = (("remember?", 0),) if state.ask == "remember" else ()
-        replace(state, owed=()).save(memory)
+        self._save_state(memory, replace(state, owed=()))
         return (*before.owed, *parts, *question)
 
-    def _reply(self, chat: Chat, message: SmsMessage) -> AnswerParts:
+    def _reply(self, chat: Chat, message: Message) -> AnswerParts:
         """Return the reply to a message, perhaps with the greeting before it.
 
         A message may already be stored, if its process ended before the reply was complete.
         """
         memory = chat.memory
-        user_line = memory.store.get_by_key(memory.bank, [message.key]).get(message.key)
+        key = self.channel.make_key(message.id)
+        user_line = memory.store.get_by_key(memory.bank, [key]).get(key)
         if user_line is not None and (saved_reply := self._find_reply(memory, user_line)):
             return (self._make_part(memory, saved_reply),)
         has_greeting = user_line is None and bool(chat.greeting)
 
         def act(chat: Chat) -> Reply:
-            return chat.reply(message.text, message.key) if user_line is None else chat.answer()
+            return chat.reply(message.text, key) if user_line is None else chat.answer()
 
         try:
             reply = self.conversations.reply_detached(chat, act)
         except (EverthreadError, Problem) as error:  # Problem: another worker holds the bank
-            log.warning("a text message could not be stored: %s", type(error).__name__)
+            log.warning("a message could not be stored: %s", type(error).__name__)
             return (("unkept", 0),)
         if not reply.text:
             return (("unkept" if chat.incognito else "failed", 0),)
@@ -261,6 +220,10 @@ class SmsConversation:
     def _make_part(self, memory: Memory, line: Line) -> AnswerPart:
         """Return a line as a part of an answer; an unwritten one by its text."""
         return (LINE_PART, line.seq) if line.seq > 0 else self._hold(memory, line.text)
+
+    def _hold(self, memory: Memory, text: str) -> AnswerPart:
+        """Return a text that no bank stores as a part of an answer."""
+        return HELD_PART, self._unwritten.hold(memory.bank, text)
 
     def _find_reply(self, memory: Memory, line: Line) -> Line | None:
         """Return the reply to a line, or None."""
@@ -292,31 +255,31 @@ class SmsConversation:
 
     def render_messages(self, person: str, parts: AnswerParts) -> list[str]:
         """Render the messages of an answer, without those whose lines no longer exist."""
-        return [text for part in parts for text in split_reply(self._get_text(person, part))]
+        return [text for part in parts for text in self.channel.split(self._get_text(person, part))]
 
     def save_owed(self, person: str, parts: AnswerParts) -> None:
         """Save parts that could not be sent; they precede the next answer. Raises StoreError."""
         if (memory := self._get_memory(person)) is not None:
-            state = PersonState.load(memory)
-            replace(state, owed=(*state.owed, *parts)).save(memory)
+            state = self._load_state(memory)
+            self._save_state(memory, replace(state, owed=(*state.owed, *parts)))
 
     def _get_text(self, person: str, part: AnswerPart) -> str:
         kind, number = part
-        if kind == TEXT_PART:
-            return self._unwritten.get(number, ("", ""))[1]
+        if kind == HELD_PART:
+            return self._unwritten.get(number)
         if kind != LINE_PART:
-            return keywords.render_text(kind, number)
+            return self.channel.render_text(kind, number)
         memory = self._get_memory(person)
         lines = memory.lines(after=number - 1, limit=1, include_retracted=True) if memory else ()
         return next((line.text for line in lines if line.seq == number), "")
 
-    def _hold(self, memory: Memory, text: str) -> AnswerPart:
-        """Hold an unwritten text in memory for a while, and return it as a part of an answer."""
-        number = time.time_ns()
-        self._unwritten[number] = memory.bank, text
-        while len(self._unwritten) > MAX_UNWRITTEN_TEXTS:
-            self._unwritten.popitem(last=False)
-        return TEXT_PART, number
+    # ---------------------------------------------------------------------- state
+
+    def _load_state(self, memory: Memory) -> PersonState:
+        return PersonState.load(memory, self.channel.setting)
+
+    def _save_state(self, memory: Memory, state: PersonState) -> None:
+        state.save(memory, self.channel.setting)
 
     def _now(self) -> datetime:
         return self._clock() if self._clock else now().astimezone()

@@ -1,0 +1,50 @@
+"""Recognises commands: messages that are not conversation.
+
+A command is a whole message: "Stop!" is a command, "Don't stop now" is conversation. `forget_requests.toml` lists the
+requests to be forgotten by language; all other commands are the channel's own.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from pathlib import Path
+from typing import Literal
+
+# "yes" brings back a person who has opted out, and is conversation otherwise. "forget everything" may be the answer to
+# a question, "forget me" is unambiguous.
+Command = Literal["stop", "start", "yes", "help", "forget me", "forget everything"]
+
+MAX_COURTESIES = 3  # around a request to forget, on either side
+
+
+def normalize(text: str) -> str:
+    """Fold case and remove punctuation, except apostrophes."""
+    text = unicodedata.normalize("NFKC", re.sub("[’ʼ`´]", "'", text)).casefold()
+    return " ".join(re.sub(r"[^\w\s']|_", " ", text).split())
+
+
+def load_words(file: Path, group: str) -> frozenset[str]:
+    """Load the words of a group in all languages, normalized."""
+    languages = tomllib.loads(file.read_text(encoding="utf-8")).values()
+    return frozenset(normalize(words) for language in languages for words in language.get(group, ()))
+
+
+_REQUESTS_FILE = Path(__file__).with_name("forget_requests.toml")
+FORGET_ME, FORGET_EVERYTHING, COURTESIES = (
+    load_words(_REQUESTS_FILE, group) for group in ("forget_me", "forget_everything", "courtesy")
+)
+
+
+def find_forget_request(text: str) -> Command | None:
+    """Return the request to be forgotten that a message consists of, or None for any other message."""
+    text = _strip_courtesies(normalize(text))
+    return "forget me" if text in FORGET_ME else "forget everything" if text in FORGET_EVERYTHING else None
+
+
+def _strip_courtesies(text: str) -> str:
+    for _ in range(MAX_COURTESIES):
+        for word in COURTESIES:
+            text = text.removeprefix(f"{word} ").removesuffix(f" {word}")
+    return text

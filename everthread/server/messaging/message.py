@@ -1,0 +1,31 @@
+"""A message from a person, and the parts of the answer to it.
+
+An answer consists of parts: lines of the bank, by their numbers, and the bot's own texts. It can therefore be repeated
+word for word, although its text is stored only in the bank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+LINE_PART, HELD_PART = "line", "said"  # kinds of parts: a line of the bank, and a text that is held in memory
+
+AnswerPart = tuple[str, int]  # its kind and its number, or the name of a text of the bot and a number in it
+AnswerParts = tuple[AnswerPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message from a person."""
+
+    id: str  # unique in the channel; a message that is delivered again has the same
+    person: str  # the last part of the bank's id
+    text: str
+    has_pictures: bool = False
+    is_answered: bool = False  # the text is a command that the carrier has answered
+
+
+def hash_id(message_id: str) -> str:
+    """Return the hash under which the line of a message and its answer are stored."""
+    return sha256(message_id.encode()).hexdigest()
